@@ -1,4 +1,4 @@
-// Files that are written whole or not at all.
+// Files that are written completely or not at all.
 #include "onnx/atomic_file.hpp"
 
 #include <fcntl.h>
@@ -23,12 +23,12 @@ constexpr std::string_view suffix = ".tmp";
 
 void check_replaceable(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
-  std::error_code ignored;  // what cannot be looked at is refused when it is written, with the reason
+  std::error_code ignored;  // a path whose status cannot be read is refused with the reason when it is written
   if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
     throw Error(fmt::format("{}: {}; allowed are regular files and new names. Give the name of a file", path.string(),
                             fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket"));
   }
-  // With standard output in a file, /dev/stdout is a link to a regular file, and the system's.
+  // If standard output is redirected to a file, /dev/stdout is a link to a regular file, which belongs to the system.
   const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
   if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
     throw Error(fmt::format("{}: {} is the system's own; allowed are other folders. Give the name of a file elsewhere",
@@ -81,7 +81,8 @@ void AtomicFile::write(std::string_view bytes) {
 }
 
 void AtomicFile::flush() {
-  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot be written");  // EINVAL: a file system without it
+  // EINVAL: the file system does not support fsync
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot be written");
 }
 
 void AtomicFile::commit() {

@@ -1,4 +1,4 @@
-// Files that are written whole or not at all.
+// Files that are written completely or not at all.
 #pragma once
 
 #include <filesystem>
@@ -6,16 +6,16 @@
 
 namespace graft::onnx {
 
-/// Throws Error unless a file written to `path` may take its place: allowed are regular files, new names, and symbolic
-/// links to either. A link is replaced by the written file and never followed: a link that came with somebody else's
-/// files would lead the write to any file of the user's. Renaming over a device such as /dev/null would replace the
+/// Throws Error unless a file written to `path` may replace what is there: a regular file, nothing, or a symbolic link
+/// to either. The written file replaces a link, and the link is never followed: a link that came with somebody else's
+/// files could lead the write to any file of the user. Renaming over a device such as /dev/null would replace the
 /// device, and /dev/stdout is a link.
 void check_replaceable(const std::filesystem::path& path);
 
 /// A file that is written under a temporary name in the same folder; `commit` flushes it to disk and renames it to
-/// `path`. Without a commit nothing stays; the file of a killed process is removed when the same name is written again.
-/// A symbolic link in its place is replaced and not followed. Throws Error naming the path and the reason (no regular
-/// file, no space, no permission, no such folder).
+/// `path`. Without a commit nothing is left; the file of a killed process is removed when the same name is written
+/// again. A symbolic link at `path` is replaced and not followed. Throws Error naming the path and the reason (not a
+/// regular file, no space, no permission, no such folder).
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -24,7 +24,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
-  void flush();  ///< Everything so far is on the disk; a full disk shows here at the latest.
+  void flush();  ///< Forces the written bytes to the disk; a full disk is reported here at the latest.
   void commit();
 
  private:
@@ -35,7 +35,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// The whole file at once.
+/// Writes a whole file at once.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Element types through the text of a function.
+// Compares the types of each line of a text with ONNX's schemas.
 #include "onnx/body_types.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ namespace {
 bool is_constant(const Value& value) { return value.producer != nullptr && value.producer->is("Constant"); }
 
 std::string two_types(const Node& node, const Value& a, const Value& b, const std::string& opset_words) {
-  // What is cast is a constant, or else what is of the type that constants have.
+  // The message proposes to cast the constant or, if both or neither are constants, the value in f32, the type of
+  // constants.
   const bool casts_first = is_constant(a) != is_constant(b) ? is_constant(a) : a.type == ElementType::f32;
   const Value& cast = casts_first ? a : b;
   const Value& like = casts_first ? b : a;
@@ -44,7 +45,8 @@ std::string refused_type(const Node& node, std::size_t index, const TypeSet& all
                      input.name, input.name, node.op_type);
 }
 
-/// In one operator set. The words name it where it is not the one that the text is written in.
+/// Checks the inputs by the schema of one opset. `opset_words` names that opset in messages if the text is written in
+/// another.
 std::optional<std::string> fault_of_inputs(const Node& node, const SchemaTypes& types, const std::string& opset_words) {
   std::map<char, const Value*> first_of;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -78,7 +80,7 @@ std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& 
 
 bool is_f8(ElementType type) { return type == ElementType::f8e4m3fn || type == ElementType::f8e5m2; }
 
-/// A type that the node makes, where models with the row's types may be older than it.
+/// Returns a fault if the node has an output in f8 and a model with the row's types may be in an opset that lacks f8.
 std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow& row) {
   if (row.use != BodyUse::function || row.oldest_opset >= f8_opset) return std::nullopt;
   for (const Value* output : node.outputs) {
@@ -89,7 +91,7 @@ std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow&
   return std::nullopt;
 }
 
-/// The value of an attribute of the operator is not known; its type is.
+/// Returns the type of a Constant whose value is an attribute of the operator: the type is known, the value is not.
 std::optional<ElementType> type_of_reference(const Node& node) {
   if (!node.is("Constant") || node.attributes.size() != 1) return std::nullopt;
   const auto* reference = node.attributes.begin()->second.get<AttributeReference>();
@@ -121,7 +123,7 @@ std::optional<std::string> type_fault(Node& node, const FollowedRow& row) {
   NodeTypes types(node, contents);
   try {
     static_cast<void>(apply_shape_rule(types));
-  } catch (const std::exception& error) {  // of arithmetic on sizes that leaves 64 bits too
+  } catch (const std::exception& error) {  // thrown for sizes that exceed 64 bits, too
     const bool knows_attributes = std::none_of(node.attributes.begin(), node.attributes.end(), [](const auto& entry) {
       return entry.second.template get<AttributeReference>() != nullptr;
     });

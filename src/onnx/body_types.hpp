@@ -1,4 +1,4 @@
-// Element types through the text of a function.
+// Infers and checks element types in the text of an operator's function or native form.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,32 @@
 
 namespace graft::onnx {
 
-/// What becomes of the text of an operator.
+/// How the text of an operator is used.
 enum class BodyUse {
-  function,  ///< A function in a file, of whose operator set it has to be.
-  layers     ///< Layers of TensorRT: operators and attributes of operator set 17, types of any newer one as well.
+  function,  ///< The text becomes a function in a file and must be valid in the opset of that file.
+  /// The text becomes layers of TensorRT: operators and attributes of opset 17, with the types of any newer opset.
+  layers
 };
 
-/// A row of types of an operator, in which the types of a text are followed.
+/// A row of an operator's types, with which the types of a text are inferred.
 struct FollowedRow {
-  std::string words;  ///< "in f16"
+  std::string words;  ///< The types of the row for messages, such as "in f16".
   BodyUse use = BodyUse::function;
-  std::int64_t oldest_opset = working_opset;  ///< That a model may be in whose tensors have these types.
+  std::int64_t oldest_opset = working_opset;  ///< The lowest opset of a model whose tensors have these types.
 };
 
-/// The first operator set that models with this type are in: those in bf16 are raised where a function needs it, and
-/// no older one than 19 has f8.
+/// Returns the lowest opset of models with this type. Models in bf16 are raised to bf16_opset where a function needs
+/// it, and no opset before f8_opset has f8.
 [[nodiscard]] std::int64_t oldest_opset_with(ElementType type);
 
-/// Infers the types of the node's outputs from those of its inputs, by the rules of infer_shapes. What is wrong with
-/// the types of its inputs, by ONNX's schemas, and how to mend it, or with its shapes; nothing where a type that is not
-/// known may be right. Of a function it is wrong where one operator set from the row's oldest on refuses it. Of layers
-/// it is wrong where all from 17 on do.
+/// Infers the types of the node's outputs from those of its inputs, by the rules of infer_shapes. Returns what is wrong
+/// with the types of the inputs by ONNX's schemas, and how to fix it, or what is wrong with the shapes. Returns nothing
+/// if neither is wrong, or if a type that is unknown may be right. In a function the types are wrong if any opset from
+/// the row's oldest one on refuses them; in layers, if every opset from 17 on does.
 [[nodiscard]] std::optional<std::string> type_fault(Node& node, const FollowedRow& row);
 
-/// The first operator set from 17 on that takes the types of the node's inputs; 17 where none does, which type_fault
-/// says.
+/// Returns the lowest opset >= 17 that accepts the types of the node's inputs, or 17 if none does, which type_fault()
+/// reports.
 [[nodiscard]] std::int64_t first_opset_for_types(const Node& node);
 
 }  // namespace graft::onnx

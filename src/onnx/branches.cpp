@@ -1,4 +1,4 @@
-// A condition is one truth value.
+// A condition is a single boolean.
 #include "onnx/branches.hpp"
 
 #include <memory>

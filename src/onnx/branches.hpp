@@ -1,4 +1,4 @@
-// The sub-graphs of If and Loop by their attributes, and the branch that is taken.
+// Finds the sub-graphs of If and Loop by their attributes, and the branch that a condition selects.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,11 @@
 
 namespace graft::onnx {
 
-/// The graph in an attribute; null where there is none.
+/// Returns the graph in an attribute, or null.
 [[nodiscard]] Graph* subgraph(const Node& node, std::string_view attribute_name);
 
-/// The attribute of If with the branch that it takes on this condition; empty where that is unknown, or not one number.
+/// Returns the attribute of If that holds the branch for this condition; empty if the condition is unknown or not one
+/// number.
 [[nodiscard]] std::string_view taken_branch(const std::optional<std::vector<double>>& condition);
 
 }  // namespace graft::onnx

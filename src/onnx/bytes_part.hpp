@@ -1,4 +1,4 @@
-// A piece of a tensor's bytes.
+// A part of a tensor's bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace graft::onnx {
 
-/// `count` bytes from `begin` on, of the same memory.
+/// Returns `count` bytes from `begin` on, which share the memory of `bytes`.
 [[nodiscard]] inline Bytes part_of(const Bytes& bytes, std::size_t begin, std::size_t count) {
   return {std::make_shared<const Bytes>(bytes), std::span(bytes.data(), bytes.size()).subspan(begin, count)};
 }

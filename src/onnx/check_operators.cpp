@@ -1,4 +1,4 @@
-// Whether the operators of a model take what their nodes give them.
+// Runs shape inference on a copy, and reports the first fault of a node that has an operator.
 #include "onnx/check_operators.hpp"
 
 #include <fmt/format.h>

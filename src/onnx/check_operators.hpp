@@ -1,4 +1,4 @@
-// Whether the operators of a model take what their nodes give them.
+// Checks whether the operators of a model accept the attributes and inputs of their nodes.
 #pragma once
 
 #include <map>
@@ -8,13 +8,13 @@
 
 namespace graft::onnx {
 
-/// Throws Error naming file, node and attribute where an operator, Graft's or one of a library of operators, is given
-/// wrong attributes, numbers of inputs or sizes. `input_shapes` replace those that the file declares. What is wrong
-/// with other nodes is not looked at. The model stays as it is.
+/// Throws Error naming file, node and attribute if a node of an operator, Graft's or one of a loaded library, has wrong
+/// attributes, a wrong number of inputs or wrong sizes. `input_shapes` replace the shapes that the file declares.
+/// Faults of other nodes are ignored. The model is not changed.
 void check_operators(const Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
 
-/// Throws Error naming file and node where there is no kernel of an operator, only the function that the file has of
-/// it: no library that is loaded has the operator.
+/// Throws Error naming file and node for a call of an operator that no loaded library has: there is no kernel for it,
+/// only the function in the file.
 void check_has_kernels(const Model& model);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Copies of parts of a model: one value, one node, or all but the nodes. See Model::clone for the whole.
+// Copies parts of a model: one value, one node, or everything but the nodes. Model::clone copies a whole model.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace graft::onnx {
 
-/// A copy of a value in `into`, under the same name; not what makes or reads it.
+/// Copies a value to `into` under the same name, without its producer and its uses.
 Value* copy_value(const Value& value, Graph& into);
 
-/// A copy of a node at the end of `into`, with the sub-graphs in its attributes; `look_up` gives the value to use
-/// instead of each that it reads or makes.
+/// Copies a node to the end of `into`, with the sub-graphs in its attributes. `look_up` returns the value to use
+/// instead of each value that the node reads or computes.
 Node* copy_node(const Node& node, Graph& into, const std::function<Value*(Value*)>& look_up);
 
-/// Functions, operator sets and descriptions, with an empty main graph.
+/// Copies functions, imports and descriptions of a model; the main graph of the copy is empty.
 [[nodiscard]] Model clone_without_nodes(const Model& model);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// What a file declares of its tensors, held against what follows from its inputs and nodes.
+// Infers shapes on a copy of the model, and compares them.
 #include "onnx/declared_shapes.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::vector<ContradictedShape> contradicted_shapes(const Model& model) {
   Model inferred = model.clone();
   try {
     infer_around_faults(inferred, {}, [](const Node& /*node*/, const Error& /*error*/) {});
-  } catch (const Error&) {  // whoever reads on meets it again
+  } catch (const Error&) {  // the next inference reports it
     return {};
   }
   std::vector<ContradictedShape> found;

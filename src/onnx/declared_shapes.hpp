@@ -1,4 +1,4 @@
-// What a file declares of its tensors, held against what follows from its inputs and nodes.
+// Compares the shapes that a file declares with those that follow from its inputs and nodes.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace graft::onnx {
 
-/// A tensor of the main graph that a node makes, and that cannot have the shape that the file declares.
+/// A tensor of the main graph that a node computes and whose declared shape contradicts the inferred one.
 struct ContradictedShape {
   std::string tensor;
   Shape declared;
   Shape inferred;
 };
 
-/// Those of another rank, or with another size where both are numbers. The model is as it was read: nothing has been
-/// inferred.
+/// Returns the tensors whose declared and inferred shapes differ in rank, or in a dimension that both know. The model
+/// must be as it was read, without inferred shapes.
 [[nodiscard]] std::vector<ContradictedShape> contradicted_shapes(const Model& model);
 
-/// The same as warnings, of a few tensors by name and of the others by count.
+/// Returns a warning for each of the first five such tensors, and one with the number of the others.
 [[nodiscard]] std::vector<std::string> contradicted_shape_warnings(const Model& model);
 
 }  // namespace graft::onnx

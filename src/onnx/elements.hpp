@@ -1,4 +1,4 @@
-// Walks over the elements of a tensor in its own type: nothing is copied or widened on the way.
+// Iterates over the elements of a tensor in its own type, without copying or widening the tensor.
 #pragma once
 
 #include <Eigen/Core>
@@ -16,7 +16,7 @@ namespace graft::onnx {
 
 namespace detail {
 
-/// Elements of T that need not be aligned: constants lie where the file has them.
+/// Reads elements of T that may be unaligned, because constants are used in place, as the file has them.
 template <class T, class F>
 void for_each_of(const TensorData& tensor, std::size_t count, F& f) {
   const char* address = tensor.bytes.data();
@@ -41,7 +41,7 @@ void for_each_packed(const TensorData& tensor, std::size_t count, int bits, bool
 
 }  // namespace detail
 
-/// Calls `f` with each element of an integer or boolean tensor, in order. False for other types.
+/// Calls `f` with each element of an integer or boolean tensor, in order. Returns false for other types.
 template <class F>
 bool for_each_int(const TensorData& tensor, F&& f) {
   const auto count = static_cast<std::size_t>(tensor.element_count());
@@ -68,7 +68,7 @@ bool for_each_int(const TensorData& tensor, F&& f) {
 }
 
 /// Calls `f` with each element of a tensor of numbers, in order: f16, bf16 and f8e4m3fn as float, which holds them
-/// exactly, all others as they are. False for types whose elements TensorData::numbers does not return.
+/// exactly, all others in their own type. Returns false for types whose elements TensorData::numbers does not return.
 template <class F>
 bool for_each_number(const TensorData& tensor, F&& f) {
   const auto count = static_cast<std::size_t>(tensor.element_count());
@@ -83,8 +83,8 @@ bool for_each_number(const TensorData& tensor, F&& f) {
   }
 }
 
-/// The nearest f16, ties to even; infinite from 65520 on. Without branches or tables: a network's tensors are rounded
-/// whole, and Eigen's conversion there and back takes several times as long.
+/// Returns the nearest f16, ties to even; infinity from 65520 on. Has no branches or tables because whole tensors of a
+/// network are rounded; Eigen's conversion there and back takes several times as long.
 [[nodiscard]] inline float round_to_f16(float value) {
   constexpr std::uint32_t sign_bit = 0x8000'0000;
   constexpr std::uint32_t lost_digits = 0x1fff;           // 23 digits become 10
@@ -94,7 +94,7 @@ bool for_each_number(const TensorData& tensor, F&& f) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t size = bits & ~sign_bit;
   const std::uint32_t normal = (size + lost_digits / 2 + ((size >> 13) & 1)) & ~lost_digits;
-  // Below 2^-14 f16 has the multiples of 2^-24, and so have the floats from 0.5 to 1.
+  // Below 2^-14, f16 holds the multiples of 2^-24, as do the floats from 0.5 to 1.
   const auto subnormal = std::bit_cast<std::uint32_t>((std::bit_cast<float>(size) + 0.5F) - 0.5F);
   std::uint32_t rounded = size < smallest_normal ? subnormal : normal;
   rounded = rounded >= beyond ? infinite : rounded;
@@ -102,7 +102,7 @@ bool for_each_number(const TensorData& tensor, F&& f) {
   return std::bit_cast<float>(rounded | (bits & sign_bit));
 }
 
-/// The nearest bf16, ties to even.
+/// Returns the nearest bf16, ties to even.
 [[nodiscard]] inline float round_to_bf16(float value) {
   constexpr std::uint32_t lost_digits = 0xffff;
   const auto bits = std::bit_cast<std::uint32_t>(value);

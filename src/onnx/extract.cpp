@@ -1,4 +1,4 @@
-// Cuts a region out of a graph, as a model that runs on its own.
+// Extracts a region of a graph as a model that runs on its own.
 #include "onnx/extract.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace graft::onnx {
 namespace {
 
-/// Copies what is asked for and what that needs, and nothing else: the time does not grow with the rest of the model.
+/// Copies the requested outputs and the nodes that they need. The time does not grow with the other nodes of the model.
 class Extractor {
  public:
   Extractor(const Model& model, Model& part) : model_(model), part_(part) {}
@@ -43,7 +43,7 @@ class Extractor {
         copies_.emplace(value, copy_value(*value, part_.graph()));
         continue;
       }
-      // The node comes after what it reads: it is looked at a second time when all of that is there.
+      // A node is visited twice: first its inputs are added, then the node after them.
       const bool is_second_time = !entered_.insert(value->producer).second;
       if (!is_second_time) {
         const std::vector<const Value*> needed = values_read_by(*value->producer);

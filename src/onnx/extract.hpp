@@ -1,4 +1,4 @@
-// Cuts a region out of a graph, as a model that runs on its own.
+// Extracts a region of a graph as a model that runs on its own.
 #pragma once
 
 #include <functional>
@@ -8,29 +8,29 @@
 
 namespace graft::onnx {
 
-/// Everything between `inputs` and `outputs`: the nodes that the outputs need, going back to the inputs and to
-/// constants. The inputs and outputs keep their names, types and shapes; functions that are called come along. Throws
-/// Error if an output depends on a value that is neither an input nor a constant, naming it, or if an input's element
-/// type is unknown (run infer_shapes first).
+/// Returns the part of a model between `inputs` and `outputs`: the nodes that the outputs need, back to the inputs and
+/// to constants. Inputs and outputs keep their names, types and shapes; functions that are called are included. Throws
+/// Error naming the value if an output depends on a value that is neither an input nor a constant, or if the element
+/// type of an input is unknown (run infer_shapes first).
 [[nodiscard]] Model extract(const Model& model, const std::vector<const Value*>& inputs,
                             const std::vector<const Value*>& outputs);
 
-/// These nodes of the main graph, with the constants they read. What else they read becomes an input; what others read
-/// of them, and what is not read, an output. An output of a node that is not read stays unused where another one is
-/// read. Throws Error like `extract`.
+/// Returns a model of these nodes of the main graph and the constants that they read. Other values that they read
+/// become inputs. Values that other nodes or the graph's outputs read become outputs; of a node whose outputs are all
+/// unused, the first one becomes an output. Throws Error like `extract`.
 [[nodiscard]] Model extract_nodes(const Model& model, const std::vector<const Node*>& nodes);
 
-/// The values of its own graph that a node reads, also in its sub-graphs.
+/// Returns the values of the node's own graph that it reads, also those read in its sub-graphs.
 [[nodiscard]] std::vector<const Value*> values_read_by(const Node& node);
 
-/// The nodes that lie between some values and others, and where they begin.
+/// The nodes that compute some values from others, and the values at which the region begins.
 struct GraphRegion {
-  std::vector<const Node*> nodes;    ///< The one that gives the last output comes last.
-  std::vector<const Value*> inputs;  ///< Not constant; each once.
+  std::vector<const Node*> nodes;    ///< Ends with the producer of the first output.
+  std::vector<const Value*> inputs;  ///< Values that are not constant, each once.
 };
 
-/// What the outputs are computed from, back to the graph's inputs and to the values where `ends_at` says so; it is
-/// not asked of the outputs themselves.
+/// Returns the region from which `outputs` are computed, back to the graph's inputs and to the values for which
+/// `ends_at` is true. `ends_at` is not called for the outputs themselves.
 [[nodiscard]] GraphRegion region_before(const std::vector<const Value*>& outputs,
                                         const std::function<bool(const Value&)>& ends_at);
 

@@ -1,4 +1,4 @@
-// Looking at a model that has nodes with something wrong in them.
+// Infers types and shapes of a model that has nodes with faults.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace graft::onnx {
 
-/// Metadata of nodes: what is wrong with one, in words. It is no operator of Graft then, and nothing is inferred
-/// through it, so that the rest of the model can be looked at all the same.
+/// The metadata key that holds the fault of a node as a message. A node with a fault counts as no operator of Graft,
+/// and inference skips it, so that the other nodes can be examined.
 inline constexpr std::string_view fault_note = "graft.fault";
 
-/// What hears of a node that contradicts itself or its inputs.
+/// Called for a node that contradicts itself or its inputs.
 using OnFault = std::function<void(Node&, const Error&)>;
 
-/// infer_shapes of a model that may have faults: after one it goes on, and the node's outputs stay as they are.
+/// Runs infer_shapes and continues after a node with a fault, whose outputs stay as they are. Returns the number of
+/// values in the main graph whose type or rank is unknown.
 std::size_t infer_around_faults(Model& model, const OnFault& on_fault);
 
-/// The same from given input shapes. What the file declares of values that cannot be inferred is taken up again, for an
-/// unknown operator may be before them.
+/// Runs inference from given input shapes. The shapes that the file declares for outputs of nodes are removed first and
+/// restored where nothing was inferred, for example after an unknown operator; then inference runs again.
 std::size_t infer_around_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes,
                                 const OnFault& on_fault);
 

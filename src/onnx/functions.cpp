@@ -26,7 +26,7 @@ const FunctionDefinition* function_of(const std::map<FunctionKey, FunctionDefini
   return found == functions.end() ? nullptr : &found->second;
 }
 
-/// AttributeProto.AttributeType of a value, as references declare it; 0 for kinds that are not compared.
+/// Returns the AttributeProto.AttributeType of a value, as references declare it, or 0 for kinds that are not compared.
 std::int32_t onnx_type_of(const NodeAttribute& attribute) {
   static constexpr std::array<std::int32_t, std::variant_size_v<AttributeData>> types{1, 2, 3, 6,  7, 8,
                                                                                       4, 9, 5, 10, 0, 0};
@@ -39,7 +39,7 @@ class Inliner {
   Inliner(Node& call, const FunctionDefinition& function)
       : call_(call), function_(function), graph_(*call.graph), prefix_(prefix_of(call)) {}
 
-  /// Returns the nodes that were made, without those of sub-graphs. The call is gone.
+  /// Returns the new nodes, without those of sub-graphs. The call is removed.
   std::vector<Node*> run() {
     const Graph& body = *function_.body;
     if (call_.inputs.size() > body.inputs().size() || call_.outputs.size() > body.outputs().size()) {
@@ -64,7 +64,7 @@ class Inliner {
         made.push_back(identity);
         continue;
       }
-      // The call's own value takes the place of the body's, so that its name and uses stay.
+      // The value of the call replaces that of the body, so that its name and uses stay.
       Value* outer = call_.outputs[i];
       Node* producer = inner->producer;
       const std::size_t index = inner->output_index;
@@ -86,7 +86,7 @@ class Inliner {
       if (name.empty() && output != nullptr) name = output->name;
     }
     if (name.empty()) name = call.op_type;
-    // In a chain of functions each name is longer than the one before it.
+    // In a chain of functions each name is longer than the one before, so a long name is shortened and hashed.
     constexpr std::size_t longest = 1024;
     if (name.size() <= longest) return name + "/";
     std::size_t kept = 128;
@@ -94,7 +94,7 @@ class Inliner {
     return fmt::format("{}~{:x}/", name.substr(0, kept), std::hash<std::string>()(name));
   }
 
-  /// ONNX Runtime refuses a model in which two nodes have one name.
+  /// Returns a name that no node of the body has yet: ONNX Runtime refuses a model in which two nodes have one name.
   std::string unused_name(const std::string& wanted) {
     std::string name = wanted;
     for (std::size_t i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}~{}", wanted, i);
@@ -115,7 +115,7 @@ class Inliner {
     std::vector<Value*> inputs;
     std::vector<Value*> outputs;
     for (Value* value : node.inputs) inputs.push_back(look_up(value));
-    // An input of the function that the call leaves out leaves absent inputs, which must not trail.
+    // An input that the call leaves out becomes an absent input, which must not come last.
     while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
     for (Value* value : node.outputs) {
       outputs.push_back(value == nullptr ? nullptr : target.make_value(prefix_ + value->name));
@@ -172,7 +172,7 @@ class Inliner {
     copy->metadata = graph.metadata;
     copy->opaque = graph.opaque;
     for (Value* value : graph.values()) {
-      if (value->producer != nullptr) continue;  // made with their nodes
+      if (value->producer != nullptr) continue;  // created with their nodes
       Value* made = copy->make_value(prefix_ + value->name);
       made->type = value->type;
       made->shape = value->shape;
@@ -195,7 +195,7 @@ class Inliner {
   const FunctionDefinition& function_;
   Graph& graph_;
   std::string prefix_;
-  std::set<std::string> names_;  // of the nodes made so far
+  std::set<std::string> names_;  // of the new nodes so far
   std::unordered_map<const Value*, Value*> map_;
   std::set<const Value*> taken_;
 };
@@ -220,7 +220,8 @@ bool uses_changed_operator(const Graph& graph, std::int64_t from, std::int64_t t
   return changed;
 }
 
-/// Brings the operator sets of the model and of the functions that are to be inlined together.
+/// Raises the opset of the model, or those of the functions to inline, until no operator of a body differs between
+/// both.
 void agree_on_opsets(Model& model, const InlineOptions& options) {
   std::int64_t wanted = model.graph().opset();
   for (const auto& [key, function] : model.functions) {
@@ -261,7 +262,7 @@ void agree_on_opsets(Model& model, const InlineOptions& options) {
 void check_function_calls(const Model& model) {
   enum class State : std::uint8_t { unseen, open, done };
   std::map<FunctionKey, State> states;
-  // An explicit stack: a hostile file may chain as many functions as it likes.
+  // The stack is explicit because a hostile file may chain any number of functions.
   struct Frame {
     const FunctionDefinition* function;
     std::vector<const FunctionDefinition*> callees;
@@ -312,7 +313,7 @@ std::size_t inline_functions(Model& model, const InlineOptions& options) {
     sizes[key] = count_nodes(*function.body);
     in_file += sizes[key];
   }
-  // Functions that call others twice each make any number of nodes of a few.
+  // Functions that each call another one twice expand to exponentially many nodes.
   constexpr std::size_t always = 32'768;
   const std::size_t most = std::min(options.max_nodes, always + 16 * in_file);
 
@@ -344,7 +345,7 @@ std::size_t inline_functions(Model& model, const InlineOptions& options) {
     }
   };
   inline_in(model.graph());
-  // A function that stays may call one that goes; a function that goes too is removed below.
+  // A function that stays may call one that is inlined. A function that is inlined is removed below.
   for (auto& [key, function] : model.functions) {
     if (!options.which(key)) inline_in(*function.body);
   }

@@ -16,124 +16,130 @@
 
 namespace graft::onnx {
 
-/// Puts the bodies of functions in the place of their calls, also inside sub-graphs and other functions; `which`
-/// chooses. The main graph's value names stay; those of a body get the call's name in front. Functions that nothing
-/// calls any more are removed. A function that imports another version of an operator set than the model throws Error,
-/// unless none of the operators it uses changed between the two. So do recursion and more than `max_nodes` nodes, or
-/// many times those in the file.
-/// Returns the number of calls that were inlined.
+/// Options of inline_functions().
 struct InlineOptions {
   std::function<bool(const FunctionKey&)> which = [](const FunctionKey&) { return true; };
   std::size_t max_nodes = 1'000'000;
-  bool note_calls = false;  ///< Each node of a body gets call_note.
+  bool note_calls = false;  ///< Whether each node of a body gets call_note.
 };
-/// Metadata of nodes: the id (NodeRef) of the call in the model that was inlined, the outermost of several.
+/// The metadata key that holds the id (NodeRef) of the inlined call; of nested calls, the outermost one.
 inline constexpr std::string_view call_note = "graft.call";
+/// Replaces the calls of functions by the bodies, also inside sub-graphs and other functions; `options.which` selects
+/// the functions. The names of values of the main graph stay; those of a body get the name of the call as prefix.
+/// Functions that nothing calls any more are removed. Opsets are raised where an operator of a body changed between the
+/// opset of the function and that of the model. Throws Error for recursion, for an import of another domain in two
+/// versions, and if the result has more than `max_nodes` nodes or many times as many as the file. Returns the number of
+/// calls that were inlined.
 std::size_t inline_functions(Model& model, const InlineOptions& options = {});
 
-/// Puts a body in the place of one call, which is removed; operator sets are not compared. Returns the new nodes.
+/// Replaces one call by the body of a function, without comparing opsets. Returns the new nodes.
 std::vector<Node*> inline_call(Node& call, const FunctionDefinition& function);
 
-/// Throws Error where functions call themselves, directly or round about, naming one of them.
+/// Throws Error naming a function that calls itself, directly or through others.
 void check_function_calls(const Model& model);
 
-/// Removes the functions that no node calls, directly or through another function. Returns how many.
+/// Removes the functions that no node calls, directly or through another function. Returns the number of removed
+/// functions.
 std::size_t remove_unused_functions(Model& model);
 
-/// Nodes as text, one a line, in the manner of ONNX's own text form:
-///   y = LeakyRelu<alpha=@alpha>(x)        attribute reference
-///   a, b = Split<axis=1>(x, sizes)        several outputs
-///   r = Resize<mode="linear">(x, _, s)    absent input
-///   z = Constant<value=int8(0)>()         typed scalar; lists: value=int64([1, 2])
-///   c = Cast<to=float>(x)                 the name of an element type stands for its code
+/// Parses nodes from text, one per line, similar to ONNX's own text form:
+///     y = LeakyRelu<alpha=@alpha>(x)        attribute reference
+///     a, b = Split<axis=1>(x, sizes)        several outputs
+///     r = Resize<mode="linear">(x, _, s)    absent input
+///     z = Constant<value=int8(0)>()         typed scalar; lists: value=int64([1, 2])
+///     c = Cast<to=float>(x)                 the name of an element type stands for its code
 /// Attribute values: 1 (int), 1.0 or inf (float), "text", [1, 2] (ints), [1.0] (floats), typed tensors, @reference.
-/// `attribute_type` gives the type of a referenced attribute. Throws Error naming line and column.
-/// The graph's inputs must be there; the outputs named in `outputs` become the graph's outputs.
+/// `attribute_type` returns the type of a referenced attribute. Throws Error naming line and column. The graph's inputs
+/// must exist; the values named in `outputs` become the graph's outputs.
 void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
                  const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
 
-/// The same for the text of an operator's function or native form, with the operator's attributes and outputs; the
-/// inputs must be there. Throws Error also where ONNX's schemas, in operator set 17, have no such node: an operator,
-/// attribute or number of inputs. `what` names the text in messages. With `row`, whose types the inputs then have, also
-/// where the types of a line are wrong with those.
+/// Parses the text of an operator's function or native form, with the operator's attributes and outputs; the inputs
+/// must be in `graph`. Also throws Error if opset 17 has no such operator, attribute or number of inputs. `what` names
+/// the text in messages. With `row`, whose types the inputs must have, also throws Error if a line does not accept its
+/// types.
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
                 const std::optional<FollowedRow>& row = std::nullopt);
 
-/// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
+/// Returns the properties of a node on which the function of its operator may depend. The type is f32 if that of the
+/// first input is unknown, and the rank is -1 if it is unknown.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
-/// What the operator says of itself. Throws body_error where its definition throws an exception.
+/// Return the function and the native form that the operator's definition has for these inputs. Throw body_error() if
+/// the definition fails.
 [[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
 [[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
 
-/// The function of an operator with these attributes for these inputs, as the operator's text says. Nothing where it
-/// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it. Throws Error
-/// naming operator, line and column for a text that cannot be read or that ONNX's schemas refuse in either operator
-/// set; of an operator of a library it names the library too, and is bad input.
+/// Returns the function of an operator with these attributes for these inputs, or nothing if it has none. The function
+/// imports ai.onnx in version `opset`, at least 17; the text, which is in 17, is raised to it. Throws Error naming
+/// operator, line and column for a text that cannot be parsed or that ONNX's schemas refuse in either opset. For an
+/// operator of a library the error also names the library, and counts as bad input.
 [[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs,
                                                               std::int64_t opset = 17);
 
-/// The same of the operator's native form.
+/// Returns the native form of an operator in the same way.
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
 
-/// The first operator set from 17 on in which ONNX takes the types of the lines of the operator's function; 17 where it
-/// has no function, or not this type of its first input.
+/// Returns the lowest opset >= 17 whose schemas accept every type used in the function body; 17 if the operator has no
+/// function, or does not accept this type of its first input.
 [[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
 
-/// The same of what the operator said of itself.
+/// Parse what function_of() and native_form_of() return, as make_function() does.
 [[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
                                                 const Function& function, std::int64_t opset);
 [[nodiscard]] FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count,
                                                    std::string_view text, std::int64_t opset);
 
-/// Throws Error where the types of these texts are wrong for so many inputs of this row of types (type_fault): it names
-/// the row as well.
+/// Throw Error naming the row if the types in a function or native form are wrong (type_fault()) for `input_count`
+/// inputs with the types of `row`.
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const Function& function);
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, std::string_view native_form);
 
-/// What is wrong with a text of an operator, for messages: it names the operator, and the library that it came with,
-/// which somebody else has to correct; of Graft's own operators it is a defect.
+/// Returns an error about a text of an operator, which names the operator and the library that it came from, whose
+/// author must correct it. For Graft's own operators it is an internal error.
 [[nodiscard]] Error body_error(const OperatorType& type, const std::string& message);
 
-/// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin
-/// attributes are taken off. Where the function's name differs from the operator's, the node takes that name and its
-/// metadata `graft.operator` keeps the operator's. Nodes without a name get one. Nodes under drop-in names are adopted
-/// first. Runs infer_shapes if a node's input type is unknown. Raises ir_version to 8 and the operator set to 17 where
-/// they are lower, which makes pointers into the model invalid. Returns the nodes whose operator has no function for
-/// its input type.
+/// Adds the model-local function of every node of a Graft operator, and writes every attribute on the node; the
+/// attributes of plugin nodes (`plugin_version` ...) are removed. If the function's name differs from the operator's,
+/// the node takes the function's name, and its metadata `graft.operator` holds the operator's name. Nodes without a
+/// name get one. Nodes under drop-in names are adopted first. Runs infer_shapes if the type of a node's first input is
+/// unknown. Raises the opset to 17, or to the one that a node in bf16 needs, and ir_version to 8 (10 with such an
+/// opset) if they are lower, which invalidates pointers into the model. Returns the nodes whose operator has no
+/// function for its input type.
 std::vector<Node*> attach_functions(Model& model);
 
-/// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,
-/// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Nodes under drop-in names are
-/// adopted first, so that what TensorRT builds holds Graft's names. Nodes of operators for which `has_plugin` returns
-/// false keep their functions. Returns the number of nodes without a function.
+/// Reverses attach_functions() for TensorRT's parser, which then looks for plugins: nodes get the operator's name, all
+/// attributes, `plugin_version` and `plugin_namespace`, and functions of the domain graft are removed. Nodes under
+/// drop-in names are adopted first, so that TensorRT builds nodes with Graft's names. Nodes of operators for which
+/// `has_plugin` returns false keep their functions. Returns the number of nodes that were changed.
 std::size_t detach_functions(Model& model, const std::function<bool(const OperatorType&)>& has_plugin = nullptr);
 
-/// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.
-/// Runs infer_shapes where a node leaves out an input before others and the type that it would have is unknown.
+/// Replaces nodes under drop-in names (LReLU_TRT) by nodes of the operators that stand in for them. Returns their
+/// number. Runs infer_shapes if a node leaves out an input before others and the type of that input is unknown.
 std::size_t adopt_drop_ins(Model& model);
 
-/// Puts the inputs of a node under a drop-in name into the order of its operator's. What is left out before others
-/// becomes a tensor without elements; throws Error where the type that it would have is not known. The node has to get
-/// another name then, by which its inputs are in that order.
+/// Arranges the inputs of a node under a drop-in name in the order of its operator. An input that is left out before
+/// others becomes a tensor without elements; throws Error if its type is unknown. The caller must then rename the node,
+/// because its inputs no longer have the order of the old name.
 void arrange_inputs(Node& node);
 
-/// Turns nodes of standard ONNX operators into nodes of the operators of Graft that compute the same, for a TensorRT
-/// that has no layer for them. A plugin takes no booleans, so a Cast comes before one that has such an input; so it
-/// does for f64, which TensorRT computes in f32, where the outputs are of other types. What is left out before another
-/// input becomes a tensor without elements, unless it may be an attribute. A node stays where an input's type is not
-/// known or none that the operator takes. Runs infer_shapes where there is such a node. Returns how many nodes there
-/// were.
+/// Replaces nodes of standard ONNX operators by nodes of the Graft operators that compute the same, for a TensorRT that
+/// has no layer for them. A plugin takes no booleans and no u8, so a Cast to i32 is added before such an input; before
+/// an input in f64, which TensorRT computes in f32, a Cast to f32 is added if no output is in f64. An input that is
+/// left out before others becomes a tensor without elements, unless it may be an attribute. A node stays if the type of
+/// an input is unknown or not accepted by the operator. Runs infer_shapes if there is a candidate. Returns the number
+/// of replaced nodes.
 std::size_t adopt_onnx_operators(Model& model);
-/// Whether it does so with a node whose types are known.
+/// Returns whether adopt_onnx_operators() replaces a node, whose types must be known.
 [[nodiscard]] bool is_adopted_for_tensorrt(const Node& node);
-/// The input whose type alone keeps it from doing so; nothing where there is none, or something else does as well.
+/// Returns the input whose type alone prevents the replacement; nothing if the node is replaced, or if anything else
+/// prevents it.
 [[nodiscard]] std::optional<RefusedType> type_not_adopted(const Node& node);
 
-/// Replaces a Graft node by its operator's native_form. False, and nothing is changed, where it has none.
+/// Replaces a Graft node by the native form of its operator. Returns false, and changes nothing, if it has none.
 bool replace_with_native_form(Node& node);
-/// Replaces a Graft node by the standard operators of its function. False, and nothing is changed, where it has none.
+/// Replaces a Graft node by the standard operators of its function. Returns false, and changes nothing, if it has none.
 bool replace_with_function_body(Node& node);
 
 }  // namespace graft::onnx

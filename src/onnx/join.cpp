@@ -1,4 +1,4 @@
-// Values of both models meet by their names; what both compute for themselves is there twice, under two names.
+// Connects values by their names. A value that both models compute is in the result twice, under two names.
 #include "onnx/join.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ Model join(const Model& first, const Model& second, const std::vector<std::strin
     if (!whole.functions.contains(key)) whole.functions.emplace(key, function.clone());
   }
   std::unordered_map<const Value*, Value*> copies;
-  std::unordered_map<std::string, Value*> by_name;  // as the halves call them
+  std::unordered_map<std::string, Value*> by_name;  // by the names in the two models
   for (Value* value : graph.values()) by_name.emplace(value->name, value);
   for (const Value* value : second.graph().values()) {
     Value*& known = by_name[value->name];
@@ -44,7 +44,7 @@ Model join(const Model& first, const Model& second, const std::vector<std::strin
       throw Error(fmt::format("neither {} nor {} has the output '{}'", first.source, second.source, name));
     }
     Value* output = found->second;
-    // Both halves compute it, and the name is the first's: one of both is enough.
+    // Both models compute the output: the value of the first model is renamed, so that the second one's has the name.
     if (output->name != name && graph.find_local(name) != nullptr) {
       graph.rename(*graph.find_local(name), graph.unique_name(name));
     }

@@ -1,4 +1,4 @@
-// One model of two, of which the second goes on with what the first gives.
+// Joins two models, of which the second continues with what the first computes.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace graft::onnx {
 
-/// What the second model has as an input, the first makes, or has as an input, under that name; the rest stays an
-/// input. `outputs` are those of the whole, of either model, in this order. Both import the same operator sets. Throws
-/// Error for an output that neither has.
+/// Returns one model of both. An input of the second model is connected to the value, or to the input, of that name in
+/// the first; other inputs stay inputs. `outputs` names the outputs of the result, from either model, in this order.
+/// Both models must import the same opsets. Throws Error for an output that neither model has.
 [[nodiscard]] Model join(const Model& first, const Model& second, const std::vector<std::string>& outputs);
 
 }  // namespace graft::onnx

@@ -1,4 +1,5 @@
-// An advisory lock tells a temporary file in use from one whose process was killed: it ends with the process.
+// An advisory lock, which ends with its process, shows whether a temporary file is in use or was left by a killed
+// process.
 #include "onnx/leftovers.hpp"
 
 #include <fcntl.h>

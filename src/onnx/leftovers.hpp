@@ -1,4 +1,4 @@
-// Temporary files and folders that killed processes left.
+// Removes temporary files and folders that killed processes left behind.
 #pragma once
 
 #include <filesystem>
@@ -10,18 +10,18 @@
 namespace graft::onnx {
 
 /// Locks an open temporary file until its descriptor is closed, by the end of the process at the latest, so that
-/// remove_leftovers() of other processes leaves the file alone. A file system without locks changes nothing.
+/// remove_leftovers() of other processes leaves the file alone. Does nothing on a file system without locks.
 void lock_temporary(int descriptor);
 
 /// Marks a folder as temporary with a locked file in it; the lock lasts as long as the returned descriptor is open.
 /// Without such a file no folder is removed, whatever its name: it may be the user's.
 [[nodiscard]] Descriptor mark_temporary(const std::filesystem::path& folder);
-/// Removes that file: the folder is to stay.
+/// Removes the mark from a folder that is to stay.
 void unmark_temporary(const std::filesystem::path& folder);
 
 /// Removes the files and the marked folders in `folder` whose names `is_temporary` accepts, that belong to this user,
-/// that no process has locked, and that were made a minute ago or earlier: a process locks its own right after it makes
-/// them. Entries that cannot be removed stay, without an error. Links are neither followed nor removed.
+/// that no process has locked, and that were last changed at least a minute ago: a process locks its files right after
+/// it creates them. Entries that cannot be removed stay, without an error. Links are neither followed nor removed.
 void remove_leftovers(const std::filesystem::path& folder, const std::function<bool(std::string_view)>& is_temporary);
 
 }  // namespace graft::onnx

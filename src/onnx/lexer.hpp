@@ -13,10 +13,10 @@ namespace graft::onnx {
 struct Token {
   enum class Kind : std::uint8_t { name, number, text, mark, end_of_line, end };
   Kind kind = Kind::end;
-  std::string text;  ///< A name, a number as written, the inside of a quoted text, or a mark like "(" or "::".
+  std::string text;  ///< A name, a number as written, the inside of a quoted string, or a mark like "(" or "::".
   int line = 1;
   int column = 1;
-  std::size_t position = 0;  ///< In the whole text.
+  std::size_t position = 0;  ///< Offset in the whole text.
 
   [[nodiscard]] bool is(std::string_view mark) const { return kind == Kind::mark && text == mark; }
 };

@@ -7,7 +7,7 @@
 
 namespace graft::onnx {
 
-/// f16 or bf16; false where the type is not known.
+/// Returns whether a type is f16 or bf16; false if it is unknown.
 [[nodiscard]] inline bool is_low_precision(std::optional<ElementType> type) {
   return type == ElementType::f16 || type == ElementType::bf16;
 }

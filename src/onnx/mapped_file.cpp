@@ -1,4 +1,4 @@
-// Opens, looks at what it is, then copies or maps.
+// Opens a file, checks its kind and size, then copies or maps it.
 #include "onnx/mapped_file.hpp"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t largest_copy = std::size_t{64} << 20U;
 
-/// The files that are mapped now, for a signal handler; beyond as many, they are not known to it.
+/// The mapped files that a signal handler can find. Files beyond this number are not registered.
 constexpr std::size_t most_known = 256;
 std::array<std::atomic<const MappedFile*>, most_known> mapped_files{};
 
@@ -45,12 +45,12 @@ struct Descriptor {
   }
 };
 
-// O_NONBLOCK: opening a pipe must not wait for who writes to it; it is refused as soon as it is open.
+// O_NONBLOCK: opening a pipe must not wait for a writer; the pipe is refused once it is open.
 Descriptor open_for_reading(const std::filesystem::path& path) {
   return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
 }
 
-/// Up to `size` bytes from the beginning; fewer where the file has become shorter. Nothing where reading fails.
+/// Returns up to `size` bytes from the beginning, fewer if the file has become shorter, or nothing if reading fails.
 std::optional<std::string> read_up_to(int file, std::size_t size) {
   std::string bytes(size, '\0');
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// The one way in which Graft opens what it reads: regular files only, up to a size.
+// Opens the files that Graft reads: regular files only, up to a size.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace graft::onnx {
 
-/// A regular file's bytes, until the last owner goes: copied where there are up to 64 MiB of them, mapped beyond. The
-/// file may be replaced by a rename meanwhile. Where a mapped one is cut short meanwhile, reading it
-/// raises SIGBUS, see path_at.
+/// The bytes of a regular file, valid until the last owner is destroyed. Up to 64 MiB are copied, larger files are
+/// mapped. The file may be replaced by a rename meanwhile. If a mapped file is truncated meanwhile, reading it raises
+/// SIGBUS; see path_at.
 class MappedFile {
  public:
   static constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
 
-  /// Throws Error naming the path and the system's reason, or what is no regular file (a pipe, a device, a socket: none
-  /// of which is waited for), or more than `most` bytes.
+  /// Opens a file. Throws Error naming the path and the system's reason, also for what is not a regular file (a pipe, a
+  /// device, a socket, for none of which it waits) and for more than `most` bytes.
   [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                               std::size_t most = any_size);
   ~MappedFile();
@@ -27,7 +27,7 @@ class MappedFile {
 
   [[nodiscard]] std::string_view view() const { return {address_, size_}; }
 
-  /// The path of the mapped file at an address; null for none. A signal handler may call it.
+  /// Returns the path of the file that is mapped at an address, or null. A signal handler may call it.
   [[nodiscard]] static const char* path_at(const void* address);
 
  private:
@@ -39,7 +39,7 @@ class MappedFile {
   bool is_mapped_ = false;
 };
 
-/// The first bytes of a file; none where it is no regular file or cannot be read.
+/// Returns at most `most` bytes from the beginning of a file; none if it is not a regular file or cannot be read.
 [[nodiscard]] std::string beginning_of_file(const std::filesystem::path& path, std::size_t most);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Patterns: their text, and the search with backtracking.
+// Parses patterns, and searches for matches with backtracking.
 #include "onnx/matcher.hpp"
 
 #include <fmt/format.h>
@@ -189,7 +189,7 @@ class PatternParser {
     return make(FreeName{std::move(name)});
   }
 
-  /// A slip in the name of an operator would otherwise be a pattern that matches nothing, without a word.
+  /// Throws Error for an unknown operator: a slip in its name would otherwise silently match nothing.
   void check_operator(const Token& op) const {
     if (find_schema(op.text) != nullptr) return;
     const std::string meant = nearest_standard_operator(op.text).value_or("");
@@ -264,7 +264,7 @@ class PatternParser {
     return call;
   }
 
-  /// `Op<attribute=1>(x)` is how the text of a function has it. The message has the call as a pattern does.
+  /// Throws Error for `Op<attribute=1>(x)`, the form in the text of a function. The message shows the form of patterns.
   [[noreturn]] void refuse_attributes_before_inputs(const Token& call) const {
     const std::size_t open = lexer_.peek().position;
     const std::size_t close = text_.find(lexer_.peek().is("<") ? '>' : '}', open);
@@ -366,7 +366,7 @@ class PatternParser {
 
 // ---- Search
 
-/// Passes its first input on unchanged.
+/// Returns whether a node passes its first input on unchanged.
 bool is_transparent(const Node& node) {
   if (!node.domain.empty() || node.input(0) == nullptr) return false;
   if (node.op_type == "Identity") return true;
@@ -434,7 +434,8 @@ std::vector<Slot> slots_of(const Node& node) {
 
 bool same_number(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
 
-/// A number of a pattern, in the type of the constant: a network in f16 has what f16 makes of it.
+/// Returns whether a constant equals a number of a pattern. For a constant in f16 or bf16 the number is rounded to that
+/// type.
 bool is_number(const TensorData& constant, double wanted) {
   const auto scalar = constant.scalar();
   if (!scalar) return false;
@@ -469,11 +470,11 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
   return text.empty() ? "something else" : text;
 }
 
-/// What stands where a further node or number should.
+/// The part of the graph at the place where the pattern requires a node or a number.
 enum class There : std::uint8_t {
-  nothing,  ///< Or something of another kind.
-  another,  ///< Another operator, another number.
-  nearly,   ///< The right operator, of which an attribute or an input is not as the pattern says.
+  nothing,  ///< Something of another kind, or nothing.
+  another,  ///< A different operator or a different number.
+  nearly,   ///< The right operator, with an attribute or an input that differs from the pattern.
 };
 
 class Search {
@@ -493,7 +494,7 @@ class Search {
     return found ? std::optional(result()) : std::nullopt;
   }
 
-  /// With what one part of the pattern says, whoever reads it: the number of nodes, 0 where it does not match.
+  /// Returns the number of nodes that match one part of the pattern, whatever reads its result; 0 if it does not match.
   std::size_t count_matched(const Expression& part, Node& node) {
     root_ = &node;
     std::size_t count = 0;
@@ -522,7 +523,7 @@ class Search {
     return false;
   }
 
-  /// Matches an operator expression with this very node.
+  /// Matches an operator expression with `node` itself.
   bool at_node(const Expression& expression, Node& node, std::size_t output, const NodeContinuation& next) {
     if (const auto* alternatives = std::get_if<Alternatives>(&expression.form)) {
       return std::any_of(alternatives->options.begin(), alternatives->options.end(),
@@ -629,7 +630,7 @@ class Search {
       if (is_new) values_.erase(name->name);
       return false;
     }
-    // An operator: at the producer, or after nodes that pass their input on.
+    // An operator is tried at the producer, then before nodes that pass their input on unchanged.
     const std::size_t looked_through = passed_.size();
     for (Value* value = slot.value; value != nullptr; value = value->producer->input(0)) {
       if (value->producer == nullptr || value->graph != root_->graph) {
@@ -736,9 +737,9 @@ class Search {
   Node* root_ = nullptr;
   std::map<std::string, Value*, std::less<>> values_;
   std::map<std::string, TensorData, std::less<>> constants_;
-  std::vector<Node*> line_nodes_;    // what each line of the pattern stands for
-  std::vector<Node*> matched_;       // none twice, all of the root's graph
-  std::vector<const Node*> passed_;  // looked through, between matched nodes
+  std::vector<Node*> line_nodes_;    // the node of each line of the pattern
+  std::vector<Node*> matched_;       // each once, all in the root's graph
+  std::vector<const Node*> passed_;  // transparent nodes between matched ones
   int most_steps_;
   int steps_ = 0;
   std::size_t furthest_ = 0;
@@ -746,8 +747,8 @@ class Search {
   std::string reason_;
 };
 
-/// As the search found them: their order is made for all matches of a graph at once, since thousands in a long chain
-/// took seconds otherwise.
+/// Returns a match whose nodes are in the order of the search. They are sorted for all matches of a graph at once:
+/// sorting for each match took seconds with thousands of matches in a long chain.
 std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMiss* near) {
   Search search(pattern.data());
   auto found = search.run(root);
@@ -755,7 +756,7 @@ std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMis
   return found;
 }
 
-/// A call inside a pattern, and the one that reads its result.
+/// A call inside a pattern, and the call that reads its result.
 struct Part {
   const Expression* call;
   const Expression* reader;
@@ -779,7 +780,8 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
   return parts;
 }
 
-/// Why the pattern does not go on from a node at which a part of it matches: at the reader that comes furthest.
+/// Returns why the pattern does not match beyond a node at which a part of it matches, at the reader that comes
+/// furthest.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
   const std::string begin = fmt::format("{} and what it reads match", describe(node));
   std::string reason;
@@ -885,7 +887,7 @@ std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* c
   for (Graph* graph : graphs) {
     for (Node* node : graph->nodes()) by_type[node->op_type].push_back(node);
   }
-  int steps = most_steps;  // for all together: this is only for a message
+  int steps = most_steps;  // for all attempts together, because the result is only for a message
   std::optional<NearMiss> best;
   There there = There::nothing;
   for (const std::string& type : pattern.root_types()) {

@@ -1,4 +1,4 @@
-// The links between nodes and values, and the edits that keep them.
+// Maintains the links between nodes and values during edits.
 #include "onnx/model.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;  // clang 14 does not deduce it for an aggregate
 
-/// The sub-graphs of one attribute.
+/// Appends the sub-graphs of one attribute to `graphs`.
 void append_graphs(const NodeAttribute& attribute, std::vector<Graph*>& graphs) {
   if (const auto* one = attribute.get<std::unique_ptr<Graph>>()) graphs.push_back(one->get());
   if (const auto* many = attribute.get<std::vector<std::unique_ptr<Graph>>>()) {
@@ -33,7 +33,7 @@ void append_graphs(const NodeAttribute& attribute, std::vector<Graph*>& graphs) 
   }
 }
 
-/// Values of `graph` that the node needs, also through its sub-graphs.
+/// Calls `f` with the values of `graph` that a node needs, also in its sub-graphs.
 void for_each_dependency(const Node& node, const Graph& graph, const std::function<void(Value&)>& f) {
   for (Value* value : node.inputs) {
     if (value != nullptr && value->graph == &graph) f(*value);
@@ -51,7 +51,8 @@ void erase_use(Value& value, const Use& use) {
   if (found != value.uses.end()) value.uses.erase(found);
 }
 
-/// Takes back what a sub-graph that is about to go has counted on the graphs around it.
+/// Removes the uses and outputs that a sub-graph, which is about to be removed, has counted at values of the graphs
+/// around it.
 void unlink_outer(const Graph& inner) {
   for (Value* value : inner.outputs()) {
     if (value->graph != &inner) --value->output_count;
@@ -492,7 +493,7 @@ void Graph::replace_all_uses(Value& from, Value& to, const Node* except) {
     owner.rename(to, std::move(kept));
   }
   if (!from.is_output()) return;
-  // The name must stay with a value of its own: the old node gives its output away to an Identity.
+  // The name must stay with a value of its own, so an Identity becomes the producer of `from`.
   Node* old_producer = from.producer;
   const std::size_t old_index = from.output_index;
   if (old_producer == nullptr) {
@@ -605,7 +606,7 @@ std::size_t Graph::remove_dead() {
 void Graph::check() const {
   std::unordered_map<const Node*, std::size_t> index;
   for (const auto& node : nodes_) index.emplace(node.get(), index.size());
-  // Of all values that a node here can read.
+  // Holds the uses of all values that a node of this graph can read.
   std::set<std::pair<const Node*, std::size_t>> counted;
   for (const Graph* scope = this; scope != nullptr; scope = scope->parent_) {
     for (const auto& value : scope->values_) {

@@ -1,4 +1,4 @@
-// Between nodes, what reports hold of them, and words.
+// Converts nodes to the references that reports hold, and to text.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace graft::onnx {
 
 [[nodiscard]] NodeRef ref_of(const Node& node);
 
-/// "node 'conv1' (Conv)", as describe(const Node&) says it.
+/// Returns a description such as "node 'conv1' (Conv)", like describe(const Node&).
 [[nodiscard]] std::string describe(const NodeRef& node);
 
-/// Orders nodes by all but their ids: rewrites give other names to the outputs of a node that stays, so that its id in
-/// the model before is not always that in the model after.
+/// Orders nodes by name, operator and domain, but not by id: rewrites rename the outputs of a node that stays, so that
+/// its id before differs from the id after.
 struct ByName {
   [[nodiscard]] bool operator()(const NodeRef& a, const NodeRef& b) const;
 };

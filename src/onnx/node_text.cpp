@@ -1,4 +1,4 @@
-// Reads nodes from text; see parse_nodes in functions.hpp.
+// Parses nodes from text; see parse_nodes in functions.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string_view value_name(AttributeType type) {
   return "";
 }
 
-/// Without the spaces around it.
+/// Returns the line of that number without the spaces around it.
 std::string_view line_of(std::string_view text, int number) {
   for (; number > 1; --number) text.remove_prefix(text.find('\n') + 1);
   text = text.substr(0, text.find('\n'));
@@ -52,8 +52,8 @@ std::string_view line_of(std::string_view text, int number) {
 
 class NodeParser {
  public:
-  /// `op`: the operator whose body it is; then ONNX's schemas are asked too.
-  /// With `row` the types are followed.
+  /// Checks nodes by ONNX's schemas if `op`, the operator whose body it is, is given. Infers and checks types if `row`
+  /// is given.
   NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op,
              const FollowedRow* row = nullptr)
       : graph_(graph),
@@ -127,7 +127,7 @@ class NodeParser {
     if (lexer_.peek().kind != Token::Kind::end && lexer_.peek().kind != Token::Kind::end_of_line) {
       lexer_.fail("the line should end here");
     }
-    // Names of the text are exact: they are looked up by later lines.
+    // Names of the text are used as they are, because later lines refer to them.
     std::vector<Value*> values;
     for (const std::string& name : outputs) values.push_back(name.empty() ? nullptr : graph_.add_value(name));
     Node* node =
@@ -138,12 +138,12 @@ class NodeParser {
     if (row_ != nullptr) check_types(*node, named);
   }
 
-  /// As the lexer's, for messages that name what was found.
+  /// Throws Error like Lexer::fail_at, for messages that already say what was found.
   [[noreturn]] void fail_at(const Token& token, const std::string& message) const {
     throw Error(fmt::format("{}, line {}, column {}: {}", what_, token.line, token.column, message));
   }
 
-  /// Patterns have attributes in braces, after the inputs.
+  /// Throws Error for attributes in braces, which are the form of patterns.
   void check_no_braces() const {
     if (!lexer_.peek().is("{")) return;
     lexer_.fail("attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for patterns");
@@ -199,7 +199,7 @@ class NodeParser {
     if (const auto fault = type_fault(node, *row_)) fail_at(named, fmt::format("{}: {}", row_->words, *fault));
   }
 
-  /// Brackets with nothing between them say nothing of a type.
+  /// Sets the type of empty lists by the schema, because empty brackets have none.
   static void settle_empty_lists(Node& node) {
     const OperatorSchema* schema = find_schema(node.op_type);
     if (schema == nullptr || !node.domain.empty()) return;
@@ -243,7 +243,7 @@ class NodeParser {
     return numbers;
   }
 
-  /// After the bracket.
+  /// Parses a list of strings after its opening bracket.
   std::vector<std::string> parse_texts() {
     std::vector<std::string> texts;
     do {

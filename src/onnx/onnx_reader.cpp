@@ -1,4 +1,4 @@
-// From ONNX's protobuf to a Model, refusing whatever does not hold together.
+// Converts ONNX's protobuf to a Model, and refuses malformed files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ class Reader {
     }
     Model model;
     model.source = source_;
-    // Every initializer of an IR 3 file has to be an input too; since IR 4 that would say that it may be replaced.
+    // Every initializer of an IR 3 file must be an input too; since IR 4, a caller may replace an initializer that is
+    // an input.
     initializers_are_inputs_ = proto.ir_version() < 4;
     model.ir_version = std::max<std::int64_t>(proto.ir_version(), 4);
     model.producer_name = proto.producer_name();
@@ -178,10 +179,10 @@ class Reader {
     return Bytes(std::move(raw));
   }
 
-  /// The typed fields (float_data and the others), which hold fewer kinds of number than there are element types.
+  /// Reads the typed fields (float_data and the others), of which there are fewer than element types.
   Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
                    const std::string& what) const {
-    static_cast<void>(count_bytes(type, elements, what));  // so that the parts of complex numbers can be counted
+    static_cast<void>(count_bytes(type, elements, what));  // checks that the parts of complex numbers can be counted
     const auto expect = [&](int found, std::int64_t wanted) { check_count(found, wanted, "elements", what, proto); };
     switch (type) {
       case ElementType::f32:
@@ -211,7 +212,7 @@ class Reader {
       expect(proto.int32_data_size(), elements);
       return pack<std::uint16_t>(proto.int32_data());
     }
-    if (bits != 0 && bits <= 8) {  // 4-bit and 2-bit elements come packed, one byte to a number
+    if (bits != 0 && bits <= 8) {  // 4-bit and 2-bit elements are packed, one byte per number
       expect(proto.int32_data_size(), count_bytes(type, elements, what));
       return pack<std::uint8_t>(proto.int32_data());
     }
@@ -256,7 +257,7 @@ class Reader {
                        target.string()));
     }
     try {
-      std::shared_ptr<const MappedFile>& file = by_target_[target];  // one file may be named in many ways
+      std::shared_ptr<const MappedFile>& file = by_target_[target];  // a file may have several names
       if (file == nullptr) {
         file = MappedFile::open(target);
         external_files_ += file->view().size();
@@ -267,8 +268,9 @@ class Reader {
     }
   }
 
-  /// Tensors may share a part of a file, as tied weights do. But a model that is written has all of them, and a few
-  /// thousand that share a gigabyte would fill any disk.
+  /// Throws Error if the tensors of external data add up to many times the size of their files. Tensors may share a
+  /// part of a file, as tied weights do, but a written model holds each of them: a few thousand that share a gigabyte
+  /// would fill any disk.
   void check_external_total(std::int64_t bytes, const std::string& what) {
     constexpr std::size_t always = std::size_t{256} << 20U;
     constexpr std::size_t factor = 4;
@@ -456,7 +458,7 @@ class Reader {
 
   void read_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& protos, Graph& graph, int depth,
                   const FunctionDefinition* function) {
-    // All names first: a file's order is not to be relied upon.
+    // All names are defined first, because nodes of a file may be in any order.
     for (const ::onnx::NodeProto& proto : protos) {
       for (const std::string& name : proto.output()) {
         if (!name.empty()) define(graph, name, "node output");
@@ -511,7 +513,8 @@ class Reader {
     return fmt::format("node '{}' ({})", name, proto.op_type());
   }
 
-  /// Files of IR 1 and 2 may leave the type out: then it is the field that is there.
+  /// Returns the type of an attribute. Files of IR 1 and 2 may omit the type; then the field that is present determines
+  /// it.
   static ::onnx::AttributeProto::AttributeType type_of(const ::onnx::AttributeProto& proto) {
     using Proto = ::onnx::AttributeProto;
     if (proto.type() != Proto::UNDEFINED) return proto.type();
@@ -647,11 +650,11 @@ class Reader {
   bool initializers_are_inputs_ = false;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> by_target_;
-  std::size_t external_files_ = 0;  // bytes in them
-  std::size_t external_total_ = 0;  // bytes of the tensors that lie there
+  std::size_t external_files_ = 0;  // total bytes of these files
+  std::size_t external_total_ = 0;  // total bytes of the tensors in these files
 };
 
-/// Where tensors lie in a model, sub-graphs and functions included.
+/// The fields of a model in which tensors can be, also in sub-graphs and functions.
 constexpr int model_proto = 0;
 constexpr int graph_proto = 1;
 constexpr int node_proto = 2;

@@ -1,4 +1,4 @@
-// From a Model to ONNX's protobuf and files.
+// Converts a Model to ONNX's protobuf, and writes files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace graft::onnx {
 namespace {
 
-constexpr std::size_t page = 4096;  // ONNX asks for this alignment of external data
-/// Weights of one file: protobuf's 2 GiB with room for the nodes.
+constexpr std::size_t page = 4096;  // the alignment that ONNX recommends for external data
+/// Maximum bytes of weights in one file: protobuf's 2 GiB minus room for the nodes.
 constexpr std::size_t automatic_limit = (std::size_t{1} << 31U) - (std::size_t{1} << 26U);
 
-/// Where initializers go that do not stay in the model file.
+/// The file of external data, to which large tensors are written.
 struct ExternalSink {
   AtomicFile& file;
   std::string location;
@@ -60,16 +60,16 @@ void restore(Proto& proto, const std::string& opaque) {
   }
 }
 
-/// An initializer of the main graph, whose data goes from where it lies to the file.
+/// An initializer of the main graph, whose data are written to the file without a copy.
 struct StreamedTensor {
-  std::string start;  ///< All of its field of GraphProto but the data.
+  std::string start;  ///< The field of GraphProto without the data, which follow.
   Bytes data;
 };
 
-/// A model in the order of the fields in the file.
+/// The parts of a model in the order of the file.
 struct ModelParts {
   ::onnx::ModelProto before_graph;
-  ::onnx::GraphProto nodes;  ///< And the graph's name.
+  ::onnx::GraphProto nodes;  ///< Holds the nodes and the name of the graph.
   std::vector<StreamedTensor> initializers;
   ::onnx::GraphProto after_initializers;
   ::onnx::ModelProto after_graph;
@@ -185,7 +185,7 @@ class Writer {
     }
   }
 
-  /// Initializers go to `streamed` where that is given.
+  /// Writes a graph. Appends the initializers to `streamed` if that is given.
   void write_graph(const Graph& graph, ::onnx::GraphProto& proto, std::vector<StreamedTensor>* streamed = nullptr) {
     restore(proto, graph.opaque);
     proto.set_name(graph.name.empty() ? "graph" : graph.name);
@@ -208,7 +208,8 @@ class Writer {
     }
     for (const Node* node : graph.nodes()) {
       write_node(*node, *proto.add_node());
-      // In the order in which a reader meets the values, so that reading and writing again changes nothing.
+      // Types are written in the order in which a reader adds the values, so that reading and writing again changes
+      // nothing.
       for (const Value* value : node->outputs) {
         if (value == nullptr || is_output_of(*value, graph) || !has_type(*value)) continue;
         if (value->type || !value->opaque.empty()) write_type(*value, *proto.add_value_info());
@@ -302,7 +303,7 @@ class Writer {
   ExternalSink* sink_;
 };
 
-/// Calls `begin` with the size of the file, then `write` with one part of it after the other.
+/// Calls `begin` with the size of the file, then `write` with one part of the file after the other.
 template <class Begin, class Write>
 void write_parts(const Model& model, ExternalSink* sink, Begin&& begin, Write&& write) {
   ModelParts parts;
@@ -341,7 +342,7 @@ void write_parts(const Model& model, ExternalSink* sink, Begin&& begin, Write&& 
 
 void write_parts(const Model& model, ExternalSink* sink, AtomicFile& file) {
   constexpr std::size_t large = std::size_t{1} << 16U;
-  std::string small;  // what waits to be written together
+  std::string small;  // parts that are collected for one write
   const auto begin = [](std::size_t /*size*/) {};
   write_parts(model, sink, begin, [&](std::string_view bytes) {
     if (small.size() + bytes.size() < large) {
@@ -397,7 +398,7 @@ std::optional<std::filesystem::path> write_onnx(const Model& model, const std::f
   AtomicFile data(data_path);
   ExternalSink sink{data, data_path.filename().string(), options.external_above};
   write_parts(model, &sink, file);
-  file.flush();  // a full disk has to show before either file takes its place
+  file.flush();  // a full disk must be reported before either file is renamed
   if (sink.offset != 0) data.commit();
   file.commit();
   return sink.offset == 0 ? std::nullopt : std::optional(data_path);

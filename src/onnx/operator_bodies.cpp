@@ -1,4 +1,4 @@
-// Every choice that a definition can make by the attributes and inputs of a node.
+// Enumerates the attributes and inputs on which a definition can depend.
 #include "onnx/operator_bodies.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,8 @@ namespace {
 
 using Choice = std::vector<NamedAttribute>;
 
-/// What each attribute that is a choice may be.
+/// Returns the possible values of each attribute that is a choice: with a list of choices, or an integer with at most 8
+/// values.
 std::vector<Choice> choices_of(const OperatorType& type) {
   constexpr double few = 8;
   std::vector<Choice> all;
@@ -38,8 +39,8 @@ std::vector<Choice> choices_of(const OperatorType& type) {
   return all;
 }
 
-/// All combinations, or, where those are too many for a library to be loaded at once, each value beside the defaults of
-/// the others: a body seldom depends on more than one or two attributes together.
+/// Returns all combinations or, if more than 256 would make loading a library slow, each value with the defaults of the
+/// other attributes: a body seldom depends on more than one or two attributes together.
 std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
   constexpr std::size_t most = 256;
   std::size_t count = 1;
@@ -62,8 +63,8 @@ std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
   return all;
 }
 
-/// One operator for each combination of what its attributes choose between that it does not refuse: the functions of
-/// others are never asked for, and may not be defined.
+/// Returns an operator for each combination of choices that the operator does not refuse: the functions of refused
+/// combinations are never used and may be undefined.
 std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& type) {
   std::vector<std::unique_ptr<Operator>> all;
   for (const Choice& choice : combinations_of(choices_of(type))) {
@@ -73,7 +74,7 @@ std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& typ
   return all;
 }
 
-/// A row may be for some ranks alone, of the first input: the others' are not known.
+/// Returns whether the operator accepts a row for any rank of the first input; the ranks of other inputs are unknown.
 bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t count) {
   std::vector<int> ranks(count, -1);
   for (int rank = 0; rank <= 8; ++rank) {
@@ -83,17 +84,17 @@ bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t coun
   return false;
 }
 
-/// Its lines as they are understood: spaces and comments do not make another body.
+/// Returns the parsed lines of a function, in which spaces and comments make no difference.
 std::string lines_of(const FunctionDefinition& function) {
   std::string lines;
   for (const Node* node : function.body->nodes()) lines += to_text(*node) + "\n";
   return lines;
 }
 
-/// For inputs of every type and number.
+/// Calls `visit` for every combination of choices, row of types and number of inputs.
 template <class Visit>
 void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
-  const std::size_t most = std::min(type.input_count() + 1, type.most_inputs());  // of variadic inputs two
+  const std::size_t most = std::min(type.input_count() + 1, type.most_inputs());  // at most two variadic inputs
   for (const auto& op : with_every_choice(type)) {
     for (const TypeRow& row : type.type_rows) {
       for (std::size_t count = type.required_input_count(); count <= most; ++count) {
@@ -114,7 +115,7 @@ std::map<std::string, std::string> function_bodies(const OperatorType& type) {
 }
 
 void check_bodies(const OperatorType& type) {
-  std::map<std::string, std::pair<std::string, std::string>> bodies;  // of one rank; as text, and as it is understood
+  std::map<std::string, std::pair<std::string, std::string>> bodies;  // of a single rank: the text and the parsed lines
   std::set<std::string> known;                                        // bodies, with the number of inputs
   const auto add_function = [&](const Function& function, std::size_t input_count) {
     const auto found = bodies.find(function.name);
@@ -144,7 +145,7 @@ void check_bodies(const OperatorType& type) {
     if (function) check_types(type, inputs.count, row, *function);
     if (form) check_types(type, inputs.count, row, *form);
   };
-  // A model does not always say what the rank is.
+  // A model may leave the rank unknown.
   for (const int rank : {usual_rank, -1}) {
     bodies.clear();
     for_each_form(type, rank, check);

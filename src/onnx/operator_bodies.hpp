@@ -1,4 +1,4 @@
-// All bodies that the functions of an operator can have.
+// Lists the bodies that the functions of an operator can have.
 #pragma once
 
 #include <map>
@@ -8,16 +8,17 @@
 
 namespace graft::onnx {
 
-/// N,C,H,W, where a body depends on the rank.
+/// The rank (N,C,H,W) that is used where a body depends on the rank.
 inline constexpr int usual_rank = 4;
 
-/// By the names of the functions: one for each combination of what an attribute chooses between, of the types of the
-/// inputs, and of their number, of variadic ones two. Other attributes have their defaults.
+/// Returns bodies by the names of their functions: one for each combination of the values of attributes that are
+/// choices, of the types of the inputs, and of the number of inputs (at most two variadic ones). Other attributes have
+/// their defaults.
 [[nodiscard]] std::map<std::string, std::string> function_bodies(const OperatorType& type);
 
-/// Throws Error, as make_function does, where one of them or a native form cannot be read or ONNX's schemas refuse it
-/// in an operator set from 17 on, where its types are wrong in one of the rows of types that the operator has, and
-/// where two bodies that differ in more than spaces and comments have one name.
+/// Throws Error if a body or a native form cannot be parsed, or is refused by ONNX's schemas in an opset >= 17 (as
+/// make_function does); if its types are wrong for a row of the operator's types; or if two bodies that differ in more
+/// than spaces and comments have the same name.
 void check_bodies(const OperatorType& type);
 
 }  // namespace graft::onnx

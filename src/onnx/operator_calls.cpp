@@ -1,4 +1,4 @@
-// Which calls of functions are operators.
+// Operators are found by domain and by name.
 #include "onnx/operator_calls.hpp"
 
 #include <set>

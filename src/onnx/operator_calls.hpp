@@ -1,4 +1,4 @@
-// Which calls of functions are operators.
+// Tells calls of functions that are operators from other calls.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace graft::onnx {
 
-/// Whether a call of such a function is no operator, and may give way to the body that the file has: for
-/// InlineOptions::which. What stands for an operator, Graft's or of a library of somebody's own, is left as it is.
+/// Returns whether a call of this function is not an operator, Graft's or of a loaded library, so that the body in the
+/// file may replace the call. For InlineOptions::which.
 [[nodiscard]] bool is_plain_call(const FunctionKey& function);
 
-/// The nodes, also those inside functions that are called, which stand for an operator that no loaded library has: of
-/// it there is the function in the file alone.
+/// Returns the nodes, also in functions that are called, that stand for an operator which no loaded library has: only
+/// the function in the file can compute them.
 [[nodiscard]] std::vector<const Node*> calls_without_operator(const Model& model);
-/// What such a node calls its operator.
+/// Returns the name of the operator for which such a node stands.
 [[nodiscard]] std::string called_operator(const Node& node);
 
 }  // namespace graft::onnx

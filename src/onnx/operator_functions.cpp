@@ -1,4 +1,4 @@
-// The functions that Graft's nodes carry, and their exchange for plugins and native layers.
+// Attaches functions to Graft's nodes, and replaces nodes by plugins and by native layers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@
 namespace graft::onnx {
 namespace {
 
-/// `what`: "function BetaSwish" or "native form".
+/// Parses a text of an operator. `what` names the text in messages: "function BetaSwish" or "native form".
 FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_count, const std::string& name,
                                     const std::string& what, std::string_view text, std::int64_t opset) {
   FunctionDefinition function;
@@ -43,7 +43,7 @@ FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_
   return function;
 }
 
-/// Words for what the inputs have by a row: "in f16", or "with x in f16 and index in i32".
+/// Describes the types of the inputs in a row: "in f16", or "with x in f16, index in i32".
 std::string row_text(const OperatorType& type, const TypeRow& row, std::size_t count) {
   std::vector<std::string> each;
   bool are_same = true;
@@ -87,8 +87,8 @@ void check_types(const OperatorType& type, std::size_t count, const TypeRow& row
   }
 }
 
-/// With every attribute, and every output that its operator has: TensorRT's parser and ONNX Runtime want as many as a
-/// plugin or a function has, of which a model may leave out the last, a size that nobody reads.
+/// Writes every attribute, and adds the outputs that the node leaves out: TensorRT's parser and ONNX Runtime require as
+/// many as a plugin or a function has, and a model may leave out the last one, a size that nothing reads.
 void write_whole(Node& node, const Operator& op) {
   write_attributes(node, op);
   const OperatorType& type = op.type();
@@ -107,8 +107,8 @@ bool takes(const OperatorType& type, std::size_t port, DType dtype) {
                      [&](const TypeRow& row) { return row.formats[port] == Format(dtype); });
 }
 
-/// The value of an input that may as well be an attribute: it is left out, or a number that is a constant. Nothing for
-/// any other.
+/// Returns the value of an input that may also be an attribute: the default if it is left out, or the number if it is a
+/// constant of one element. Returns nothing for any other input.
 std::optional<AttributeValue> value_for_attribute(const Value* input, const AttributeInfo& info) {
   if (input == nullptr) return info.default_value;
   const auto constant = input->constant();
@@ -122,16 +122,17 @@ std::optional<AttributeValue> value_for_attribute(const Value* input, const Attr
   return value && check_attribute(info, *value).ok() ? value : std::nullopt;
 }
 
-/// How a node of ONNX's becomes one of an operator that computes the same. Inputs that are the operator's attributes
-/// have to be constants. The last of the others become the attributes of their names where they can: what is known when
-/// memory is set aside bounds it.
+/// How a node of ONNX becomes one of a Graft operator that computes the same. Inputs that are attributes of the
+/// operator must be constants. The last other inputs become the attributes of their names if they are constants,
+/// because a value that is known when memory is allocated limits the size of the outputs.
 struct Adoption {
   std::vector<Value*> inputs;
-  std::vector<DType> dtypes;  ///< Of the inputs: i32 in the place of booleans and u8, which plugins do not have.
+  std::vector<DType> dtypes;  ///< Types of the inputs; i32 replaces booleans and u8, which plugins do not have.
   std::vector<std::pair<std::string_view, AttributeValue>> attributes;
 };
 
-/// Distributes the inputs of the node as OnnxForm::inputs says; false where one is not the operator's, or no constant.
+/// Assigns the inputs of the node to inputs and attributes, as OnnxForm::inputs lists them. Returns false if the
+/// operator has neither for an input, or if an attribute is not a constant.
 bool sort_inputs(const Node& node, const OperatorType& type, Adoption& adoption) {
   const std::vector<std::string_view>& names = type.onnx_form->inputs;
   if (node.inputs.size() > (names.empty() ? type.most_inputs() : names.size())) return false;
@@ -148,7 +149,8 @@ bool sort_inputs(const Node& node, const OperatorType& type, Adoption& adoption)
   return true;
 }
 
-/// Whether the operator is for other nodes than this: it refuses an attribute, or TensorRT has a layer for this one.
+/// Returns whether the operator is not meant for this node: it refuses an attribute, or TensorRT has a layer for the
+/// node.
 bool is_for_others(const Node& node, const OperatorType& type,
                    std::span<const std::pair<std::string_view, AttributeValue>> attributes) {
   std::vector<NamedAttribute> given;
@@ -164,12 +166,12 @@ bool is_for_others(const Node& node, const OperatorType& type,
 
 using TypeAfterCast = ElementType (*)(ElementType);
 
-/// Plugins have no inputs of booleans and u8: a Cast comes before one.
+/// Returns the type after the Cast before a plugin, which has no inputs of booleans and u8.
 ElementType cast_to_plugin(ElementType type) {
   return type == ElementType::boolean || type == ElementType::u8 ? ElementType::i32 : type;
 }
 
-/// The same where nothing of f64 comes out of the node. TensorRT computes in f32 what a file has in f64.
+/// Returns the same for a node without outputs in f64: f64 becomes f32, in which TensorRT computes it.
 ElementType cast_doubles_to_plugin(ElementType type) {
   return type == ElementType::f64 ? ElementType::f32 : cast_to_plugin(type);
 }
@@ -181,8 +183,8 @@ TypeAfterCast cast_before(const Node& node) {
   return makes_doubles ? cast_to_plugin : cast_doubles_to_plugin;
 }
 
-/// All but the types. Nothing where the node has attributes that are not the operator's, as `plugin_version` of who
-/// asks for another plugin, and where TensorRT has a layer that computes it.
+/// Returns the adoption of a node without the types. Returns nothing if the node has an attribute that the operator
+/// lacks, such as the `plugin_version` of another plugin, or if TensorRT has a layer that computes the node.
 std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType& type) {
   for (const auto& attribute : node.attributes) {
     if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
@@ -202,7 +204,8 @@ std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType
   return adoption;
 }
 
-/// Nothing also where an input that stays has no type that is known, or none that the operator takes.
+/// Returns the adoption of a node; nothing also if the type of an input that stays is unknown, or not accepted by the
+/// operator.
 std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
   std::optional<Adoption> adoption = untyped_adoption_of(node, type);
   if (!adoption) return std::nullopt;
@@ -221,7 +224,7 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   return type.output_dtypes(adoption->dtypes) ? std::move(adoption) : std::nullopt;
 }
 
-/// Same nodes, links and attributes; to see whether two nodes may share a function.
+/// Returns whether nodes, links and attributes are equal, so that two nodes may share a function.
 bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
 }
@@ -299,7 +302,7 @@ std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& i
   std::int64_t first = working_opset;
   for (Node* line : body.nodes()) {
     first = std::max(first, first_opset_for_types(*line));
-    static_cast<void>(type_fault(*line, {}));  // for the types that it infers
+    static_cast<void>(type_fault(*line, {}));  // infers the types of the outputs
   }
   return first;
 }
@@ -397,7 +400,7 @@ std::vector<Node*> attach_functions(Model& model) {
   model.graph().opset_imports.emplace(std::string(onnx_domain), 1);
   model.ir_version = std::max<std::int64_t>(model.ir_version, opset > working_opset ? bf16_ir_version : 8);
 
-  // TensorRT's parser calls a node without a name after its output, and refuses the model if the body of a function has
+  // TensorRT's parser names a node without a name after its output, and refuses the model if the body of a function has
   // an output of that name.
   model.graph().for_each_node([](Node& node) {
     if (node.name.empty() && node.output() != nullptr) node.name = node.op_type + "_" + node.output()->name;

@@ -7,7 +7,7 @@
 
 namespace graft::onnx {
 
-/// Returns "Conv" or "graft::L2Normalize": a call of an operator's function goes by the operator's own name.
+/// Returns a name such as "Conv" or "graft::L2Normalize". A call of an operator's function has the operator's own name.
 [[nodiscard]] std::string qualified_operator_name(const Node& node);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Between nodes of a graph and Graft's operators.
+// Finds the operators of nodes, and creates nodes of operators.
 #include "onnx/operator_node.hpp"
 
 #include <fmt/format.h>
@@ -16,20 +16,21 @@
 namespace graft::onnx {
 namespace {
 
-/// What TensorRT's parser reads of a plugin node; no attribute of the operator.
+/// Returns whether TensorRT's parser reads an attribute of a plugin node that is not one of the operator.
 bool is_plugin_attribute(std::string_view name) {
   return name == "plugin_version" || name == "plugin_namespace" || name == shape_input_indices;
 }
 
-/// A domain in which the name of a plugin means that plugin: TensorRT's parser looks at the name alone, but a node of
-/// somebody else's domain may be anything.
+/// Returns whether the name of a plugin means that plugin in this domain. TensorRT's parser compares only the name, but
+/// a node of another domain may be anything.
 bool is_plugin_domain(std::string_view domain) {
   constexpr std::array<std::string_view, 9> domains = {
       "", "ai.onnx", onnx_domain, "TRT", "trt", "trt.plugins", "com.nvidia.tensorrt", "mmcv", "mmdeploy"};
   return std::find(domains.begin(), domains.end(), domain) != domains.end();
 }
 
-/// The version a plugin node asks for, "" for any; nothing where it can be no plugin that Graft stands in for.
+/// Returns the version that a plugin node requests, "" for any, or nothing if the node cannot be a plugin that Graft
+/// stands in for.
 std::optional<std::string> wanted_version(const Node& node) {
   if (!is_plugin_domain(node.domain)) return std::nullopt;
   if (const NodeAttribute* space = node.attribute("plugin_namespace")) {
@@ -42,7 +43,7 @@ std::optional<std::string> wanted_version(const Node& node) {
   return text == nullptr ? std::nullopt : std::optional(*text);
 }
 
-/// The operator of a library of somebody's own that the node names; null where it asks for another version or
+/// Returns the operator of a loaded library that the node names, or null if no library has that name, version and
 /// namespace.
 const OperatorType* find_library_operator(const Node& node) {
   const OperatorType* type = operator_libraries().empty() ? nullptr : find_operator(node.op_type);
@@ -53,7 +54,7 @@ const OperatorType* find_library_operator(const Node& node) {
   return is_it ? type : nullptr;
 }
 
-/// The numbers of a tensor, as TensorRT's parser hands them to a plugin.
+/// Returns the numbers of a tensor in the form in which TensorRT's parser passes them to a plugin.
 std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType wanted) {
   if (wanted == AttributeType::integers || wanted == AttributeType::integer) {
     auto numbers = tensor.ints();
@@ -67,7 +68,8 @@ std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType w
   return static_cast<float>(numbers->front());
 }
 
-/// One number also stands for a list of one, as in TensorRT's plugin fields.
+/// Returns the value of an attribute in the wanted type. A single number is accepted as a list, as in TensorRT's plugin
+/// fields.
 AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute,
                         AttributeType wanted) {
   const auto* tensor = attribute.get<TensorData>();
@@ -85,7 +87,8 @@ AttributeValue value_of(const Node& node, const std::string& name, const NodeAtt
   return *value;
 }
 
-/// The type of a node's attribute; nothing where the operator, or the plugin it stands in for, has no such attribute.
+/// Returns the type of a node's attribute, or nothing if the operator, or the plugin that it stands in for, has no such
+/// attribute.
 std::optional<AttributeType> type_of_attribute(const OperatorMatch& match, std::string_view name) {
   const DropInField* field = match.drop_in == nullptr ? nullptr : match.drop_in->find(name);
   if (match.drop_in != nullptr && field == nullptr) return std::nullopt;
@@ -143,7 +146,8 @@ OperatorMatch find_adopted_operator(const Node& node) {
 
 namespace {
 
-/// What an operator requires of a node's attributes says which forms of ONNX's operator it computes.
+/// Returns whether a node has the attributes that the operator requires, which select the forms of ONNX's operator that
+/// it computes.
 bool has_required_attributes(const Node& node, const OperatorType& type) {
   return std::all_of(type.attributes.begin(), type.attributes.end(), [&](const AttributeInfo& info) {
     if (!info.required) return true;

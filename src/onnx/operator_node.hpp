@@ -1,4 +1,4 @@
-// Between nodes of a graph and Graft's operators.
+// Finds the operators of nodes, and creates nodes of operators.
 #pragma once
 
 #include <map>
@@ -14,87 +14,92 @@
 
 namespace graft::onnx {
 
-/// Metadata of nodes. What the layer was in the network that was imported, "Convolution" of Caffe.
+/// The metadata key that holds the type of the layer in the imported network, such as "Convolution" of Caffe.
 inline constexpr std::string_view layer_type_note = "graft.layer_type";
-/// The operator that a node of another name stands for.
+/// The metadata key that holds the operator for which a node of another name stands.
 inline constexpr std::string_view operator_note = "graft.operator";
-/// What TensorRT's parser reads which inputs of a plugin node are shape inputs from.
+/// The attribute from which TensorRT's parser reads which inputs of a plugin node are shape inputs.
 inline constexpr std::string_view shape_input_indices = "tensorrt_plugin_shape_input_indices";
-/// Why a node stays as it is where a native layer could take its place.
+/// The metadata key that holds why a node stays although a native layer could replace it.
 inline constexpr std::string_view keep_note = "graft.keep";
 
-/// A type and the drop-in through which it was found; drop_in is null for a node under the operator's own name.
+/// An operator type, and the drop-in through which it was found (null for a node under the operator's own name).
 struct OperatorMatch {
   const OperatorType* type = nullptr;
   const DropIn* drop_in = nullptr;
   explicit operator bool() const { return type != nullptr; }
 };
 
-/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; of a library of
-/// somebody's own by its name in every domain where ONNX has no operator of that name, as TensorRT's parser finds its
-/// plugin, unless the node asks for another `plugin_version` or `plugin_namespace`; in graft and in
-/// the domains that plugin nodes are written in ("", TRT, trt.plugins ...) by the name (and `plugin_version`, if given)
-/// of a plugin that an operator stands in for, unless ONNX itself has an operator of that name in that domain or the
-/// node names a `plugin_namespace`. Empty where there is none.
+/// Returns the operator that a node stands for; empty if there is no operator, or if the node has a fault. It is found
+/// - in the domain graft by the metadata `graft.operator`, or by the name of the node;
+/// - in a loaded library by the name of the node, in every domain in which ONNX has no operator of that name, as
+/// TensorRT's parser finds its plugin, unless the node requests another `plugin_version` or `plugin_namespace`;
+/// - in graft and in the domains of plugin nodes ("", TRT, trt.plugins ...) by the name, and by the `plugin_version` if
+/// given, of a plugin that an operator stands in for, unless ONNX has an operator of that name in that domain or the
+/// node has a `plugin_namespace`.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
-/// The same for a node that has another name or domain than Graft's: one that adopt_drop_ins makes a node of Graft's.
+/// Returns the operator of a node that has another name or domain than Graft's, which adopt_drop_ins turns into a node
+/// of Graft.
 [[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
 
-/// The operator of Graft that computes what a node of ONNX's own operator does (OperatorType::onnx_form); null where
-/// there is none or the node lacks an attribute that it requires. The node itself is none of Graft's.
+/// Returns the Graft operator that computes what a node of an ONNX operator does (OperatorType::onnx_form), or null if
+/// there is no such operator or if the node lacks an attribute that it requires. The node itself is not Graft's.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
 
-/// The node's inputs in the order of its operator's, null for one that is left out before others; those of other nodes
-/// as they are. Throws Error where a node under another name has more or fewer than the plugin of that name, or leaves
-/// out one that is required.
+/// Returns the node's inputs in the order of its operator, with null for an input that is left out before others; the
+/// inputs of other nodes are returned as they are. Throws Error if a node under a drop-in name has more or fewer inputs
+/// than the plugin of that name, or leaves out a required one.
 [[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
 
-/// The type that an input which is left out before others would have: that of one which has to have the same. Nothing
-/// where that is not known.
+/// Returns the type of an input that is left out before others, which is that of an input with the same type
+/// constraint; nothing if it is unknown.
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
-/// An input of a type with which its operator has no row of types.
+/// An input whose type is in no row of its operator's types.
 struct RefusedType {
   const Value* input = nullptr;
-  std::vector<DType> allowed;  ///< In its place, with the types of the inputs before it.
+  std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the inputs before it.
 };
-/// The first such input, of inputs in the order of the operator's; nothing where there is none among those whose types
-/// are known. `cast`, if given, says what a Cast before the node makes of a type.
+/// Returns the first such input, or nothing. `inputs` are in the order of the operator; unknown types are skipped.
+/// `cast`, if given, returns the type after a Cast before the node.
 [[nodiscard]] std::optional<RefusedType> refused_type(const OperatorType& type, std::span<Value* const> inputs,
                                                       ElementType (*cast)(ElementType) = nullptr);
 
-/// A tensor without elements: what stands for an input that is left out before others.
+/// Adds a tensor without elements, which stands for an input that is left out before others.
 Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element);
 
-/// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node
-/// and attribute for one that is unknown, ill-typed, out of range or required and missing.
+/// Creates the operator of a node with the node's attributes, checked. Returns null if find_operator_for finds no
+/// operator; throws Error naming node and attribute for one that is unknown, ill-typed, out of range, or required and
+/// missing.
 [[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);
 
-/// Throws Error naming the node where its operator refuses the shapes that it is given: as many weights as are needed,
-/// windows that fit. Nothing happens for another node, where a type or a size is not known, and for types that the
-/// operator does not take.
+/// Throws Error naming the node if its operator refuses the shapes of its inputs and outputs, for example the number of
+/// weights or the size of a window. Does nothing for other nodes, for unknown types and sizes, and for types that the
+/// operator does not accept.
 void check_operator(const Node& node);
 
-/// Whether this input of a node is one whose values infer_shapes wants in the place of its shape.
+/// Returns whether an input of a node is a shape input: infer_shapes uses its values instead of its shape.
 [[nodiscard]] bool is_shape_input(const OperatorType& type, const Node& node, std::size_t input);
 
-/// Shapes of outputs as a graph has them: each size that depends on data is a dimension that is not known, the same one
-/// wherever it stands.
+/// Returns shapes of outputs for a graph: each size that depends on data becomes an unknown dimension, the same one
+/// wherever that size occurs.
 [[nodiscard]] std::vector<Shape> without_data_sizes(std::vector<Shape> outputs);
 
-/// A node in the domain graft with every attribute of the operator written; the graph imports the domain.
+/// Adds a node in the domain graft with every attribute of the operator; the graph then imports the domain.
 Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
                         const std::vector<std::string>& output_hints, Node* before = nullptr);
 
-/// Writes every attribute of the operator on the node, in place of what it had.
+/// Replaces the attributes of the node by all attributes of the operator.
 void write_attributes(Node& node, const Operator& op);
 
-/// Whether ONNX has an operator of that name ("" and "ai.onnx" are the standard domain; also ai.onnx.ml).
+/// Returns whether ONNX has an operator of that name in the domain: "" and "ai.onnx" are the standard domain;
+/// ai.onnx.ml is the other one.
 [[nodiscard]] bool is_standard_operator(std::string_view domain, std::string_view op_type);
 
-/// The default that ONNX gives to an attribute, where it is a number, a list or a text; `opset` matters for Softmax.
+/// Returns the default of an attribute in ONNX, if it is a number, a list of integers or a string. `opset` matters for
+/// Softmax, LogSoftmax, Hardmax and Resize.
 [[nodiscard]] std::optional<AttributeValue> default_attribute(std::string_view op_type, std::string_view attribute,
                                                               std::int64_t opset);
 

@@ -1,4 +1,4 @@
-// Raising a model's operator set: what changed in ONNX, operator by operator.
+// Rewrites nodes for the changes between ONNX's opsets, operator by operator.
 #include "onnx/opset.hpp"
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ class Raiser {
     return node->output();
   }
 
-  /// The attribute as a value; one that refers to a function's attribute stays such a reference.
+  /// Returns the attribute as a new constant; a reference to a function's attribute stays a reference.
   Value* value_of(Node& node, const AttributeInput& entry, const NodeAttribute& attribute) const {
     const std::string hint =
         fmt::format("{}_{}", node.output() == nullptr ? "value" : node.output()->name, entry.attribute);
@@ -115,7 +115,8 @@ class Raiser {
     }
   }
 
-  /// Before 13 it ran over all axes from `axis` on, as if they were one.
+  /// Softmax(x), which before opset 13 normalizes over all axes from `axis` on together, becomes
+  /// Reshape(Softmax(Flatten(x)), Shape(x)), unless `axis` is the last axis.
   void raise_softmax(Node& node) {
     Graph& graph = *node.graph;
     Value* x = node.input(0);
@@ -137,7 +138,7 @@ class Raiser {
     Node* softmax = graph.add_node(node.op_type, {flat->output()}, {name + "_" + node.op_type}, &node);
     softmax->attributes["axis"] = NodeAttribute(AttributeData(std::int64_t{-1}));
     softmax->name = node.name;
-    // The node itself becomes the last of them, which keeps its output in place.
+    // The node itself becomes the Reshape, which keeps its output in place.
     node.op_type = "Reshape";
     node.name += node.name.empty() ? "" : "_shape";
     node.attributes.clear();
@@ -145,7 +146,7 @@ class Raiser {
     graph.add_input_to(node, shape->output());
   }
 
-  /// Outputs after the first go; they said something of training.
+  /// Removes the outputs after the first, which are for training. Refuses a node with one that is used.
   void keep_first_output(Node& node, const char* what) const {
     for (std::size_t i = 1; i < node.outputs.size(); ++i) {
       Value* output = node.outputs[i];
@@ -158,7 +159,8 @@ class Raiser {
     node.outputs.resize(std::min<std::size_t>(node.outputs.size(), 1));
   }
 
-  /// Dimensions of 1 after those of an input, which stands for the dimensions of `of` from `axis` on.
+  /// Appends dimensions of 1 to an input, whose dimensions correspond to those of `of` from `axis` on: b becomes
+  /// Unsqueeze(b).
   void align_left(Node& node, std::size_t input, const Value& of, std::int64_t axis) {
     Value* value = node.input(input);
     const auto rank = value->rank();
@@ -178,7 +180,8 @@ class Raiser {
     node.graph->set_input(node, input, wider->output());
   }
 
-  /// Before 7 the second input had the shape of the first, or was spread over it from an axis on.
+  /// Add(a, b){axis}, whose second input before opset 7 has the shape of the first or is broadcast from `axis` on,
+  /// becomes Add(a, Unsqueeze(b)).
   void raise_binary(Node& node) {
     if (node.input(0) == nullptr || node.input(1) == nullptr) refuse(node, "it has fewer than two inputs");
     if (node.int_or("broadcast", 0) != 0 && node.attribute("axis") != nullptr && node.input(1)->rank() != 0) {
@@ -202,7 +205,7 @@ class Raiser {
     computes_anew_ = true;
     const std::int64_t each = (*x->shape)[1].value() / groups;
     Graph& graph = *node.graph;
-    for (std::size_t i = 1; i < 3; ++i) {  // one scale and bias for each group became one for each channel
+    for (std::size_t i = 1; i < 3; ++i) {  // a scale and a bias per group become those of each channel
       Value* value = node.input(i);
       if (value == nullptr) refuse(node, "it has no scale or bias");
       const auto after = [&](const char* op_type, const std::vector<std::int64_t>& ints) {
@@ -217,7 +220,7 @@ class Raiser {
     }
   }
 
-  /// An operator that older sets have in two forms became Resize.
+  /// Upsample(x, scales), and Resize(x, scales) of opset 10, become Resize(x, _, scales).
   void raise_resize(Node& node) {
     if (to_ < 11) refuse(node, "Resize as it is since operator set 11 is needed");
     computes_anew_ = true;
@@ -225,7 +228,8 @@ class Raiser {
     node.op_type = "Resize";
     Value* scales = node.input(1);
     const std::string mode = node.string_or("mode", "nearest");
-    // Upsample's scales are 1 and above. A Resize that makes the image smaller took the pixel after the exact place.
+    // Upsample's scales are at least 1. A Resize of opset 10 that shrinks the image takes the pixel after the exact
+    // position.
     std::string nearest = "floor";
     if (was_resize && mode == "nearest") {
       const auto tensor = scales == nullptr ? std::nullopt : scales->constant();
@@ -243,14 +247,14 @@ class Raiser {
     node.attributes["nearest_mode"] = text_attribute(nearest);
   }
 
-  /// Changes from the sets before 7.
+  /// Applies the changes that opsets up to 7 made.
   void raise_from_oldest(Node& node) {
     const std::string& type = node.op_type;
     if (std::find(binary_operators.begin(), binary_operators.end(), type) != binary_operators.end()) {
       raise_binary(node);
     } else if (type == "Gemm") {
       node.attributes.erase("broadcast");
-    } else if (type == "PRelu") {  // one slope for each channel
+    } else if (type == "PRelu") {  // a slope per channel
       if (node.input(0) == nullptr || node.input(1) == nullptr) refuse(node, "it has fewer than two inputs");
       if (!node.input(1)->shape) refuse(node, "the shape of its slope is not known");
       const Shape& slope = *node.input(1)->shape;
@@ -297,7 +301,7 @@ class Raiser {
       node.attributes.erase("spatial");
       keep_first_output(node, "its training outputs are");
     } else if (type == "Dropout") {
-      // The mask was made of numbers, and not defined where nothing is dropped.
+      // The mask held numbers, and was undefined where nothing is dropped.
       if (crosses(10)) keep_first_output(node, "its mask is");
     } else if (type == "Upsample") {
       if (crosses(10)) raise_resize(node);
@@ -313,8 +317,8 @@ class Raiser {
       }
     } else if (type == "GridSample") {
       const std::string mode = node.string_or("mode", "bilinear");
-      // Linear is the default, and goes without its name: parsers of TensorRT were seen to take a name that they do not
-      // know for nearest (TensorRT-RTX 1.4 and 1.5).
+      // The name of the default, linear, is not written: the parsers of TensorRT-RTX 1.4 and 1.5 take a name that they
+      // do not have for nearest.
       if (mode == "bilinear") {
         node.attributes.erase("mode");
       } else if (mode == "bicubic") {

@@ -1,4 +1,4 @@
-// What a node that a rewrite made stands for, written on the node itself.
+// Records on a node which tensors of the original network it stands for.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace graft::onnx {
 
-/// The tensors of the network before all rewrites that the nodes gave in whose place this node came. Empty for a node
-/// of that network.
+/// Returns the tensors of the network before all rewrites that were outputs of the nodes which this node replaced.
+/// Empty for a node of that network.
 [[nodiscard]] std::vector<std::string> origin_of(const Node& node);
 
-/// Writes down that a node came in the place of others: their outputs, or what they themselves stand for.
+/// Records that a node replaced others: `tensors` are their outputs or, if they have an origin, that origin.
 void note_origin(Node& node, const std::vector<std::string>& tensors);
 
-/// What a node stands for: its origin, or its own outputs.
+/// Returns the origin of a node or, if it has none, its own outputs.
 [[nodiscard]] std::vector<std::string> stands_for(const Node& node);
 
 }  // namespace graft::onnx

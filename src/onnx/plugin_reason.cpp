@@ -1,4 +1,4 @@
-// Why TensorRT runs a node of Graft as a plugin, or cannot.
+// Looks for a reason in the metadata of a node first, then in the definition of its operator.
 #include "onnx/plugin_reason.hpp"
 
 namespace graft::onnx {

@@ -1,4 +1,4 @@
-// Why TensorRT runs a node of Graft as a plugin, or cannot: said alike by convert, inspect and build.
+// Explains why TensorRT runs a node of Graft as a plugin, or cannot, in the same words for convert, inspect and build.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace graft::onnx {
 
-/// Metadata of a node that `convert` left to a plugin: the reason.
+/// The metadata key that holds why `convert` left a node to a plugin.
 inline constexpr std::string_view reason_note = "graft.reason";
 
-/// What `convert` wrote on the node; else what a rule of the user says; else the operator's own reason, for the type
-/// that the node computes in. For a node that find_operator_for finds an operator for.
+/// Returns the reason that `convert` wrote on the node; else the reason of a user's rule; else that of the operator for
+/// the type in which the node computes. The node must have an operator (find_operator_for).
 [[nodiscard]] std::string reason_for_plugin(const Node& node);
 
-/// The first input of such a node whose type no plugin of its operator takes. TensorRT computes in f32 what a file has
-/// in f64.
+/// Returns the first input of such a node whose type no plugin of its operator accepts, or nothing. f64 counts as f32,
+/// in which TensorRT computes it.
 [[nodiscard]] std::optional<RefusedType> type_refused_by_plugin(const OperatorType& type, const Node& node);
 
 }  // namespace graft::onnx

@@ -1,11 +1,11 @@
-// What protobuf says of a file that it cannot read, for messages: by itself it writes to standard error.
+// Captures the messages of protobuf about a file that it cannot read; by default they go to standard error.
 #pragma once
 
 #include <string>
 
 namespace graft::onnx {
 
-/// While it lives, what protobuf logs in this thread is kept here.
+/// Captures what protobuf logs in this thread during the lifetime of the object.
 class ProtobufLog {
  public:
   ProtobufLog();
@@ -13,12 +13,12 @@ class ProtobufLog {
   ProtobufLog(const ProtobufLog&) = delete;
   ProtobufLog& operator=(const ProtobufLog&) = delete;
 
-  /// ": what it said", or nothing.
+  /// Returns ": " and the captured messages, or an empty string if there are no messages.
   [[nodiscard]] std::string reason() const;
 
  private:
   std::string text_;
-  std::string* before_;  ///< Of the object around this one.
+  std::string* before_;  ///< The text of the enclosing object.
 };
 
 }  // namespace graft::onnx

@@ -1,7 +1,8 @@
-// Resize as a product with a matrix for each axis: what each number of the input weighs in one of the output.
+// Expresses Resize as a product with a matrix per axis, which holds the weight of each input element in each output
+// element.
 //
-// For antialias the kernel is as much wider as the image gets smaller. Beyond its ends the input repeats its last
-// number, or, with exclude_outside, weighs nothing. After ONNX's reference implementation of Resize.
+// With antialias, the kernel gets wider by the factor by which the image shrinks. Beyond its ends the input repeats its
+// last element or, with exclude_outside, has no weight. Follows ONNX's reference implementation of Resize.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct Interpolation {
   bool exclude_outside = false;
 };
 
-/// What becomes of one axis.
+/// The sizes and the scale of an axis.
 struct AxisScale {
   std::int64_t from = 0;
   std::int64_t to = 0;
@@ -35,17 +36,18 @@ struct AxisScale {
 
 [[nodiscard]] Interpolation interpolation_of(const Node& resize);
 
-/// The axes that sizes or scales are given for, from the front, of an input of that rank; nothing where one is beyond
-/// it.
+/// Returns the axes to which `sizes` or `scales` refer, counted from the front, for an input of that rank; nothing if
+/// one is out of range.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> resized_axes(const Node& resize, std::size_t rank);
 
-/// What becomes of an axis of `from` numbers, by its element of the input `sizes`, or of `scales`, which is of floats.
+/// Returns the new size and the scale of an axis of `from` elements. `wanted` is its element of the input `sizes`
+/// (by_sizes), or of `scales`, which holds floats.
 [[nodiscard]] AxisScale scale_axis(std::int64_t from, double wanted, bool by_sizes);
 
-/// Where in the input the number `at` of the output lies.
+/// Returns the position in the input of element `at` of the output.
 [[nodiscard]] double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates);
 
-/// [to, from].
+/// Returns the weights as a row-major matrix of shape [to, from].
 [[nodiscard]] std::vector<double> resize_matrix(const AxisScale& axis, const Interpolation& how);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// The tables of schemas and traits, and looking things up in them.
+// Holds the tables of schemas and traits, and searches them.
 #include "onnx/schema.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct AttributeEntry {
   std::optional<std::string_view> default_text;
 };
 
-/// Takes the first entry of "axis:i=0 mode:s" off.
+/// Removes and returns the first entry of a list such as "axis:i=0 mode:s".
 AttributeEntry take_entry(std::string_view& attributes) {
   const std::string_view text = attributes.substr(0, attributes.find(' '));
   attributes.remove_prefix(std::min(attributes.size(), text.size() + 1));

@@ -1,5 +1,5 @@
-// What ONNX says of each of its operators (schema.inc and schema_versions.inc, generated), and what Graft has to know
-// besides (traits.inc).
+// The schemas of ONNX's operators (schema.inc and schema_versions.inc, generated), and traits that Graft adds to them
+// (traits.inc).
 #pragma once
 
 #include <cstddef>
@@ -16,59 +16,61 @@ namespace graft::onnx {
 
 struct Node;
 
-/// One attribute of a schema.
+/// An attribute of a schema.
 struct AttributeSchema {
   std::string_view name;
-  /// f, i, s: one float, integer or text; F, I, S: a list; t: a tensor; -: another.
+  /// f, i, s: a float, an integer, a string; F, I, S: a list; t: a tensor; -: another kind.
   char kind = '-';
   bool is_required = false;
 };
 
-/// An operator of ai.onnx. Inputs, outputs and attributes are those that operator set 17 or a newer one knows.
+/// An operator of ai.onnx. Inputs, outputs and attributes are those that opset 17 or a newer one has.
 struct OperatorSchema {
   std::string_view name;
-  std::int64_t since = 0;    ///< The operator set in which it first appears.
-  std::int64_t removed = 0;  ///< The operator set from which on ONNX deprecates it; 0: none.
+  std::int64_t since = 0;    ///< The opset in which it first appears.
+  std::int64_t removed = 0;  ///< The opset from which on ONNX deprecates it; 0 if ONNX does not.
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
-  std::string_view attributes;  ///< "axis:i=0 mode:s to:i!", in the letters of AttributeSchema; !: required.
+  /// A list such as "axis:i=0 mode:s to:i!", in the letters of AttributeSchema; ! marks a required attribute.
+  std::string_view attributes;
 
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   [[nodiscard]] bool has_attribute(std::string_view attribute) const;
-  /// As AttributeSchema::kind; '-' for an attribute that it does not have.
+  /// Returns the letter of AttributeSchema::kind; '-' for an attribute that the operator does not have.
   [[nodiscard]] char attribute_kind(std::string_view attribute) const;
-  /// Nothing for an attribute that it does not have, and for kinds that no AttributeValue holds.
+  /// Returns the type; nothing for an attribute that the operator does not have, and for kinds that AttributeValue
+  /// cannot hold.
   [[nodiscard]] std::optional<AttributeType> attribute_type(std::string_view attribute) const;
-  /// The default in the newest operator set; nothing where there is none.
+  /// Returns the default in the newest opset, or nothing.
   [[nodiscard]] std::optional<AttributeValue> attribute_default(std::string_view attribute) const;
 };
 
-/// Null for a name that ai.onnx never had.
+/// Returns the schema of an operator; null for a name that ai.onnx never had.
 [[nodiscard]] const OperatorSchema* find_schema(std::string_view op_type);
-/// Also null where the operator set does not have the operator yet, or no longer.
+/// Returns null also if the opset does not have the operator yet, or no longer.
 [[nodiscard]] const OperatorSchema* find_schema(std::string_view op_type, std::int64_t opset);
-/// An operator of ai.onnx as a single operator set has it.
+/// An operator of ai.onnx as a single opset has it.
 struct SchemaVersion {
   std::string_view name;
-  std::int64_t since = 0;  ///< The operator set from which on it is so.
+  std::int64_t since = 0;  ///< The opset from which on this version holds.
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
-  std::string_view attribute_text;  ///< As OperatorSchema::attributes.
+  std::string_view attribute_text;  ///< Has the form of OperatorSchema::attributes.
 
   [[nodiscard]] std::vector<AttributeSchema> attributes() const;
 };
 
-/// Nothing where the operator set, 17 or newer, does not have the operator.
+/// Returns the version in an opset >= 17, or nothing if that opset does not have the operator.
 [[nodiscard]] std::optional<SchemaVersion> find_schema_version(std::string_view op_type, std::int64_t opset);
 
-/// What keeps a node of ai.onnx from being one of this operator set, 17 or newer, and what to write instead: its
-/// operator, the number of its inputs or outputs, an attribute. Nothing where its schema has it so. Types and shapes
-/// are not looked at.
+/// Returns what makes a node of ai.onnx invalid in an opset >= 17, and what to write instead: its operator, the number
+/// of its inputs or outputs, or an attribute. Returns nothing if the schema allows the node. Types and shapes are not
+/// checked.
 [[nodiscard]] std::optional<std::string> schema_fault(const Node& node, std::int64_t opset);
 
-/// All operators, sorted by name; those that ONNX deprecates too.
+/// Returns all operators, sorted by name, including those that ONNX deprecates.
 [[nodiscard]] std::vector<const OperatorSchema*> all_schemas();
 
 /// A set of properties of an operator, joined by |. They hold for every node of the operator, whatever its attributes.
@@ -85,20 +87,21 @@ inline constexpr Traits selection = 1U << 2U;
 inline constexpr Traits rearranges = view | permutation;
 /// Copies elements and computes none.
 inline constexpr Traits moves_data = rearranges | selection;
-/// One tensor; each element of the result depends on the element at the same place alone. Other inputs are scalars, or
-/// give a type.
+/// Reads a single tensor; each element of the result depends only on the element at the same place. Other inputs are
+/// scalars, or determine a type.
 inline constexpr Traits elementwise = 1U << 3U;
-/// Several tensors that broadcast to each other; each element of the result depends on the elements at its place alone.
+/// Reads several tensors that broadcast to each other; each element of the result depends only on the elements at its
+/// place.
 inline constexpr Traits broadcasting = 1U << 4U;
 /// The order of the inputs does not matter.
 inline constexpr Traits commutative = 1U << 5U;
-/// One number from all those along `axes`, with `keepdims`.
+/// Reduces all numbers along `axes` to one, and has `keepdims`.
 inline constexpr Traits reduction = 1U << 6U;
-/// Other results each time.
+/// Computes different results each time.
 inline constexpr Traits random = 1U << 7U;
 /// No element of the result is below zero.
 inline constexpr Traits not_negative = 1U << 8U;
-/// Sums of products of input 0 with weights in input 1, f32 among the types.
+/// Sums products of input 0 with weights in input 1; f32 is among the types.
 inline constexpr Traits weighted = 1U << 9U;
 /// Converts between real numbers and integers with a scale.
 inline constexpr Traits scales_integers = 1U << 10U;
@@ -110,11 +113,11 @@ inline constexpr Traits reads_shape = 1U << 12U;
 inline constexpr Traits indexes_axis = 1U << 13U;
 }  // namespace trait
 
-/// Nothing for a name that ai.onnx never had.
+/// Returns the traits of an operator; none for a name that ai.onnx never had.
 [[nodiscard]] Traits traits_of(std::string_view op_type);
-/// Whether the node is of ai.onnx and its operator has one or more of these traits.
+/// Returns whether the node is of ai.onnx and its operator has one or more of these traits.
 [[nodiscard]] bool has_trait(const Node& node, Traits any_of);
-/// Whether the node is of ai.onnx and its operator is one of these: for sets that serve a single purpose.
+/// Returns whether the node is of ai.onnx and its operator is one of these; for sets that serve a single purpose.
 [[nodiscard]] bool is_any_of(const Node& node, std::initializer_list<std::string_view> op_types);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Nodes beside the schemas of ONNX.
+// Compares nodes with the schemas of ONNX.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace graft::onnx {
 namespace {
 
-/// As AttributeSchema::kind.
+/// Returns the kind of a value in the letters of AttributeSchema::kind.
 char kind_of(const NodeAttribute& attribute) {
   using Proto = ::onnx::AttributeProto;
   if (const auto* reference = attribute.get<AttributeReference>()) {
@@ -35,7 +35,7 @@ char kind_of(const NodeAttribute& attribute) {
   return attribute.get<TensorData>() != nullptr ? 't' : '-';
 }
 
-/// With how to write one.
+/// Describes a kind, with an example.
 std::string_view words_of(char kind) {
   switch (kind) {
     case 'f': return "a real number, as 1.0";

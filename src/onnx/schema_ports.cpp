@@ -1,4 +1,4 @@
-// Nodes against the numbers of inputs and outputs in the schemas of ONNX.
+// Compares nodes with the numbers of inputs and outputs in the schemas of ONNX.
 #include "onnx/schema_ports.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ char letter_of(std::string_view letters, std::size_t index) {
   return index < letters.size() ? letters[index] : letters.back();
 }
 
-/// "2 inputs", "1 to 3 inputs", "1 or more inputs"
+/// Returns "2 inputs", "1 to 3 inputs" or "1 or more inputs".
 std::string count_text(std::size_t fewest, std::size_t most, std::string_view unit) {
   if (most == unlimited) return fmt::format("{} or more {}s", fewest, unit);
   if (most != fewest) return fmt::format("{} to {} {}s", fewest, most, unit);
@@ -58,7 +58,7 @@ std::optional<std::string> port_fault(const Node& node, std::int64_t opset) {
     return fmt::format("{} takes {}, found {}", node.op_type,
                        count_text(ports->fewest_inputs, ports->most_inputs(), "input"), inputs);
   }
-  // ONNX's own checker does not look at inputs of a variable number; ONNX Runtime 1.31.1 crashes at Max(x, "").
+  // ONNX's own checker does not check the inputs of a variadic operator; ONNX Runtime 1.31.1 crashes at Max(x, "").
   for (std::size_t i = 0; i < inputs; ++i) {
     if (node.inputs[i] != nullptr || letter_of(ports->inputs, i) == 'o') continue;
     return fmt::format("input {} of {} cannot be left out", i, node.op_type);

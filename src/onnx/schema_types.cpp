@@ -1,4 +1,4 @@
-// The table of element types, and looking things up in it.
+// Holds the table of element types, and searches it.
 #include "onnx/schema_types.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The element types that ONNX allows for the inputs of its operators, by operator set (schema_types.inc, generated).
+// The element types that ONNX allows for the inputs of its operators, by opset (schema_types.inc, generated).
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@ class TypeSet {
     for (const ElementType type : types) bits_ |= bit(type);
   }
 
-  /// False for a code that is newer than ElementType.
+  /// Returns false for a code that is newer than ElementType.
   [[nodiscard]] constexpr bool contains(ElementType type) const { return (bits_ & bit(type)) != 0; }
   [[nodiscard]] constexpr bool has_only(ElementType type) const { return bits_ == bit(type) && bits_ != 0; }
-  /// "f32, f64", or "no tensor"
+  /// Returns a list such as "f32, f64", or "no tensor" for an empty set.
   [[nodiscard]] std::string to_string() const;
 
  private:
@@ -35,28 +35,30 @@ class TypeSet {
   std::uint32_t bits_ = 0;
 };
 
-/// The types of an operator of ai.onnx as a single operator set has them.
+/// The types of an operator of ai.onnx as a single opset has them.
 struct SchemaTypes {
   std::string_view name;
-  std::int64_t since = 0;  ///< The operator set from which on it is so: of the oldest row also before 13.
-  /// A letter for each input, the same letter for the same type; '.': each by itself. The last one counts for all after
-  /// it.
+  std::int64_t since = 0;  ///< The opset from which on the row holds; the oldest row also holds before 13.
+  /// A letter for each input, the same letter for the same type; '.' for an input whose type is independent. The last
+  /// letter holds for all further inputs.
   std::string_view inputs;
-  std::string_view
-      outputs;  ///< The letter of the inputs of that type; '.': none. The last one counts for all after it.
-  std::array<TypeSet, 5> of;  ///< Of the letters, a first.
+  /// For each output, the letter of the inputs that have its type; '.' if no input has it. The last letter holds
+  /// for all further outputs.
+  std::string_view outputs;
+  std::array<TypeSet, 5> of;  ///< The types of each letter, those of `a` first.
 
-  /// Of a port after the last letter that letter, also where the operator has no such port; '.' where there is none.
+  /// Returns the letter of a port. A port after the last letter has that letter, even if the operator has no such port;
+  /// '.' if there are no letters.
   [[nodiscard]] char input_letter(std::size_t index) const;
   [[nodiscard]] char output_letter(std::size_t index) const;
-  /// Null for '.'.
+  /// Returns the types of a letter; null for '.'.
   [[nodiscard]] const TypeSet* types_of(char letter) const;
 };
 
-/// As they are in operator set 13, or in the first newer one that has the operator, and how they changed after it.
-/// Empty for a name that ai.onnx does not have, and an operator without inputs.
+/// Returns the types in opset 13, or in the first newer one that has the operator, and every later change. Empty for a
+/// name that ai.onnx does not have, and for an operator without inputs.
 [[nodiscard]] std::span<const SchemaTypes> schema_types(std::string_view op_type);
-/// Null also where the operator set, 13 or newer, does not have the operator.
+/// Returns the types in an opset >= 13; null also if the opset does not have the operator.
 [[nodiscard]] const SchemaTypes* find_schema_types(std::string_view op_type, std::int64_t opset);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Goes through a model in order and applies the rules; sub-graphs, functions and Graft's own operators are here.
+// Visits a model in order and applies the shape rules; handles sub-graphs, functions and Graft's own operators itself.
 #include "onnx/shape_inference.hpp"
 
 #include <fmt/format.h>
@@ -26,11 +26,11 @@ namespace {
 
 using InputShapes = std::map<std::string, Shape, std::less<>>;
 
-constexpr std::size_t most_contents = 64;  // elements of a tensor that are followed by value
+constexpr std::size_t most_contents = 64;  // maximum elements of a tensor that is tracked by value
 
 class Inference {
  public:
-  /// Without `on_fault` the first node that contradicts itself ends the inference.
+  /// Without `on_fault`, the first node that contradicts itself ends the inference with an Error.
   explicit Inference(const OnFault& on_fault) : on_fault_(on_fault) {}
 
   void run(Graph& graph) {
@@ -66,12 +66,12 @@ class Inference {
       }
     } catch (const Error&) {
       throw;
-    } catch (const std::exception& error) {  // arithmetic on sizes that leaves 64 bits
+    } catch (const std::exception& error) {  // sizes that exceed 64 bits
       types.fail(error.what());
     }
   }
 
-  /// Gives the outputs that have no type yet the type that ONNX's schema derives from an input.
+  /// Sets the type of each output without one to the type that ONNX's schema derives from an input.
   static void apply_schema_types(NodeTypes& types) {
     constexpr std::int64_t first_known = 13;
     const Node& node = types.node();
@@ -90,7 +90,7 @@ class Inference {
     }
   }
 
-  /// In operator sets of which the types are known.
+  /// Throws Error for an attribute of a wrong type, in the opsets for which the types of attributes are known.
   static void check_attribute_types(const NodeTypes& types) {
     constexpr std::int64_t first_known = 17;
     const Node& node = types.node();
@@ -106,7 +106,7 @@ class Inference {
     }
   }
 
-  /// As dimensions; unknown ones where only their count is known.
+  /// Returns the values of a shape input as dimensions, unknown ones if only their count is known.
   static std::optional<Shape> values_of_shape_input(const NodeTypes& types, std::size_t input) {
     if (auto known = types.contents(input)) return known;
     const Shape* shape = types.shape(input);
@@ -151,8 +151,8 @@ class Inference {
     for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
   }
 
-  /// Those of an If that can be taken, inferred. Exporters write a Squeeze for the size 1 beside what is there for
-  /// others: where the sizes contradict a branch, the other is the one that is taken.
+  /// Infers the branches of an If and returns those that can be taken. Exporters write a branch with Squeeze for the
+  /// size 1 next to one for other sizes: a branch that the sizes contradict is not the one that is taken.
   std::vector<Graph*> possible_branches(const NodeTypes& types) {
     std::vector<Graph*> branches = types.node().subgraphs();
     if (Graph* taken = subgraph(types.node(), taken_branch(types.numbers(0)))) branches = {taken};
@@ -211,7 +211,7 @@ class Inference {
     inputs[0]->shape = inputs[1]->shape = Shape{};
     const std::size_t carried = inputs.size() - 2;
     for (std::size_t i = 0; i < carried; ++i) {
-      // The shape of what a loop carries may change from one turn to the next.
+      // The shape of a loop-carried value may change between iterations.
       if (const auto type = types.type(i + 2); type && !inputs[i + 2]->type) inputs[i + 2]->type = type;
     }
     run(*body);
@@ -248,8 +248,8 @@ bool calls_functions(const Model& model) {
   return calls;
 }
 
-/// The node of the model that a node of the copy is, or that calls the function in which it lies: the names of the
-/// model's own values stay. Null where what it makes is not needed.
+/// Returns the node of the model that a node of the copy corresponds to, or that calls the function containing it. The
+/// copy keeps the names of the model's own values. Returns null if no value of the model depends on the node.
 Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
   std::vector<const Node*> waiting{&inlined};
   std::unordered_set<const Node*> seen;
@@ -267,7 +267,8 @@ Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
   return nullptr;
 }
 
-/// Infers with the bodies in place of the calls, on a copy, and takes over what that says of the model's own values.
+/// Infers on a copy in which calls are replaced by the bodies of functions, and copies the types and shapes of the
+/// model's own values back.
 void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;
@@ -374,7 +375,7 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
   for (Dim& dim : shape) {
     dim = bounded(dim);
     if (!dim.is_constant() || dim.value() >= 0) continue;
-    // A branch that is never taken may make no sense.
+    // A branch that is never taken may have invalid sizes.
     if (node_.graph != nullptr && node_.graph->parent() != nullptr)
       dim = unknown_dim();
     else
@@ -460,7 +461,7 @@ std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
 
 namespace {
 
-/// Puts the given shapes in the place of those that the inputs have.
+/// Replaces the shapes of inputs by the given ones.
 void give_shapes(Model& model, const InputShapes& input_shapes) {
   for (const auto& [name, shape] : input_shapes) {
     Value* input = model.graph().find_local(name);
@@ -499,7 +500,8 @@ void give_shapes(Model& model, const InputShapes& input_shapes) {
 /// The shapes that a file declares for the outputs of nodes.
 using Declarations = std::unordered_map<Value*, std::optional<Shape>>;
 
-/// Removes the shapes of nodes' outputs. Their types stay: a wrong one is a fault of the file.
+/// Removes and returns the declared shapes of nodes' outputs. Their types stay, because a wrong type is a fault of the
+/// file.
 Declarations forget_declared(Model& model) {
   Declarations declared;
   const auto forget = [&](const Graph& graph) {
@@ -516,8 +518,8 @@ Declarations forget_declared(Model& model) {
   return declared;
 }
 
-/// Gives back what was declared of those that are still unknown. Their dynamic dimensions may have been bound by given
-/// ones.
+/// Restores the declared shapes of outputs whose shape is still unknown. If shapes were given, dynamic dimensions
+/// become unknown, because a given shape may have bound them. Returns whether any shape was restored.
 bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
   bool any = false;
   for (const auto& [value, was] : declared) {

@@ -1,4 +1,4 @@
-// How types and shapes of an operator's outputs follow from its inputs: the rules behind infer_shapes.
+// The rules of infer_shapes, which derive types and shapes of an operator's outputs from its inputs.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,12 @@
 
 namespace graft::onnx {
 
-/// What is known of the elements of small integer tensors, by value: the shapes that a model computes at run time.
+/// The elements of a small integer tensor as dimensions, with which inference tracks shapes that a model computes at
+/// run time.
 using Contents = std::vector<Dim>;
 using ContentsMap = std::unordered_map<const Value*, Contents>;
 
-/// One node while its rule runs.
+/// A node while its rule runs.
 class NodeTypes {
  public:
   NodeTypes(Node& node, ContentsMap& contents) : node_(node), contents_(contents) {}
@@ -25,21 +26,22 @@ class NodeTypes {
   [[nodiscard]] bool is_before(std::int64_t version) const { return opset() != 0 && opset() < version; }
   [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
   [[nodiscard]] std::optional<ElementType> type(std::size_t i) const;
-  [[nodiscard]] const Shape* shape(std::size_t i) const;  ///< Null where not even the rank is known.
-  /// The elements of a small integer input; nothing where they are not known.
+  [[nodiscard]] const Shape* shape(std::size_t i) const;  ///< Returns null if not even the rank is known.
+  /// Returns the elements of a small integer input, or nothing if they are unknown.
   [[nodiscard]] std::optional<Contents> contents(std::size_t i) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t i) const;
-  /// The integers of an attribute, or of the input that took its place in newer operator sets.
+  /// Returns the integers of an attribute, or of the input that replaced it in newer opsets.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::string_view attribute, std::size_t input) const;
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t i) const;
-  /// Counted from the end where negative; throws Error if outside 0..rank-1.
+  /// Returns an axis of a tensor of that rank; a negative value counts from the end. Throws Error if there is no such
+  /// axis.
   [[nodiscard]] std::size_t axis(std::int64_t value, std::size_t rank) const;
 
   void set_type(std::size_t output, std::optional<ElementType> type);
-  /// Takes the place of what is declared, see merge.
+  /// Replaces the declared shape of an output (see merge).
   void set_shape(std::size_t output, Shape shape);
   void set_contents(std::size_t output, Contents contents);
-  void copy(std::size_t input, std::size_t output = 0);  ///< Type and shape.
+  void copy(std::size_t input, std::size_t output = 0);  ///< Copies type and shape.
 
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -48,17 +50,18 @@ class NodeTypes {
   ContentsMap& contents_;
 };
 
-/// Runs the rule of an operator of ai.onnx without sub-graphs. False where Graft has no rule for it.
+/// Runs the rule of an operator of ai.onnx without sub-graphs. Returns false if Graft has no rule for it.
 bool apply_shape_rule(NodeTypes& types);
 
-/// The dimension, or an unknown one where its expression has grown beyond what anybody can use: a model that
+/// Returns the dimension, or an unknown one if its expression has grown too long to be useful: a model that
 /// concatenates a tensor with itself forty times would otherwise lead to text of 2^40 letters.
 [[nodiscard]] Dim bounded(const Dim& dim);
 
-/// One dimension of what two shapes broadcast to; throws Error for constants that do not agree.
+/// Returns the dimension to which two dimensions broadcast; throws Error for constants that do not agree.
 [[nodiscard]] Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types);
-/// The inferred dimension; the declared one where nothing could be inferred. What a file declares of inner values and
-/// of outputs may be out of date: whoever makes the inputs of an exported model dynamic seldom changes it as well.
+/// Returns the inferred dimension, or the declared one if the inferred one is unknown, or computed from an unknown one
+/// while the declared one is constant. Declarations of inner values and outputs may be out of date: they are seldom
+/// changed when the inputs of an exported model are made dynamic.
 [[nodiscard]] Dim merge(const Dim& inferred, const Dim& declared);
 
 }  // namespace graft::onnx

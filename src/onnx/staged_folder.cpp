@@ -1,4 +1,4 @@
-// The temporary folder, and its renaming.
+// Creates the folder under a temporary name, and renames it.
 #include "onnx/staged_folder.hpp"
 
 #include <fcntl.h>
@@ -53,7 +53,7 @@ void StagedFolder::commit() {
   unmark_temporary(staged_);
   if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) fail_taken();
-    // A file system without that flag; a folder is not renamed over one that holds anything.
+    // The file system lacks that flag. rename() does not replace a folder that is not empty.
     if (errno != EINVAL || ::rename(staged_.c_str(), target_.c_str()) != 0) fail();
   }
   staged_.clear();

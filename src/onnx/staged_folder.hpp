@@ -1,4 +1,4 @@
-// Folders that are written whole or not at all.
+// Folders that are written completely or not at all.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,9 @@
 
 namespace graft::onnx {
 
-/// A new folder under a temporary name next to its place; `commit` renames it. Without a commit nothing stays; the
-/// folder of a killed process is removed when the same name is written again. Throws Error where something is in its
-/// place, a symbolic link included, which stays as it is, and where the folder around it is missing or cannot be
-/// written to.
+/// A new folder under a temporary name next to its target; `commit` renames it. Without a commit nothing is left; the
+/// folder of a killed process is removed when the same name is written again. Throws Error if the target exists, even
+/// as a symbolic link, which is then not changed, and if the parent folder is missing or cannot be written to.
 class StagedFolder {
  public:
   explicit StagedFolder(std::filesystem::path target);

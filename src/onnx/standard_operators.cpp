@@ -1,5 +1,5 @@
-// Where newer operator sets changed an operator's form, and other things that ONNX's schemas do not say in a form that
-// a program can use.
+// Tables of the changes between opsets, and other facts that ONNX's schemas do not hold in a form that a program can
+// use.
 #include "onnx/standard_operators.hpp"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ constexpr std::string_view ml_operators[] = {"ArrayFeatureExtractor",
                                              "TreeEnsembleRegressor",
                                              "ZipMap"};
 
-// Versions at which an operator's inputs, attributes or meaning changed so that an older node is not a newer one.
+// The opsets in which an operator's inputs, attributes or meaning changed, so that an older node is invalid or means
+// something else.
 struct Change {
   std::string_view op_type;
   int version;

@@ -1,4 +1,4 @@
-// What Graft has to know of ONNX's own operators besides their schemas (schema.hpp) and defaults (operator_node.hpp).
+// Facts about ONNX's own operators that are not in their schemas (schema.hpp) and defaults (operator_node.hpp).
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace graft::onnx {
 
-/// The operator set in which an operator of ai.onnx first appears; 0 for an unknown one.
+/// Returns the opset in which an operator of ai.onnx first appears; 0 for an unknown one.
 [[nodiscard]] std::int64_t first_version(std::string_view op_type);
 
-/// The operator of ai.onnx whose name differs by a slip.
+/// Returns the operator of ai.onnx whose name differs from `op_type` by a slip, or nothing.
 [[nodiscard]] std::optional<std::string> nearest_standard_operator(std::string_view op_type);
 
-/// Whether a node of an operator of ai.onnx would have to be rewritten to go from operator set `a` to `b` or back.
+/// Returns whether a node of an operator of ai.onnx must be rewritten to get from opset `a` to `b` or back.
 [[nodiscard]] bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b);
 
 /// An attribute that became an input.
@@ -24,7 +24,7 @@ struct AttributeInput {
   std::string_view op_type;
   std::string_view attribute;
   std::size_t input;
-  std::int64_t until;  ///< The operator set from which on it is an input.
+  std::int64_t until;  ///< The opset from which on it is an input.
 };
 [[nodiscard]] std::span<const AttributeInput> attribute_inputs(std::string_view op_type);
 

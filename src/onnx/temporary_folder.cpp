@@ -1,4 +1,4 @@
-// Makes and removes folders, also those whose processes were killed.
+// Creates and removes folders, also those of killed processes.
 #include "onnx/temporary_folder.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A folder of files that are needed for a while.
+// A folder for temporary files.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,11 @@
 
 namespace graft::onnx {
 
-/// A folder in TMPDIR that is removed with the object. It is locked while it is used: folders that killed processes
-/// left behind are removed when a new one is made.
+/// A folder in TMPDIR that is removed with the object. It is locked while it is used: a new one removes the folders
+/// that killed processes left behind.
 class TemporaryFolder {
  public:
-  TemporaryFolder();  ///< In TMPDIR. Throws Error where none can be made.
+  TemporaryFolder();  ///< Throws Error if no folder can be created in TMPDIR.
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

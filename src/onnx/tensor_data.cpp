@@ -292,7 +292,8 @@ TensorData TensorData::scalar_of(ElementType type, double value) { return from_n
 
 namespace {
 
-/// At most N elements, and one more if there are any: weights need not be read as a whole to show a few of them.
+/// Returns the first `elements` + 1 elements of a large tensor, so that weights are not read as a whole to show a few
+/// of them.
 TensorData beginning_of(const TensorData& tensor, std::size_t elements) {
   const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
   const std::size_t bytes = (elements + 1) * bits / 8;

@@ -46,19 +46,19 @@ enum class ElementType : std::int32_t {
   f6e3m2 = 28,
 };
 
-/// "f32", "bool", "string"; "type 99" for a code that is not in the list.
+/// Returns a name such as "f32", "bool" or "string"; "type 99" for a code that is not in the list.
 [[nodiscard]] std::string to_string(ElementType type);
 /// Accepts Graft's names ("f32") and ONNX's ("float", "FLOAT", "int64").
 [[nodiscard]] std::optional<ElementType> parse_element_type(std::string_view text);
-/// Nothing for the types that Graft's kernels do not have.
+/// Returns the type of Graft's kernels, or nothing if they do not have it.
 [[nodiscard]] std::optional<DType> to_dtype(ElementType type);
 [[nodiscard]] ElementType to_element_type(DType dtype);
-/// Bits one element takes in raw data (4-bit elements are packed in pairs); 0 for strings and unknown codes.
+/// Returns the bits of an element in raw data (4-bit elements are packed in pairs); 0 for strings and unknown codes.
 [[nodiscard]] int bits_of(ElementType type);
 /// Returns whether TensorData::numbers reads the elements of this type.
 [[nodiscard]] bool has_numbers(ElementType type);
 [[nodiscard]] bool is_floating_point(ElementType type);
-[[nodiscard]] bool is_integer(ElementType type);  ///< Signed or unsigned; not boolean.
+[[nodiscard]] bool is_integer(ElementType type);  ///< Includes signed and unsigned integers, but not boolean.
 
 /// A shared, read-only block of memory: an owned string, or a part of a mapped file.
 class Bytes {
@@ -81,29 +81,33 @@ struct TensorData {
   ElementType type = ElementType::undefined;
   std::vector<std::int64_t> dims;  ///< Empty for a scalar. Never negative in a model that was read.
   Bytes bytes;                     ///< Row-major, little endian, as ONNX's raw_data. Empty for strings.
-  std::shared_ptr<const std::vector<std::string>> strings;  ///< Of a string tensor only.
-  std::string name;       ///< Only of tensors inside attributes; an initializer is named by its value.
-  bool external = false;  ///< It was read from an external data file.
+  std::shared_ptr<const std::vector<std::string>> strings;  ///< The elements of a string tensor; null for other types.
+  std::string name;       ///< The name of a tensor inside an attribute; an initializer has the name of its value.
+  bool external = false;  ///< Whether it was read from an external data file.
   std::string opaque;     ///< Protobuf fields that Graft does not model (doc string, metadata), in wire form.
 
-  /// Product of dims; 1 for a scalar. Throws Error if it exceeds 64 bits.
+  /// Returns the product of dims; 1 for a scalar. Throws Error if it exceeds 64 bits.
   [[nodiscard]] std::int64_t element_count() const;
 
-  /// The value of a tensor that holds exactly one real number or boolean, of any rank; nothing otherwise.
+  /// Returns the value of a tensor that holds exactly one real number, integer or boolean, of any rank; nothing
+  /// otherwise.
   [[nodiscard]] std::optional<double> scalar() const;
-  /// All elements of an integer or boolean tensor; nothing for other types.
+  /// Returns all elements of an integer or boolean tensor; nothing for other types.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints() const;
-  /// All elements of a real, integer or boolean tensor, rounded to double; nothing for other types.
+  /// Returns all elements of a real, integer or boolean tensor, rounded to double; nothing for other types.
   [[nodiscard]] std::optional<std::vector<double>> numbers() const;
 
-  /// "f32[2, 10]".
+  /// Returns a text such as "f32[2, 10]".
   [[nodiscard]] std::string type_and_shape() const;
-  /// The same type, dims and bytes.
+  /// Returns whether type, dims and elements are equal.
   [[nodiscard]] bool same_as(const TensorData& other) const;
 
-  [[nodiscard]] static TensorData from_ints(const std::vector<std::int64_t>& values);  ///< i64, one dimension.
-  [[nodiscard]] static TensorData from_floats(const std::vector<float>& values);       ///< f32, one dimension.
-  [[nodiscard]] static TensorData from_strings(std::vector<std::string> values);       ///< One dimension.
+  /// Returns an i64 tensor of one dimension.
+  [[nodiscard]] static TensorData from_ints(const std::vector<std::int64_t>& values);
+  /// Returns an f32 tensor of one dimension.
+  [[nodiscard]] static TensorData from_floats(const std::vector<float>& values);
+  /// Returns a tensor of one dimension.
+  [[nodiscard]] static TensorData from_strings(std::vector<std::string> values);
   /// Rounds each number to the type (to nearest even). Throws Error for a type that holds no real numbers, or if
   /// the dims do not hold as many elements.
   [[nodiscard]] static TensorData from_numbers(ElementType type, std::vector<std::int64_t> dims,
@@ -111,7 +115,7 @@ struct TensorData {
   [[nodiscard]] static TensorData scalar_of(ElementType type, double value);
 };
 
-/// "f32[2, 3] {0.1, 0.2, ...}": at most `elements` of them.
+/// Returns a text such as "f32[2, 3] {0.1, 0.2, ...}", with at most `elements` of the elements.
 [[nodiscard]] std::string to_string(const TensorData& tensor, std::size_t elements = 8);
 
 }  // namespace graft::onnx

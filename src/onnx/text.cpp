@@ -6,7 +6,7 @@
 namespace graft::onnx {
 namespace {
 
-/// Unknown sizes have names for Graft's own use, also within a computation.
+/// Returns the text of a dimension, or ? if it depends on an unknown size, whose name is internal.
 std::string size_text(const Dim& dim) {
   std::string text = dim.to_string();
   return text.find('?') == std::string::npos ? text : "?";
@@ -25,7 +25,7 @@ std::string graph_text(const Graph& graph, const std::string& indent);
 
 std::string attribute_text(const NodeAttribute& attribute, const std::string& indent) {
   if (const auto value = attribute.value()) {
-    // A float shows that it is one: 1 is an int, 1.0 a float.
+    // Floats are written with a decimal point: 1 is an int, 1.0 a float.
     if (const auto* number = std::get_if<float>(&*value)) return fmt::format("{:#}", *number);
     if (const auto* numbers = std::get_if<std::vector<float>>(&*value)) {
       return "[" + join(*numbers, [](float n) { return fmt::format("{:#}", n); }) + "]";

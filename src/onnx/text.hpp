@@ -7,12 +7,13 @@
 
 namespace graft::onnx {
 
-/// One node a line: `y: f32[N, 10] = Gemm<transB=1>(x, w, b)  # name`. Long constants are shortened.
+/// Return a dump with one line per node: `y: f32[N, 10] = Gemm<transB=1>(x, w, b)  # name`. Long constants are
+/// shortened.
 [[nodiscard]] std::string to_text(const Model& model);
 [[nodiscard]] std::string to_text(const Graph& graph);
 [[nodiscard]] std::string to_text(const Node& node);
 [[nodiscard]] std::string to_text(const NodeAttribute& attribute);
-/// `f32[N, 10]`; `?` where nothing is known.
+/// Returns type and shape, such as `f32[N, 10]`; `?` stands for unknown parts.
 [[nodiscard]] std::string type_text(const Value& value);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Large fields of a protobuf message, left where they are: the protobuf library would copy them.
+// Cuts large fields out of a protobuf message without copying them, as the protobuf library would.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace graft::onnx {
 
-/// Where messages of a schema lie in each other. Kinds of messages are numbers of the caller's own, the outermost is 0.
-/// A kind has at most one field of data.
+/// A field of a schema that holds another message, or data. Kinds of messages are numbers that the caller chooses; the
+/// outermost kind is 0. A kind has at most one field of data.
 struct WireField {
   int message = 0;
   std::uint32_t field = 0;
@@ -22,8 +22,8 @@ struct WireField {
 };
 inline constexpr int wire_data = -1;
 
-/// The field that stands in the place of one that was cut out: a number, counted from 1, of CutMessage::pieces. It is
-/// the highest field that protobuf has, which no schema uses.
+/// The field that replaces a field that was cut out. Its value is the number, counted from 1, of an element of
+/// CutMessage::pieces. The field number is the highest of protobuf, which no schema uses.
 inline constexpr std::uint32_t wire_piece_field = 536870911;
 
 struct CutMessage {
@@ -31,19 +31,19 @@ struct CutMessage {
   std::vector<std::string_view> pieces;
 };
 
-/// Cuts fields that `fields` marks as wire_data out of a message, where they take 256 bytes or more and stand once in
-/// theirs. Nothing is copied but the rest. A piece number that is in one of these messages already is dropped.
-/// Nothing for what is no protobuf, or is nested deeper than protobuf allows.
+/// Cuts fields that `fields` marks as wire_data out of a message, if they take 256 bytes or more and occur once in
+/// their message. Copies only the rest. Drops piece fields that the message already has. Returns nothing for a message
+/// that is not a protobuf, or that is nested deeper than protobuf allows.
 [[nodiscard]] std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<const WireField> fields);
 
 /// The pieces of a message while it is read.
 class Pieces {
  public:
-  /// `owner` keeps the bytes alive; without one they are copied when they are taken.
+  /// `owner` keeps the bytes alive; without one, each piece is copied when it is requested.
   Pieces(std::vector<std::string_view> pieces, std::shared_ptr<const void> owner)
       : pieces_(std::move(pieces)), owner_(std::move(owner)) {}
 
-  /// Throws Error for a number that cut_large_fields has not given.
+  /// Returns a piece. Throws Error for a number that cut_large_fields did not assign.
   [[nodiscard]] Bytes at(std::uint64_t number) const;
 
  private:
@@ -51,12 +51,12 @@ class Pieces {
   std::shared_ptr<const void> owner_;
 };
 
-/// The length of a field, or its tag (its number times 8 and the wire type), as protobuf writes numbers.
+/// Appends a number as protobuf encodes it: the length of a field, or a tag (field number times 8 plus wire type).
 void append_varint(std::string& out, std::uint64_t value);
 inline constexpr std::uint64_t wire_length = 2;  ///< The wire type of fields with a length.
 
-/// The piece number among fields in wire form, which the protobuf library keeps of fields that a schema does not have;
-/// it is taken out.
+/// Removes the piece field from fields in wire form, which the protobuf library keeps for fields that a schema does not
+/// have, and returns its number; nothing if there is no piece field.
 [[nodiscard]] std::optional<std::uint64_t> take_piece(std::string& unknown_fields);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// Shapes of what is computed element by element, and of what keeps its input's shape.
+// Shape rules of elementwise operators, and of others that keep the shape of their input.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,16 +13,16 @@ namespace {
 
 void same(NodeTypes& t) { t.copy(0); }
 
-/// The same, along an axis that has to be one of the input's.
+/// Copies the shape of the input, and checks that `axis` is one of its axes.
 void along_axis(NodeTypes& t) {
   t.copy(0);
-  // Before operator set 13 what is before the axis of these made rows, and what is after it columns.
+  // Before opset 13 these operators flatten the axes before `axis` to rows and the others to columns.
   const bool makes_rows = t.is_before(13) && t.node().op_type != "LpNormalization";
   if (t.shape(0) == nullptr || makes_rows || t.shape(0)->empty()) return;
   static_cast<void>(t.axis(t.node().int_or("axis", -1), t.shape(0)->size()));
 }
 
-/// Fails where an input is not a list with a number for each channel.
+/// Throws Error if an input is not a list with one number per channel.
 void check_is_per_channel(const NodeTypes& t, std::size_t input) {
   const Shape* x = t.shape(0);
   const Shape* list = t.shape(input);
@@ -37,7 +37,7 @@ void check_is_per_channel(const NodeTypes& t, std::size_t input) {
                      count.value(), channels.value()));
 }
 
-/// Fails where an input does not go with the last axes of the first.
+/// Throws Error if an input does not match the last axes of the first input.
 void check_broadcasts(NodeTypes& t, std::size_t input) {
   const Shape* x = t.shape(0);
   const Shape* other = t.shape(input);
@@ -62,7 +62,7 @@ void p_relu(NodeTypes& t) {
 }
 
 void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
-  if (t.is_before(7)) {  // the second has the first one's shape, or is spread over it from an axis on
+  if (t.is_before(7)) {  // the second input has the shape of the first, or is broadcast from an axis on
     if (t.shape(first) != nullptr) t.set_shape(0, *t.shape(first));
     return;
   }
@@ -77,7 +77,7 @@ void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
   t.set_shape(0, std::move(result));
 }
 
-/// Calls `f` for each pair of elements where both inputs are known by value, one of them may be a single number.
+/// Calls `f` for each pair of elements if both inputs are known by value; one of them may be a single number.
 template <class F>
 void follow_contents(NodeTypes& t, F&& f) {
   const auto a = t.contents(0);
@@ -107,7 +107,7 @@ void arithmetic(NodeTypes& t) {
     if (op == "Min") return min(a, b);
     if (op == "Max") return max(a, b);
     if (op != "Div") return std::nullopt;
-    if (a.is_constant() && b.is_constant()) {  // ONNX divides towards zero
+    if (a.is_constant() && b.is_constant()) {  // ONNX rounds toward zero
       if (b.value() == 0 || (b.value() == -1 && a.value() == INT64_MIN)) return std::nullopt;
       return Dim(a.value() / b.value());
     }

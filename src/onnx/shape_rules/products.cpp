@@ -1,4 +1,4 @@
-// Shapes of matrix products, convolutions, pools and recurrent layers.
+// Shape rules of matrix products, convolutions, pooling and recurrent layers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void matmul(NodeTypes& t) {
     t.set_shape(0, matmul_shape(t, *t.shape(0), *t.shape(second)));
 }
 
-/// One side of an Einsum's equation: "b...ij" is the letters "bij", with the ellipsis after the first.
+/// A side of an Einsum's equation: "b...ij" is the letters "bij", with the ellipsis after the first.
 struct EinsumTerm {
   std::string letters;
   std::optional<std::size_t> ellipsis;
@@ -62,7 +62,7 @@ EinsumTerm einsum_term(std::string_view text) {
   return term;
 }
 
-/// One size for a letter that several axes have.
+/// Returns the size of a letter that several axes have.
 Dim common_size(const NodeTypes& t, char letter, const Dim& a, const Dim& b) {
   if (!a.is_constant() || a == Dim(1)) return b.is_constant() || a == Dim(1) ? b : a;
   if (b.is_constant() && b != Dim(1) && a != b) {
@@ -109,7 +109,7 @@ void einsum(NodeTypes& t) {
   if (arrow != std::string::npos) {
     result = einsum_term(std::string_view(equation).substr(arrow + 2));
   } else {
-    // The ellipsis, then what is named once, in the order of the alphabet.
+    // The ellipsis comes first, then the letters that occur once, in alphabetical order.
     result.ellipsis = 0;
     for (const auto& [letter, times] : occurrences) {
       if (times == 1) result.letters += letter;
@@ -152,7 +152,7 @@ std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std
   return list;
 }
 
-/// The windows of a convolution or pooling over the spatial dimensions of `x`.
+/// Returns the number of windows of a convolution or pooling in each spatial dimension of `x`.
 std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
   const std::size_t spatial = kernel.size();
   if (x.size() != spatial + 2)
@@ -181,7 +181,7 @@ std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shap
       result.push_back(floor_div(room, strides[i]) + 1);
     } else if (room.is_constant()) {
       std::int64_t count = ceil_div(room, strides[i]).value() + 1;
-      // A window must not begin beyond the image and its padding in front.
+      // A window must not begin after the image and the padding before it.
       if (size.is_constant() && (Dim(count - 1) * strides[i]).value() >= (size + (valid ? 0 : pads[i])).value())
         --count;
       result.emplace_back(count);
@@ -199,7 +199,7 @@ std::optional<Shape> kernel_of(const NodeTypes& t, std::size_t weight_input) {
   return Shape(weight->begin() + 2, weight->end());
 }
 
-/// Fails where the attribute `kernel_shape` is another than the weights have.
+/// Throws Error if the attribute `kernel_shape` differs from the shape of the weights.
 void check_kernel(const NodeTypes& t, const Shape& kernel, std::size_t weight_input) {
   const Shape* weight = t.shape(weight_input);
   if (weight == nullptr || t.node().attribute("kernel_shape") == nullptr) return;
@@ -214,7 +214,7 @@ void check_kernel(const NodeTypes& t, const Shape& kernel, std::size_t weight_in
                      t.node().input(weight_input)->name, to_string(*weight)));
 }
 
-/// Fails where there is not one bias for each channel that comes out.
+/// Throws Error if there is not one bias per output channel.
 void check_bias(const NodeTypes& t, std::size_t bias_input, const Dim& channels) {
   const Shape* bias = t.shape(bias_input);
   if (bias == nullptr || bias->size() != 1 || !(*bias)[0].is_constant() || !channels.is_constant()) return;

@@ -1,4 +1,4 @@
-// Shapes of what looks at regions of images.
+// Shape rules of operators on regions of images.
 #include <utility>
 
 #include "onnx/shape_rules/table.hpp"

@@ -1,4 +1,4 @@
-// Shapes of what gives its input's elements another shape or order, or repeats them.
+// Shape rules of operators that change the shape or order of their input's elements, or repeat them.
 #include <fmt/format.h>
 
 #include <optional>
@@ -89,7 +89,7 @@ void squeeze(NodeTypes& t) {
   for (std::size_t i = 0; i < x->size(); ++i) {
     const Dim& dim = (*x)[i];
     if (!given) {
-      if (!dim.is_constant()) return;  // whether it goes depends on its value
+      if (!dim.is_constant()) return;  // its value decides whether the dimension is removed
       drop[i] = dim.value() == 1;
     } else if (drop[i] && dim.is_constant() && dim.value() != 1) {
       t.fail(fmt::format("dimension {} is {}; only 1 can be dropped", i, dim.value()));

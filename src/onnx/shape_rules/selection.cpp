@@ -1,4 +1,4 @@
-// Shapes of what joins tensors, takes parts of them, or pads and resizes them.
+// Shape rules of operators that join tensors, take parts of them, or pad and resize them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -277,7 +277,7 @@ void resize(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
-/// Of all elements in a row where there is no axis.
+/// Infers an unknown size along `axis`; without that attribute, the elements are flattened first.
 void compress(NodeTypes& t) {
   t.set_type(0, t.type(0));
   if (t.node().attribute("axis") == nullptr) {

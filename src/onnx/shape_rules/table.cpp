@@ -1,4 +1,4 @@
-// The table of shape rules, made of all files of this folder.
+// The table of shape rules, collected from all files of this folder.
 #include "onnx/shape_rules/table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The table of shape rules, which each file of this folder fills for its operators, and what several of them need.
+// The table of shape rules, which each file of this folder fills for its operators, and functions that several files
+// use.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace graft::onnx::shape_rules {
 using Rule = void (*)(NodeTypes&);
 using Table = std::map<std::string_view, Rule>;
 
-/// One rule for several operators.
+/// Adds a rule for several operators.
 void add(Table& table, Rule rule, std::initializer_list<std::string_view> op_types);
 
 void add_elementwise(Table& table);
@@ -26,10 +27,10 @@ void add_selection(Table& table);
 void add_sources(Table& table);
 void add_regions(Table& table);
 
-/// Of the axes from `first` to before `last`.
+/// Returns the product of the axes from `first` to before `last`.
 [[nodiscard]] Dim product(const Shape& shape, std::size_t first, std::size_t last);
 
-/// A product as a constant and the rest, so that equal symbols cancel in a division.
+/// A product as a constant and other factors, so that equal symbols cancel in a division.
 struct Factors {
   std::int64_t constant = 1;
   std::vector<Dim> others;
@@ -46,7 +47,7 @@ struct Factors {
   }
 };
 
-/// What `dividend` / `divisor` is, given that it divides exactly; an unknown dimension where that cannot be said.
+/// Returns `dividend` / `divisor`, which must divide exactly; an unknown dimension if the quotient has no expression.
 [[nodiscard]] Dim divide(const Factors& dividend, Factors divisor);
 
 }  // namespace graft::onnx::shape_rules
