@@ -1,4 +1,4 @@
-// A network that `graft convert --cut` has cut in two: the file that names both halves.
+// Reads a network that `graft convert --cut` has cut in two, from the file that names both halves.
 #pragma once
 
 #include <filesystem>
@@ -10,27 +10,27 @@
 
 namespace graft {
 
-/// Of the file.
+/// The value of the key "schema" in the file.
 inline constexpr std::string_view cut_schema = "graft.cut/1";
 
 struct CutNetwork {
   onnx::Model tensorrt;
   onnx::Model host;
   bool tensorrt_is_first = true;
-  std::vector<std::string> outputs = {};  ///< Of the whole network, in its order.
+  std::vector<std::string> outputs = {};  ///< Outputs of the whole network, in its order.
 
   [[nodiscard]] const onnx::Model& first() const { return tensorrt_is_first ? tensorrt : host; }
   [[nodiscard]] const onnx::Model& second() const { return tensorrt_is_first ? host : tensorrt; }
 };
 
-/// By the end of its name, ".cut.json".
+/// Returns whether the name of a file ends in ".cut.json".
 [[nodiscard]] bool is_cut_network(const std::filesystem::path& path);
 
-/// Reads the file and both halves, which lie beside it. Throws Error naming the file and the key for anything
-/// malformed, and for an output that neither half has.
+/// Reads the file and both halves, which must be in the same folder. Throws Error naming the file and the key for
+/// anything malformed, and for an output that neither half has.
 [[nodiscard]] CutNetwork read_cut_network(const std::filesystem::path& path);
 
-/// The whole network in one model again.
+/// Joins both halves to the whole network.
 [[nodiscard]] onnx::Model join(const CutNetwork& network);
 
 }  // namespace graft

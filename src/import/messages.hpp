@@ -1,4 +1,4 @@
-// What messages of all importers say of names that a network does not have.
+// Phrases that the messages of all importers share.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace graft {
 
-/// "; did you mean conv1?", or else the names that hold this one as a part; nothing where none is near.
+/// Returns "; did you mean conv1?" with names that contain `name` as a part of their scope, or else with a name of
+/// similar spelling. If no name is similar, returns "; `graft inspect` ... lists its outputs".
 [[nodiscard]] std::string did_you_mean(const std::string& name, std::vector<std::string> names);
 
-/// "give the shapes of the inputs with ImportOptions::shapes": what a size that is not known comes to.
+/// Returns the advice "give the shapes of the inputs with ImportOptions::shapes", for sizes that are unknown.
 [[nodiscard]] std::string give_shapes();
 
-/// "its inputs are image [1, 3, 8, 8]".
+/// Returns a text such as "its inputs are image [1, 3, 8, 8]".
 [[nodiscard]] std::string inputs_text(const onnx::Graph& graph);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// Nodes of ONNX with their types and shapes, and constants in other orders.
+// Adds nodes of ONNX with their types and shapes, and permutes constants.
 #include "import/node_builder.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace graft {
 namespace {
 
-/// Calls `f` with the places of source and target for each combination of the axes that are not left out.
+/// Calls `f` with the positions in source and target for each combination of the axes that are not in `left_out`.
 template <class F>
 void for_each_place(const Ints& dims, const Ints& from_steps, const Ints& to_steps,
                     const std::vector<std::size_t>& left_out, F&& f) {
@@ -41,15 +41,16 @@ void for_each_place(const Ints& dims, const Ints& from_steps, const Ints& to_ste
   }
 }
 
-/// Along the source's last axis in pieces of a cache line: each line is read once, and the writes are as many streams
-/// as a line has elements. Element by element in the target's order, a filter of 512 x 512 took 20 times as long.
+/// Copies along the source's last axis in pieces of a cache line: each line is read once, and the writes are as many
+/// streams as a line has elements. Element by element in the target's order, a filter of 512 x 512 took 20 times as
+/// long.
 template <std::size_t size>
 void copy_permuted(const char* from, char* to, const Ints& dims, const Ints& from_steps) {
   const std::size_t last = dims.size() - 1;
   Ints to_steps(dims.size(), 1);
   for (std::size_t i = last; i-- > 0;) to_steps[i] = to_steps[i + 1] * dims[i + 1];
   const auto element = [](std::int64_t place) { return static_cast<std::size_t>(place) * size; };
-  std::size_t dense = last;  // the target's axis along which the source lies together
+  std::size_t dense = last;  // the axis of the target along which the source is contiguous
   for (std::size_t axis = 0; axis < last; ++axis) {
     if (from_steps[axis] == 1 && dims[axis] > 1 && from_steps[last] != 1) dense = axis;
   }
@@ -80,7 +81,7 @@ void copy_permuted(const char* from, char* to, const Ints& dims, const Ints& fro
 onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutation) {
   const std::size_t rank = tensor.dims.size();
   std::vector<std::int64_t> strides(rank, 1);
-  // Without elements the other dimensions may be of any size, and there is nothing to move.
+  // In a tensor without elements the other dimensions may be of any size, and there is nothing to move.
   for (std::size_t i = rank; i-- > 1 && tensor.bytes.size() != 0;) strides[i - 1] = strides[i] * tensor.dims[i];
   std::vector<std::int64_t> dims;
   std::vector<std::int64_t> steps;

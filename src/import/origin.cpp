@@ -1,4 +1,4 @@
-// Counting what was left out.
+// Counts the nodes that were left out.
 #include "import/origin.hpp"
 
 #include <algorithm>

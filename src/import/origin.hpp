@@ -1,4 +1,4 @@
-// What a network was in the format that it was read from.
+// Describes a network in the format that it was read from.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,21 @@
 namespace graft {
 
 struct Origin {
-  /// Nodes of one operator that match nothing in the model.
+  /// Nodes of an operator that have no counterpart in the model.
   struct LeftOut {
     std::string op;
     std::string why;
     std::size_t count = 0;
   };
-  std::string format;                            ///< "TensorFlow graph", "Caffe network"; empty for ONNX.
-  std::string unit;                              ///< "node", "layer".
-  std::size_t nodes = 0;                         ///< In the file, with functions inlined.
-  std::map<std::string, std::size_t> operators;  ///< How many of each were converted, constants and inputs apart.
+  std::string format;     ///< "TensorFlow graph" or "Caffe network"; empty for ONNX.
+  std::string unit;       ///< "node" or "layer".
+  std::size_t nodes = 0;  ///< Number of nodes in the file, with functions inlined.
+  /// Number of converted nodes by operator, without constants and inputs.
+  std::map<std::string, std::size_t> operators;
   std::vector<LeftOut> left_out;
-  std::vector<std::string> notes;  ///< What the user should know of the files.
-  std::size_t renamed = 0;         ///< Tensors that could not keep their names, since another has it.
+  std::vector<std::string> notes;  ///< Remarks on the files for the user.
+  /// Number of tensors that could not keep their names because another tensor has the name.
+  std::size_t renamed = 0;
 
   void leave_out(std::string_view op, std::string_view why);
 };

@@ -1,4 +1,4 @@
-// Files that people take for frozen graphs: what each of them is, and what makes a file of it that Graft reads.
+// Recognizes files that users mistake for frozen graphs, and describes how to convert each to a file that Graft reads.
 #include "import/other_formats.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::string_view freeze_checkpoint =
     "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
 
 struct Kind {
-  std::string_view end;  ///< Of the file's name.
+  std::string_view end;  ///< The end of the file's name.
   std::string_view what;
   std::string_view remedy;
 };
@@ -44,7 +44,7 @@ constexpr std::array kinds = {
     Kind{".plan", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
 };
 
-/// The first few files of a folder that Graft reads.
+/// Lists the first few files of a folder that Graft reads.
 std::string models_in(const std::filesystem::path& folder) {
   constexpr std::size_t few = 8;
   std::error_code error;
@@ -61,7 +61,8 @@ std::string models_in(const std::filesystem::path& folder) {
   return names.size() > few ? text + ", ..." : text;
 }
 
-/// The right kind of file under the wrong name, as far as its beginning tells; empty where it does not.
+/// Returns the advice for a file of a known kind under the wrong name, judged by its first bytes; empty if they show
+/// nothing.
 std::string_view wrong_name(const std::string& bytes, std::string_view end) {
   if (bytes.starts_with("version https://git-lfs")) return "this is a pointer of Git LFS; fetch it with git lfs pull";
   const bool is_text = std::none_of(bytes.begin(), bytes.end(),
@@ -69,7 +70,7 @@ std::string_view wrong_name(const std::string& bytes, std::string_view end) {
   if (end == ".prototxt" && !is_text) {
     return "this is no text; the network (.prototxt) comes first, its weights (.caffemodel) after it";
   }
-  // Field 1 of a GraphDef is a message, of an ONNX model it is a number.
+  // Field 1 is a message in a GraphDef, and a number in an ONNX model.
   if ((end == ".onnx" || end.empty()) && bytes.starts_with('\x0a') && !is_text) {
     return "this is no ONNX model, and may be a frozen TensorFlow graph; then end its name in .pb";
   }
@@ -97,7 +98,7 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
     return "this is a folder; allowed are .onnx, .pb, .pbtxt and .prototxt files" +
            (inside.empty() ? "" : ". It holds " + inside);
   }
-  // Names of its nodes are any text, and what is wrong with one of its halves is said of that.
+  // The JSON of a cut network may contain any node names, and faults of its halves are reported when they are read.
   if (is_cut_network(path)) return std::nullopt;
   const std::string name = path.filename().string();
   for (const Kind& kind : kinds) {
@@ -112,7 +113,7 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
     return "this is a zip archive: a Keras model (.keras) or a PyTorch model (.pt). Of Keras: " +
            std::string(freeze_keras) + ". Of PyTorch: export it with torch.onnx.export";
   }
-  // Field 1 of a SavedModel is a number, of a GraphDef and of an ONNX model with this beginning it is not.
+  // Field 1 is a number in a SavedModel, but not in a GraphDef or in an ONNX model that begins like this.
   const bool is_saved_model = bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] == '\x01' && bytes[2] == '\x12';
   if (is_saved_model && path.extension() == ".pb")
     return sentence("a SavedModel, whose weights are in its folder `variables`", freeze_saved_model);

@@ -1,4 +1,4 @@
-// Files of other formats than Graft reads.
+// Explains files of formats that Graft does not read.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace graft {
 
-/// What a file is that Graft does not read, and what to do; nothing where it may be one that it reads.
+/// Returns what kind of file it is and what to do, if Graft cannot read it; nothing if Graft may be able to read it.
 [[nodiscard]] std::optional<std::string> explain_other_format(const std::filesystem::path& path);
 
 }  // namespace graft

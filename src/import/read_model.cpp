@@ -1,4 +1,4 @@
-// Which reader a file goes to.
+// Selects the reader of a file by its name.
 #include "import/read_model.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,8 @@
 namespace graft {
 namespace {
 
-/// A reader may leave out an input that the network does not have; ONNX files are checked by their own reader.
+/// Returns the model after check_ports(): a reader may leave out an input that the network lacks. The reader of ONNX
+/// files checks ports itself.
 onnx::Model checked(onnx::Model model) {
   onnx::check_ports(model);
   return model;

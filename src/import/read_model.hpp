@@ -1,4 +1,4 @@
-// Reading a network of any format that Graft knows.
+// Reads a network of any format that Graft knows.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,27 @@
 namespace graft {
 
 struct ImportOptions {
-  /// Tensors to keep as outputs; of formats that do not say themselves what theirs are. Empty: what no node reads.
+  /// Tensors to keep as outputs, for formats that do not name their outputs. If empty, the tensors that no node reads.
   std::vector<std::string> outputs;
-  /// Shapes of inputs in place of the file's, for formats that need them while reading.
+  /// Shapes of inputs that replace those in the file, for formats that need them while reading.
   std::map<std::string, Shape, std::less<>> input_shapes;
-  Origin* origin = nullptr;  ///< Filled in where it is given.
-  /// Told before each node of how many are converted; what it throws ends the reading. Not of ONNX, which is only read.
+  Origin* origin = nullptr;  ///< Filled in unless it is null.
+  /// Called before each node is converted; an exception from it ends the reading. Not called for ONNX, which needs no
+  /// conversion.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
 enum class FileFormat : std::uint8_t { onnx, tensorflow, caffe };
 
-/// By the end of its name: .pb and .pbtxt are TensorFlow graphs, .prototxt is a Caffe network, anything else ONNX: a
-/// model, or a network in two halves (.cut.json).
+/// Returns the format by the end of the file's name: .pb and .pbtxt are TensorFlow graphs, .prototxt is a Caffe
+/// network, and all others are ONNX (a model, or a network in two halves, .cut.json).
 [[nodiscard]] FileFormat format_of(const std::filesystem::path& path);
 
-/// Whether a file is read by an importer, whose inputs may be given shapes while it is read.
+/// Returns whether an importer reads the file, so that shapes of its inputs can be given.
 [[nodiscard]] inline bool is_imported(const std::filesystem::path& path) { return format_of(path) != FileFormat::onnx; }
 
-/// The halves of a network in two are joined. `weights` is Caffe's second file, and empty for the others. Throws Error
-/// as the readers do, and for what a format does not have.
+/// Reads a network. The two halves of a cut network are joined. `weights` is the second file of a Caffe network, and
+/// empty for other formats. Throws the Errors of the readers, and Error for options that the format does not support.
 [[nodiscard]] onnx::Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights = {},
                                      const ImportOptions& options = {});
 

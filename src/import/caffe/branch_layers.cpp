@@ -1,4 +1,4 @@
-// Layers of branches of Caffe, whose fields have no numbers of their own there: SSD, DeepLab, PSPNet, SegNet,
+// Converts layers of branches of Caffe, whose fields have no numbers of their own there: SSD, DeepLab, PSPNet, SegNet,
 // ShuffleNet, SENet, YOLO.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,7 +29,7 @@ void permute(LayerConverter& layer) {
   layer.give(layer.add("Transpose", {layer.input()}, {{"perm", order}}));
 }
 
-/// SSD's: over the channels of each place, or of all places.
+/// Normalize of SSD becomes Graft's Normalize, over the channels of each position or of all positions (across_spatial).
 void normalize(LayerConverter& layer) {
   const NormalizeParameter& p = layer.layer().norm_param();
   const auto op = find_operator("Normalize")->create();
@@ -40,8 +40,8 @@ void normalize(LayerConverter& layer) {
   layer.give(layer.add_operator(*op, {layer.input(), factors}));
 }
 
-/// YOLOv2's: the columns and rows of a block become channels. Darknet's order is that of reorg_cpu in its blas.c: the
-/// bottom is read as if it had channels / stride^2 planes of a larger image.
+/// Reorg of YOLOv2 turns the rows and columns of each block into channels. Darknet's order is that of reorg_cpu in its
+/// blas.c: the bottom is read as if it had channels / stride^2 planes of a larger image.
 void reorganize(LayerConverter& layer) {
   const ReorgParameter& p = layer.layer().reorg_param();
   if (p.reverse()) layer.fail("`reverse` is true; allowed is false");
@@ -59,8 +59,8 @@ void reorganize(LayerConverter& layer) {
   layer.give(layer.reshape(y, {0, c * s * s, h / s, w / s}));
 }
 
-/// Bilinear, corners on corners: DeepLab's and PSPNet's layer. A border below 0 cuts off. A second bottom gives the
-/// size.
+/// Interp of DeepLab and PSPNet becomes a linear Resize with aligned corners. Negative padding crops the bottom. A
+/// second bottom determines the size.
 void interpolate(LayerConverter& layer) {
   const InterpParameter& p = layer.layer().interp_param();
   if (p.pad_beg() > 0 || p.pad_end() > 0) layer.fail("`pad_beg` or `pad_end` above 0; allowed are 0 and below");
@@ -73,7 +73,7 @@ void interpolate(LayerConverter& layer) {
     layer.fail("it has no `height` and `width`, `zoom_factor` or `shrink_factor`");
   }
   layer.check_positive({p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
-  const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;  // Caffe asks in this order
+  const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;  // Caffe tests in this order
   Ints cut;
   Ints sizes;
   for (const std::size_t axis : {2, 3}) {
@@ -102,8 +102,8 @@ void interpolate(LayerConverter& layer) {
                 {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("align_corners")}}));
 }
 
-/// SegNet's, with the places of maxima as its second bottom: each number goes back to where it came from. YOLO's, with
-/// one bottom: each number becomes a block.
+/// Upsample of SegNet, whose second bottom holds the positions of maxima, moves each number back to its position:
+/// Expand(0), then ScatterElements. Upsample of YOLO, with one bottom, repeats each number in a block.
 void upsample(LayerConverter& layer) {
   const UpsampleParameter& p = layer.layer().upsample_param();
   const std::int64_t scale_h = p.has_scale_h() ? p.scale_h() : p.scale();
@@ -130,7 +130,7 @@ void upsample(LayerConverter& layer) {
   const std::int64_t w =
       p.has_upsample_w() ? p.upsample_w() : layer.small_size(0, 3) * scale_w - (p.pad_out_w() ? 1 : 0);
   layer.check_positive({h, w}, "upsample_h, upsample_w");
-  constexpr std::int64_t most = std::int64_t{1} << 24;  // places are numbers of f32
+  constexpr std::int64_t most = std::int64_t{1} << 24;  // positions are f32 numbers
   if (h > most || w > most || h * w > most) layer.fail(fmt::format("{} x {} elements; allowed are {}", h, w, most));
   if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
   onnx::Value* x = layer.reshape(layer.input(), {0, channels, elements});
@@ -141,7 +141,8 @@ void upsample(LayerConverter& layer) {
   layer.give(layer.reshape(y, {0, channels, h, w}));
 }
 
-/// SegNet's, in its form for inference: two blobs, a factor and a shift. PSPNet's: a factor, a shift, and statistics.
+/// BN of SegNet, in its form for inference with two blobs, becomes Mul and Add (a factor and a shift). BN of PSPNet,
+/// with four blobs, becomes BatchNormalization (a factor, a shift, and statistics).
 void branch_batch_norm(LayerConverter& layer) {
   const BNParameter& p = layer.layer().bn_param();
   const std::int64_t channels = layer.small_size(0, 1);
@@ -166,7 +167,7 @@ void branch_batch_norm(LayerConverter& layer) {
   layer.give(layer.add("Add", {y, layer.weights(1, shape, "bias")}));
 }
 
-/// SENet's: the first bottom scales the channels of the second, the third is added.
+/// Axpy(a, x, y) of SENet becomes Add(Mul(a, x), y), with one factor a per channel of x.
 void axpy(LayerConverter& layer) {
   const Ints dims = layer.dims(1);
   if (dims.size() != 4 || layer.dims(2) != dims)
@@ -177,7 +178,8 @@ void axpy(LayerConverter& layer) {
   layer.give(layer.add("Add", {layer.add("Mul", {factor, layer.input(1)}), layer.input(2)}));
 }
 
-/// ShuffleNet's: channels in groups, dealt out in turn.
+/// ShuffleChannel(x) of ShuffleNet becomes Reshape(Transpose(Reshape(x))), which interleaves the channels of the
+/// groups.
 void shuffle_channel(LayerConverter& layer) {
   const std::int64_t group = layer.layer().shuffle_channel_param().group();
   const std::int64_t channels = layer.size(0, 1);

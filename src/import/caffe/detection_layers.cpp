@@ -1,4 +1,4 @@
-// Layers of networks that find objects: SSD's (Liu et al. 2016, branch ssd of Caffe), Fast R-CNN's and YOLOv2's.
+// Converts the layers of object detectors: SSD's (Liu et al. 2016, branch ssd of Caffe), Fast R-CNN's and YOLOv2's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace graft::caffe {
 namespace {
 
-/// Boxes over a grid, known as soon as the sizes are: prior_box_layer.cpp.
+/// PriorBox becomes a constant with the boxes of a grid, because they only depend on sizes: prior_box_layer.cpp.
 void prior_box(LayerConverter& layer) {
   const PriorBoxParameter& p = layer.layer().prior_box_param();
   const std::int64_t rows = layer.size(0, 2);
@@ -58,7 +58,7 @@ void prior_box(LayerConverter& layer) {
       sizes.emplace_back(smallest * std::sqrt(ratio), smallest / std::sqrt(ratio));
     }
   }
-  constexpr std::int64_t most = 1 << 18;  // ten times those of SSD on 512x512
+  constexpr std::int64_t most = 1 << 18;  // ten times as many as SSD on 512x512 has
   const auto each = static_cast<std::int64_t>(sizes.size());
   if (rows * columns > most || rows * columns * each > most) layer.fail(fmt::format("more than {} boxes", most));
   std::vector<float> numbers;
@@ -92,7 +92,7 @@ onnx::Value* two_coordinates(LayerConverter& layer, onnx::Value* boxes, std::int
   return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 2}), layer.ints_of({-1})});
 }
 
-/// What the network says of each prior box, as corners: bbox_util.cpp, DecodeBBox.
+/// Returns the corners of the box that the network predicts relative to each prior box: bbox_util.cpp, DecodeBBox.
 onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, onnx::Value* location,
                     onnx::Value* priors, onnx::Value* variances) {
   const auto scaled = [&](onnx::Value* value, std::int64_t i) {
@@ -119,7 +119,7 @@ onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, on
   return joined(layer.add("Sub", {center, half}), layer.add("Add", {center, half}));
 }
 
-/// The part of the suppression below that is repeated: `keep` of [groups, boxes, 1] and what it becomes.
+/// Returns the loop body of the suppression below, which computes the next `keep` [groups, boxes, 1] from the last one.
 std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value* over, onnx::Value* valid,
                                               onnx::Value* half) {
   auto body = std::make_unique<onnx::Graph>(&layer.graph());
@@ -143,15 +143,15 @@ std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value
   return body;
 }
 
-/// Of boxes [groups, boxes, 4], the best first in each group, those that no better one which is kept overlaps by more
-/// than `threshold`: f32 [groups, boxes, 1]. `valid`, of the same shape, are those that count at all; `scores` are
-/// [groups, boxes].
+/// Returns which boxes survive non-maximum suppression, as f32 [groups, boxes, 1]. `boxes` are [groups, boxes, 4], the
+/// best first in each group; a box is suppressed if a better one that is kept overlaps it by more than `threshold`.
+/// `valid`, of the shape of the result, marks the boxes that count at all; `scores` are [groups, boxes].
 ///
-/// TensorRT has no NonMaxSuppression (its parser takes the node, its builder has no kernel for it), so this is said
-/// with operators that it has: which boxes overlap which is one matrix, and asking `is one of those kept that overlap
-/// me and are better` until the answers stay the same gives what going from the best to the worst does; each turn
-/// settles at least one more box. Beyond what TensorRT's TopK sorts, or where the matrix is large, the operator is used
-/// after all.
+/// TensorRT has no NonMaxSuppression (its parser accepts the node, its builder has no kernel for it), so the
+/// suppression is built from operators that TensorRT has. One matrix holds which boxes overlap. A loop computes `keep`
+/// as the boxes that no better kept box overlaps until nothing changes, which has the result of visiting the boxes from
+/// the best to the worst; each iteration settles at least one more box. With more boxes than TensorRT's TopK sorts, or
+/// with a large matrix, NonMaxSuppression is used after all.
 onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* scores, onnx::Value* valid,
                         float threshold) {
   const std::int64_t count = (*boxes->shape)[1].value();
@@ -170,7 +170,7 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
     onnx::Value* how_many = layer.slice_1d(layer.shape_of(found), 0, 1);
     onnx::Value* ones = layer.add("Expand", {layer.number(1), how_many});
     onnx::Value* zeros = layer.add("Mul", {valid, layer.number(0)});
-    // [group, 0, box] becomes [group, box, 0], a place in [groups, boxes, 1].
+    // [group, 0, box] becomes [group, box, 0], an index into [groups, boxes, 1].
     return layer.add("ScatterND", {zeros, places, ones});
   }
   const auto coordinate = [&](std::int64_t i) {
@@ -208,7 +208,7 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
   return loop->output();
 }
 
-/// The `count` best of the scores [groups, boxes] in order, and the boxes [groups, boxes, 4] of each.
+/// The `count` best of the scores [groups, boxes] in order, and their boxes out of [groups, boxes, 4].
 struct Best {
   onnx::Value* scores = nullptr;
   onnx::Value* boxes = nullptr;
@@ -220,9 +220,9 @@ Best best_of(LayerConverter& layer, onnx::Value* scores, onnx::Value* boxes, std
   return {best[0], layer.add("GatherND", {boxes, places}, {{"batch_dims", std::int64_t{1}}})};
 }
 
-/// Rows of [image, class, score, x1, y1, x2, y2], class by class, best first. Caffe gives as many as there are;
-/// TensorRT (RTX 1.7) has nothing whose size depends on numbers, so each image has `keep_top_k` rows here, of -1 after
-/// the last.
+/// DetectionOutput computes rows of [image, class, score, x1, y1, x2, y2], class by class, the best first. Caffe
+/// outputs as many rows as there are boxes; TensorRT (RTX 1.7) has no sizes that depend on numbers, so each image has
+/// `keep_top_k` rows here, with -1 in the unused ones.
 void detection_output(LayerConverter& layer) {
   const DetectionOutputParameter& p = layer.layer().detection_output_param();
   const std::int64_t classes = p.num_classes();
@@ -270,7 +270,7 @@ void detection_output(LayerConverter& layer) {
   onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, layer.number(lowest)}), onnx::ElementType::f32);
   onnx::Value* kept = suppressed(layer, best.boxes, best.scores, layer.reshape(valid, {groups, candidates, 1}),
                                  p.nms_param().nms_threshold());
-  // Of all classes together the best, then in the order of their places, which is that of the classes.
+  // Takes the best of all classes together, then sorts them by position, which is the order of the classes.
   const std::int64_t places = found_classes * candidates;
   const std::int64_t rows = p.keep_top_k() < 0 ? places : std::min<std::int64_t>(p.keep_top_k(), places);
   if (rows < 1) layer.fail("`keep_top_k` is 0; allowed are 1 and above, and -1");
@@ -310,9 +310,9 @@ void detection_output(LayerConverter& layer) {
   layer.give(layer.reshape(table, {1, 1, images * rows, 7}));
 }
 
-/// Boxes that a network proposes (Faster R-CNN's proposal_layer, written in C++ by several branches): rows of
-/// [0, x1, y1, x2, y2], best first, and with a second top their scores. Coordinates are those of the image, and a box
-/// from 0 to 15 is 16 wide.
+/// Proposal computes the boxes that a network proposes (Faster R-CNN's proposal_layer, written in C++ by several
+/// branches): rows of [0, x1, y1, x2, y2], the best first, and their scores as second top. Coordinates are those of the
+/// image, and a box from 0 to 15 is 16 wide.
 void proposal(LayerConverter& layer) {
   const ProposalParameter& p = layer.layer().proposal_param();
   const std::vector<float> ratios =
@@ -334,9 +334,9 @@ void proposal(LayerConverter& layer) {
   const std::int64_t boxes = h * w * anchors;
   const std::int64_t candidates = std::min<std::int64_t>(p.pre_nms_topn(), boxes);
 
-  // generate_anchors.py: sides are rounded, half to even as NumPy does.
-  std::vector<float> sizes;    // of each box: width, height
-  std::vector<float> centers;  // x, y
+  // As in generate_anchors.py, sides are rounded, half to even as NumPy does.
+  std::vector<float> sizes;    // width and height of each box
+  std::vector<float> centers;  // x and y of each box
   const double middle = (static_cast<double>(p.base_size()) - 1) / 2;
   for (std::int64_t y = 0; y < h; ++y) {
     for (std::int64_t x = 0; x < w; ++x) {
@@ -345,7 +345,7 @@ void proposal(LayerConverter& layer) {
         const double height = std::nearbyint(width * ratio);
         for (const double scale : scales) {
           sizes.insert(sizes.end(), {static_cast<float>(width * scale), static_cast<float>(height * scale)});
-          // The center is half a pixel further: a box from x1 to x2 is x2 - x1 + 1 wide.
+          // The center is half a pixel farther, because a box from x1 to x2 is x2 - x1 + 1 wide.
           centers.insert(centers.end(), {static_cast<float>(middle + 0.5 + static_cast<double>(x) * p.feat_stride()),
                                          static_cast<float>(middle + 0.5 + static_cast<double>(y) * p.feat_stride())});
         }
@@ -388,14 +388,15 @@ void proposal(LayerConverter& layer) {
   onnx::Value* found = layer.transpose(layer.add("NonZero", {layer.reshape(kept, {candidates})}), {1, 0});
   found = layer.add("Slice", {found, layer.ints_of({0}), layer.ints_of({p.post_nms_topn()}), layer.ints_of({0})});
   onnx::Value* rows = layer.add("GatherND", {layer.reshape(best.boxes, {candidates, 4}), found});
-  layer.give(layer.add("Pad", {rows, layer.ints_of({0, 1, 0, 0})}));  // the first image
+  // prepends a column of 0, the number of the only image
+  layer.give(layer.add("Pad", {rows, layer.ints_of({0, 1, 0, 0})}));
   if (layer.layer().top_size() > 1) {
     layer.give(1, layer.add("GatherND", {layer.reshape(best.scores, {candidates, 1}), found}));
   }
 }
 
-/// Of the `size` elements, those between two of `group_size` borders: f32 [boxes, group_size, size], and how many they
-/// are.
+/// A mask, f32 [boxes, group_size, size], of the elements along an axis that lie in each of the `group_size` bins of a
+/// box, and the number of these elements.
 struct Bins {
   onnx::Value* mask = nullptr;
   onnx::Value* count = nullptr;
@@ -403,7 +404,7 @@ struct Bins {
 
 Bins bins_of(LayerConverter& layer, onnx::Value* rois, std::int64_t axis, std::int64_t group, std::int64_t size,
              float scale) {
-  const auto rounded = [&](std::int64_t i) {  // half upwards, not to even
+  const auto rounded = [&](std::int64_t i) {  // rounds half up, not half to even
     onnx::Value* value = layer.add("Slice", {rois, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({1})});
     return layer.add("Floor", {layer.add("Add", {value, layer.number(0.5)})});
   };
@@ -434,8 +435,8 @@ Bins bins_of(LayerConverter& layer, onnx::Value* rois, std::int64_t axis, std::i
   return {layer.cast(is_inside, onnx::ElementType::f32), layer.add("Sub", {last, first})};
 }
 
-/// R-FCN's: of each box group_size x group_size averages, each of a channel of its own (psroi_pooling_layer.cu). Sums
-/// over rows and columns are products with what bins_of gives.
+/// PSROIPooling of R-FCN computes group_size x group_size averages of each box, each from its own channel
+/// (psroi_pooling_layer.cu). The sums over rows and columns are products with the masks of bins_of().
 void psroi_pooling(LayerConverter& layer) {
   const PSROIPoolingParameter& p = layer.layer().psroi_pooling_param();
   const std::int64_t group = p.group_size();
@@ -468,7 +469,8 @@ void psroi_pooling(LayerConverter& layer) {
   layer.give(layer.add("Div", {y, layer.add("Max", {count, layer.number(1)})}));
 }
 
-/// roi_pooling_layer.cpp of Fast R-CNN; the second bottom holds [image, x1, y1, x2, y2].
+/// ROIPooling of Fast R-CNN (roi_pooling_layer.cpp) becomes MaxRoiPool; the second bottom holds [image, x1, y1, x2,
+/// y2].
 void roi_pooling(LayerConverter& layer) {
   const ROIPoolingParameter& p = layer.layer().roi_pooling_param();
   if (p.pooled_h() == 0 || p.pooled_w() == 0) layer.fail("`pooled_h` and `pooled_w`; allowed are 1 and above");
@@ -476,7 +478,7 @@ void roi_pooling(LayerConverter& layer) {
                        {{"pooled_shape", Ints{p.pooled_h(), p.pooled_w()}}, {"spatial_scale", p.spatial_scale()}}));
 }
 
-/// For each of `num` boxes: the center and the certainty through a sigmoid, the classes through a softmax
+/// Region applies, for each of `num` boxes, a sigmoid to the center and the confidence and a softmax to the classes
 /// (region_layer.c of Darknet).
 void region(LayerConverter& layer) {
   const RegionParameter& p = layer.layer().region_param();

@@ -1,4 +1,5 @@
-// From Caffe's two files to a Model: old layers renewed, training left out, weights joined by name, layer by layer.
+// Converts Caffe's two files to a Model: upgrades old layers, leaves out training, joins weights by name, and converts
+// layer by layer.
 #include "import/caffe/import.hpp"
 
 #include <fmt/format.h>
@@ -30,17 +31,17 @@ namespace graft {
 namespace caffe {
 namespace {
 
-/// A place in a text; both count from 0.
+/// A line and a column in a text; both count from 0.
 using Place = std::pair<int, int>;
 
 struct UnknownField {
   Place place;
-  std::string message;  ///< The type of what it stands in.
+  std::string message;  ///< The type of the message that contains the field.
   std::string field;
 };
 
-/// Fields of training, of reading data and of how Caffe computes, wherever they stand: nothing of the network that is
-/// deployed depends on them.
+/// Returns whether a field is about training, about reading data, or about how Caffe computes: the deployed network
+/// does not depend on it.
 bool is_of_training(std::string_view field) {
   constexpr std::array<std::string_view, 45> fields = {
       "accuracy_param",
@@ -92,13 +93,13 @@ bool is_of_training(std::string_view field) {
   return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
-/// What protobuf says about a text: its first complaint, and the fields that the schema does not have.
+/// Collects what protobuf reports about a text: the first error, and the fields that the schema does not have.
 class Complaints final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
     if (text_.empty()) text_ = fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
   }
-  /// `Message type "graft.caffe.PoolingParameter" has no field named "x".`
+  /// Parses a warning such as `Message type "graft.caffe.PoolingParameter" has no field named "x".`
   void AddWarning(int line, int column, const std::string& message) override {
     std::vector<std::string> quoted;
     for (std::size_t begin = message.find('"'); begin != std::string::npos; begin = message.find('"', begin)) {
@@ -118,11 +119,11 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<UnknownField> unknown_;
 };
 
-/// The network, and where in its text things are.
+/// A network, and positions in its text.
 struct Text {
   NetParameter network;
   std::vector<UnknownField> unknown;
-  std::vector<Place> layers;  ///< Where each begins.
+  std::vector<Place> layers;  ///< The position at which each layer begins.
 };
 
 Text parse_network(const std::string& text, const std::string& name) {
@@ -154,7 +155,7 @@ Text parse_network(const std::string& text, const std::string& name) {
   return result;
 }
 
-/// The names of V1's numbers, in today's spelling; empty for what is gone.
+/// Returns the current name of a layer type of V1; empty for a type that no longer exists.
 std::string type_of(V1LayerParameter::LayerType type) {
   switch (type) {
     case V1LayerParameter::ABSVAL: return "AbsVal";
@@ -243,7 +244,7 @@ void renew(NetParameter& network, const std::string& file) {
   network.clear_layers();
 }
 
-/// Where weights lie in a NetParameter, old and new.
+/// The fields of a NetParameter that hold weights, in the old and the new format.
 constexpr int net_parameter = 0;
 constexpr int layer_parameter = 1;
 constexpr int v1_layer_parameter = 2;
@@ -253,13 +254,13 @@ constexpr std::array wire_fields = {
     onnx::WireField{layer_parameter, 7, blob_proto}, onnx::WireField{v1_layer_parameter, 6, blob_proto},
     onnx::WireField{blob_proto, 5, onnx::wire_data}};
 
-/// Parsed weights, large ones left in the file.
+/// Parsed weights. Large ones stay in the file.
 struct Weights {
   NetParameter network;
   onnx::Pieces pieces;
 };
 
-/// The trained layers. What people give in their place is recognized.
+/// Parses the trained layers. Reports other kinds of files that users give by mistake.
 Weights parse_weights(std::string_view bytes, const std::string& name, std::shared_ptr<const void> owner) {
   using namespace std::string_view_literals;
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -295,8 +296,9 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   return {std::move(trained), onnx::Pieces(std::move(cut->pieces), std::move(owner))};
 }
 
-/// As Caffe decides (Net::StateMeetsRule) for a network that is deployed: phase TEST, the level of the file, and the
-/// file's stages with "deploy", which networks for several purposes (DIGITS) call this one.
+/// Returns whether a rule includes a layer in the deployed network, as Caffe decides (Net::StateMeetsRule): in phase
+/// TEST, at the level of the file, and in the file's stages and "deploy", the name of this stage in networks for
+/// several purposes (DIGITS).
 bool meets(const NetState& state, const NetStateRule& rule) {
   const auto is_stage = [&](const std::string& stage) {
     return stage == "deploy" || std::find(state.stage().begin(), state.stage().end(), stage) != state.stage().end();
@@ -317,11 +319,12 @@ bool is_for_testing(const NetState& state, const LayerParameter& layer) {
   return std::none_of(layer.exclude().begin(), layer.exclude().end(), is_met);
 }
 
-/// Layers of branches that read files of their own are called so too (DenseImageData, VideoData).
+/// Returns whether a layer reads data. The names of layers of branches that read files (DenseImageData, VideoData) end
+/// in Data, too.
 bool gives_data(const std::string& type) { return type == "Input" || type.ends_with("Data"); }
 
-/// Of training and its reports: a network that is deployed does not need them. The loss after a softmax is that
-/// softmax.
+/// Returns whether a layer is for training and its reports, which a deployed network does not need. SoftmaxWithLoss is
+/// kept as a Softmax.
 bool is_left_out(const std::string& type) {
   constexpr std::array<std::string_view, 6> types = {"Accuracy",   "BoxAnnotatorOHEM", "DetectionEvaluate",
                                                      "HDF5Output", "MultiAccuracy",    "Silence"};
@@ -351,7 +354,7 @@ std::string default_of(const google::protobuf::FieldDescriptor& field) {
   }
 }
 
-/// Those of messages inside under `prefix`.
+/// Adds the fields of a message; those of messages inside it have names that begin with `prefix`.
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the schema
 void add_fields(const google::protobuf::Descriptor& message, const std::string& prefix,
                 std::vector<CaffeField>& fields) {
@@ -423,7 +426,7 @@ class Importer {
         origin_.leave_out(layer.type(), "it is for training");
         continue;
       }
-      // What a network throws away is no output of it.
+      // A blob that the network discards with Silence is not an output.
       if (layer.type() == "Silence") silenced_.insert(layer.bottom().begin(), layer.bottom().end());
       if (is_left_out(layer.type())) {
         origin_.leave_out(layer.type(), "it is for training");
@@ -433,7 +436,7 @@ class Importer {
       chosen_.insert(i);
     }
     for (const LayerParameter* layer : layers_) {
-      const bool is_loss = layer->type() == "SoftmaxWithLoss";  // its second bottom is the label
+      const bool is_loss = layer->type() == "SoftmaxWithLoss";  // the second bottom is the label
       const int count = is_loss ? std::min(1, layer->bottom_size()) : layer->bottom_size();
       needed_.insert(layer->bottom().begin(), layer->bottom().begin() + count);
     }
@@ -442,8 +445,8 @@ class Importer {
     leave_out_unneeded();
   }
 
-  /// Where outputs are chosen, what they do not need may be anything. From the end, as layers that work in place give
-  /// the same blob several times.
+  /// Leaves out the layers that the chosen outputs do not need, which may be of any type. Goes backwards, because
+  /// layers that work in place output the same blob several times.
   void leave_out_unneeded() {
     const auto gives = [](const LayerParameter& layer, const std::string& blob) {
       return std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end();
@@ -471,7 +474,7 @@ class Importer {
         chosen_, [&](int i) { return std::find(layers_.begin(), layers_.end(), &network_.layer(i)) == layers_.end(); });
   }
 
-  /// All that is wrong with the layers before one of them is converted.
+  /// Throws Error with everything that is wrong with the layers, before one of them is converted.
   void check_layers() {
     std::map<std::string, std::vector<std::string>> unknown;
     std::vector<std::string> python;
@@ -492,7 +495,7 @@ class Importer {
       if (found != trained_.end() && layer->blobs_size() == 0) {
         layer->mutable_blobs()->Swap(found->second->mutable_blobs());
       }
-      // A second bottom stands for the factors.
+      // A second bottom replaces the trained factors.
       const bool is_factor = (layer->type() == "Scale" || layer->type() == "Bias") && layer->bottom_size() == 1;
       const std::size_t needed = is_factor ? 1 : entry->blobs;
       if (static_cast<std::size_t>(layer->blobs_size()) < needed) untrained.push_back(layer->name());
@@ -521,7 +524,7 @@ class Importer {
     note_unused_weights();
   }
 
-  /// Those in layers that are converted; what stands in others does not matter.
+  /// Describes the unknown fields of layers that are converted; those of other layers do not matter.
   [[nodiscard]] std::string unknown_fields() const {
     std::string text;
     for (const UnknownField& field : text_.unknown) {
@@ -569,7 +572,7 @@ class Importer {
     blobs_[name] = value;
   }
 
-  /// What a layer that reads a data base says of the shape of its images; for messages.
+  /// Returns the shape of the images that a layer reads from a database, for messages.
   static std::string data_shape(const LayerParameter& layer) {
     const TransformationParameter& p = layer.transform_param();
     const std::uint32_t side = p.has_crop_size() ? p.crop_size() : layer.data_param().crop_size();
@@ -590,7 +593,7 @@ class Importer {
     return shape;
   }
 
-  /// Inputs of the network itself; those of layers come where the layers are.
+  /// Adds the inputs of the network itself; inputs that are layers are added with the layers.
   void add_inputs() {
     if (network_.input_dim_size() != 0 && network_.input_dim_size() != 4 * network_.input_size()) {
       throw Error(fmt::format("{} `input_dim` for {} `input`; allowed are 4 for each", network_.input_dim_size(),
@@ -627,7 +630,7 @@ class Importer {
         for (const std::uint32_t dim : {p.batch_size(), p.channels(), p.height(), p.width()}) dims.add_dim(dim);
         shape = shape_of(dims);
       }
-      // Labels are for the layers that are left out; their shape need not be given.
+      // Labels are for layers that are left out, so their shape may be missing.
       if (!shape && !options_.input_shapes.contains(layer.top(i)) && !needed_.contains(layer.top(i))) continue;
       add_input(layer.top(i), shape, data_shape(layer));
     }
@@ -696,7 +699,7 @@ class Importer {
     }
     blobs_[blob] = value;
     if (given_.insert(blob).second) order_.push_back(blob);
-    read_.erase(blob);  // what was read was the blob before this layer
+    read_.erase(blob);  // earlier readers read the blob before this layer
   }
 
   void add_outputs() {
@@ -732,15 +735,15 @@ class Importer {
   const CaffeOptions& options_;
   std::unordered_map<std::string, LayerParameter*> trained_;
   std::vector<LayerParameter*> layers_;
-  std::set<int> chosen_;  // the same, by their places in the network
+  std::set<int> chosen_;  // indices of these layers in the network
   std::unordered_map<std::string, onnx::Value*> blobs_;
   std::unordered_set<std::string> needed_;  // blobs that a layer reads
-  std::unordered_set<std::string> given_;   // blobs that a layer gives
-  std::vector<std::string> order_;          // of those
+  std::unordered_set<std::string> given_;   // blobs that a layer outputs
+  std::vector<std::string> order_;          // the same, in order
   std::set<std::string> read_;
   std::set<std::string> silenced_;
   std::unordered_set<std::string> names_;
-  std::unordered_set<std::string> named_;  // layers of which a node has the name
+  std::unordered_set<std::string> named_;  // layers whose name a node has
   onnx::ContentsMap contents_;
   ConstantBudget budget_;
   Origin origin_;
@@ -781,7 +784,7 @@ onnx::Model parse_caffe(const std::string& network, std::string_view weights, co
   caffe::Text net = caffe::parse_network(network, network_name);
   caffe::renew(net.network, network_name);
   for (caffe::LayerParameter& layer : *net.network.mutable_layer()) {
-    for (caffe::BlobProto& blob : *layer.mutable_blobs()) blob.clear_piece();  // pieces are of the file of weights
+    for (caffe::BlobProto& blob : *layer.mutable_blobs()) blob.clear_piece();  // pieces refer to the file of weights
   }
   auto [trained, pieces] = caffe::parse_weights(weights, weights_name, std::move(owner));
   return caffe::Importer(net, trained, pieces, network_name, weights_name, options).run();

@@ -1,4 +1,4 @@
-// Reading Caffe's networks (.prototxt and .caffemodel), without Caffe.
+// Reads Caffe's networks (.prototxt and .caffemodel) without Caffe.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,23 @@
 namespace graft {
 
 struct CaffeOptions {
-  std::vector<std::string> outputs;  ///< Blobs to keep as outputs; empty for all that no layer reads.
-  std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the file's, by the name of the blob.
-  Origin* origin = nullptr;                                ///< Filled in where it is given.
-  /// As in ImportOptions of read_model.hpp.
+  std::vector<std::string> outputs;  ///< Blobs to keep as outputs; if empty, all blobs that no layer reads.
+  std::map<std::string, Shape, std::less<>> input_shapes;  ///< Replace the shapes in the file, by the name of the blob.
+  Origin* origin = nullptr;                                ///< Filled in unless it is null.
+  /// Has the meaning of ImportOptions::progress in read_model.hpp.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Reads the network as Caffe would run it for testing: layers of training alone, losses and accuracies are left out.
-/// An ONNX model of operator set 17; blobs keep their names. Where layers work in place, the blob's name is that of the
-/// last one, and what went before is called after its layer. Both files may be of the old format (V1). Throws Error
-/// naming file, layer and parameter for anything malformed; for layers that Graft does not know, and for layers whose
-/// weights are missing, all of them at once.
+/// Reads the network as Caffe would run it for testing, without layers that are only for training, losses and
+/// accuracies. Returns an ONNX model of opset 17. Blobs keep their names; where layers work in place, the output of the
+/// last one has the name of the blob, and each earlier output that of its layer. Both files may be in the old format
+/// (V1). Throws Error naming file, layer and parameter for anything malformed. Unknown layers are reported all at once,
+/// and so are layers without weights.
 [[nodiscard]] onnx::Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
                                      const CaffeOptions& options = {});
 
-/// The same from memory; `weights` may be empty for a network without any. With an `owner`, which keeps them alive, the
-/// model's weights are parts of them; without one they are copied.
+/// Parses a network from memory; `weights` may be empty for a network without any. With an `owner`, which keeps the
+/// weights alive, the model's weights are parts of them; without one they are copied.
 [[nodiscard]] onnx::Model parse_caffe(const std::string& network, std::string_view weights,
                                       const std::string& network_name, const std::string& weights_name,
                                       const CaffeOptions& options = {}, std::shared_ptr<const void> owner = nullptr);
@@ -40,19 +40,20 @@ struct CaffeOptions {
 /// A field of a layer's parameters.
 struct CaffeField {
   std::string name;
-  std::string default_text;  ///< Empty where it has none or may be repeated.
+  std::string default_text;  ///< Empty if there is no default, or if the field may be repeated.
 };
 
-/// A type of layer that is read, for the documentation.
+/// A type of layer that Graft reads, for the documentation.
 struct CaffeLayer {
   std::string_view type;
-  std::string_view parameters;  ///< The message that holds the fields; empty where there is none.
+  /// The field of LayerParameter that holds the parameters; empty if the layer has no parameters.
+  std::string_view parameters;
   std::vector<CaffeField> fields;
-  std::size_t blobs = 0;  ///< Trained blobs that it cannot do without.
-  std::string_view doc;   ///< What is special about how it is read, and what of it is refused.
+  std::size_t blobs = 0;  ///< Number of trained blobs that it requires.
+  std::string_view doc;   ///< Notes on how the layer is read, and on what is refused.
 };
 
-/// In the order of their names.
+/// Returns all types of layers that Graft reads, in the order of their names.
 [[nodiscard]] std::vector<CaffeLayer> caffe_layers();
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// One layer of a Caffe network while it becomes nodes of ONNX.
+// Converts a layer of a Caffe network to nodes of ONNX.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace graft::caffe {
 
 class LayerConverter : public NodeBuilder {
  public:
-  /// `pieces`: of the file of weights.
+  /// `pieces` are those of the file of weights.
   LayerConverter(LayerParameter& layer, const onnx::Pieces& pieces, onnx::Graph& graph, onnx::ContentsMap& contents,
                  ConstantBudget& budget, std::vector<onnx::Value*> inputs)
       : NodeBuilder(graph, contents, budget, layer.name(), layer.type()),
@@ -27,33 +27,33 @@ class LayerConverter : public NodeBuilder {
 
   [[nodiscard]] const LayerParameter& layer() const { return layer_; }
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
-  [[nodiscard]] onnx::Value* input(std::size_t i = 0) const;  ///< Throws Error where there is none.
-  /// Dimensions of an input, -1 where one is open. Throws Error where not even the rank is known.
+  [[nodiscard]] onnx::Value* input(std::size_t i = 0) const;  ///< Throws Error if there is no such input.
+  /// Returns the dimensions of an input, -1 for a dynamic one. Throws Error if the rank is unknown.
   [[nodiscard]] Ints dims(std::size_t i = 0) const;
-  /// A dimension that has to be known, or Error.
+  /// Returns a dimension. Throws Error if it is dynamic.
   [[nodiscard]] std::int64_t size(std::size_t i, std::size_t axis) const;
-  /// The same, and small enough to compute with: 2^24 at most, or Error.
+  /// Returns a dimension that is small enough to compute with. Throws Error unless it is 1 to 2^24.
   [[nodiscard]] std::int64_t small_size(std::size_t i, std::size_t axis) const;
-  /// Counted from the end where negative; Error if it is none of the input's.
+  /// Returns an axis counted from the start; a negative one counts from the end. Throws Error if it is out of range.
   [[nodiscard]] std::size_t axis(std::int64_t axis, std::size_t rank) const;
 
-  /// Trained numbers of the layer, taken out of it. Throws Error where the file holds none.
+  /// Returns a trained blob of the layer and removes its numbers from the layer. Throws Error if the file lacks them.
   [[nodiscard]] onnx::TensorData blob(std::size_t i);
-  /// The same as a constant of these dims. Dimensions of 1 may be more or fewer in the file, whose blobs had four of
-  /// them once; Error names both shapes where the others differ.
+  /// Adds a trained blob as a constant of these dims. The file may have more or fewer dimensions of 1, because old
+  /// blobs always have four. Throws Error with both shapes if other dimensions differ.
   onnx::Value* weights(std::size_t i, const Ints& dims, std::string_view what);
 
-  /// A constant f32 scalar.
+  /// Adds an f32 scalar constant.
   onnx::Value* number(double value) { return scalar_of(value, onnx::ElementType::f32); }
-  /// Throws Error where a number of the parameter `what` is below 1.
+  /// Throws Error if a number of the parameter `what` is below 1.
   void check_positive(const Ints& numbers, std::string_view what) const;
-  /// Sets an attribute of one of Graft's operators; Error says what the operator does not take.
+  /// Sets an attribute of one of Graft's operators. Throws Error with the reason if the operator refuses it.
   void set(Operator& op, std::string_view attribute, const AttributeValue& value) const;
 
   void give(std::size_t i, onnx::Value* value);
   void give(onnx::Value* value) { give(0, value); }
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
-  /// The first bottom that was not asked for; null where there is none.
+  /// Returns the first bottom that input() was not called for, or null.
   [[nodiscard]] const onnx::Value* unread_input() const;
   [[nodiscard]] std::size_t unread_blobs() const {
     return static_cast<std::size_t>(layer_.blobs_size()) - read_.size();
@@ -62,27 +62,27 @@ class LayerConverter : public NodeBuilder {
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
-  /// Numbers in the form of NVIDIA's branch.
+  /// Returns the numbers of a blob in the form of NVIDIA's branch.
   onnx::TensorData raw_blob(std::size_t i, BlobProto& blob, onnx::TensorData tensor) const;
 
   LayerParameter& layer_;
   const onnx::Pieces& pieces_;
   std::vector<onnx::Value*> inputs_;
   std::vector<onnx::Value*> results_;
-  std::set<std::size_t> read_;  // blobs
+  std::set<std::size_t> read_;  // indices of blobs
   mutable std::set<std::size_t> read_inputs_;
 };
 
 struct LayerEntry {
   std::string_view type;
   void (*convert)(LayerConverter& layer);
-  std::size_t blobs = 0;             ///< Trained blobs that it cannot do without.
-  std::string_view parameters = {};  ///< The field of LayerParameter that holds them.
-  std::string_view doc = {};         ///< What is special about how it is read, and what of it is refused.
+  std::size_t blobs = 0;             ///< Number of trained blobs that it requires.
+  std::string_view parameters = {};  ///< The field of LayerParameter that holds the parameters.
+  std::string_view doc = {};         ///< Notes on how the layer is read, and on what is refused.
 };
 
-[[nodiscard]] std::span<const LayerEntry> layer_entries();            ///< Of Caffe itself.
-[[nodiscard]] std::span<const LayerEntry> branch_layer_entries();     ///< Of its branches.
-[[nodiscard]] std::span<const LayerEntry> detection_layer_entries();  ///< Of networks that find objects.
+[[nodiscard]] std::span<const LayerEntry> layer_entries();            ///< Layers of Caffe itself.
+[[nodiscard]] std::span<const LayerEntry> branch_layer_entries();     ///< Layers of branches of Caffe.
+[[nodiscard]] std::span<const LayerEntry> detection_layer_entries();  ///< Layers of object detectors.
 
 }  // namespace graft::caffe

@@ -1,4 +1,4 @@
-// The layers of Caffe itself. The source of each is the layer of that name in BVLC Caffe 1.0.
+// Converts the layers of Caffe itself. The source of each is the layer of that name in BVLC Caffe 1.0.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +15,8 @@
 namespace graft::caffe {
 namespace {
 
-/// One number for all spatial axes, one for each, or `_h` and `_w`.
+/// Returns a parameter for each spatial axis. The layer has a single number for all axes, one for each, or `_h` and
+/// `_w`.
 template <class Repeated>
 Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, bool has_h, std::uint32_t h,
              std::uint32_t w, std::int64_t otherwise, std::string_view what) {
@@ -93,7 +94,7 @@ void inner_product(LayerConverter& layer) {
   layer.give(y);
 }
 
-/// A row of the table for each number of the bottom.
+/// Embed(x) becomes Gather(table, x): a row of the table for each number of the bottom.
 void embed(LayerConverter& layer) {
   const EmbedParameter& p = layer.layer().embed_param();
   const std::int64_t outputs = p.num_output();
@@ -106,7 +107,7 @@ void embed(LayerConverter& layer) {
   layer.give(y);
 }
 
-/// Windows of Caffe's pooling: rounded up, and where there is a border none that begins beyond the image.
+/// Returns the number of windows of Caffe's pooling, which rounds up. With padding, no window begins beyond the image.
 std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t pad, bool up,
                          bool is_padded) {
   const std::int64_t room = size + 2 * pad - kernel;
@@ -116,11 +117,12 @@ std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t st
   return count;
 }
 
-/// Where each maximum is, as SegNet's Upsample wants it: row * width + column, of windows that do not overlap.
+/// Returns the position of each maximum as SegNet's Upsample requires it: row * width + column, for windows that do not
+/// overlap.
 onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const Ints& counts, const Ints& more) {
   const std::int64_t channels = layer.small_size(0, 1);
   const std::int64_t width = layer.small_size(0, 3);
-  // Places are numbers of f32, which holds whole ones up to here.
+  // Positions are f32 numbers, which hold integers exactly up to this limit.
   constexpr std::int64_t most = std::int64_t{1} << 24;
   if (layer.small_size(0, 2) * width > most) layer.fail(fmt::format("places of maxima of more than {} elements", most));
   onnx::Value* x = layer.input();
@@ -191,7 +193,7 @@ void pooling(LayerConverter& layer) {
       layer.fail(fmt::format("the last window begins at {}, beyond the {} elements: `stride` is above `kernel_size`",
                              last, size));
     }
-    more[i] = last + kernel[i] - (size + 2 * pad[i]);  // below 0: elements that no window reaches
+    more[i] = last + kernel[i] - (size + 2 * pad[i]);  // negative if some elements are in no window
   }
   if (wants_places) {
     if (kernel != strides || is_padded) {
@@ -212,7 +214,7 @@ void pooling(LayerConverter& layer) {
     layer.give(layer.add("MaxPool", {x}, with_pads(pad, {pad[0] + more[0], pad[1] + more[1]})));
     return;
   }
-  // An average counts the border, but not what rounding up adds after it.
+  // An average includes the padding, but not the elements that rounding up adds after it.
   if (more[0] <= 0 && more[1] <= 0) {
     Attributes attributes = with_pads(pad, {pad[0] + more[0], pad[1] + more[1]});
     if (is_padded) attributes.emplace_back("count_include_pad", std::int64_t{1});
@@ -247,7 +249,7 @@ void elu(LayerConverter& layer) {
 void sigmoid(LayerConverter& layer) { layer.give(layer.add("Sigmoid", {layer.input()})); }
 void tanh_layer(LayerConverter& layer) { layer.give(layer.add("Tanh", {layer.input()})); }
 void absolute(LayerConverter& layer) { layer.give(layer.add("Abs", {layer.input()})); }
-/// log(1 + exp(x))
+/// BNLL(x) becomes Softplus(x) = log(1 + exp(x)).
 void binomial_log(LayerConverter& layer) { layer.give(layer.add("Softplus", {layer.input()})); }
 
 void clip(LayerConverter& layer) {
@@ -256,7 +258,7 @@ void clip(LayerConverter& layer) {
   layer.give(layer.add("Clip", {layer.input(), layer.number(p.min()), layer.number(p.max())}));
 }
 
-/// x * sigmoid(beta * x)
+/// Swish(x) becomes x * Sigmoid(beta * x).
 void swish(LayerConverter& layer) {
   const float beta = layer.layer().swish_param().beta();
   onnx::Value* x = layer.input();
@@ -269,14 +271,14 @@ onnx::Value* scaled(LayerConverter& layer, onnx::Value* x, double scale, double 
   return shift == 0 ? x : layer.add("Add", {x, layer.number(shift)});
 }
 
-/// (shift + scale * x) ^ power
+/// Power(x) becomes (shift + scale * x) ^ power.
 void power(LayerConverter& layer) {
   const PowerParameter& p = layer.layer().power_param();
   onnx::Value* x = scaled(layer, layer.input(), p.scale(), p.shift());
   layer.give(p.power() == 1 ? x : layer.add("Pow", {x, layer.number(p.power())}));
 }
 
-/// base ^ (shift + scale * x); a base of -1 stands for e
+/// Exp(x) becomes base ^ (shift + scale * x), where a base of -1 stands for e.
 void exponential(LayerConverter& layer) {
   const ExpParameter& p = layer.layer().exp_param();
   if (p.base() != -1 && !(p.base() > 0))
@@ -299,7 +301,7 @@ void threshold(LayerConverter& layer) {
   layer.give(layer.cast(above, onnx::ElementType::f32));
 }
 
-/// Statistics are kept as sums: the third blob says of how many.
+/// BatchNorm stores statistics as sums; the third blob holds the number of summands.
 void batch_norm(LayerConverter& layer) {
   const std::int64_t channels = layer.size(0, 1);
   const BatchNormParameter& p = layer.layer().batch_norm_param();
@@ -325,7 +327,7 @@ void batch_norm(LayerConverter& layer) {
     return layer.constant_of(onnx::TensorData::from_numbers(
         onnx::ElementType::f32, {channels}, std::vector<double>(static_cast<std::size_t>(channels), value)));
   };
-  // The trained numbers first: they show that there are as many channels as the shape claims.
+  // The trained numbers come first, because they show that there are as many channels as the shape claims.
   onnx::Value* means = statistic(mean, "mean");
   onnx::Value* variances = statistic(variance, "variance");
   onnx::Value* factor_of = p.scale_bias() ? layer.weights(3, {channels}, "scale") : filled(1);
@@ -334,7 +336,7 @@ void batch_norm(LayerConverter& layer) {
       layer.add("BatchNormalization", {layer.input(), factor_of, shift, means, variances}, {{"epsilon", p.eps()}}));
 }
 
-/// The shape of a factor that starts at `axis` of x, so that it broadcasts.
+/// Returns the shape of a factor that begins at `axis` of x, so that it broadcasts.
 Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_t count, std::size_t& axis) {
   const Ints dims = layer.dims();
   axis = layer.axis(given_axis, dims.size());
@@ -446,13 +448,13 @@ void slice(LayerConverter& layer) {
   for (std::size_t i = 0; i < parts.size(); ++i) layer.give(i, parts[i]);
 }
 
-/// Each top is the bottom.
+/// Split(x) disappears: each top is the bottom.
 void split(LayerConverter& layer) {
   layer.give(layer.input());
   for (int i = 0; i < layer.layer().top_size(); ++i) layer.give(static_cast<std::size_t>(i), layer.input());
 }
 
-/// Nothing in a deployed network, unless the scaling that belongs to it was left for it.
+/// Dropout disappears from a deployed network, except for its scaling if training did not scale (scale_train is false).
 void dropout(LayerConverter& layer) {
   const DropoutParameter& p = layer.layer().dropout_param();
   if (p.sample_weights_test()) {
@@ -463,7 +465,7 @@ void dropout(LayerConverter& layer) {
   layer.give(scaled(layer, layer.input(), p.scale_train() ? 1 : 1 - static_cast<double>(p.dropout_ratio()), 0));
 }
 
-/// Between channels, or over a window of each.
+/// LRN normalizes across channels (ONNX's LRN), or over a window of each channel (AveragePool of x * x).
 void local_response_norm(LayerConverter& layer) {
   const LRNParameter& p = layer.layer().lrn_param();
   const std::int64_t size = p.local_size();
@@ -495,7 +497,7 @@ void flatten(LayerConverter& layer) {
     layer.give(layer.add("Flatten", {layer.input()}));
     return;
   }
-  Ints shape(begin, 0);  // 0 is the size that is there
+  Ints shape(begin, 0);  // 0 keeps the size of the input
   shape.push_back(-1);
   for (std::size_t i = end + 1; i < dims.size(); ++i) shape.push_back(layer.size(0, i));
   layer.give(layer.reshape(layer.input(), shape));
@@ -571,7 +573,7 @@ void pyramid(LayerConverter& layer) {
   layer.give(layer.add_operator(*op, {layer.input()}));
 }
 
-/// x - mean, divided by the deviation plus epsilon.
+/// MVN(x) becomes (x - mean) / (deviation + epsilon).
 void mean_variance(LayerConverter& layer) {
   const MVNParameter& p = layer.layer().mvn_param();
   const std::size_t rank = layer.dims().size();
@@ -608,9 +610,8 @@ void reduction(LayerConverter& layer) {
   layer.give(scaled(layer, y, p.coeff(), 0));
 }
 
-/// Places are given as numbers of the blob's own type.
-/// Values and places (f32) of the k largest, in the order of Caffe: among equal ones the last comes first, where TopK
-/// begins with the first. So TopK looks from the end.
+/// Returns the values and the positions, as f32 like Caffe's blobs, of the k largest in Caffe's order: of equal values
+/// the last one comes first, where TopK begins with the first. So TopK runs on the reversed axis.
 std::pair<onnx::Value*, onnx::Value*> last_largest(LayerConverter& layer, onnx::Value* x, std::int64_t axis,
                                                    std::int64_t k) {
   onnx::Value* reversed =
@@ -639,7 +640,7 @@ void arg_max(LayerConverter& layer) {
     layer.give(p.out_max_val() ? values : places);
     return;
   }
-  Ints ones{1};  // [n, 1, k], and as many dimensions as the bottom has
+  Ints ones{1};  // [n, 1, k], with as many dimensions as the bottom has
   for (std::size_t i = 3; i < layer.dims().size(); ++i) ones.push_back(static_cast<std::int64_t>(i));
   onnx::Value* all_places = layer.add("Unsqueeze", {places, layer.ints_of(ones)});
   if (!p.out_max_val()) {

@@ -1,4 +1,4 @@
-// Shapes, slices, indices, constants, and what only passes a tensor on.
+// Converts operators on shapes, slices, indices and constants, and operators that only pass a tensor on.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,7 +28,7 @@ void pass_on(NodeConverter& node) {
   node.give(node.input(0));
 }
 
-/// The same bits as another type: quantized types are the integers that hold them already.
+/// Bitcast disappears between types that Graft stores alike: quantized types are already the integers that hold them.
 void bit_cast(NodeConverter& node) {
   if (node.type_or("type", onnx::ElementType::undefined) != node.type(0)) {
     node.fail("it takes the bits of numbers for another type, which ONNX cannot before operator set 26");
@@ -45,15 +45,15 @@ void reshape(NodeConverter& node) {
     return;
   }
   Ints wanted = *dims;
-  // The highest rank of TensorFlow's own TensorShape.
+  // The limit of TensorFlow's own TensorShape.
   constexpr std::size_t most_dims = 254;
   if (wanted.size() > most_dims) {
     node.fail(fmt::format("the shape has {} dimensions; allowed are {}", wanted.size(), most_dims));
   }
   auto open_sizes = std::count(wanted.begin(), wanted.end(), -1);
   if (open_sizes > 1) {
-    // Graphs that were frozen with dynamic dimensions hold -1 for each of them. Sizes that the input has in the same
-    // place are taken from there; ONNX writes that as 0.
+    // Graphs that were frozen with dynamic dimensions hold -1 for each of them. Sizes at the same position of the input
+    // are used instead, which ONNX writes as 0.
     const std::size_t rank = x->shape ? x->shape->size() : 0;
     for (std::size_t i = 0; i < std::min(rank, wanted.size()) && open_sizes > 1; ++i) {
       if (wanted[i] != -1) continue;
@@ -147,7 +147,8 @@ void slice(NodeConverter& node) {
   node.give(node.add("Slice", {x, begin, end, node.ints_of(iota(rank))}));
 }
 
-/// x[begin:end:stride, ...] of NumPy; the masks say which numbers do not count.
+/// StridedSlice becomes the Slice for x[begin:end:stride, ...] of NumPy, with Squeeze and Unsqueeze; masks tell which
+/// of the numbers are ignored.
 void strided_slice(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const auto bit = [&](const char* mask, std::size_t i) { return i < 63 && ((node.int_or(mask, 0) >> i) & 1) != 0; };
@@ -209,7 +210,7 @@ void strided_slice(NodeConverter& node) {
       begin = node.slice_1d(node.as_i64(1), place, place + 1);
     }
     if (shrinks) {
-      // The end that takes one element; -1 + 1 would be the start.
+      // The end for one element. After -1 it cannot be -1 + 1, which would be the start.
       if (begins) {
         const std::int64_t first = (*begins)[i];
         end = node.ints_of({first == -1 || first == to_the_end ? to_the_end : first + 1});
@@ -302,7 +303,7 @@ void rank(NodeConverter& node) {
   node.give(node.cast(node.add("Size", {node.shape_of(x)}), onnx::ElementType::i32));
 }
 
-/// To no dimensions at all a scalar is broadcast: there is nothing to do.
+/// Returns Expand(x, dims), or x itself for an empty list of dims, to which only a scalar broadcasts.
 onnx::Value* expanded(NodeConverter& node, onnx::Value* x, std::size_t dims) {
   const auto known = node.ints(dims);
   return known && known->empty() ? x : node.add("Expand", {x, node.as_i64(dims)});
@@ -312,7 +313,7 @@ void fill(NodeConverter& node) { node.give(expanded(node, node.input(1), 0)); }
 
 void broadcast_to(NodeConverter& node) { node.give(expanded(node, node.input(0), 1)); }
 
-/// The shape that two shapes broadcast to.
+/// BroadcastArgs(a, b) becomes Where(a == 1, b, a), the shape to which two shapes broadcast.
 void broadcast_shapes(NodeConverter& node) {
   const auto length = [](const onnx::Value* shape) -> std::int64_t {
     const bool is_known = shape->shape && shape->shape->size() == 1 && (*shape->shape)[0].is_constant();
@@ -329,7 +330,7 @@ void broadcast_shapes(NodeConverter& node) {
   }
   onnx::Value* one = node.scalar_of(1, node.type(0));
   if (missing > 0) shorter = node.concat({node.add("Expand", {one, node.ints_of({missing})}), shorter});
-  // 1 gives way, also to 0.
+  // A size of 1 is replaced by the other size, which may be 0.
   node.give(node.add("Where", {node.add("Equal", {longer, one}), shorter, longer}));
 }
 
@@ -345,7 +346,7 @@ void where(NodeConverter& node) {
   node.give(node.add("Transpose", {node.add("NonZero", {node.input(0)})}, {{"perm", Ints{1, 0}}}));
 }
 
-/// [[before, after], ...] for each axis -> all befores, then all afters
+/// [[before, after], ...] of each axis becomes all befores, then all afters.
 onnx::Value* onnx_pads(NodeConverter& node) {
   if (const auto pads = node.ints(1)) {
     Ints result;
@@ -371,7 +372,7 @@ void mirror_pad(NodeConverter& node) {
     return;
   }
   if (mode != "SYMMETRIC") node.fail(fmt::format("attribute `mode` is {}; allowed are REFLECT, SYMMETRIC", mode));
-  // ONNX has no padding that repeats the border itself; Graft's operator has.
+  // ONNX has no padding that also repeats the border element; Graft's operator Padding has it.
   const auto pads = onnx_pads(node)->constant();
   if (!pads)
     node.fail("the paddings of a symmetric padding are computed while the network runs; allowed are constants");

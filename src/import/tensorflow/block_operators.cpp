@@ -1,4 +1,4 @@
-// Blocks and patches of images, and the dilated convolutions that were built from blocks.
+// Converts operators on blocks and patches of images, and dilated convolutions that are built from blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// A size that is known while the graph is read, or a value of one element.
+/// A size that is known while the graph is read, or a value of one element that holds the size.
 struct Size {
   std::int64_t known = -1;
   onnx::Value* open = nullptr;
@@ -66,14 +66,14 @@ struct Blocks {
 };
 
 Blocks blocks_of(NodeConverter& node) {
-  const bool is_old = !node.op().ends_with("ND");  // one size for both axes
+  const bool is_old = !node.op().ends_with("ND");  // a single size for both axes
   Blocks result;
   result.block = is_old ? Ints(2, node.int_or("block_size", 2)) : node.known_ints(1, "the block shape");
   result.borders = node.known_ints(is_old ? 1 : 2, "the paddings or crops");
   return result;
 }
 
-/// [b, b, n, h/b, w/b, c] from [n, h/b, b, w/b, b, c]
+/// Returns the permutation from [n, h/b, b, w/b, b, c] to [b, b, n, h/b, w/b, c].
 Ints block_order(std::size_t spatial, std::size_t rank) {
   Ints order;
   for (std::size_t i = 0; i < spatial; ++i) order.push_back(static_cast<std::int64_t>(2 * i + 2));
@@ -83,7 +83,7 @@ Ints block_order(std::size_t spatial, std::size_t rank) {
   return order;
 }
 
-/// Blocks of the spatial axes become images of the batch, after padding.
+/// SpaceToBatch(x) becomes Reshape(Transpose(Reshape(Pad(x)))): positions within a block become images of the batch.
 void space_to_batch(NodeConverter& node) {
   const auto [block, pads] = blocks_of(node);
   onnx::Value* x = node.input(0);
@@ -124,7 +124,7 @@ bool are_all(const onnx::Node& node, std::string_view attribute, std::int64_t nu
   return !found || std::all_of(found->begin(), found->end(), [&](std::int64_t each) { return each == number; });
 }
 
-/// SpaceToBatchND, a convolution without borders, BatchToSpaceND of the same blocks: a dilated convolution.
+/// SpaceToBatchND -> Conv without padding -> BatchToSpaceND of the same blocks becomes a dilated Conv.
 onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& crops) {
   constexpr std::size_t rank = 4;
   if (block.size() != 2) return nullptr;
@@ -135,7 +135,8 @@ onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const I
     return nullptr;
   }
   const onnx::Node* there = producer_of(product->input(0), "Transpose");
-  if ((there == nullptr) != (back == nullptr) || there == nullptr) return nullptr;  // channels last, as the blocks are
+  // channels are last, as in the blocks
+  if ((there == nullptr) != (back == nullptr) || there == nullptr) return nullptr;
   const onnx::Node* merged = producer_of(there->input(0), "Reshape");
   const onnx::Node* order = producer_of(merged == nullptr ? nullptr : merged->input(0), "Transpose");
   if (order == nullptr || order->ints("perm") != block_order(2, rank)) return nullptr;
@@ -207,7 +208,8 @@ void batch_to_space(NodeConverter& node) {
   node.give(y);
 }
 
-/// Each patch as channels of one pixel: a convolution whose weights pick one number each.
+/// ExtractImagePatches(x) becomes a Conv whose weights select one number each: the numbers of a patch become channels
+/// of a pixel.
 void extract_patches(NodeConverter& node) {
   const Ints sizes = node.ints_or("ksizes", {});
   const Ints strides = node.ints_or("strides", {});
@@ -225,7 +227,7 @@ void extract_patches(NodeConverter& node) {
     }
   }
   const std::int64_t outputs = sizes[1] * sizes[2] * channels;
-  constexpr std::int64_t most_numbers = 1 << 20;  // the product below does not overflow
+  constexpr std::int64_t most_numbers = 1 << 20;  // so that the product below does not overflow
   if (outputs > most_numbers) node.fail(fmt::format("patches of {} numbers; allowed are {}", outputs, most_numbers));
   // weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
   node.check_budget(outputs * outputs, onnx::ElementType::f32);

@@ -1,4 +1,4 @@
-// Boxes of detectors: what suppresses them, and what cuts them out.
+// Converts operators on the boxes of detectors: suppression and cropping.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ onnx::Value* single(NodeConverter& node, onnx::Value* value) {
   return value->shape && value->shape->size() == 1 ? value : node.reshape(value, {1});
 }
 
-/// boxes [n, 4], scores [n] -> numbers of the boxes that stay, best first
+/// NonMaxSuppression: boxes [n, 4], scores [n] -> indices of the boxes that stay, the best first.
 void suppress(NodeConverter& node) {
   const char version = node.op().back();
   const bool has_threshold = version >= '3';
@@ -55,7 +55,8 @@ void suppress(NodeConverter& node) {
   if (version >= '4') node.give(output, node.cast(node.reshape(count, {}), onnx::ElementType::i32));
 }
 
-/// boxes [b, n, q, 4], scores [b, n, c] -> the best of all classes, each list filled up with zeros
+/// CombinedNonMaxSuppression: boxes [b, n, q, 4], scores [b, n, c] -> the best of all classes, with zeros in the unused
+/// rows.
 void suppress_combined(NodeConverter& node) {
   onnx::Value* boxes = node.input(0);
   onnx::Value* scores = node.input(1);
@@ -76,13 +77,13 @@ void suppress_combined(NodeConverter& node) {
   onnx::Value* by_class = node.transpose(scores, {0, 2, 1});
   onnx::Value* found = node.add("NonMaxSuppression", {boxes, by_class, node.ints_of({each}),
                                                       single(node, node.input(4)), single(node, node.input(5))});
-  // All scores but those that stay become lower than any, and the best are taken.
+  // All scores except those of the boxes that stay become lower than any score, and the best ones are selected.
   const float lowest = std::numeric_limits<float>::lowest();
   onnx::Value* low = node.scalar_of(lowest, onnx::ElementType::f32);
   onnx::Value* none = node.add("Expand", {low, node.shape_of(by_class)});
   onnx::Value* kept = node.add("ScatterND", {none, found, node.add("GatherND", {by_class, found})});
   onnx::Value* flat = node.add("Reshape", {kept, node.ints_of({0, -1})});
-  // As many as are asked for, also where there are fewer boxes.
+  // The number of results is fixed, even if there are fewer boxes.
   flat = node.add("Pad", {flat, node.ints_of({0, 0, 0, total}), low});
   const auto best = node.add_many("TopK", {flat, node.ints_of({total})}, 2, {{"axis", std::int64_t{-1}}});
   onnx::Value* stays = node.add("Greater", {best[0], low});
@@ -103,7 +104,7 @@ void suppress_combined(NodeConverter& node) {
                         {{"keepdims", std::int64_t{0}}}));
 }
 
-/// The places of `size` samples between two borders, which are numbers from 0 to 1, as pixels: [boxes, size].
+/// Returns the positions in pixels [boxes, size] of `size` samples between two borders, which are numbers from 0 to 1.
 onnx::Value* sample_places(NodeConverter& node, onnx::Value* from, onnx::Value* to, onnx::Value* pixels,
                            std::int64_t size) {
   const auto number = [&](double value) { return node.scalar_of(value, onnx::ElementType::f32); };
@@ -122,7 +123,7 @@ onnx::Value* sample_places(NodeConverter& node, onnx::Value* from, onnx::Value* 
   return node.add("Add", {as_column(start), node.add("Mul", {numbers, as_column(step)})});
 }
 
-/// Samples of boxes by gathering their neighbors, as TensorFlow does (crop_and_resize_op.cc).
+/// CropAndResize becomes Gather of the neighbors of each sample, weighted as in TensorFlow (crop_and_resize_op.cc).
 void crop_and_resize(NodeConverter& node) {
   const Ints size = node.known_ints(3, "the size of the crops");
   constexpr std::int64_t most = 1 << 14;

@@ -1,5 +1,6 @@
-// Branches become If, loops become Loop. A loop that counts from 0 becomes one of a fixed number of turns, and a list
-// that it fills element by element one of its scan outputs: what Keras makes of recurrent layers.
+// Converts branches to If, and loops to Loop. A loop that counts from 0 becomes a Loop with a fixed number of
+// iterations, and a list that it fills element by element becomes one of its scan outputs: the form of Keras' recurrent
+// layers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
-/// A new sub-graph in an attribute of the node.
+/// Adds an empty sub-graph as an attribute of the node.
 onnx::Graph& add_graph(onnx::Node& node, const std::string& attribute) {
   auto graph = std::make_unique<onnx::Graph>(node.graph);
   onnx::Graph& result = *graph;
@@ -26,7 +27,7 @@ onnx::Graph& add_graph(onnx::Node& node, const std::string& attribute) {
   return result;
 }
 
-/// An output of a sub-graph has to be made in it.
+/// Adds an output, which must be computed in the sub-graph: an Identity is added for any other value.
 void add_result(NodeBuilder& builder, onnx::Value* value) {
   const bool is_own = value->graph == &builder.graph() && value->producer != nullptr && !value->is_output();
   builder.graph().add_output(is_own ? *value : *builder.add("Identity", {value}));
@@ -37,7 +38,7 @@ bool is_one(const NodeDef* node) {
   return read_scalar(node->attr().at("value").tensor()) == 1.0;
 }
 
-/// Argument -> what it counts: result = argument + 1.
+/// Returns whether a variable counts: result = argument + 1.
 bool is_counter(const Scope& body, std::size_t i) {
   const NodeDef* sum = body.node_of(body.source_of(body.results()[i]));
   if (sum == nullptr || (sum->op() != "AddV2" && sum->op() != "Add")) return false;
@@ -49,16 +50,16 @@ bool is_counter(const Scope& body, std::size_t i) {
   return false;
 }
 
-/// What becomes of a loop's variable.
+/// The role of a loop's variable.
 enum class Role : std::uint8_t {
   carried,
-  invariant,  ///< The body gives it back as it is.
-  counter,    ///< The number of the turn.
-  list,       ///< Element i is set in turn i.
-  last,       ///< A list of one element, set in every turn.
+  invariant,  ///< The body returns it unchanged.
+  counter,    ///< The number of the iteration.
+  list,       ///< A list whose element i is set in iteration i.
+  last,       ///< A list of one element, which is set in every iteration.
 };
 
-/// The place of list and element among the inputs of what sets an element.
+/// An operator that sets an element of a list, with the positions of list, element and index among its inputs.
 struct Setter {
   std::string_view op;
   std::size_t list;
@@ -92,7 +93,8 @@ class LoopConverter {
       }
     }
     onnx::Node* loop = make_node();
-    // What changes its shape from turn to turn is open on that axis: found when the body was built once.
+    // An axis along which a variable changes its size between iterations becomes dynamic, which is found after the body
+    // was built once.
     constexpr int most_tries = 4;
     for (int i = 0; !fill_body(*loop); ++i) {
       if (i == most_tries) node_.fail("the shapes of its variables change in a way that Graft does not follow");
@@ -126,7 +128,8 @@ class LoopConverter {
     }
   }
 
-  /// a < m, or several of these joined by `and`, where a counts the turns.
+  /// Collects the bounds m of a condition `a < m`, or of several joined by `and`, where a counts the iterations.
+  /// Returns false for any other condition.
   bool find_bounds(const TensorName& name, const std::vector<bool>& counts, std::vector<onnx::Value*>& bounds,
                    int depth = 0) {
     const Scope& condition = *plan_.condition;
@@ -164,7 +167,8 @@ class LoopConverter {
     return number->shape && number->shape->empty() ? number : node_.reshape(number, {});
   }
 
-  /// Numbers and symbols are compared, so that of "n turns, at most n" one remains.
+  /// Returns the smallest bound. Equal numbers and symbols count once, so that one of "n iterations, at most n"
+  /// remains.
   onnx::Value* least(const std::vector<onnx::Value*>& bounds) {
     std::vector<onnx::Value*> different;
     for (onnx::Value* bound : bounds) {
@@ -229,7 +233,7 @@ class LoopConverter {
       const auto known = node_.ints_in(length);
       const NodeDef* place = body.node_of(body.source_of(inputs[setter->index]));
       if (counter && roles_[*counter] == Role::counter) {
-        // Turns that are fewer than elements would leave some of them unset.
+        // Fewer iterations than elements would leave some elements unset.
         const bool is_whole = std::all_of(bounds.begin(), bounds.end(),
                                           [&](const onnx::Value* bound) { return is_equal(*bound, *length); });
         const auto turns = node_.ints_in(trip_);
@@ -248,7 +252,7 @@ class LoopConverter {
   onnx::Node* make_node() {
     std::vector<onnx::Value*> inputs{trip_, nullptr};
     if (trip_ != nullptr) {
-      // ONNX allows none; TensorRT 10 then says of the body that its "input was not registered".
+      // ONNX allows an absent condition; TensorRT 10 then reports for the body that its "input was not registered".
       inputs[1] = node_.constant_of(onnx::TensorData::scalar_of(onnx::ElementType::boolean, 1));
     } else {
       inputs[1] =
@@ -271,7 +275,7 @@ class LoopConverter {
     return loop;
   }
 
-  /// False where the shapes of the variables had to be opened; the body is to be built again then.
+  /// Builds the body. Returns false if shapes of variables became dynamic, so that the body must be built again.
   bool fill_body(onnx::Node& loop) {
     onnx::Graph& graph = add_graph(loop, "body");
     NodeBuilder builder(graph, contents_, constants_, node_.name() + ":body", node_.op());
@@ -328,7 +332,7 @@ class LoopConverter {
       std::optional<Shape>& shape = shapes_[carried++];
       if (!shape) continue;
       if (!next[i]->shape || next[i]->shape->size() != shape->size()) {
-        // Nothing is known of the result: what is known of the variable cannot be relied on.
+        // The shape of the result is unknown, so the known shape of the variable is not reliable.
         shape.reset();
         is_changed = true;
         continue;
@@ -393,8 +397,8 @@ class LoopConverter {
   onnx::ContentsMap& contents_;
   ConstantBudget& constants_;
   std::vector<Role> roles_;
-  std::vector<std::optional<Shape>> shapes_;  ///< Of the carried variables.
-  onnx::Value* trip_ = nullptr;               ///< The number of turns, where it is fixed before the first.
+  std::vector<std::optional<Shape>> shapes_;  ///< Shapes of the carried variables.
+  onnx::Value* trip_ = nullptr;               ///< The number of iterations, if it is fixed before the first one.
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What TensorFlow's optimizer (Grappler) makes of a product and what follows it. Such operators are taken apart again:
-// Graft and TensorRT fuse in their own way.
+// Splits operators that TensorFlow's optimizer (Grappler) fused from a product and the operators after it: Graft and
+// TensorRT fuse in their own way.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// x * 0.5 * (1 + erf(x / sqrt(2))), or with tanh in its place: what gelu(approximate=True) computes.
+/// Returns x * 0.5 * (1 + erf(x / sqrt(2))), or its form with tanh that gelu(approximate=True) computes.
 onnx::Value* gelu(NodeConverter& node, onnx::Value* x, bool is_approximate) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   const auto number = [&](double value) { return node.scalar_of(value, type); };
@@ -43,7 +43,7 @@ onnx::Value* activated(NodeConverter& node, const std::string& name, onnx::Value
                   name));
 }
 
-/// The vector along the channels of x.
+/// Returns a vector with the shape to broadcast along the channels of x.
 onnx::Value* along_channels(NodeConverter& node, onnx::Value* vector, const onnx::Value* x) {
   if (!node.text_or("data_format", "NHWC").starts_with("NC")) return vector;
   Ints axes;
@@ -52,7 +52,8 @@ onnx::Value* along_channels(NodeConverter& node, onnx::Value* vector, const onnx
   return node.add("Unsqueeze", {vector, node.ints_of(axes)});
 }
 
-/// Inputs: two factors, then what each fused operator needs.
+/// _FusedConv2D, _FusedDepthwiseConv2dNative, _FusedMatMul and _FusedBatchMatMulV2 become a product, followed by the
+/// operators of `fused_ops`. The inputs are two factors, then the inputs of each fused operator.
 void fused_product(NodeConverter& node) {
   onnx::Value* x = nullptr;
   if (node.op() == "_FusedConv2D") {
@@ -86,7 +87,7 @@ void fused_product(NodeConverter& node) {
   node.give(x);
 }
 
-/// FusedBatchNorm with an activation after it, and a tensor added between them.
+/// _FusedBatchNormEx becomes BatchNormalization, Add of a side input, and an activation.
 void fused_norm(NodeConverter& node) {
   onnx::Value* x = normalized(node);
   if (node.int_or("num_side_inputs", 0) > 0) x = node.add("Add", {x, node.input(5)});

@@ -1,4 +1,4 @@
-// Inlining of function calls, and the ends of a graph.
+// Inlines function calls, and finds the outputs of a graph.
 #include "import/tensorflow/graph.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +21,9 @@ namespace {
 constexpr int deepest_calls = 24;
 constexpr std::size_t bytes_of_call = 64;
 
-/// All operators that Graft reads with several outputs of different names. Inside a function a tensor is
-/// "node:name:index", and here is the place of each name; the others have one name for all their outputs.
+/// The names of the outputs of each operator that has several of different names. Inside a function a tensor is
+/// "node:name:index", and this table holds the index of each name. Operators that are not in the table have a single
+/// name for all outputs.
 struct OutputNames {
   std::string_view op;
   std::array<std::string_view, 6> names;
@@ -80,7 +81,7 @@ class Inliner {
     graph.mutable_node()->Swap(&result_);
   }
 
-  /// What a tensor of the original graph is called now.
+  /// Returns the present name of a tensor of the original graph.
   std::string resolve(const std::string& input) const {
     if (is_control(input)) return input;
     std::string current = input;
@@ -122,7 +123,7 @@ class Inliner {
     std::vector<std::string> inner_calls = calls;
     inner_calls.push_back(name);
 
-    std::map<std::string, std::string> arguments;  // name of an argument -> the tensor given
+    std::map<std::string, std::string> arguments;  // tensor by name of the argument
     std::vector<std::string> inputs;
     for (const std::string& input : node.input()) {
       if (!is_control(input)) inputs.push_back(input);
@@ -135,7 +136,7 @@ class Inliner {
       arguments.emplace(function.signature().input_arg(static_cast<int>(i)).name(), inputs[i]);
     }
     std::unordered_map<std::string, const NodeDef*> body;
-    // Functions that call others twice each grow without end, in nodes and in the length of names.
+    // Functions that each call another one twice grow exponentially, in nodes and in the length of names.
     const std::size_t bytes = function.ByteSizeLong() + bytes_of_call +
                               static_cast<std::size_t>(function.node_def_size()) * node.name().size();
     if (bytes > room_) {
@@ -171,7 +172,7 @@ class Inliner {
     }
   }
 
-  /// "argument" or "node:port:index" of a function's body, as a tensor of the graph.
+  /// Converts "argument" or "node:port:index" of a function's body to a tensor of the graph.
   std::string function_tensor(const std::string& text, const std::string& call,
                               const std::map<std::string, std::string>& arguments,
                               const std::unordered_map<std::string, const NodeDef*>& body,
@@ -194,7 +195,8 @@ class Inliner {
     return to_string(TensorName{call + "/" + node, index});
   }
 
-  /// Of an operator that Graft does not read nothing is known; it is named where a result needs it.
+  /// Returns the index of the first output of a port. Returns 0 for operators that are not in the table; an unknown
+  /// operator is reported later, if a result needs it.
   std::int64_t port_offset(const NodeDef& node, const std::string& port, const std::string& function) const {
     std::vector<std::string_view> names;
     if (const auto called = functions_.find(node.op()); called != functions_.end()) {

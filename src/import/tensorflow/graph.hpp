@@ -1,4 +1,4 @@
-// What happens to a TensorFlow graph before its nodes are converted: calls inlined, branches of training dropped.
+// Prepares a TensorFlow graph before its nodes are converted: inlines calls and finds inputs and outputs.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct TensorName {
   friend auto operator<=>(const TensorName&, const TensorName&) = default;  // NOLINT(modernize-use-nullptr): it errs
 };
 
-/// "^a" says that a runs first; no data flow.
+/// Returns whether an input such as "^a" only orders nodes (a runs first) and carries no data.
 [[nodiscard]] inline bool is_control(std::string_view input) { return input.starts_with('^'); }
-/// Throws Error for text that is no such name.
+/// Parses the name of a tensor. Throws Error for text of another form.
 [[nodiscard]] TensorName parse_tensor_name(const std::string& text);
-/// "a" for the first output of a, "a:2" for others: the names that tensors get in ONNX.
+/// Returns "a" for the first output of a and "a:2" for others, which are the names of tensors in ONNX.
 [[nodiscard]] std::string to_string(const TensorName& name);
 
 /// Replaces PartitionedCall, StatefulPartitionedCall and nodes named after a function by the nodes of the function,
-/// called `call/node`. `room` are the bytes that their copies may take, which are counted down. Throws Error for
-/// recursion, for functions that are not there, and for want of room.
+/// named `call/node`. `room` is the number of bytes that copies may still take, and is reduced. Throws Error for
+/// recursion, for missing functions, and if `room` does not suffice.
 void inline_calls(GraphDef& graph, const FunctionDefLibrary& library, std::size_t& room);
 
-/// The data inputs of a node, in order.
+/// Returns the data inputs of a node, in order.
 [[nodiscard]] std::vector<TensorName> data_inputs(const NodeDef& node);
 
-/// The nodes that nothing reads and that give a result: what the graph is there for.
+/// Returns the first output of each node that computes a result and that no node reads.
 [[nodiscard]] std::vector<TensorName> outputs_of(const GraphDef& graph);
 
 }  // namespace graft::tensorflow

@@ -1,4 +1,4 @@
-// From a GraphDef to a Model: what the file is, what its outputs are, and what cannot be read.
+// Converts a GraphDef to a Model: recognizes the kind of file, finds its outputs, and reports what cannot be read.
 #include "import/tensorflow/import.hpp"
 
 #include <fmt/format.h>
@@ -49,8 +49,8 @@ std::string how_to_go_on() {
       setting_name(Setting::kept_outputs));
 }
 
-/// What a graph is there for. Not the ends of loops, nor weights and sides of a Switch that only the order of running
-/// still names, where there is anything else.
+/// Returns the outputs of a graph for which none were chosen. The ends of loops, and copies of weights and of the sides
+/// of a Switch that only order nodes, are left out if there are other outputs.
 std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& nodes) {
   std::set<std::string> only_ordered;
   for (const NodeDef& node : graph.node()) {
@@ -63,7 +63,7 @@ std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& no
     const auto inputs = data_inputs(node);
     const auto source = inputs.empty() ? nodes.by_name.end() : nodes.by_name.find(inputs[0].node);
     if (source == nodes.by_name.end()) return false;
-    // The side of a Switch that nothing in its branch depends on is not even named.
+    // A side of a Switch on which nothing in its branch depends has no reader at all, not even for order.
     return source->second->op() == "Switch" || (source->second->op() == "Const" && only_ordered.contains(node.name()));
   };
   const auto all = outputs_of(graph);
@@ -75,7 +75,7 @@ std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& no
   return chosen.empty() ? all : chosen;
 }
 
-/// All unknown operators at once.
+/// Throws Error with all unknown operators at once.
 void check_known(const Reading& reading) {
   if (reading.unknown.empty()) return;
   std::string text;
@@ -112,7 +112,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
     throw Error("it holds no node; found a protobuf of another kind or an empty file, allowed is a frozen GraphDef");
   }
   Reading reading{.options = options, .library = proto.library(), .pieces = pieces};
-  // Large files, and those of many nodes, have more room.
+  // Large files, and files with many nodes, have more room.
   reading.room_for_calls += 3 * proto.ByteSizeLong();
   for (const FunctionDef& function : proto.library().function()) {
     reading.room_for_plans += 8 * static_cast<std::size_t>(function.node_def_size());
@@ -134,7 +134,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   if (outputs.empty()) outputs = default_outputs(proto, *nodes);
   if (outputs.empty())
     throw Error(fmt::format("no node gives a result; name the outputs with {}", setting_name(Setting::kept_outputs)));
-  // Only now: what nothing reads without dropout was no output.
+  // Dropout is removed after the outputs are chosen: a mask that then has no reader is not an output.
   for (std::size_t left = remove_dropout(proto); left > 0; --left) {
     reading.origin.leave_out("dropout", "random zeros are for training");
   }
@@ -177,7 +177,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   return model;
 }
 
-/// Where tensors lie in a GraphDef, functions and their attributes included.
+/// The fields of a GraphDef in which tensors can be, also in functions and their attributes.
 constexpr int graph_def = 0;
 constexpr int node_def = 1;
 constexpr int attribute_entry = 2;
@@ -233,7 +233,7 @@ onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const Ten
 
 namespace {
 
-constexpr int deepest_nesting = 100;  // of text; as protobuf has it for binary files
+constexpr int deepest_nesting = 100;  // for text, the limit that protobuf has for binary files
 
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:

@@ -1,4 +1,4 @@
-// Reading TensorFlow's frozen graphs (.pb, or .pbtxt in text form), without TensorFlow.
+// Reads TensorFlow's frozen graphs (.pb, or .pbtxt in text form) without TensorFlow.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 namespace graft {
 
 struct TensorFlowOptions {
-  /// Tensors to keep as outputs, "node" or "node:1"; empty for all that no node reads.
+  /// Tensors to keep as outputs, "node" or "node:1"; if empty, all tensors that no node reads.
   std::vector<std::string> outputs;
-  /// Shapes of inputs in place of the file's, by the name of the placeholder.
+  /// Shapes of inputs that replace those in the file, by the name of the placeholder.
   std::map<std::string, Shape, std::less<>> input_shapes;
-  Origin* origin = nullptr;  ///< Filled in where it is given.
-  /// As in ImportOptions of read_model.hpp.
+  Origin* origin = nullptr;  ///< Filled in unless it is null.
+  /// Has the meaning of ImportOptions::progress in read_model.hpp.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
@@ -29,20 +29,21 @@ struct TensorFlowOptions {
 struct TensorFlowOperator {
   std::string_view name;
   std::string_view group;
-  std::string_view limits;  ///< What is allowed where not everything is; may be empty.
+  /// Limits of the reader for this operator; empty if it accepts everything.
+  std::string_view limits;
 };
 
 [[nodiscard]] std::vector<TensorFlowOperator> tensorflow_operators();
 
-/// Reads a GraphDef as an ONNX model of operator set 17. Inputs and outputs keep their order of axes (NHWC where the
-/// network has it) and every tensor its name: "node", or "node:1" for the second output of a node. Calls of functions
-/// are inlined, branches that only training takes are dropped; If and While become If and Loop, and so do the loops of
-/// TensorFlow 1. Throws Error naming file, node and operator for
-/// anything malformed, and for operators that Graft does not know: for all of them at once.
+/// Reads a GraphDef as an ONNX model of opset 17. Inputs and outputs keep their order of axes (NHWC where the network
+/// has it) and every tensor its name: "node", or "node:1" for the second output of a node. Calls of functions are
+/// inlined, and branches that only training takes are dropped. If and While become If and Loop, and so do the loops of
+/// TensorFlow 1. Throws Error naming file, node and operator for anything malformed. Unknown operators are reported all
+/// at once.
 [[nodiscard]] onnx::Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options = {});
 
-/// The same from memory; `name` is for messages. With an `owner`, which keeps the bytes alive, the model's weights are
-/// parts of them; without one they are copied.
+/// Parses a GraphDef from memory; `name` is for messages. With an `owner`, which keeps the bytes alive, the model's
+/// weights are parts of them; without one they are copied.
 [[nodiscard]] onnx::Model parse_tensorflow(std::string_view bytes, std::string name,
                                            const TensorFlowOptions& options = {},
                                            std::shared_ptr<const void> owner = nullptr);

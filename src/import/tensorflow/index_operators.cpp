@@ -1,4 +1,4 @@
-// Gathering, scattering, sorting and rearranging by indices.
+// Converts operators that gather, scatter, sort and rearrange by indices.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -40,7 +40,7 @@ void gather(NodeConverter& node) {
   if (batch < 0 || batch > axis || batch > of_indices) {
     node.fail(fmt::format("attribute `batch_dims` is {}; allowed are 0 to the axis, {}", batch, axis));
   }
-  // The axis comes after the batches, and what stood between them goes back in its place at the end.
+  // The axis is moved after the batch axes, and the axes between them are moved back in the result.
   if (axis != batch) {
     Ints order = iota(rank);
     order.erase(order.begin() + axis);
@@ -64,7 +64,8 @@ void gather_nd(NodeConverter& node) {
   node.give(node.add("GatherND", {node.input(0), node.as_i64(1)}, {{"batch_dims", node.int_or("batch_dims", 0)}}));
 }
 
-/// By comparison: TensorFlow gives a row of `off` for every index that is out of range, ONNX counts some from the end.
+/// OneHot becomes Where(index == 0..depth-1, on, off): for an index out of range, TensorFlow outputs a row of `off`,
+/// while ONNX counts some from the end.
 void one_hot(NodeConverter& node) {
   const std::int64_t depth = node.known_int(1, "the depth");
   constexpr std::int64_t most = 1 << 20;
@@ -108,7 +109,7 @@ void top_k(NodeConverter& node) {
   node.give(1, node.cast(results[1], node.type_or("index_type", onnx::ElementType::i32)));
 }
 
-/// Elements that leave at one end come back at the other.
+/// Roll(x) becomes Concat(Slice(x), Slice(x)): elements that leave at one end return at the other.
 void roll(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const Ints shifts = node.known_ints(1, "the shift");
@@ -123,7 +124,7 @@ void roll(NodeConverter& node) {
       if (dim.value() == 0) continue;
       shift = ((shift % dim.value()) + dim.value()) % dim.value();
     } else if (shift != 0) {
-      // The size is open: a shift by more than all of it is not known here.
+      // The size is dynamic, so a shift by more than the size cannot be recognized.
       node.fail(fmt::format("axis {} has no fixed size; {}", axis, give_shapes()));
     }
     if (shift == 0) continue;
@@ -140,7 +141,7 @@ void reverse_sequence(NodeConverter& node) {
   const auto rank = static_cast<std::int64_t>(node.known_rank(x, "one of its axes is turned round"));
   const std::int64_t time = counted_from_start(node, node.int_or("seq_dim", 0), rank);
   const std::int64_t batch = counted_from_start(node, node.int_or("batch_dim", 0), rank);
-  Ints there{batch, time};  // ONNX knows the first two axes only
+  Ints there{batch, time};  // ONNX's ReverseSequence supports only the first two axes
   for (std::int64_t i = 0; i < rank; ++i) {
     if (i != batch && i != time) there.push_back(i);
   }
@@ -153,7 +154,7 @@ void reverse_sequence(NodeConverter& node) {
   node.give(is_moved ? node.transpose(y, back) : y);
 }
 
-/// A place in a flat tensor as one row of places for each axis.
+/// UnravelIndex turns an index into a flat tensor into one row of indices per axis.
 void unravel_index(NodeConverter& node) {
   const Ints dims = node.known_ints(1, "the dimensions");
   onnx::Value* rest = node.as_i64(0);
@@ -170,7 +171,7 @@ void unravel_index(NodeConverter& node) {
 
 void unique(NodeConverter& node) {
   onnx::Value* x = node.input(0);
-  // Of integers ONNX Runtime has i64 only.
+  // ONNX Runtime has Unique for i64 only, of the integer types.
   const bool is_whole = x->type && !is_floating_point(*x->type);
   const auto results =
       node.add_many("Unique", {is_whole ? node.cast(x, onnx::ElementType::i64) : x}, 4, {{"sorted", std::int64_t{0}}});
@@ -184,7 +185,8 @@ void unique(NodeConverter& node) {
   if (node.op() == "UniqueWithCounts") node.give(2, node.cast(results[3], type));
 }
 
-/// The rows of all parts, each at the place that its number says; the last of several counts.
+/// DynamicStitch becomes Gather(Concat(parts)): each row goes to the index that its number names; of rows with the same
+/// number the last one counts.
 void stitch(NodeConverter& node) {
   const std::size_t count = node.input_count() / 2;
   if (count == 0) node.fail("it has no input");
@@ -219,7 +221,7 @@ void stitch(NodeConverter& node) {
   node.give(node.add("Gather", {all, node.ints_of(source)}, {{"axis", std::int64_t{0}}}));
 }
 
-/// The rows of each partition.
+/// DynamicPartition becomes Gather(x, NonZero(partitions == i)) for each i.
 void partition(NodeConverter& node) {
   const std::int64_t count = node.int_or("num_partitions", 1);
   constexpr std::int64_t most = 1 << 12;

@@ -1,5 +1,5 @@
-// Lists of tensors, which loops fill and read. A list is one tensor here, with its elements along the first axis; of
-// the arrays of TensorFlow 1 it is the "flow" that is this tensor.
+// Converts lists of tensors, which loops fill and read. A list is a single tensor here, with its elements along the
+// first axis; for the arrays of TensorFlow 1, the "flow" is this tensor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Nothing is given where the elements' shape is open: a loop that fills the list needs no first value.
+/// Outputs a list of zeros. If the shape of the elements is dynamic, there is no output: a loop that fills the list
+/// needs no initial value.
 void give_zeros(NodeConverter& node, std::size_t output, onnx::Value* length, const std::optional<Ints>& element,
                 onnx::ElementType type) {
   if (!element || std::any_of(element->begin(), element->end(), [](std::int64_t dim) { return dim < 0; })) return;
@@ -22,7 +23,7 @@ void give_zeros(NodeConverter& node, std::size_t output, onnx::Value* length, co
 }
 
 std::optional<Ints> element_shape(NodeConverter& node, std::size_t input) {
-  // A scalar -1 stands for a shape of which nothing is known.
+  // A scalar -1 stands for an unknown shape.
   const onnx::Value* shape = node.input(input);
   if (!shape->shape || shape->shape->empty()) return std::nullopt;
   return node.ints(input);
@@ -38,10 +39,10 @@ void empty_list(NodeConverter& node) {
 
 void array(NodeConverter& node) {
   give_zeros(node, 1, node.input(0), node.shape_or("element_shape"), node.type_or("dtype", onnx::ElementType::f32));
-  node.give(0, node.input(0));  // the handle, which is not looked at
+  node.give(0, node.input(0));  // the handle, which is not used
 }
 
-/// A number as a list of one.
+/// Returns an index input as a list of one element.
 onnx::Value* place(NodeConverter& node, std::size_t input) {
   onnx::Value* index = node.as_i64(input);
   return index->shape && index->shape->size() == 1 ? index : node.reshape(index, {1});
@@ -75,13 +76,14 @@ void length(NodeConverter& node) {
   node.give(node.cast(node.reshape(count, {}), onnx::ElementType::i32));
 }
 
-/// TensorArrayGatherV3(handle, indices, flow), TensorListGather(list, indices, shape)
+/// TensorArrayGatherV3(handle, indices, flow) and TensorListGather(list, indices, shape) become Gather(list, indices).
 void gather_items(NodeConverter& node) {
   onnx::Value* list = node.input(node.op() == "TensorArrayGatherV3" ? 2 : 0);
   node.give(node.add("Gather", {list, node.input(1)}, {{"axis", std::int64_t{0}}}));
 }
 
-/// TensorArrayScatterV3(handle, indices, values, flow): indices are 0..n-1 wherever a tensor is unstacked.
+/// TensorArrayScatterV3(handle, indices, values, flow) becomes `values`: indices are 0..n-1 wherever a tensor is
+/// unstacked.
 void scatter_items(NodeConverter& node) {
   const onnx::Value* indices = node.input(1);
   const auto known = node.ints(1);

@@ -1,4 +1,4 @@
-// Elementwise operators, comparisons, reductions, products.
+// Converts elementwise operators, comparisons, reductions and products.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Operators that ONNX has under this name or another, with the same inputs and no attributes.
+/// Operators with the same inputs and no attributes in ONNX, and their ONNX names.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 45> same = {{
     {"Abs", "Abs"},
     {"Acos", "Acos"},
@@ -74,7 +74,7 @@ void same_operator(NodeConverter& node) {
   node.give(node.add(std::string(found->second), std::move(inputs)));
 }
 
-/// ONNX has no Sum and no Round of integers.
+/// AddN(a, b, ...) becomes Sum, or a chain of Add for integers, for which ONNX has no Sum.
 void sum_of_all(NodeConverter& node) {
   std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
@@ -92,7 +92,7 @@ void rounded(NodeConverter& node) {
   node.give(node.add(is_floating_point(node.type(0)) ? "Round" : "Identity", {node.input(0)}));
 }
 
-/// 0 where the divisor (or, for Xdivy, the dividend) is 0.
+/// DivNoNan(x, y) becomes Where(y == 0, 0, x / y); Xdivy(x, y) becomes Where(x == 0, 0, x / y).
 void guarded_division(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   onnx::Value* y = node.input(1);
@@ -127,19 +127,20 @@ void floor_division(NodeConverter& node) {
     node.give(node.add("Floor", {node.add("Div", {x, y})}));
     return;
   }
-  // ONNX cuts integers off towards zero: x - mod(x, y), whose remainder has the sign of y, divides without rest.
+  // ONNX's Div rounds integers toward zero: x - Mod(x, y), whose Mod has the sign of y, divides without remainder.
   onnx::Value* rest = node.add("Mod", {x, y});
   node.give(node.add("Div", {node.add("Sub", {x, rest}), y}));
 }
 
-/// FloorMod: the remainder has the divisor's sign. Mod and TruncateMod: the dividend's.
+/// FloorMod(x, y) has a remainder with the sign of the divisor; Mod and TruncateMod, with the sign of the dividend
+/// (Mod{fmod=1}).
 void remainder(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   onnx::Value* y = node.input(1);
   if (node.op() != "FloorMod") {
     node.give(node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}}));
   } else if (is_floating_point(node.type(0))) {
-    // As TensorFlow's kernel: x - floor(x / y) * y would lose digits where x / y is large.
+    // This follows TensorFlow's kernel: x - floor(x / y) * y would lose digits for large x / y.
     onnx::Value* zero = node.scalar_of(0, node.type(0));
     onnx::Value* rest = node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}});
     onnx::Value* differs = node.add("Xor", {node.add("Less", {rest, zero}), node.add("Less", {y, zero})});
@@ -155,7 +156,7 @@ void erfc(NodeConverter& node) {
 }
 
 void clip(NodeConverter& node) {
-  // Max and Min broadcast, which the bounds of Clip do not.
+  // Max and Min broadcast; the bounds of Clip do not.
   onnx::Value* raised = node.add("Max", {node.input(0), node.input(1)});
   node.give(node.add("Min", {raised, node.input(2)}));
 }
@@ -163,7 +164,7 @@ void clip(NodeConverter& node) {
 void select(NodeConverter& node) {
   onnx::Value* condition = node.input(0);
   if (node.op() == "Select" && condition->shape && condition->shape->size() == 1) {
-    // A vector chooses whole rows.
+    // A condition that is a vector selects whole rows.
     const std::size_t rank = node.known_rank(node.input(1), "its first axis is chosen from");
     if (rank > 1) {
       Ints axes;
@@ -197,8 +198,9 @@ namespace {
 
 void matrix_product(NodeConverter& node) { node.give(multiplied(node)); }
 
-/// TensorRT takes lower-case letters alone, and Keras writes upper-case ones: "BTNH,BSNH->BNTS". Empty where that
-/// cannot be: without an arrow the order of the letters has a meaning.
+/// Returns an equation with lower-case letters, which TensorRT requires; Keras writes upper-case ones:
+/// "BTNH,BSNH->BNTS". Returns an empty string if that is impossible: without an arrow, the order of the letters has a
+/// meaning.
 std::string in_lower_case(std::string equation) {
   if (equation.find("->") == std::string::npos) return {};
   std::map<char, char> letters;
@@ -221,14 +223,14 @@ void einsum(NodeConverter& node) {
   node.give(node.add("Einsum", std::move(inputs), {{"equation", std::move(equation)}}));
 }
 
-/// Axes of a reduction as ONNX wants them; TensorFlow's may be a scalar.
+/// Returns the axes of a reduction, which are a scalar or a list in TensorFlow.
 Ints reduction_axes(NodeConverter& node) { return node.known_ints(1, "the axes"); }
 
 void reduction(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const Ints axes = reduction_axes(node);
   const std::int64_t keep = node.flag_or("keep_dims", node.flag_or("keepdims", false)) ? 1 : 0;
-  if (axes.empty()) {  // ONNX would take no axes for all
+  if (axes.empty()) {  // ONNX reduces all axes if none are given
     node.give(node.add("Identity", {x}));
     return;
   }
@@ -239,7 +241,7 @@ void reduction(NodeConverter& node) {
     node.give(node.cast(y, onnx::ElementType::boolean));
     return;
   }
-  if (node.op() == "Sum") {  // the only one whose axes became an input by operator set 13
+  if (node.op() == "Sum") {  // the only reduction whose axes are an input in opset 17
     node.give(node.add("ReduceSum", {x, node.ints_of(axes)}, {{"keepdims", keep}}));
     return;
   }
@@ -264,7 +266,7 @@ void is_finite(NodeConverter& node) {
   node.give(node.add("Not", {node.add("Or", {node.add("IsInf", {x}), node.add("IsNaN", {x})})}));
 }
 
-/// Half the sum of squares.
+/// L2Loss(x) becomes 0.5 * ReduceSumSquare(x).
 void l2_loss(NodeConverter& node) {
   onnx::Value* sum = node.add("ReduceSumSquare", {node.input(0)}, {{"keepdims", std::int64_t{0}}});
   node.give(node.add("Mul", {sum, node.scalar_of(0.5, node.type(0))}));
@@ -280,7 +282,8 @@ void euclidean_norm(NodeConverter& node) {
   node.give(node.add("ReduceL2", {node.input(0)}, {{"axes", axes}, {"keepdims", keep}}));
 }
 
-/// x * log(y), x * log(1 + y) and x * y, each 0 where x (or, for the last, y) is, whatever the other is.
+/// Xlogy, Xlog1py and MulNoNan become x * log(y), x * log(1 + y) and x * y, each 0 where x (for MulNoNan, y) is 0,
+/// whatever the other factor is.
 void guarded_product(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   onnx::Value* y = node.input(1);
@@ -292,7 +295,7 @@ void guarded_product(NodeConverter& node) {
   node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
 }
 
-/// The angle of (x, y), with the sign of y also where that is -0.
+/// Atan2(y, x) becomes Atan(y / x), corrected by quadrant. For y = -0 the result has the sign of y only if x > 0.
 void arc_tangent(NodeConverter& node) {
   constexpr double pi = 3.14159265358979323846;
   onnx::Value* y = node.input(0);
@@ -308,7 +311,7 @@ void arc_tangent(NodeConverter& node) {
   node.give(node.add("Where", {on_axis, upright, node.add("Where", {node.add("Less", {x, zero}), turned, angle})}));
 }
 
-/// In how many bounds each number is not below: the place between them.
+/// Bucketize(x) becomes ReduceSum(x >= boundaries): the number of boundaries that x is not below.
 void bucketize(NodeConverter& node) {
   const auto bounds = node.floats("boundaries");
   if (bounds.empty()) node.fail("it has no attribute `boundaries`");
@@ -329,7 +332,7 @@ void cross_product(NodeConverter& node) {
   node.give(node.add("Sub", {a, b}));
 }
 
-/// `count` numbers from start to stop, both of them included.
+/// LinSpace becomes `count` numbers from start to stop, both included.
 void even_steps(NodeConverter& node) {
   const std::int64_t count = node.known_int(2, "the count");
   constexpr std::int64_t most = 1 << 24;

@@ -1,4 +1,5 @@
-// Diagonals, segments, spectra: maths that ONNX has no operator for, or one that TensorRT lacks, by other operators.
+// Converts diagonals, segments and spectra, for which ONNX has no operator, or one that TensorRT lacks, to other
+// operators.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// 0, 1, 2 ... along an axis of x, as a column or a row.
+/// Returns 0, 1, 2 ... along an axis of x, as a column or a row.
 onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axis_from_end, bool is_column) {
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   const auto from_end = static_cast<std::size_t>(axis_from_end);
@@ -32,7 +33,7 @@ onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axi
   return node.add("Unsqueeze", {range, node.ints_of({is_column ? 1 : 0})});
 }
 
-/// Only the main diagonal is read of the newer kinds, which know others too.
+/// Throws Error unless a newer kind of the operator, which supports several diagonals, uses only the main one.
 void check_main_diagonal(NodeConverter& node, std::size_t k_input) {
   if (!node.op().ends_with("V2") && !node.op().ends_with("V3")) return;
   const Ints k = node.known_ints(k_input, "the diagonals");
@@ -104,7 +105,7 @@ void band_part(NodeConverter& node) {
 
 // ---- Segments
 
-/// Rows added to the segment that their number names; `counts` ones instead of the rows.
+/// Adds each row to the segment that its number names. With `counts`, counts the rows instead.
 onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segments, onnx::Value* count, bool counts) {
   onnx::Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
   if (counts) data = node.add("Expand", {node.scalar_of(1, *data->type), node.shape_of(segments)});
@@ -119,7 +120,7 @@ onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segment
   return node.add("ScatterND", {zeros, tuples, data}, {{"reduction", std::string("add")}});
 }
 
-/// UnsortedSegmentSum leaves rows out whose number is negative: here they are zeros for segment 0.
+/// UnsortedSegmentSum ignores rows with a negative number: they are replaced by zeros for segment 0.
 void drop_negative(NodeConverter& node, onnx::Value*& data, onnx::Value*& numbers) {
   const auto known = node.ints_in(numbers);
   if (known && std::all_of(known->begin(), known->end(), [](std::int64_t number) { return number >= 0; })) return;
@@ -167,7 +168,7 @@ void segments(NodeConverter& node) {
 
 // ---- Complex numbers: pairs of real and imaginary part on a last axis of two
 
-/// The spectrum of real signals, as a product with cosines and sines.
+/// RFFT(x) becomes a MatMul with cosines and sines.
 void real_spectrum(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const std::int64_t length = node.known_int(1, "the length of the transform");

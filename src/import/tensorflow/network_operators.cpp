@@ -1,7 +1,7 @@
-// Convolutions, pools, normalizations, activations and resizing.
+// Converts convolutions, pooling, normalizations, activations and resizing.
 //
-// TensorFlow keeps channels last (NHWC) unless told otherwise, ONNX keeps them second. Each operator here is put
-// between two transpositions; the passes move and cancel them.
+// TensorFlow keeps channels last (NHWC) by default, ONNX keeps them second. Each operator is converted to Transpose ->
+// operator -> Transpose; the passes move and cancel the transpositions.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,10 +18,10 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Of an axis, a window, a stride: products of two of them and sums of those fit 64 bits.
+/// The largest size of an axis, a window or a stride: products of two sizes, and sums of such products, fit 64 bits.
 constexpr std::int64_t largest_size = std::int64_t{1} << 31;
 
-/// Where the axes of a tensor are, and how to bring channels to the second place.
+/// The order of the axes of a tensor, and the permutations between channels last and channels second.
 class ChannelOrder {
  public:
   ChannelOrder(const NodeConverter& node, std::size_t rank) : rank_(rank) {
@@ -41,7 +41,7 @@ class ChannelOrder {
   onnx::Value* back(NodeConverter& node, onnx::Value* value) const {
     return is_last_ ? node.transpose(value, permutation(false)) : value;
   }
-  /// The entries of the spatial axes in a list with one for each axis.
+  /// Returns the entries for the spatial axes of a list with one entry per axis.
   [[nodiscard]] Ints spatial(const NodeConverter& node, const Ints& all, std::string_view what) const {
     if (all.size() != rank_) {
       node.fail(fmt::format("attribute `{}` has {} numbers; allowed are {}", what, all.size(), rank_));
@@ -67,7 +67,7 @@ class ChannelOrder {
   bool is_last_ = true;
 };
 
-/// Spatial sizes of a tensor whose channels are second; nothing where one is not known.
+/// Returns the spatial sizes of a tensor with channels second; nothing if one of them is unknown.
 std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   if (!value.shape) return std::nullopt;
   Ints result;
@@ -82,8 +82,8 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   return result;
 }
 
-/// The attributes that say how borders are filled. SAME puts the odd element at the end, and is written as numbers
-/// where the sizes are known.
+/// Adds the attributes for padding. SAME pads the odd element at the end, and is written as numbers where the sizes are
+/// known.
 void add_padding(const NodeConverter& node, const ChannelOrder& order, const onnx::Value& x, const Ints& kernel,
                  const Ints& strides, const Ints& dilations, Attributes& attributes) {
   const std::string padding = node.text_or("padding", "VALID");
@@ -104,7 +104,7 @@ void add_padding(const NodeConverter& node, const ChannelOrder& order, const onn
   } else if (padding == "SAME") {
     for (std::size_t i = 0; i < kernel.size(); ++i) {
       const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
-      std::int64_t total = reach - 1;  // steps of one: whatever the size
+      std::int64_t total = reach - 1;  // for a stride of 1, whatever the size is
       if (strides[i] != 1) {
         const bool is_known = x.shape && x.shape->size() == kernel.size() + 2 && (*x.shape)[i + 2].is_constant();
         if (!is_known) {
@@ -135,7 +135,7 @@ void check_positive(const NodeConverter& node, const Ints& numbers, std::string_
   }
 }
 
-/// The dims of a filter, which come before its data is needed.
+/// Returns the dims of a filter, before its data is needed.
 Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
   const onnx::Value* filter = node.input(i);
   Ints dims;
@@ -149,7 +149,7 @@ Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
   return dims;
 }
 
-/// [k..., in, out] -> [out, in, k...]
+/// Returns the permutation from [k..., in, out] to [out, in, k...].
 Ints filter_permutation(std::size_t rank) {
   Ints result{static_cast<std::int64_t>(rank) - 1, static_cast<std::int64_t>(rank) - 2};
   for (std::size_t i = 0; i + 2 < rank; ++i) result.push_back(static_cast<std::int64_t>(i));
@@ -199,7 +199,8 @@ onnx::Value* depthwise_convolved(NodeConverter& node) {
   return order.back(node, node.add("Conv", {x, filter}, attributes));
 }
 
-/// With `is_training` the statistics are those of the batch: what a network that was frozen so computes.
+/// Returns the normalized tensor of a FusedBatchNorm. With `is_training`, the statistics are those of the batch, which
+/// a network that was frozen in this state computes.
 onnx::Value* normalized(NodeConverter& node) {
   const ChannelOrder order(node, node.rank(node.input(0)).value_or(4));
   const float epsilon = node.float_or("epsilon", 1e-4F);
@@ -230,9 +231,9 @@ void convolution(NodeConverter& node) { node.give(convolved(node)); }
 
 void depthwise_convolution(NodeConverter& node) { node.give(depthwise_convolved(node)); }
 
-/// `base` times `factor` and `summand`: what a network computes of a dynamic dimension.
+/// `base` * `factor` + `summand`: a size that a network computes from a dynamic dimension.
 struct Linear {
-  std::optional<Dim> base;  ///< Nothing of a constant.
+  std::optional<Dim> base;  ///< Absent for a constant.
   std::int64_t factor = 0;
   std::int64_t summand = 0;
 };
@@ -244,7 +245,7 @@ Linear linear(const Dim& dim) {
   if (kind != Dim::Kind::add && kind != Dim::Kind::subtract && kind != Dim::Kind::multiply) return other;
   const Linear left = linear(dim.left());
   const Linear right = linear(dim.right());
-  // Sizes are small; Dim's arithmetic throws where they are not.
+  // Dim's arithmetic throws on overflow, which only happens with absurd sizes.
   const auto total = [](std::int64_t a, std::int64_t b, std::int64_t times) {
     return (Dim(a) + Dim(b) * times).value();
   };
@@ -262,8 +263,8 @@ Linear linear(const Dim& dim) {
   return {left.base ? left.base : right.base, factor, summand};
 }
 
-/// How many elements more than `result` a window of `reach` covers that takes `size` steps of `stride`; nothing where
-/// that hangs on dynamic dimensions.
+/// Returns how many elements more than `result` are covered by `size` windows of `reach` at distance `stride`; nothing
+/// if that number depends on dynamic dimensions.
 std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std::int64_t reach, const Dim& result) {
   try {
     const Linear surplus = linear((size - 1) * stride + reach - result);
@@ -273,7 +274,7 @@ std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std
   }
 }
 
-/// Conv2DBackpropInput(sizes of the result, filter, x): a transposed convolution.
+/// Conv2DBackpropInput(sizes of the result, filter, x) becomes ConvTranspose(x, filter).
 void transposed_convolution(NodeConverter& node) {
   const std::size_t rank = node.op() == "Conv2DBackpropInput" ? 4 : 5;
   const ChannelOrder order(node, rank);
@@ -297,7 +298,7 @@ void transposed_convolution(NodeConverter& node) {
   Ints extra;
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
-    // The forward convolution that this one undoes: from `result` elements to `size`.
+    // The forward convolution that this node reverses goes from `result` elements to `size`.
     const Dim& result = (*wanted)[order.is_last() ? i + 1 : i + 2];
     const Dim& size = (*x->shape)[i + 2];
     if (size.is_constant()) check_positive(node, {size.value()}, "the shape of its input");
@@ -371,7 +372,8 @@ void pool(NodeConverter& node) {
   node.give(order.back(node, y));
 }
 
-/// ONNX counts the places of the largest through channels and rows, TensorFlow through rows and channels.
+/// MaxPoolWithArgmax becomes MaxPool with indices, which ONNX counts through channels and rows, TensorFlow through rows
+/// and channels.
 void max_pool_with_places(NodeConverter& node) {
   const Ints window = node.ints_or("ksize", {});
   const Ints steps = node.ints_or("strides", {});
@@ -420,14 +422,15 @@ void local_response_norm(NodeConverter& node) {
   node.give(node.transpose(y, {0, 2, 3, 1}));
 }
 
-/// In ONNX's terms; the sources are TensorFlow's kernels image_resizer_state.h and resize_*_op.cc.
+/// Returns the attributes of ONNX's Resize. The sources are TensorFlow's kernels image_resizer_state.h and
+/// resize_*_op.cc.
 Attributes resize_attributes(const NodeConverter& node) {
   const bool corners = node.flag_or("align_corners", false);
   const bool half = node.flag_or("half_pixel_centers", false);
   const std::string coordinates = corners ? "align_corners" : half ? "half_pixel" : "asymmetric";
   if (node.op() == "ResizeNearestNeighbor") {
-    // Rounds half away from zero with corners aligned, otherwise down; half pixels without the half at the source,
-    // floor((i + 0.5) / scale), are half_pixel's floor((i + 0.5) / scale - 0.5 + 0.5).
+    // With aligned corners TensorFlow rounds half away from zero, otherwise down. Its half-pixel centers, floor((i +
+    // 0.5) / scale), are ONNX's half_pixel rounded as floor((i + 0.5) / scale - 0.5 + 0.5).
     return {{"mode", std::string("nearest")},
             {"coordinate_transformation_mode", coordinates},
             {"nearest_mode", std::string(corners || half ? "round_prefer_ceil" : "floor")}};
@@ -446,7 +449,7 @@ void resize(NodeConverter& node) {
   if (node.flag_or("align_corners", false) && node.flag_or("half_pixel_centers", false)) {
     node.fail("both `align_corners` and `half_pixel_centers`; allowed is one of them");
   }
-  // Bilinear and bicubic results are f32 whatever the images are, and not rounded.
+  // Bilinear and bicubic results are f32 whatever the type of the images is, and not rounded.
   const bool is_nearest = node.op() == "ResizeNearestNeighbor";
   onnx::Value* images = is_nearest ? node.input(0) : node.cast(node.input(0), onnx::ElementType::f32);
   onnx::Value* x = node.transpose(images, {0, 3, 1, 2});

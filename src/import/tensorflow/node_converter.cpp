@@ -1,4 +1,4 @@
-// What the converters of all operators share.
+// Functions that the converters of all operators use.
 #include "import/tensorflow/node_converter.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Convolutions and products whose converters other operators use as well.
+// Convolutions and products that converters of several operators use.
 #pragma once
 
 #include "import/tensorflow/node_converter.hpp"

@@ -1,4 +1,4 @@
-// Operators that Graft knows and does not read, with the reason.
+// Lists the operators that Graft recognizes and refuses, with the reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace graft::tensorflow {
 namespace {
 
 struct Reason {
-  std::string_view start;  ///< Of the operator's name.
+  std::string_view start;  ///< The beginning of the operator's name.
   std::string_view text;   ///< {} stands for the setting that names the outputs.
 };
 

@@ -1,4 +1,4 @@
-// Planning a scope: what its results need, in which order, and which of it is a branch or a loop.
+// Plans a scope: the nodes that its results need, their order, and which of them are branches or loops.
 #include "import/tensorflow/scope.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ std::vector<const NodeDef*> Scope::readers_of_argument(std::size_t index) const 
 
 // ---- Switch and Merge of TensorFlow 1
 
-/// The value of a predicate that is fixed in the file.
+/// Returns the value of a predicate that is constant in the file.
 std::optional<bool> Scope::constant_predicate(const TensorName& name, int depth) const {
   constexpr int far = 32;
   const NodeDef* node = node_of(name);
@@ -134,7 +134,7 @@ std::optional<bool> Scope::constant_predicate(const TensorName& name, int depth)
   return scalar ? std::optional(*scalar != 0) : std::nullopt;
 }
 
-/// Switch and Merge of a loop, which lead into its body and back; a branch has others.
+/// Returns whether a Switch or Merge belongs to a loop, leading into its body and back, and not to a branch.
 bool Scope::is_of_loop(const NodeDef& node) const {
   const auto inputs = data_inputs(node);
   if (node.op() == "Switch") {
@@ -147,11 +147,11 @@ bool Scope::is_of_loop(const NodeDef& node) const {
   });
 }
 
-/// The Switch that opens the branch a tensor stands in, and on which side. A Merge on the way back ends a branch inside
-/// it, whose Switch is passed as well.
+/// Returns the Switch that opens the branch of a tensor, and the side. Where the search passes a Merge, which ends an
+/// inner branch, it also passes the Switch of that branch.
 std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
   constexpr int most_steps = 4096;
-  std::vector<std::pair<TensorName, int>> open{{name, 0}};  // with the number of branches around it
+  std::vector<std::pair<TensorName, int>> open{{name, 0}};  // with the number of inner branches around it
   std::set<std::pair<std::string, int>> seen;
   for (int step = 0; step < most_steps && !open.empty() && reading_.room_for_searches > 0; ++step) {
     --reading_.room_for_searches;
@@ -165,8 +165,8 @@ std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
     if (node->op() == "Merge" && !is_of_loop(*node)) ++depth;
     if (!seen.emplace(current.node, depth).second) continue;
     for (const TensorName& input : data_inputs(*node)) open.emplace_back(input, depth);
-    // A constant inside a branch hangs on its Switch by order alone: on `switch_t` or `switch_f`, which are Identities
-    // of the Switch's two sides.
+    // A constant inside a branch depends on its Switch by order alone: on `switch_t` or `switch_f`, which are
+    // Identities of the two sides of the Switch.
     for (const std::string& input : node->input()) {
       if (is_control(input)) open.emplace_back(TensorName{input.substr(1), 0}, depth);
     }
@@ -174,7 +174,7 @@ std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
   return std::nullopt;
 }
 
-/// The one input of a Merge that ever arrives, where the predicate is fixed.
+/// Returns the input of a Merge that always arrives, if the predicate is constant.
 std::optional<TensorName> Scope::arriving(const NodeDef& merge) const {
   for (const TensorName& input : data_inputs(merge)) {
     const auto side = side_of(input);
@@ -199,7 +199,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     }
   }
   if (const auto one = arriving(merge)) return {*one};
-  // Both sides are computed, and one is chosen.
+  // Both sides are computed, and one of them is selected.
   if (inputs.size() != 2)
     throw Error(fmt::format("node '{}' (Merge): {} inputs; allowed are 2", merge.name(), inputs.size()));
   for (const TensorName& input : inputs) {
@@ -215,7 +215,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
 
 // ---- Branches and loops
 
-/// The function of an attribute as a scope; its arguments are the node's inputs from `first_input` on.
+/// Returns the function in an attribute as a scope. Its arguments are the inputs of the node from `first_input` on.
 std::unique_ptr<Scope> Scope::function_body(const NodeDef& node, const std::string& attribute,
                                             std::size_t first_input) {
   const auto found = node.attr().find(attribute);
@@ -230,7 +230,7 @@ std::unique_ptr<Scope> Scope::function_body(const NodeDef& node, const std::stri
   (*call.mutable_attr())["f"] = found->second;
   std::map<TensorName, std::size_t> arguments;
   for (std::size_t i = first_input; i < inputs.size(); ++i) {
-    // Such a name is no node's: parse_tensor_name() takes the number off.
+    // No node has such a name, because parse_tensor_name() splits off the number.
     const TensorName name{call.name() + ":argument", static_cast<std::int64_t>(i)};
     arguments.emplace(name, i - first_input);
     call.add_input(fmt::format("{}:{}", name.node, name.output));
@@ -288,7 +288,7 @@ std::vector<TensorName> Scope::plan_loop(const NodeDef& node) {
   return inputs;
 }
 
-/// Enter -> Merge <- NextIteration, Merge -> Switch -> body or Exit, all of them on one LoopCond.
+/// Plans a loop of TensorFlow 1: Enter -> Merge <- NextIteration, Merge -> Switch -> body or Exit, all on one LoopCond.
 std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   const auto refuse = [&](std::string_view what) {
     throw Error(fmt::format("node '{}' (LoopCond): a loop of TensorFlow 1 {}", loop_condition.name(), what));
@@ -330,7 +330,7 @@ std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   return inputs;
 }
 
-/// The result of the loop that an Exit gives.
+/// Returns the result of the loop that an Exit outputs.
 std::vector<TensorName> Scope::exit_of(const NodeDef& node) const {
   const auto inputs = data_inputs(node);
   const NodeDef* split = inputs.size() == 1 ? find(inputs[0].node) : nullptr;
@@ -404,7 +404,7 @@ void Scope::sort() {
   }
 }
 
-/// All unknown operators are collected, so that they are not reported one by one.
+/// Collects all unknown operators, so that they are reported together.
 void Scope::check_known() {
   constexpr std::array<std::string_view, 13> here = {
       "Const", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Switch", "Merge", "Enter", "Exit", "LoopCond",

@@ -1,4 +1,4 @@
-// The nodes that one ONNX graph is made of: the whole network, a branch of an If, the body of a loop.
+// Converts the nodes that become one ONNX graph: the whole network, a branch of an If, or the body of a loop.
 #pragma once
 
 #include <cstddef>
@@ -19,43 +19,46 @@
 
 namespace graft::tensorflow {
 
-/// Nodes by name, of the network or of one function's body.
+/// The nodes of the network, or of the body of a function, by name.
 struct NodeSet {
   std::unordered_map<std::string, NodeDef*> by_name;
-  /// LoopCond of TensorFlow 1 -> the Switches that take a loop's variables into its body.
+  /// Maps each LoopCond of TensorFlow 1 to the Switches that lead a loop's variables into its body.
   std::unordered_map<std::string, std::vector<const NodeDef*>> loop_switches;
 
   explicit NodeSet(GraphDef& graph);
 };
 
-/// What all scopes of one file share.
+/// Data that all scopes of a file share.
 struct Reading {
   const TensorFlowOptions& options;
   const FunctionDefLibrary& library;
-  const onnx::Pieces& pieces;  ///< Of the file, for large tensors.
+  const onnx::Pieces& pieces;  ///< Pieces of the file, which hold large tensors.
   onnx::ContentsMap contents = {};
-  std::map<std::string, std::vector<std::string>> unknown = {};  ///< Operator that Graft does not read -> its nodes.
-  std::list<GraphDef> bodies = {};                               ///< Of functions that became branches and loops.
-  std::unordered_set<const NodeDef*> needed = {};                ///< Nodes in all scopes.
+  /// Names of the nodes by operator that Graft does not read.
+  std::map<std::string, std::vector<std::string>> unknown = {};
+  /// Bodies of functions that became branches and loops.
+  std::list<GraphDef> bodies = {};
+  std::unordered_set<const NodeDef*> needed = {};  ///< The nodes of all scopes.
   Origin origin = {};
-  std::size_t converted = 0;  ///< Nodes.
-  // Functions and loops in one another could grow without end, and constants of one number stand for any size.
-  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Bytes of functions that are inlined.
+  std::size_t converted = 0;  ///< Number of converted nodes.
+  // The limits below apply because nested functions and loops could grow without end, and a constant of one number can
+  // stand for any size.
+  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Bytes for inlined functions.
   ConstantBudget constants = {};
-  std::size_t room_for_searches = 1 << 20;     ///< Nodes seen on the way to a Switch.
-  std::size_t room_for_plans = 1 << 16;        ///< Nodes in all scopes.
-  std::size_t room_for_conversions = 1 << 17;  ///< A loop's condition is converted twice.
+  std::size_t room_for_searches = 1 << 20;     ///< Nodes visited in searches for a Switch.
+  std::size_t room_for_plans = 1 << 16;        ///< Nodes in all scopes together.
+  std::size_t room_for_conversions = 1 << 17;  ///< Conversions of nodes; a loop's condition is converted twice.
 };
 
 class Scope;
 
-/// An operator that gives its one input as it is.
+/// Returns whether an operator passes its input on unchanged.
 [[nodiscard]] bool is_identity(const NodeDef& node);
 
-/// `while cond(state): state = body(state)`, from While or from a frame of TensorFlow 1.
+/// The loop `while cond(state): state = body(state)`, from a While or from a frame of TensorFlow 1.
 struct LoopPlan {
-  std::vector<TensorName> initial;   ///< Tensors of the scope around the loop.
-  std::vector<TensorName> captures;  ///< What else it reads there.
+  std::vector<TensorName> initial;   ///< Initial values: tensors of the scope around the loop.
+  std::vector<TensorName> captures;  ///< Tensors of the same scope that the loop also reads.
   std::unique_ptr<Scope> condition;
   std::unique_ptr<Scope> body;
 };
@@ -65,32 +68,32 @@ struct BranchPlan {
   std::unique_ptr<Scope> when_false;
 };
 
-/// First planned (what is needed, in which order, and whether Graft reads all of it), then converted, where it is part
-/// of a loop more than once.
+/// A set of nodes that is first planned (which nodes are needed, in which order, and whether Graft reads them), then
+/// converted, more than once if it is part of a loop.
 class Scope {
  public:
-  /// `arguments` are tensors that convert() is given; `depth` counts the scopes around this one.
+  /// `arguments` are the tensors whose values convert() gets; `depth` is the number of scopes around this one.
   Scope(Reading& reading, std::shared_ptr<const NodeSet> nodes, std::map<TensorName, std::size_t> arguments,
         std::vector<TensorName> results, int depth);
 
   void plan();
-  /// Adds the nodes to `graph`. `captured` are the values of captures(), in a frame. Values may be null for arguments
-  /// that nothing reads.
+  /// Adds the nodes to `graph` and returns the results. `captured` holds the values of captures(), in a frame. Values
+  /// of arguments that nothing reads may be null.
   std::vector<onnx::Value*> convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
                                     const std::map<TensorName, onnx::Value*>& captured = {});
 
   [[nodiscard]] const std::vector<TensorName>& results() const { return results_; }
-  /// Tensors of the scope around that a frame reads without changing them.
+  /// Returns the tensors of the enclosing scope that a frame reads without changing them.
   [[nodiscard]] const std::vector<TensorName>& captures() const { return captures_; }
   [[nodiscard]] const NodeDef* node_of(const TensorName& name) const;
-  /// The tensor after Identities.
+  /// Returns the tensor before any Identities.
   [[nodiscard]] TensorName source_of(TensorName name) const;
   [[nodiscard]] std::optional<std::size_t> argument(const TensorName& name) const;
-  /// The nodes that read an argument, after Identities.
+  /// Returns the nodes that read an argument, directly or through Identities.
   [[nodiscard]] std::vector<const NodeDef*> readers_of_argument(std::size_t index) const;
-  /// Null where there is no such tensor, or none that Graft keeps.
+  /// Returns null if there is no such tensor, or if Graft does not keep it.
   [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
-  /// From now on the node's result is its input `item`: what a loop appends to a list.
+  /// Sets the node's result to its input `item`: the element that a loop appends to a list.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
   [[nodiscard]] onnx::Value* captured(const TensorName& name) const;
 

@@ -1,4 +1,4 @@
-// Converting a planned scope node by node: constants, inputs, and what only chooses between tensors.
+// Converts a planned scope node by node: constants, inputs, and nodes that select between tensors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Complex numbers are pairs on an axis of their own here: what does not know of it would compute something else.
+/// Throws Error for an operator on complex numbers that would compute something else, because complex numbers are
+/// stored as pairs on an extra axis.
 void refuse_complex(const NodeDef& node) {
   constexpr std::array<std::string_view, 7> allowed = {"Complex", "ComplexAbs", "Identity",    "Imag",
                                                        "Real",    "RFFT",       "StopGradient"};
@@ -32,7 +33,8 @@ void refuse_complex(const NodeDef& node) {
   }
 }
 
-/// One of two tensors; where they have different shapes, Where would make a third of them.
+/// Merge(a, b) of a branch becomes Where(condition, a, b). Throws Error if the shapes may differ, because Where would
+/// broadcast them.
 onnx::Value* chosen(NodeConverter& node) {
   const auto& a = node.input(1)->shape;
   const auto& b = node.input(2)->shape;
@@ -58,7 +60,7 @@ std::vector<onnx::Value*> Scope::convert(onnx::Graph& graph, const std::vector<o
   captured_values_ = captured;
   values_.clear();
   for (NodeDef* node : order_) {
-    // Bodies of loops and branches count with the graph around them, some of them more than once.
+    // Nodes in bodies of loops and branches are counted with the graph around them, some of them more than once.
     if (reading_.options.progress) {
       reading_.options.progress(std::min(reading_.converted, reading_.needed.size()), reading_.needed.size());
     }
@@ -105,8 +107,9 @@ void Scope::convert(NodeDef& node) {
     return;
   }
   const bool is_loop = loops_.contains(&node);
-  const bool may_lack_inputs = is_loop || node.op() == "TensorArrayScatterV3";  // lists that are filled later
-  // A list that a loop fills has no value yet, and goes through Identities.
+  // a list that a loop fills later has no value
+  const bool may_lack_inputs = is_loop || node.op() == "TensorArrayScatterV3";
+  // A list that a loop fills has no value yet, and is passed through Identities.
   if (is_identity(node) && names.size() == 1 && try_value(names[0]) == nullptr) return;
   std::vector<onnx::Value*> inputs;
   inputs.reserve(names.size());
@@ -168,7 +171,7 @@ onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   Constant read;
   if (depth_ == 0) {
     read = read_constant(*found->second.mutable_tensor(), reading_.pieces, reading_.constants.left);
-  } else {  // may be wanted again: the condition of a loop stands before it and inside
+  } else {  // may be converted again: the condition of a loop is both before the loop and inside it
     TensorProto copy = found->second.tensor();
     read = read_constant(copy, reading_.pieces, reading_.constants.left);
   }
@@ -178,7 +181,8 @@ onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   return graph_->add_constant(node.name(), std::move(read.tensor));
 }
 
-/// The name of an input's open first size. Nothing says that those of two inputs are the same.
+/// Returns a symbol for the dynamic first size of an input: "batch" if it is the only such input, because nothing tells
+/// that the sizes of two inputs are equal.
 Dim Scope::batch_of(const NodeDef& node) const {
   const auto is_open = [&](const NodeDef* other) {
     if (!other->op().starts_with("Placeholder") || reading_.options.input_shapes.contains(other->name())) return false;
@@ -224,8 +228,8 @@ onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>&
   return value;
 }
 
-/// A flag or number with a default (is_training, keep_prob) is that default; a tensor is an input, if it is asked for
-/// or has a batch.
+/// PlaceholderWithDefault of a scalar (is_training, keep_prob) becomes its default, unless a shape is given for it; of
+/// any other tensor, it becomes an input.
 onnx::Value* Scope::with_default(const NodeDef& node, NodeConverter& converter) {
   onnx::Value* otherwise = converter.input(0);
   const bool is_number = otherwise->shape && otherwise->shape->empty();

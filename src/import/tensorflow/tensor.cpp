@@ -1,4 +1,5 @@
-// TensorFlow's tensors as Graft's: both ways of storing them, and what a short list of numbers stands for.
+// Converts TensorFlow's tensors to Graft's: both forms of storage, and short lists of numbers that stand for more
+// elements.
 #include "import/tensorflow/tensor.hpp"
 
 #include <fmt/format.h>
@@ -55,7 +56,7 @@ std::string pack(const Field& field) {
   return raw;
 }
 
-/// The numbers of the typed field that belongs to the element type; there may be fewer than elements.
+/// Returns the numbers in the typed field of the element type; there may be fewer than elements.
 std::string typed_bytes(const TensorProto& proto, onnx::ElementType type) {
   switch (type) {
     case onnx::ElementType::f32: return pack<float>(proto.float_val());
@@ -95,7 +96,7 @@ onnx::TensorData tensor_of(onnx::ElementType type, std::vector<std::int64_t> dim
 }  // namespace
 
 std::optional<onnx::ElementType> element_type(std::int32_t data_type) {
-  constexpr std::int32_t reference = 100;  // types of variables' contents are the plain ones and 100
+  constexpr std::int32_t reference = 100;  // the type of a variable's contents is the plain type plus 100
   const TypeName* found = find_type(data_type > reference ? data_type - reference : data_type);
   if (found == nullptr || found->type == onnx::ElementType::undefined) return std::nullopt;
   return found->type;
@@ -158,7 +159,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
     constant.tensor = tensor_of(*type, constant.dims, onnx::Bytes(std::move(raw)));
     return constant;
   }
-  // TensorFlow leaves out what repeats the last number; no number at all stands for zeros.
+  // TensorFlow omits repetitions of the last number; no numbers at all stand for zeros.
   const std::string last = found == 0 ? std::string(static_cast<std::size_t>(size), '\0')
                                       : raw.substr(raw.size() - static_cast<std::size_t>(size));
   const std::int64_t allowed = std::min(most_filled_bytes, room);
@@ -180,7 +181,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
 }
 
 std::optional<double> read_scalar(const TensorProto& proto) {
-  constexpr std::size_t most = 256;  // bytes of one number and its shape, so that no network's weights are copied
+  constexpr std::size_t most = 256;  // bytes of one number and its shape, so that weights are never copied
   if (proto.piece() != 0 || proto.ByteSizeLong() > most) return std::nullopt;
   TensorProto copy = proto;
   std::int64_t room = most;
