@@ -1,4 +1,4 @@
-// A kernel that does nothing: what a launch costs.
+// A kernel that does nothing, for measuring the cost of a launch.
 #include "c_api/empty_kernel.hpp"
 #include "kernels/launch.cuh"
 

@@ -1,4 +1,4 @@
-// The C functions of graft/graft_c.h, over the operator interface.
+// Implements the C functions of graft/graft_c.h with the operator interface.
 #include "graft/graft_c.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void check(const Status& status) {
   if (!status.ok()) throw std::invalid_argument(status.message());
 }
 
-/// Whatever `f` throws becomes the last error, and `failed` the result.
+/// Returns the result of `f`. An exception becomes the last error, and the result is then `failed`.
 template <class Result, class F>
 Result guarded(Result failed, F&& f) noexcept {
   try {
@@ -52,7 +52,7 @@ Result guarded(Result failed, F&& f) noexcept {
   return failed;
 }
 
-/// Throws for a null pointer, which `what` names in the message.
+/// Returns the pointer. Throws if it is null, with `what` as its name in the message.
 template <class T>
 T* require(T* pointer, const char* what) {
   if (pointer == nullptr) throw std::invalid_argument(std::string(what) + " is a null pointer");
@@ -88,7 +88,7 @@ void check_list(const graft_tensor* tensors, std::int32_t count, const char* wha
   if (count > 0) require(tensors, what);
 }
 
-/// A call in the terms of the operator interface.
+/// A call, converted to the types of the operator interface.
 struct Call {
   std::vector<TensorDesc> inputs;
   std::vector<TensorDesc> outputs;
@@ -109,7 +109,7 @@ struct Call {
     }
   }
   [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
-  /// Throws for a tensor that has elements and no memory.
+  /// Throws if a tensor has elements and no memory.
   void check_memory() const {
     const auto check_tensors = [](const auto& descs, const auto& data, const char* what) {
       for (std::size_t i = 0; i < descs.size(); ++i) {
@@ -124,7 +124,7 @@ struct Call {
   [[nodiscard]] Buffers buffers(void* workspace) const { return {input_data, output_data, workspace}; }
 };
 
-/// The types that port `index` may have where the ports before it have those of `found`.
+/// Returns the types that port `index` may have if the ports before it have the types in `found`.
 std::string allowed_dtypes(const OperatorType& type, std::span<const DType> found, std::size_t index) {
   std::vector<std::string_view> allowed;
   for (const TypeRow& row : type.type_rows) {
@@ -159,7 +159,7 @@ void check_input_count(const OperatorType& type, std::size_t count) {
 }
 
 void write_desc(const TensorDesc& desc, graft_tensor& tensor) {
-  tensor.dtype = to_string(desc.dtype).data();  // a literal: it ends in a zero
+  tensor.dtype = to_string(desc.dtype).data();  // a literal, which ends in a zero
   tensor.layout = to_string(desc.layout).data();
   tensor.rank = desc.extents.rank();
   std::copy(desc.extents.begin(), desc.extents.end(), std::begin(tensor.extents));
@@ -233,7 +233,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
   return result;
 }
 
-/// The folders of ops.inc, in its order, which is that of linked_operators().
+/// Returns the folders of ops.inc, in the order of linked_operators().
 std::vector<std::string> function_names() {
   std::vector<std::string> names;
   std::istringstream list(GRAFT_OPERATOR_FOLDERS);
@@ -241,14 +241,15 @@ std::vector<std::string> function_names() {
   return names;
 }
 
-/// A number with a fraction would be cut off without a word.
+/// Returns whether a value holds only integers or booleans. Without this check a fraction would be silently cut off.
 bool is_integer(const nlohmann::ordered_json& value) {
   if (value.is_array())
     return std::all_of(value.begin(), value.end(), [](const auto& each) { return is_integer(each); });
   return value.is_number_integer() || value.is_boolean();
 }
 
-/// Of the tensors alone: the rest is for graft_workspace_bytes and graft_cuda_variants, which are asked once.
+/// Checks only the number of tensors: graft_workspace_bytes and graft_cuda_variants, which are called once, check the
+/// rest.
 void check_counts(const OperatorType& type, const Call& call) {
   if (call.inputs.empty() || call.inputs.size() > type.most_inputs() || call.outputs.size() != type.output_count()) {
     throw std::invalid_argument(std::string(type.name) + " takes up to " + std::to_string(type.most_inputs()) +
@@ -265,7 +266,7 @@ AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_j
   }
   switch (info.type) {
     case AttributeType::float_number:
-      // JSON has no infinities.
+      // JSON has no infinities, so they are strings.
       if (value == "inf" || value == "-inf") {
         return std::copysign(std::numeric_limits<float>::infinity(), value == "inf" ? 1.F : -1.F);
       }
@@ -303,8 +304,8 @@ nlohmann::ordered_json to_json(std::string_view port, const TensorDesc& desc) {
           {"shape", std::vector(desc.extents.begin(), desc.extents.end())}};
 }
 
-/// "LeakyReLU f16 1x64x56x56 alpha=0.1": inputs, with a type where it is not that of the first, and the attributes that
-/// are not at their default, but for i8's scales.
+/// Returns a name such as "LeakyReLU f16 1x64x56x56 alpha=0.1": the inputs, with a type where it differs from that of
+/// the first one, and the attributes that differ from their default, without the scales of i8.
 std::string name_of(const OperatorType& type, const Operator& op, const std::vector<TensorDesc>& inputs) {
   std::string name(type.name);
   for (const TensorDesc& desc : inputs) {
@@ -346,7 +347,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
   return result;
 }
 
-/// Of the linked operators, then of loaded libraries.
+/// Returns the timings of the linked operators, then those of loaded libraries.
 std::vector<ops::OperatorTimings> all_timings() {
   std::vector<ops::OperatorTimings> all = ops::operator_timings();
   const std::vector<ops::OperatorTimings> loaded = library_timings();
@@ -449,7 +450,7 @@ const char* graft_layouts(const graft_operator* op, const char* dtype, const cha
     if (!parsed) throw std::invalid_argument(std::string("there is no type ") + dtype);
     const graft::Format first(*parsed, graft::layout_of(graft::require(layout, "the layout")));
     const graft::OperatorType& type = used.type();
-    std::vector<int> ranks(type.input_count(), -1);  // of the others it is not known
+    std::vector<int> ranks(type.input_count(), -1);  // the ranks of the other inputs are unknown
     ranks.at(0) = rank;
     nlohmann::ordered_json list;
     for (const graft::TypeRow& row : type.type_rows) {

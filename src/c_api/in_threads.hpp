@@ -1,4 +1,4 @@
-// A loop on several threads.
+// Runs a loop on several threads.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace graft {
 
-/// `body(begin, end)` on pieces of 0..count, one for each thread. What a piece throws reaches the caller once all have
-/// ended; of several the one of the first piece.
+/// Calls `body(begin, end)` for pieces of 0..count, one piece per thread. After all pieces have ended, rethrows the
+/// exception of the first piece that threw.
 template <class Body>
 void in_threads(std::int64_t count, std::int32_t threads, const Body& body) {
   const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));

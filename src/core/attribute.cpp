@@ -1,4 +1,4 @@
-// Checks and text forms of attributes.
+// Checks attributes, and converts them to text.
 #include "graft/attribute.hpp"
 
 #include <algorithm>

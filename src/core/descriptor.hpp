@@ -19,7 +19,7 @@ class Descriptor {
     return *this;
   }
 
-  /// -1 where there is none.
+  /// Returns the descriptor, or -1 if there is no open one.
   [[nodiscard]] int get() const { return descriptor_; }
 
   void close() {

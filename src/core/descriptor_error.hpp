@@ -1,4 +1,4 @@
-// Why no more file descriptors can be had.
+// Explains why no more file descriptors can be opened.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 
 namespace graft {
 
-/// Returns the Error of a failed call that makes file descriptors. `what` is "a pipe" or "a socket".
+/// Returns the Error of a failed call that opens file descriptors. `what` is "a pipe" or "a socket", `number` the
+/// errno.
 inline Error error_of_descriptors(std::string_view what, int number) {
   const std::string reason = std::generic_category().message(number);
   if (number != EMFILE && number != ENFILE) {

@@ -1,4 +1,4 @@
-// Where this code was installed: other files of Graft are found relative to it.
+// Finds the folder in which this code is installed; other files of Graft are found relative to it.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The wrapping of an operator's maths for floating-point types and for those with a scale.
+// Wraps an operator's maths for floating-point types and for types with a scale.
 #include "graft/function.hpp"
 
 namespace graft {

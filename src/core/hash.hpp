@@ -1,4 +1,4 @@
-// A hash that depends on the text alone, in every library and on every platform.
+// A hash that depends only on the text and is equal in every library and on every platform.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace graft {
 
-/// 32 bits, FNV-1a.
+/// Returns the 32-bit FNV-1a hash.
 [[nodiscard]] constexpr std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;

@@ -1,4 +1,4 @@
-// Which inputs of an operator the inputs of a plugin are that has them in another order.
+// Maps the inputs of a plugin to those of an operator that has them in another order.
 #include "graft/input_order.hpp"
 
 #include <algorithm>

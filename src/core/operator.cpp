@@ -1,4 +1,4 @@
-// What all operators share: look-ups in an OperatorType, and the checks of formats.
+// Functions that all operators share: look-ups in an OperatorType, and checks of formats.
 #include "graft/operator.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string describe_row(const OperatorType& type, const TypeRow& row) {
   return text;
 }
 
-/// TensorRT before 10.15 has sizes of 32 bits.
+/// Returns whether a port accepts a format. A size may also be i32, because TensorRT before 10.15 has sizes of 32 bits.
 bool is_taken(const Format& found, const Format& allowed, const Port& port) {
   return found == allowed || (port.is_size() && found == Format(DType::i32));
 }
@@ -173,7 +173,7 @@ bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<
 
 namespace {
 
-/// With what `size_of` says of each dimension.
+/// Infers the extents of the outputs. `size_of` returns the value of each dimension.
 template <class SizeOf>
 Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::span<const Extents> shape_values,
                   const SizeOf& size_of, std::vector<Extents>& outputs) {
@@ -198,7 +198,7 @@ Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::s
 
 constexpr std::int64_t no_size = -1;
 
-/// Where TensorRT wants sizes of 32 bits, none may become larger.
+/// Returns an error if a size output is i32 and the size may exceed 32 bits.
 Status check_narrow_sizes(const Operator& op, const Problem& problem) {
   const OperatorType& type = op.type();
   if (type.size_output_count() == 0 || problem.outputs.back().dtype != DType::i32) return {};
@@ -366,7 +366,7 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
 
 namespace {
 
-/// A message about an attribute, with the name that the plugin's field has.
+/// Replaces the name of an attribute in a message by the name of the plugin's field.
 std::string in_words_of(const DropIn* drop_in, std::string message) {
   if (drop_in == nullptr) return message;
   for (const DropInField& field : drop_in->fields) {

@@ -1,4 +1,4 @@
-// The operators of a program: linked in, or added by libraries.
+// Holds the operators of a program: those linked in, and those added by libraries.
 #include "graft/registry.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ struct Registry {
   std::vector<OperatorLibrary> libraries;
 };
 
-/// Registries are never changed or freed: readers hold spans of one while another thread adds a library to the next.
+/// Holds all versions of the registry. A version is never changed or freed, because readers hold spans of it while
+/// another thread adds a library to the next version.
 class Registries {
  public:
   Registries() { publish({{linked_operators().begin(), linked_operators().end()}, {}}); }
@@ -38,7 +39,7 @@ Registries& registries() {
   return all;
 }
 
-/// "operator of Graft" or "operator of libmine.so".
+/// Returns "operator of Graft" or "operator of libmine.so".
 std::string owner_text(const OperatorType& type) {
   const OperatorLibrary* library = library_of(type);
   return "operator of " + (library == nullptr ? "Graft" : library->file);
@@ -67,7 +68,7 @@ Status check_onnx_form(const OperatorType& type) {
   return refuse(type.ports[next].name, "is required and missing");
 }
 
-/// What a program cannot work with, whoever made it.
+/// Returns an error for a definition that no program can use, whoever wrote it.
 Status check_type(const OperatorType& type) {
   const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
   if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " is not a whole definition");
@@ -96,7 +97,8 @@ bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {
   });
 }
 
-/// `owner`: "operator of Graft", of `known`.
+/// Returns an error if two operators have the same name, drop-in or onnx_form. `owner` describes `known`, for example
+/// "operator of Graft".
 Status check_names(const OperatorType& added, const OperatorType& known, const std::string& owner) {
   std::string message = "operator " + std::string(added.name);
   if (known.name == added.name) {

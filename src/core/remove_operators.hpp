@@ -1,11 +1,12 @@
-// Takes a library of operators out of the registry again: for loaders that look at it after it was added.
+// Removes a library of operators from the registry, for loaders that check the library after it was added.
 #pragma once
 
 #include <string_view>
 
 namespace graft {
 
-/// As if the library had never been added. From any thread; what was returned before stays valid.
+/// Restores the registry to the state without the library. May be called from any thread; spans that were returned
+/// before stay valid.
 void remove_operator_library(std::string_view file);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// The names of settings: of the fields, or those that a program has set.
+// Names of settings for messages: those of the C++ fields, or those that a program has set.
 #include "graft/setting.hpp"
 
 #include <atomic>

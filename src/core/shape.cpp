@@ -1,4 +1,4 @@
-// Dimension expressions and concrete extents.
+// Implements dimension expressions and concrete extents.
 #include "graft/shape.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
     throw std::domain_error("a size that depends on data is a dimension by itself, and not part of an expression");
   }
   if (left.is_constant() && right.is_constant()) return {apply(kind, left.value_, right.value_)};
-  // Only identities that need no knowledge of the symbols' values.
+  // Simplifies only by identities that hold for all values of the symbols.
   const bool right_is_zero = right.is_constant() && right.value_ == 0;
   const bool right_is_one = right.is_constant() && right.value_ == 1;
   if ((kind == Kind::add || kind == Kind::subtract) && right_is_zero) return left;
@@ -150,7 +150,7 @@ std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::string dim = shape[i].to_string();
-    // An unnamed size has an inner name, "?79", and says no more in a sum.
+    // A size without a name has an internal name, "?79", which also tells nothing in a sum.
     text += (i == 0 ? "" : ", ") + (dim.find('?') == std::string::npos ? dim : "?");
   }
   return text + "]";

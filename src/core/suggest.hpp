@@ -1,4 +1,4 @@
-// "Did you mean": the nearest of the words that are allowed.
+// Finds the allowed word that is nearest to a misspelled one, for "did you mean".
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 
 namespace graft {
 
-/// The allowed word with the fewest edits, if they are few enough to be a slip.
+/// Returns the allowed word with the fewest edits, if these are few enough for a slip.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed);
 
-/// "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "it has none". `where`, as
-/// " in operator set 17", says that it has the attribute elsewhere: then it is no slip.
+/// Returns a message such as "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "...;
+/// it has none". `where`, such as " in operator set 17", means that the attribute exists elsewhere, so it is not a
+/// slip.
 [[nodiscard]] std::string no_attribute(std::string_view owner, std::string_view name,
                                        const std::vector<std::string>& known, std::string_view where = {});
 

@@ -1,4 +1,4 @@
-// Storage sizes of tensors.
+// Computes the storage sizes of tensors.
 #include "graft/tensor.hpp"
 
 #include <limits>

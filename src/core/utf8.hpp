@@ -1,9 +1,9 @@
-// Bytes of UTF-8.
+// Classifies bytes of UTF-8.
 #pragma once
 
 namespace graft {
 
-/// Whether the byte goes on with a character that began before it.
+/// Returns whether the byte continues a character that began before it.
 [[nodiscard]] constexpr bool is_utf8_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }

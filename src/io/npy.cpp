@@ -1,4 +1,4 @@
-// NumPy's array files. Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Reads and writes NumPy's array files. Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include "io/npy.hpp"
 
 #include <zip.h>
@@ -53,7 +53,7 @@ constexpr std::array<TypeEntry, 13> types{{{"|b1", onnx::ElementType::boolean, 1
            "and bfloat16. Convert it in NumPy, as in `x.astype('<f4')`, and save it again");
 }
 
-/// Bytes of the array's data; nothing if it exceeds 64 bits or a dimension is negative.
+/// Returns the bytes of the array's data; nothing if they exceed 64 bits or a dimension is negative.
 std::optional<std::int64_t> byte_count(const std::vector<std::int64_t>& shape, std::int64_t element_size) {
   std::int64_t bytes = element_size;
   bool overflow = false;
@@ -76,7 +76,7 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-/// Reads the Python dictionary literal of a header, and no more of Python than NumPy writes there.
+/// Parses the Python dictionary literal of a header, with only the parts of Python's syntax that NumPy writes there.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
@@ -158,7 +158,7 @@ class HeaderParser {
     return extents;
   }
   const TypeEntry* type_of(std::string_view descr) const {
-    // The byte order of one-byte and opaque types means nothing, and NumPy writes it as "|" or "<".
+    // One-byte and opaque types have no byte order; NumPy writes it as "|" or "<".
     const auto same = [&](const TypeEntry& entry) {
       if (entry.descr == descr) return true;
       return entry.descr.front() == '|' && descr.starts_with('<') && entry.descr.substr(1) == descr.substr(1);
@@ -172,7 +172,7 @@ class HeaderParser {
   std::string_view name_;
 };
 
-/// From column-major, as NumPy stores a transposed array, to row-major.
+/// Converts the data from column-major order, in which NumPy stores a transposed array, to row-major order.
 void make_row_major(NpyArray& array, std::int64_t element_size) {
   std::vector<std::byte> result(array.data.size());
   const auto rank = array.shape.size();
@@ -197,10 +197,10 @@ void make_row_major(NpyArray& array, std::int64_t element_size) {
        "its shape does not go with its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
 }
 
-/// What the length of a header is read from.
+/// The number of bytes from which the length of a header is read.
 constexpr std::size_t version_end = 12;
 
-/// Where the data of a .npy file begin, from its first bytes.
+/// Returns the offset of the data of a .npy file, given its first bytes.
 std::size_t npy_start(std::string_view bytes, std::string_view name) {
   if (!bytes.starts_with(magic)) fail(name, "not a .npy file");
   const auto byte_at = [&](std::size_t i) -> std::size_t {
@@ -221,7 +221,7 @@ struct Layout {
   bool fortran_order = false;
 };
 
-/// From all that stands before the data; gives the array its type and shape.
+/// Parses everything before the data, and sets type and shape of the array.
 Layout parse_layout(std::string_view start, std::string_view name, NpyArray& array) {
   const std::size_t begin = static_cast<unsigned char>(start[6]) == 1 ? 10 : version_end;
   if (start.size() != npy_start(start, name)) fail(name, "truncated .npy file");
@@ -249,9 +249,9 @@ using Archive = std::unique_ptr<zip_t, ZipCloser>;
   fail(name, "not usable as .npz archive: " + reason);
 }
 
-/// `bytes` must outlive it.
+/// Opens an archive in memory. `bytes` must outlive it.
 Archive open_archive(std::string_view bytes, const std::string& name) {
-  if (bytes.empty()) fail(name, "the file is empty");  // which libzip takes for an archive without entries
+  if (bytes.empty()) fail(name, "the file is empty");  // libzip would read it as an archive without entries
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
@@ -276,8 +276,8 @@ Archive new_archive(const std::filesystem::path& path) {
   return archive;
 }
 
-/// What may be read of an archive: 256 MiB, or 200 times its own size where that is more. Zip makes zeros a thousand
-/// times smaller, so a few megabytes could fill any memory.
+/// Throws Error if reading `size` bytes of an archive would exceed 256 MiB, or 200 times the size of the archive if
+/// that is more. Zip compresses zeros a thousandfold, so a few megabytes could fill any memory.
 void check_size(std::uint64_t size, std::size_t file_size, const std::string& name) {
   constexpr std::uint64_t always = std::uint64_t{256} << 20U;
   constexpr std::uint64_t factor = 200;
@@ -290,7 +290,8 @@ void check_size(std::uint64_t size, std::size_t file_size, const std::string& na
 
 constexpr std::string_view array_suffix = ".npy";
 
-/// An array of an archive, whose header is read before the rest is made room for. `size` is the directory's.
+/// Reads an array of an archive. The header is read before memory for the data is allocated. `size` is the size in the
+/// archive's directory.
 class EntryReader {
  public:
   EntryReader(zip_t* archive, zip_uint64_t index, std::uint64_t size, const std::string& name)
@@ -298,7 +299,7 @@ class EntryReader {
     if (file_ == nullptr) fail(name, zip_strerror(archive));
   }
 
-  /// Type and shape, no data.
+  /// Returns an array with type and shape, and no data.
   NpyArray read_header() {
     std::string start = read_some(version_end);
     const std::size_t end = npy_start(start, name_);
@@ -327,7 +328,7 @@ class EntryReader {
  private:
   static constexpr std::size_t largest_piece = 1U << 20U;
 
-  /// Fewer bytes at the end of the entry.
+  /// Returns the next `size` bytes, or fewer at the end of the entry.
   std::string read_some(std::size_t size) {
     std::string bytes(size, '\0');
     std::size_t done = 0;
@@ -377,7 +378,7 @@ std::string format_npy(const NpyArray& array) {
   for (const std::int64_t extent : array.shape) header += std::to_string(extent) + ", ";
   header += "), }";
   constexpr std::size_t prefix = 10;
-  constexpr std::size_t alignment = 64;  // the format asks for data aligned to 64 bytes
+  constexpr std::size_t alignment = 64;  // the format requires data aligned to 64 bytes
   const std::size_t total = (prefix + header.size() + 1 + alignment - 1) / alignment * alignment;
   header.append(total - prefix - header.size() - 1, ' ');
   header += '\n';
@@ -466,10 +467,11 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) { onnx:
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there is no array to write");
-  // libzip writes to a temporary file beside the archive and renames it in zip_close, which replaces a symbolic link.
+  // libzip writes to a temporary file in the folder of the archive and renames it in zip_close, which replaces a
+  // symbolic link.
   onnx::check_replaceable(path);
   Archive archive = new_archive(path);
-  std::vector<std::string> contents;  // libzip reads them in zip_close
+  std::vector<std::string> contents;  // libzip reads these bytes in zip_close
   contents.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {
     const std::string& bytes = contents.emplace_back(format_npy(array));
@@ -480,8 +482,8 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
       zip_source_free(source);
       fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
     }
-    // The default takes four times as long (0.9 s for the counts of ResNet-50's calibration), and real numbers hardly
-    // become smaller by it. Without any effect the file is right, too.
+    // The default level takes four times as long (0.9 s for the counts of ResNet-50's calibration), and hardly shrinks
+    // floating-point numbers. If setting the level fails, the file is still correct.
     constexpr zip_uint32_t fastest = 1;
     static_cast<void>(
         zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, fastest));

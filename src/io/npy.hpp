@@ -12,7 +12,7 @@
 
 #include "onnx/tensor_data.hpp"
 
-struct zip;  // of libzip
+struct zip;  // libzip's archive
 
 namespace graft::onnx {
 class MappedFile;
@@ -20,34 +20,35 @@ class MappedFile;
 
 namespace graft::io {
 
-/// A row-major, little-endian array. bf16, for which NumPy has no type, is stored as ml_dtypes does: two opaque bytes.
+/// A row-major, little-endian array. bf16, for which NumPy has no type, is stored like ml_dtypes does, as two opaque
+/// bytes.
 struct NpyArray {
   onnx::ElementType type = onnx::ElementType::f32;
   std::vector<std::int64_t> shape;  ///< Empty for a scalar.
   std::vector<std::byte> data;
 
-  /// Product of the shape; 1 for a scalar.
+  /// Returns the product of the shape; 1 for a scalar.
   [[nodiscard]] std::int64_t element_count() const;
 };
 
-/// In the order of their names, which carry no ".npy".
+/// Arrays by name, without the suffix ".npy".
 using NpzArrays = std::map<std::string, NpyArray, std::less<>>;
 
-/// A .npz archive, of which is read what is asked for and nothing else: the other arrays may be of any size, or
+/// A .npz archive. Only the arrays that are requested from it are read; the other arrays may be of any size, or
 /// damaged.
 class NpzFile {
  public:
   /// Reads the archive's directory. Throws Error as read_npz does.
   explicit NpzFile(const std::filesystem::path& path);
-  /// The bytes of a file, which must outlive this; `name` stands for it in messages.
+  /// Opens an archive in memory. `bytes` must outlive this object; `name` stands for the file in messages.
   NpzFile(std::string_view bytes, std::string name);
 
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] bool contains(std::string_view array) const { return entries_.contains(array); }
 
-  /// Type and shape; no data are read, or made room for.
+  /// Returns type and shape of an array, without reading data or allocating memory for it.
   [[nodiscard]] NpyArray read_header(std::string_view array) const;
-  /// Throws Error for an array that the archive has not, and as read_npz does.
+  /// Reads an array with its data. Throws Error for an array that is not in the archive, and as read_npz does.
   [[nodiscard]] NpyArray read(std::string_view array) const;
   [[nodiscard]] NpzArrays read_all() const;
 
@@ -57,7 +58,7 @@ class NpzFile {
   };
   struct Entry {
     std::uint64_t index;
-    std::uint64_t size;  // uncompressed, as the directory says
+    std::uint64_t size;  // uncompressed size in the directory
   };
 
   NpzFile(std::shared_ptr<const onnx::MappedFile> file, std::string name);
@@ -72,21 +73,21 @@ class NpzFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Throws Error naming the file (and, in an archive, the array) for one that cannot be read, is truncated or damaged,
-/// or holds a type that NpyArray has not: text, objects, records, complex numbers, big-endian numbers. An archive is
-/// refused, before anything of it is inflated, where what is asked for takes more than 256 MiB and 200 times the file's
-/// size.
+/// Read a file. Throw Error naming the file (and, in an archive, the array) if it cannot be read, is truncated or
+/// damaged, or holds a type that NpyArray lacks: strings, objects, records, complex numbers, big-endian numbers. An
+/// archive is refused before anything is inflated if the requested arrays take more than 256 MiB and more than 200
+/// times the size of the file.
 [[nodiscard]] NpyArray read_npy(const std::filesystem::path& path);
 [[nodiscard]] NpzArrays read_npz(const std::filesystem::path& path);
 
-/// The bytes of a file; `name` stands for it in messages.
+/// Parse the bytes of a file; `name` stands for the file in messages.
 [[nodiscard]] NpyArray parse_npy(std::string_view bytes, std::string_view name);
 [[nodiscard]] NpzArrays parse_npz(std::string_view bytes, const std::string& name);
 [[nodiscard]] std::string format_npy(const NpyArray& array);
 
-/// Written whole or not at all. Throws Error naming the file and the system's reason.
+/// Writes the file completely or not at all. Throws Error naming the file and the system's reason.
 void write_npy(const std::filesystem::path& path, const NpyArray& array);
-/// An archive holds at least one array; an empty one is refused.
+/// Writes an archive in the same way. Throws Error if there is no array.
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays);
 
 }  // namespace graft::io
