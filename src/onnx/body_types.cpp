@@ -66,7 +66,7 @@ std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& 
   std::optional<std::string> fault;
   const SchemaTypes* known = nullptr;
   std::int64_t opset = row.use == BodyUse::function ? row.oldest_opset : working_opset;
-  for (; opset <= newest_opset; ++opset) {  // newer ones allow more, with few exceptions
+  for (; opset <= newest_opset; ++opset) {  // newer opsets allow more types, with few exceptions
     const SchemaTypes* types = find_schema_types(node.op_type, opset);
     if (types == nullptr || types == known) continue;
     known = types;

@@ -1,4 +1,4 @@
-// Inlining of model-local functions.
+// Inlines model-local functions.
 #include "onnx/functions.hpp"
 
 #include <fmt/format.h>

@@ -23,14 +23,14 @@
 namespace graft::onnx {
 namespace {
 
-constexpr int most_steps = 100'000;  // of one attempt; a pattern of many alternatives must not hang
+constexpr int most_steps = 100'000;  // limit for one attempt, because a pattern of many alternatives must not hang
 
 struct Expression;
 using ExpressionPointer = std::unique_ptr<Expression>;
 
 struct Condition {
   std::string attribute;
-  std::string bind;  // @name; otherwise one of the following
+  std::string bind;  // the name in `@name`; if empty, one of the following members is set
   std::optional<std::string> text;
   std::vector<double> numbers;
   bool is_list = false;
@@ -47,7 +47,7 @@ struct Call {
   std::vector<Argument> arguments;
   std::vector<Condition> conditions;
   bool takes_more = false;
-  bool is_standard = false;  // without a domain: an operator that ONNX has
+  bool is_standard = false;  // whether it is written without a domain, as an operator of ONNX
 };
 
 struct Any {};
@@ -387,7 +387,7 @@ Value* skip_transparent(Value* value) {
   return value;
 }
 
-/// An input of a node, or the attribute that has the input's place in older operator sets.
+/// An input of a node, or the attribute that older opsets have in place of this input.
 struct Slot {
   Value* value = nullptr;
   std::optional<TensorData> attribute;

@@ -73,7 +73,8 @@ struct SchemaVersion {
 /// Returns all operators, sorted by name, including those that ONNX deprecates.
 [[nodiscard]] std::vector<const OperatorSchema*> all_schemas();
 
-/// A set of properties of an operator, joined by |. They hold for every node of the operator, whatever its attributes.
+/// A set of properties of an operator, joined by |. A property holds for every node of the operator, whatever the
+/// attributes of the node are.
 using Traits = std::uint32_t;
 namespace trait {
 /// The result has the elements of input 0, all of them, in the same order in memory: only the shape differs.

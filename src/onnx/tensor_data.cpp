@@ -1,4 +1,4 @@
-// Element types, and typed access to the bytes of constants.
+// Implements element types, and typed access to the bytes of constants.
 #include "onnx/tensor_data.hpp"
 
 #include <fmt/format.h>
