@@ -59,9 +59,9 @@ TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& ans
   return suspected;
 }
 
-/// Each trial that hangs takes the whole time limit. If there is one suspect, the nodes without it are tried: the
-/// suspect is the cause if they are accepted. Otherwise each suspect is tried alone, after a hang also those that
-/// follow the first cause.
+/// Each trial that hangs takes the whole time limit. After a hang with a single suspect, the other nodes are therefore
+/// tried without it: the suspect is the cause if they are accepted. Otherwise each suspect is tried alone, after a hang
+/// also those that follow the first cause.
 std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);

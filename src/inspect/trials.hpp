@@ -22,7 +22,7 @@ enum class Outcome : std::uint8_t {
   accepted,
   refused,  ///< The parser reported errors.
   failed,   ///< The parser accepted the model, and the build failed.
-  crashed,  ///< The process died.
+  crashed,  ///< The process ended without an answer.
   hung,     ///< TensorRT did not answer within the time limit.
 };
 
@@ -62,7 +62,7 @@ struct BuildRanges {
 
 /// Thrown instead of a trial for which the budget has no room, and after a trial that used up the time.
 struct BudgetSpent {
-  std::string what;  ///< "the budget of 60 builds is spent"
+  std::string what;  ///< The reason, such as "the budget of 60 builds is spent".
 };
 
 /// Runs trials in TensorRT, or in a stand-in for tests.
