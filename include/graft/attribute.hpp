@@ -26,13 +26,13 @@ using AttributeValue = std::variant<float, std::int64_t, std::string, std::vecto
   return static_cast<AttributeType>(value.index());
 }
 
-/// "float", "int", "string", "floats", "ints", as ONNX calls them.
+/// Returns the name that ONNX has for the type: "float", "int", "string", "floats" or "ints".
 [[nodiscard]] std::string_view to_string(AttributeType type);
 
-/// `0.01`, `[1, 2]`, `"max"`.
+/// Returns the value as messages show it: `0.01`, `[1, 2]`, `"max"`.
 [[nodiscard]] std::string to_string(const AttributeValue& value);
 
-/// The numbers an attribute may take. Not-a-number is never allowed.
+/// The numbers that an attribute may hold; for a list, the numbers of each element. NaN is never allowed.
 struct Range {
   double lowest = -std::numeric_limits<double>::infinity();
   double highest = std::numeric_limits<double>::infinity();
@@ -40,7 +40,8 @@ struct Range {
   bool finite = false;
 
   [[nodiscard]] bool contains(double value) const;
-  /// "at least 0", "more than 0 and finite"; empty for any number.
+  /// Returns the range as messages show it: "at least 0", "more than 0 and finite"; an empty string where every number
+  /// is allowed.
   [[nodiscard]] std::string to_string() const;
 };
 
@@ -48,14 +49,15 @@ struct Range {
 [[nodiscard]] constexpr Range at_least(double lowest) { return {.lowest = lowest}; }
 [[nodiscard]] constexpr Range positive_and_finite() { return {.lowest = 0, .lowest_included = false, .finite = true}; }
 
-/// One value of an enumeration under the name it has in files.
+/// A value of an enumeration, and the string that stands for it in ONNX files and in TensorRT plugin fields.
 template <class Enum>
 struct Choice {
   std::string_view name;
   Enum value;
 };
 
-/// A member of a definition that is an attribute. Made by `attribute`, listed by `Definition::attributes()`.
+/// A member of a definition that is an attribute of the operator. `attribute()` and `required_attribute()` create it,
+/// and `Definition::attributes()` returns all of them as a tuple.
 template <class Definition, class Value>
 struct Attribute {
   std::string_view name;
@@ -71,7 +73,7 @@ template <class Definition, class Value>
   return {name, member, doc, range, false};
 }
 
-/// An attribute that every node must carry.
+/// Declares an attribute that every node must have. All others have the value of `Definition{}` as their default.
 template <class Definition, class Value>
 [[nodiscard]] constexpr Attribute<Definition, Value> required_attribute(std::string_view name,
                                                                         Value Definition::*member, std::string_view doc,
@@ -79,23 +81,26 @@ template <class Definition, class Value>
   return {name, member, doc, range, true};
 }
 
-/// What the tools know of an attribute, without its definition.
+/// An attribute as tools see it, independent of the C++ type of the definition.
 struct AttributeInfo {
   std::string_view name;
   std::string_view doc;
   AttributeType type = AttributeType::float_number;
   AttributeValue default_value;
   Range range;
-  std::vector<std::string_view> choices;  ///< Of a text attribute; empty where any text goes.
+  /// The allowed strings of a text attribute; empty where every string is allowed.
+  std::vector<std::string_view> choices;
   bool required = false;
 };
 
-/// Checks type, range and choices. The message names the attribute, what was found and what is allowed.
+/// Checks the type, the range and the choices. Returns invalid_argument otherwise; the message names the attribute, the
+/// value found and the values allowed.
 [[nodiscard]] Status check_attribute(const AttributeInfo& info, const AttributeValue& value);
 
 namespace detail {
 
-/// The wire type of each member type: an enumeration travels as text, a bool as an integer.
+/// Converts a member of a definition to and from AttributeValue: an enumeration becomes text, a bool becomes an
+/// integer.
 template <class Value>
 struct AttributeTraits;
 
@@ -131,7 +136,8 @@ struct AttributeTraits<std::vector<std::int64_t>> {
     return std::get<std::vector<std::int64_t>>(value);
   }
 };
-/// An enumeration declares its names in a function `choices(Enum)` beside it, found by its argument.
+/// An enumeration declares its names in a function `choices(Enum)` in its own namespace, which returns a range of
+/// Choice<Enum> and is found by argument-dependent lookup.
 template <class Enum>
 requires std::is_enum_v<Enum>
 struct AttributeTraits<Enum> {

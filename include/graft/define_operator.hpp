@@ -1,4 +1,4 @@
-// From a definition (a plain struct) to an Operator and its OperatorType. Definitions include this header.
+// Turns a definition (a plain struct) into an Operator and its OperatorType. Definitions include this header.
 #pragma once
 
 #include <algorithm>
@@ -17,44 +17,47 @@
 
 namespace graft {
 
-/// One CUDA implementation of a definition. A `<op>_cuda.cu` lists its own in
-/// `std::span<const Variant<Definition>> cuda_kernels(const Definition&)`, best first.
+/// A CUDA implementation of a definition. `fits` makes no CUDA call. `<op>_cuda.cu` lists the implementations, in order
+/// of preference, in `std::span<const Variant<Definition>> cuda_kernels(const Definition&)`.
 template <class Definition>
 struct Variant {
   std::string_view name;
   Status (*fits)(const Definition&, const Problem&);
   Status (*run)(const Definition&, const Problem&, const Buffers&, const CudaContext&);
-  int compute = 0;  ///< 90: for devices of compute capability 9.x only. `fits` makes no CUDA call.
+  int compute = 0;  ///< 90: runs on devices of compute capability 9.x only. 0: runs on all devices.
 };
 
-/// What every definition must have: `types()` is an array of the constraints that its ports name. See
-/// docs/guide/add_an_operator.md for one explained line by line.
+/// The members that every definition must have. `types()` returns an array of the TypeConstraint that its ports name.
+/// docs/guide/add_an_operator.md explains a definition line by line.
 ///
-/// Optional members, found if they are there; one that cannot be called as written here does not compile:
-///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks; a
-///                                                                           rank that is not known yet is -1
-///   Status check(const Problem&) const                                      facts known only at run time; with shape
-///                                                                           inputs also the outputs' sizes
-///   std::size_t workspace(const Problem&) const
-///   std::optional<Function> function(const FunctionInputs&) const
-///   std::optional<std::string> native_form(const FunctionInputs&) const
-///   static std::vector<NativeEquivalent> native_equivalents()
-///   std::optional<std::size_t> aliased_input(std::size_t output) const      the input that is updated in place
-///   bool is_data_movement() const                                           every element of the results is read, or 0
-///   static constexpr Int8Weight int8_weight = {...}                         of one with a weight that int8 stores
-///   static constexpr auto why_plugin_for_floats = "..."                     where `why_plugin` speaks of int8
-///   static std::vector<DropIn> drop_ins()
-///   static OnnxForm onnx_form()                                             the ONNX operator that it computes, for a
-///                                                                           TensorRT that has no layer of it
-///   static constexpr bool timed_variants = true                             TensorRT chooses between the variants
-///   Status check_attributes() const                                         rules between attributes and on list
-///                                                                           elements
+/// Optional members. A member of such a name that cannot be called as written here does not compile:
+///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const  whether a row fits the attributes and ranks;
+///                                                                         -1: a rank that is not known yet
+///   Status check(const Problem&) const                                    checks ranks and sizes at run time; with
+///                                                                         shape inputs also the outputs' sizes
+///   std::size_t workspace(const Problem&) const                           bytes of scratch memory on the device
+///   std::optional<Function> function(const FunctionInputs&) const         the ONNX function of a node
+///   std::optional<std::string> native_form(const FunctionInputs&) const   a single native layer that is exact
+///   static std::vector<NativeEquivalent> native_equivalents()             ONNX operators that compute the same
+///   std::optional<std::size_t> aliased_input(std::size_t output) const    the input that the output updates in place
+///   bool is_data_movement() const                                         whether each output element is an input
+///                                                                         element or 0
+///   static constexpr Int8Weight int8_weight = {...}                       the weight that is stored in int8
+///   static constexpr auto why_plugin_for_floats = "..."                   the reason for floating-point nodes, where
+///                                                                         `why_plugin` is about int8
+///   static std::vector<DropIn> drop_ins()                                 plugins of other libraries that it replaces
+///   static OnnxForm onnx_form()                                           the ONNX operator that it computes, for a
+///                                                                         TensorRT without a layer for it
+///   static constexpr bool timed_variants = true                           TensorRT times the variants and chooses
+///   Status check_attributes() const                                       checks rules between attributes, and the
+///                                                                         elements of lists
 ///
-/// A size that depends on data is a data_size() in the shapes of infer_shapes, and has a size_output() among the ports.
+/// A size that depends on data is a data_size() in the shapes that infer_shapes returns, and has a size_output() among
+/// the ports.
 ///
-/// With optional inputs, both of these; everything else that is given a Problem then sees all inputs:
-///   TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const      of an input that is left out
-///   void fill_constant(std::size_t port, const TensorDesc&, std::byte* bytes) const     its data, from attributes
+/// A definition with optional inputs has both of these. Every other member that takes a Problem then sees all inputs:
+///   TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const      describes a left-out input
+///   void fill_constant(std::size_t port, const TensorDesc&, std::byte* bytes) const     writes its data
 template <class D>
 concept OperatorDefinition =
     std::is_default_constructible_v<D> && std::is_copy_constructible_v<D> && !std::is_final_v<D> &&
@@ -72,20 +75,24 @@ concept OperatorDefinition =
   { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
 };
 
-/// How many inputs and outputs there are.
+/// Checks the number of inputs and outputs against the ports. Returns invalid_argument otherwise.
 [[nodiscard]] Status check_port_counts(const OperatorType& type, const Problem& problem);
-/// A matching type row. `problem` has all inputs, the first `given` of them from the node.
+/// Checks that a type row matches the formats, and that `op` accepts it. `problem` has all inputs, the first `given` of
+/// them from the node. Returns unsupported otherwise; the message lists the allowed rows.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
-/// The outputs have the shapes that infer_extents gives them, unless shape inputs decide that, and those that take the
-/// memory of an input its shape.
+/// Checks that the outputs have the shapes that infer_extents computes (not for an operator with shape inputs), and
+/// that an output with an aliased input has the description of that input. Where TensorRT uses 32-bit sizes, also
+/// checks that no size output can exceed 2^31 - 1.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
-/// There is a shape for each output, and data sizes name each size output and no other, with the same bounds
-/// everywhere.
+/// Checks the result of infer_shapes: one shape for each output; and for each size output, which has rank 0, at least
+/// one data_size(), with the same bounds everywhere and, where these are constant, 0 <= optimum <= largest.
 [[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
-/// The channel-vector layouts are for N,C,H,W.
+/// Returns whether each input with a vectorized layout in `row` has rank 4 (N,C,H,W) or a rank that is not known yet
+/// (-1).
 [[nodiscard]] bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<const int> input_ranks);
-/// Each by itself, and that none is given twice with different values.
+/// Checks each value by check_attribute, and that no attribute has two different values. Returns invalid_argument for
+/// an unknown name.
 [[nodiscard]] Status check_attributes(const OperatorType& type, std::span<const NamedAttribute> values);
 
 template <OperatorDefinition D>
@@ -93,8 +100,8 @@ template <OperatorDefinition D>
 
 namespace detail {
 
-/// `has_NAME<D>`: whether D has a member of that name, whatever its signature. Taking the address of the name in a
-/// class that inherits a second member of that name is an error exactly then.
+/// `has_NAME<D>` is true where D has a member of that name, whatever its signature. `Both_NAME<D>` inherits a second
+/// member of that name; taking the address of the name is then ambiguous exactly where D has one too.
 #define GRAFT_OPTIONAL_MEMBER(member)           \
   struct Second_##member {                      \
     int member;                                 \
@@ -121,7 +128,8 @@ GRAFT_OPTIONAL_MEMBER(timed_variants);
 GRAFT_OPTIONAL_MEMBER(check_attributes);
 #undef GRAFT_OPTIONAL_MEMBER
 
-/// A member that the framework would not find, because it cannot be called as the framework calls it, is an error.
+/// Does not compile where an optional member has a signature that the framework cannot call: such a member would be
+/// ignored.
 template <class D>
 constexpr bool check_optional_members() {
   static_assert(
@@ -218,7 +226,8 @@ constexpr bool has_types_of_ports() {
   return true;
 }
 
-/// One that only outputs have would say nothing of a node.
+/// Returns whether every type constraint is used by an input. The inputs of a node determine its types, so a constraint
+/// that only outputs name would stay undetermined.
 template <class D>
 constexpr bool has_constraints_of_inputs() {
   for (const TypeConstraint& constraint : D::types()) {
@@ -259,7 +268,8 @@ constexpr bool has_attribute(std::string_view name) {
   return std::apply([&](const auto&... attribute) { return ((attribute.name == name) || ...); }, D::attributes());
 }
 
-/// What may be quantized has a scale, which is an attribute, and nothing else has one.
+/// Returns whether exactly the ports that may be i8 or f8e4m3fn have a scale, and each scale is an attribute of the
+/// operator. A variadic input has no scale.
 template <class D>
 constexpr bool has_scales_of_ports() {
   for (const Port& port : D::ports()) {
@@ -298,7 +308,8 @@ constexpr bool check_ports() {
   return true;
 }
 
-/// Device copies of inputs that attributes supply, made once for each device and set of types and shared by clones.
+/// Device copies of the optional inputs that a node leaves out, filled from attributes. There is one copy for each
+/// device and set of types, shared by all clones of an operator.
 class DeviceConstants {
  public:
   using Fill = std::function<void(std::size_t index, std::byte* bytes)>;
@@ -308,13 +319,14 @@ class DeviceConstants {
   DeviceConstants(const DeviceConstants&) = delete;
   DeviceConstants& operator=(const DeviceConstants&) = delete;
 
-  /// Writes the address of each constant. Legal inside stream capture; waits for the copy when it makes one.
+  /// Writes the device address of each constant. Legal inside stream capture. Blocks until the copy has finished where
+  /// it has to create one.
   [[nodiscard]] virtual Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
                                             std::span<const void*> addresses) = 0;
 };
 
-/// The CUDA side of a definition. A program that carries kernels fills it with register_cuda_kernels(), before it makes
-/// an operator; in any other it stays empty, and nothing of CUDA is linked.
+/// The CUDA functions of a definition. A program with kernels sets them in register_cuda_kernels(), before it creates
+/// an operator. In a program without kernels all members stay null, and no CUDA library is linked.
 template <class D>
 struct CudaSide {
   std::span<const Variant<D>> (*kernels)(const D&) = nullptr;
@@ -331,7 +343,7 @@ class OperatorOf final : public Operator {
   static_assert(detail::check_optional_members<D>());
   static_assert(detail::check_ports<D>());
   static constexpr bool has_optional_inputs = detail::has_port_of<D>(PortKind::optional_input);
-  /// Of a node, at most.
+  /// The maximum number of inputs and outputs of a node.
   static constexpr std::size_t tensor_count =
       detail::has_port_of<D>(PortKind::variadic_input) ? TypeRow::max_ports : D::ports().size();
 
@@ -379,7 +391,7 @@ class OperatorOf final : public Operator {
     }
     try {
       outputs = definition_.infer_shapes(inputs);
-    } catch (const std::exception& error) {  // arithmetic on sizes that leaves 64 bits
+    } catch (const std::exception& error) {  // such as std::overflow_error, where a size exceeds 64 bits
       return invalid_argument(std::string(D::name) + ": " + error.what());
     }
     return check_output_shapes(type(), outputs);
@@ -490,7 +502,8 @@ class OperatorOf final : public Operator {
   }
 
  private:
-  /// A problem with the inputs that the node leaves out; on the stack, so that enqueue allocates nothing.
+  /// A Problem completed by the optional inputs that the node leaves out. It lies on the stack, so that enqueue
+  /// allocates nothing.
   class Completed {
    public:
     Completed(const D& definition, const Problem& given) : given_(given), count_(given.inputs.size()) {
@@ -541,7 +554,7 @@ class OperatorOf final : public Operator {
       const auto fill = [&](std::size_t index, std::byte* bytes) {
         definition_.fill_constant(given + index, missing[index], bytes);
       };
-      // By reference, so that std::function allocates nothing in enqueue.
+      // std::cref, so that std::function allocates nothing in enqueue.
       return constants_->find_or_make(missing, std::cref(fill), addresses.subspan(given, missing.size()));
     }
     return {};

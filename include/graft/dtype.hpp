@@ -10,7 +10,7 @@ namespace graft {
 
 enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean, f8e4m3fn };
 
-/// Bytes one element takes in memory; a boolean takes one byte.
+/// Returns the bytes of an element in memory; a boolean takes one byte.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -26,18 +26,18 @@ enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean, f8e
   return 0;
 }
 
-/// Numbers that stand for themselves.
+/// Returns whether the type is f32, f16 or bf16: real numbers without a scale.
 [[nodiscard]] constexpr bool is_floating_point(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// Numbers that stand for themselves times a scale, which belongs to the port: see Port::scale.
+/// Returns whether real value = scale * stored value, where the scale belongs to the port: see Port::scale.
 [[nodiscard]] constexpr bool is_quantized(DType dtype) { return dtype == DType::i8 || dtype == DType::f8e4m3fn; }
 
-/// "f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool", "f8e4m3fn".
+/// Returns "f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool" or "f8e4m3fn".
 [[nodiscard]] std::string_view to_string(DType dtype);
 
-/// The inverse of to_string; nothing for any other text.
+/// Parses the result of to_string; returns nothing for any other text.
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view text);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// What every elementwise operator (y[i] = apply(x[i])) shares: ports, type rows, scales, shapes.
+// The ports, type rows, scales and shapes that all elementwise operators (y[i] = apply(x[i])) share.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
 
-/// Marks maths that the reference kernel and the CUDA kernel both call.
+/// Marks functions that both the reference kernel and the CUDA kernel call.
 #ifdef __CUDACC__
 #define GRAFT_HOST_DEVICE __host__ __device__
 #else
@@ -19,8 +19,8 @@
 
 namespace graft {
 
-/// Base of elementwise definitions. The definition adds a name, attributes and
-/// `template <class T> GRAFT_HOST_DEVICE T apply(T x) const`, called with double by the reference, with float by CUDA.
+/// The base of elementwise definitions. The definition adds a name, attributes and `template <class T>
+/// GRAFT_HOST_DEVICE T apply(T x) const`; the reference kernel calls it with double, the CUDA kernel with float.
 struct Elementwise {
   float x_scale = 1;
   float y_scale = 1;
@@ -30,7 +30,7 @@ struct Elementwise {
                       output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
-  /// The attributes of a definition, followed by the scales that all have.
+  /// Returns the attributes of a definition, followed by x_scale and y_scale.
   template <class... Attributes>
   static constexpr auto with_scales(const Attributes&... attributes) {
     return std::tuple{attributes..., attribute("x_scale", &Elementwise::x_scale, x_scale_doc, positive_and_finite()),

@@ -8,17 +8,18 @@
 
 namespace graft {
 
-/// What the engine driver says of its failure (python/graft/engine/README.md).
+/// A failure as the engine driver reports it (python/graft/engine/README.md).
 struct EngineFailure {
   std::string kind = {};     ///< "parse", "build", "crash", "hang", "shapes", "target", "option", "plugin_library" ...
-  std::string message = {};  ///< What happened, and where.
-  std::string next_step = {};  ///< What to do; may be empty.
-  std::string library = {};    ///< The plugin library that is to blame; empty where none is.
-  std::string cause = {};      ///< Why it is (docs/guide/plugin_not_found.md).
-  std::string facts = "{}";    ///< The whole of it, a JSON object: the parser's `errors`, the `signal` of a crash ...
+  std::string message = {};  ///< The error and its place: file, node, option.
+  std::string next_step = {};  ///< The action for the user; may be empty.
+  std::string library = {};    ///< The plugin library that caused the failure; empty where no library did.
+  std::string cause = {};      ///< The cause, one of docs/guide/plugin_not_found.md; empty where none was found.
+  std::string facts = "{}";    ///< All other facts as a JSON object: the parser's `errors`, the `signal` of a crash ...
 };
 
-/// TensorRT refused, crashed or is not there. The text is the message and, on a line of its own, the next step.
+/// Thrown where TensorRT is not installed, refuses a model or crashes. what() is the message and, on a line of its own,
+/// the next step.
 class EngineError : public Error {
  public:
   EngineError(Kind kind, EngineFailure failure)

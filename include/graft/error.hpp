@@ -7,8 +7,8 @@
 
 namespace graft {
 
-/// What went wrong, where, and what to do. `kind` decides the exit code of the command line
-/// (docs/guide/command_line.md).
+/// An error whose message says what happened, where, and how to continue. `kind` determines the exit code of the
+/// command line (docs/guide/command_line.md).
 class Error : public std::runtime_error {
  public:
   enum class Kind {

@@ -8,14 +8,16 @@
 
 namespace graft {
 
-/// A sign, 4 bits of exponent with a bias of 7, and 3 digits: up to 448 in steps of 1/8 of a power of two, below 2^-6
-/// in steps of 2^-9. It has NaN and no infinity (Micikevicius et al. 2022, FP8 Formats for Deep Learning).
+/// A number of 1 sign bit, 4 exponent bits with a bias of 7, and 3 mantissa bits. The largest is 448; normal numbers
+/// have steps of 1/8 of a power of two, and numbers below 2^-6 have steps of 2^-9. There is NaN and no infinity
+/// (Micikevicius et al. 2022, FP8 Formats for Deep Learning).
 struct Float8E4M3FN {
   static constexpr double largest = 448;
   std::uint8_t bits = 0;
 
   Float8E4M3FN() = default;
-  /// The nearest, ties to even; what is larger becomes 448, as ONNX's QuantizeLinear and TensorRT saturate.
+  /// Rounds to the nearest number, ties to even. Larger values become 448, as ONNX's QuantizeLinear and TensorRT
+  /// saturate.
   explicit Float8E4M3FN(double value) : bits(std::signbit(value) ? 0x80 : 0) {
     if (std::isnan(value)) {
       bits |= nan_bits;
@@ -23,7 +25,8 @@ struct Float8E4M3FN {
     }
     const double size = std::min(std::abs(value), largest);
     const int exponent = std::max(std::ilogb(size), lowest_exponent);
-    // 8 to 16 steps, fewer of what is subnormal; the eighth and the sixteenth carry into the exponent.
+    // A normal number has 8 to 16 steps, a subnormal one fewer; 8 steps of a subnormal and 16 of a normal number carry
+    // into the exponent.
     const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, digits - exponent)));
     bits |= static_cast<std::uint8_t>(((exponent - lowest_exponent) << digits) + steps);
   }

@@ -6,14 +6,14 @@
 
 namespace graft {
 
-/// How the elements of a tensor of logical shape N,C,spatial... lie in memory.
+/// The order of the elements in memory of a tensor of logical shape N,C,spatial...
 enum class Layout : std::uint8_t {
   linear,  ///< Row-major, no padding; any rank.
   hwc8,    ///< N,spatial,C with C padded to a multiple of 8 (TensorRT kHWC8); 16-bit types, f32 outside of TensorRT.
   chw32,   ///< N,ceil(C/32),spatial,32 (TensorRT kCHW32); i8.
 };
 
-/// Channels that lie next to each other and are padded together; 1 for linear.
+/// Returns the number of channels that are contiguous in memory and padded together; 1 for linear.
 [[nodiscard]] constexpr std::int64_t channels_per_vector(Layout layout) {
   switch (layout) {
     case Layout::hwc8: return 8;
@@ -23,7 +23,7 @@ enum class Layout : std::uint8_t {
   return 1;
 }
 
-/// "linear", "hwc8", "chw32".
+/// Returns "linear", "hwc8" or "chw32".
 [[nodiscard]] std::string_view to_string(Layout layout);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// How reports name nodes and tensors: as data, from which programs make their own words.
+// Names of nodes and tensors in reports. They are data, from which programs compose their own messages.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@ namespace graft {
 
 /// A node of a model.
 struct NodeRef {
-  std::string id;      ///< The name of its first output, which no other node has.
-  std::string name;    ///< As the model calls it; the id where the model has no name for it.
-  std::string op;      ///< "Conv".
-  std::string domain;  ///< "graft"; empty for ONNX's own operators.
+  std::string id;      ///< The name of the node's first output, which is unique in the model.
+  std::string name;    ///< The node's name in the model; the id where the node has no name.
+  std::string op;      ///< The operator type: "Conv".
+  std::string domain;  ///< The operator's domain: "graft"; empty for ONNX's own operators.
   friend bool operator==(const NodeRef&, const NodeRef&) = default;
 };
 
 /// A tensor of a model.
 struct TensorRef {
   std::string name;
-  std::string type;  ///< "f32[2, 10]", with the sizes of the run; empty where the model has no such tensor.
+  std::string type;  ///< Type and shape of the run: "f32[2, 10]"; empty where the model has no such tensor.
   friend bool operator==(const TensorRef&, const TensorRef&) = default;
 };
 

@@ -1,4 +1,4 @@
-// Operators: the vocabulary in which a definition is written, and the form in which every tool sees one.
+// Operators: the types from which a definition is built, and the interface through which every tool uses an operator.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@
 
 namespace graft {
 
-/// The domain of Graft's nodes in ONNX files, and the version of its operator set.
+/// The domain of Graft's nodes in ONNX files, and the namespace of Graft's TensorRT plugins.
 inline constexpr std::string_view onnx_domain = "graft";
 
-/// How one port's elements are stored.
+/// The element type and the memory layout of a port.
 struct Format {
   DType dtype = DType::f32;
   Layout layout = Layout::linear;
@@ -33,7 +33,7 @@ struct Format {
   friend constexpr bool operator==(const Format&, const Format&) = default;
 };
 
-/// The formats that a name stands for: "T" f32, f16. All ports of that name have the same one of them.
+/// A named set of formats, such as "T": f32, f16. All ports with the same name have the same format in a node.
 struct TypeConstraint {
   static constexpr std::size_t max_formats = 16;
   std::string_view name;
@@ -45,7 +45,7 @@ struct TypeConstraint {
       : name(type_name), formats{Format(allowed)...}, count(sizeof...(allowed)) {}
 };
 
-/// That of a constraint, by its name, or one that is always the same, in the linear layout.
+/// The type of a port: the name of a TypeConstraint, or one fixed DType in the linear layout.
 struct PortType {
   std::string_view constraint = {};
   DType fixed = DType::f32;
@@ -53,25 +53,25 @@ struct PortType {
   constexpr PortType(DType dtype) : fixed(dtype) {}           // NOLINT(google-explicit-constructor)
 };
 
-/// In the order in which ports come.
+/// The kind of a port. A definition lists its ports in this order.
 enum class PortKind {
   input,
-  optional_input,  ///< A node may leave it out; the definition then supplies it.
-  variadic_input,  ///< A node has one tensor of it or more.
-  shape_input,     ///< Integers that sizes of outputs are computed from, known before the operator runs.
+  optional_input,  ///< A node may leave it out; `constant` of the definition then supplies the input.
+  variadic_input,  ///< A node has one or more tensors for this port.
+  shape_input,     ///< Integers from which output sizes are computed, known before the operator runs.
   output,
-  size_output,  ///< Says how large others are.
+  size_output,  ///< An integer that the operator writes: the size of a dimension of another output.
 };
 
-/// An input or output. `shape` is for people: "N,C,..." .
+/// An input or output. `shape` is shown in the documentation only: "N,C,...".
 struct Port {
   std::string_view name;
   PortType type;
   std::string_view shape;
   std::string_view doc;
   PortKind kind = PortKind::input;
-  /// The attribute that holds the real value of 1 in it where it is i8 or f8e4m3fn: a number, of Int8Weight's input one
-  /// for each slice. The zero point is 0.
+  /// The attribute that holds the scale where the port is i8 or f8e4m3fn: real value = scale * stored value, zero point
+  /// 0. The attribute is a number; for the input of Int8Weight, one number for each slice.
   std::string_view scale = {};
 
   [[nodiscard]] constexpr Port scaled_by(std::string_view attribute) const {
@@ -88,21 +88,23 @@ struct Port {
 [[nodiscard]] constexpr Port input(std::string_view name, PortType type, std::string_view shape, std::string_view doc) {
   return {.name = name, .type = type, .shape = shape, .doc = doc};
 }
-/// Only other optional inputs follow it. See `constant` in define_operator.hpp.
+/// Declares an input that a node may leave out. Only optional inputs may follow among the inputs. See `constant` in
+/// define_operator.hpp.
 [[nodiscard]] constexpr Port optional_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
   return {.name = name, .type = type, .shape = shape, .doc = doc, .kind = PortKind::optional_input};
 }
-/// One tensor or more, all of one type, the last inputs of a node: in its function "x" is x_1, x_2 and so on. It is
-/// neither i8 nor f8e4m3fn, as each of its tensors would need a scale. An operator with one has no optional inputs.
+/// Declares the last inputs of a node: one or more tensors of one type. In the ONNX function of the node, "x" is x_1,
+/// x_2 and so on. The type is neither i8 nor f8e4m3fn, as each tensor would need a scale. An operator with a variadic
+/// input has no optional inputs.
 [[nodiscard]] constexpr Port variadic_input(std::string_view name, PortType type, std::string_view shape,
                                             std::string_view doc) {
   return {.name = name, .type = type, .shape = shape, .doc = doc, .kind = PortKind::variadic_input};
 }
-/// An i64 tensor of at most 8 values and 1 axis, which shapes of outputs are made of: infer_shapes has its values as
-/// dimensions where other inputs have their shape. Kernels do not get it, they know it by the sizes of the outputs; nor
-/// do Problem and Buffers hold it. The last inputs; an operator with one has a `check` of the outputs' sizes, and
-/// neither optional nor variadic inputs.
+/// Declares an i64 tensor of rank 1 with at most 8 values, from which shapes of outputs are computed: infer_shapes gets
+/// the values as dimensions in the place of a shape. Kernels read only the sizes of the outputs; Problem and Buffers do
+/// not contain shape inputs. They are the last inputs. An operator with a shape input has a `check` of the outputs'
+/// sizes, and neither optional nor variadic inputs.
 [[nodiscard]] constexpr Port shape_input(std::string_view name, std::string_view shape, std::string_view doc) {
   return {.name = name, .type = DType::i64, .shape = shape, .doc = doc, .kind = PortKind::shape_input};
 }
@@ -110,50 +112,53 @@ struct Port {
                                     std::string_view doc) {
   return {.name = name, .type = type, .shape = shape, .doc = doc, .kind = PortKind::output};
 }
-/// What a data_size() of the outputs' shapes turned out to be: one i64, or an i32 where TensorRT is older than 10.15
-/// and asks for that; kernels write it as Problem says. Only other size outputs follow it.
+/// Declares the output that holds the value of a data_size() in the outputs' shapes: one i64, or one i32 with a
+/// TensorRT older than 10.15; kernels write the type that Problem has. Only size outputs may follow.
 [[nodiscard]] constexpr Port size_output(std::string_view name, std::string_view doc) {
   return {.name = name, .type = DType::i64, .shape = "scalar", .doc = doc, .kind = PortKind::size_output};
 }
 
-/// One combination of formats that an operator accepts: a format for each port, inputs first, optional ones among them.
+/// A combination of formats that an operator accepts: one format for each port, inputs first, including optional ones.
 struct TypeRow {
-  static constexpr std::size_t max_ports = 32;  ///< Of an operator, and tensors of a node.
+  /// The maximum number of ports of an operator, and of tensors of a node.
+  static constexpr std::size_t max_ports = 32;
   std::array<Format, max_ports> formats{};
   std::size_t count = 0;
 
-  /// A format for each port.
+  /// Takes one format for each port.
   template <class... Formats>  // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr TypeRow(Formats... row) : formats{Format(row)...}, count(sizeof...(row)) {}
 };
 
-/// All that a plugin of numbers can be offered: T of most operators.
+/// All formats that TensorRT offers to a plugin of numbers, except f8e4m3fn: T of most operators.
 inline constexpr TypeConstraint every_format("T", DType::f32, DType::f16, DType::bf16, DType::i8,
                                              Format(DType::f16, Layout::hwc8), Format(DType::bf16, Layout::hwc8),
                                              Format(DType::i8, Layout::chw32));
-/// The same with f8e4m3fn, which TensorRT has on devices of compute capability 8.9 and later.
+/// `every_format` with f8e4m3fn, which TensorRT supports on devices of compute capability 8.9 and later.
 inline constexpr TypeConstraint every_format_and_f8("T", DType::f32, DType::f16, DType::bf16, DType::i8,
                                                     DType::f8e4m3fn, Format(DType::f16, Layout::hwc8),
                                                     Format(DType::bf16, Layout::hwc8),
                                                     Format(DType::i8, Layout::chw32));
 
-/// Every choice of a format for each constraint, the first constraint changing slowest.
+/// Returns a row for every combination of one format per constraint; the first constraint changes slowest.
 [[nodiscard]] std::vector<TypeRow> rows_of(std::span<const Port> ports, std::span<const TypeConstraint> constraints);
 
-/// The same maths in standard ONNX operators (opset 17), as an ONNX model-local function.
-/// `body` is text: one node a line, `y = LeakyRelu<alpha=@alpha>(x)`; `@name` refers to the node's attribute.
-/// `name` is the operator's own where one body serves all attributes, otherwise made from those that shape the body.
+/// An ONNX model-local function (opset 17) of standard operators that computes the same as the operator. `body` has one
+/// node on each line, `y = LeakyRelu<alpha=@alpha>(x)`; `@name` refers to the node's attribute. `name` is the
+/// operator's name where one body serves all attributes; otherwise it is composed of the attributes that determine the
+/// body.
 struct Function {
   std::string name;
   std::string body;
 };
 
-/// What a function or native form may depend on beside the attributes.
+/// The facts on which a function or native form may depend, besides the attributes.
 struct FunctionInputs {
-  DType dtype = DType::f32;  ///< Of the first input.
-  /// Inputs that the node has, shape inputs among them; optional ones may be left out, variadic ones repeated.
+  DType dtype = DType::f32;  ///< The type of the first input.
+  /// The number of inputs of the node, including shape inputs: fewer than input ports where optional ones are left out,
+  /// more where a variadic one has several tensors.
   std::size_t count = 1;
-  int rank = -1;  ///< Of the first input; -1 where it is not known.
+  int rank = -1;  ///< The rank of the first input; -1 where it is not known.
 };
 
 struct NamedAttribute {
@@ -161,50 +166,52 @@ struct NamedAttribute {
   AttributeValue value;
 };
 
-/// A field of a plugin of another library.
+/// A field of another library's plugin. It sets an attribute of the operator, or DropIn::translate converts its value.
 struct DropInField {
-  std::string_view name;       ///< As the other plugin calls it.
-  std::string_view attribute;  ///< The operator's attribute that takes its value; empty for one that is translated.
-  AttributeType type = AttributeType::float_number;  ///< Of a translated field; any other has its attribute's.
-  std::string_view doc = {};                         ///< Of a translated field.
-  bool is_required = false;                          ///< The other plugin refuses to be made without it.
+  std::string_view name;       ///< The field's name in the other plugin.
+  std::string_view attribute;  ///< The operator's attribute with the field's value; empty for a translated field.
+  /// The type of a translated field. A field with `attribute` has that attribute's type.
+  AttributeType type = AttributeType::float_number;
+  std::string_view doc = {};  ///< The description of a translated field.
+  bool is_required = false;   ///< Whether the other plugin has no default for the field.
 };
-/// A plugin of another library that an operator can stand in for. Its fields, their defaults and what they mean are the
-/// other library's.
+/// A plugin of another library that an operator can replace under the plugin's own name and version. Its fields, their
+/// defaults and their meaning are those of the other library.
 struct DropIn {
   std::string_view plugin_name;
   std::string_view version;
   std::vector<DropInField> fields;
   std::string_view doc;
-  /// What the operator's attributes are under this name where no field sets them, if not their own defaults.
+  /// Values of the operator's attributes where no field sets them, if they differ from the attributes' own defaults.
   std::vector<NamedAttribute> defaults = {};
-  /// From those translated fields that were given to attributes of the operator, which already holds what the other
-  /// fields set. Engines keep the attributes. Called if a translated field was given.
+  /// Converts the values of translated fields to attributes of the operator and appends these to `attributes`, which
+  /// already contains the attributes that other fields set. Engines store the attributes. Called only where a node has
+  /// a translated field.
   Status (*translate)(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) = nullptr;
-  /// The operator's input that each input of the other plugin is, by name; "" for one that the operator does not need.
-  /// Empty: the operator's own inputs in their order. See InputOrder.
+  /// For each input of the other plugin, the name of the operator's input; "" for an input that the operator does not
+  /// need. Empty: the operator's own inputs in their order. See InputOrder.
   std::vector<std::string_view> inputs = {};
 
-  /// Null for an unknown name.
+  /// Returns null for an unknown name.
   [[nodiscard]] const DropInField* find(std::string_view field) const;
 };
 
-/// The operator of ONNX's own domain that an operator computes: with attributes of the same names and, from the first
-/// on, the same outputs.
+/// The operator of ONNX's own domain that an operator computes. Attributes have the same names, and the outputs are the
+/// same, beginning with the first.
 struct OnnxForm {
   std::string_view name;
-  /// What each of its inputs is here, by name: an input of the operator or, where it is a constant, an attribute. The
-  /// operator's inputs among them are in its order. Empty: they are the operator's inputs.
+  /// For each input of the ONNX operator, the name of the operator's input or, where the ONNX input is a constant, of
+  /// the operator's attribute. The operator's inputs among them keep their order. Empty: the operator's inputs.
   std::vector<std::string_view> inputs = {};
-  /// Attributes that mean something else where a node of an older operator set lacks them than in a newer set. A plugin
-  /// is not told the set, so that under ONNX's name they have to be given.
+  /// Attributes whose default differs between operator sets of ONNX. TensorRT does not pass the operator set to a
+  /// plugin, so a node under ONNX's name has to have these attributes.
   std::vector<std::string_view> changed_defaults = {};
-  /// TensorRT's parser has a layer or plugin of its own for the name, and looks for this one under its flag
-  /// ENABLE_PLUGIN_OVERRIDE alone, where a node has to list every output that the plugin has.
+  /// Whether TensorRT's parser has a layer or plugin of its own for the name. It then uses this plugin only under its
+  /// flag ENABLE_PLUGIN_OVERRIDE, and a node has to list every output of the plugin.
   bool needs_override = false;
 };
 
-/// A standard ONNX operator that computes the same, and how its attributes are called here.
+/// A standard ONNX operator that computes the same, with the names of its attributes in both operators.
 struct NativeEquivalent {
   struct Attribute {
     std::string_view standard;
@@ -214,27 +221,28 @@ struct NativeEquivalent {
   std::vector<Attribute> attributes;
 };
 
-/// A weight that i8 stores as i8, with one scale for each slice of its first axis. A node has it as an input or,
-/// row-major and with the count of slices beside it, in attributes.
+/// A weight that int8 quantization stores as i8, with one scale for each slice of its first axis. A node has the weight
+/// as an input or, row-major and together with the number of slices, in attributes.
 struct Int8Weight {
   std::size_t input = 0;
-  std::string_view numbers;  ///< The attribute that holds it in f32.
-  std::string_view slices;   ///< The attribute that counts the slices.
-  std::string_view scales;   ///< The attribute that takes the scales.
+  std::string_view numbers;  ///< The attribute that holds the weight in f32.
+  std::string_view slices;   ///< The attribute that holds the number of slices.
+  std::string_view scales;   ///< The attribute that holds the scales.
 };
 
-/// One CUDA implementation and whether it can take a problem.
+/// A CUDA implementation, and whether it fits a problem.
 struct VariantInfo {
   std::string_view name;
-  Status fits;      ///< Not ok says why it does not fit.
-  int compute = 0;  ///< 90: runs on devices of compute capability 9.x only. 0: on all.
+  Status fits;      ///< ok() where the variant fits; otherwise the message says why it does not.
+  int compute = 0;  ///< 90: runs on devices of compute capability 9.x only. 0: runs on all devices.
 };
-/// Whether the current device can run variants of that `compute`; asks CUDA unless it is 0. In programs with kernels.
+/// Returns whether the current device can run variants with this `compute`. Calls CUDA unless it is 0. Defined only in
+/// programs with kernels.
 [[nodiscard]] Status runs_on_current_device(int compute);
 
 struct OperatorType;
 
-/// An operator with values for its attributes. Immutable while it runs, so one object may serve many threads.
+/// An operator with values for its attributes. Running it does not change it, so several threads may use one object.
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -243,47 +251,53 @@ class Operator {
   [[nodiscard]] virtual const OperatorType& type() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Operator> clone() const = 0;
 
-  /// Sets all of them or, where one is refused, none. Refuses an unknown name, a wrong type, a value out of range, two
-  /// different values for one attribute, and what breaks a rule between attributes; the message names the attribute.
+  /// Sets all attributes or, where one is refused, none. Returns invalid_argument for an unknown name, a wrong type, a
+  /// value out of range, two different values for one attribute, and a violated rule between attributes; the message
+  /// names the attribute.
   [[nodiscard]] virtual Status set(std::span<const NamedAttribute> attributes) = 0;
   [[nodiscard]] Status set(std::string_view attribute, const AttributeValue& value);
-  /// Nothing for an unknown name.
+  /// Returns the value of an attribute, or nothing for an unknown name.
   [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
 
-  /// Of a shape input `inputs` has the values.
+  /// Computes the shapes of the outputs. `inputs` has the shape of each input and, for a shape input, its values. Fails
+  /// for a wrong number of inputs, where the definition throws (sizes beyond 64 bits), and where check_output_shapes
+  /// refuses the result.
   [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
-  /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks, and -1 stands for
-  /// one that it has not told yet. The first input's is always known.
+  /// Returns whether this node can use a type row. TensorRT reports only ranks at this point, and -1 stands for a rank
+  /// that is not known yet; the rank of the first input is always known.
   [[nodiscard]] virtual bool accepts(const TypeRow& row, std::span<const int> input_ranks) const = 0;
-  /// The input whose memory an output takes, where the caller can have it so: state that is updated in place. The two
-  /// have one description. Kernels also run where each has memory of its own. Nothing for other outputs.
+  /// Returns the input whose memory an output may use: state that is updated in place. Both have the same type, layout
+  /// and shape. Kernels also run where each has its own memory. Returns nothing for other outputs.
   [[nodiscard]] virtual std::optional<std::size_t> aliased_input(std::size_t output) const = 0;
-  /// Everything that must hold at run time: number of ports, formats, ranks, sizes.
+  /// Checks the number of tensors, their formats, ranks and sizes, as they are at run time. In all calls that take a
+  /// Problem, its inputs are those of the node: the operator supplies the inputs that are left out.
   [[nodiscard]] virtual Status check(const Problem& problem) const = 0;
-  /// Bytes of scratch memory that run_cuda needs. In all calls that take a Problem, its inputs are those of the node:
-  /// what is left out is supplied by the operator.
+  /// Returns the bytes of device scratch memory that run_cuda needs.
   [[nodiscard]] virtual std::size_t workspace(const Problem& problem) const = 0;
 
-  /// Linear layouts only.
+  /// Runs the reference kernel; linear layouts only. Calls `check` first.
   [[nodiscard]] virtual Status run_cpu(const Problem& problem, const Buffers& buffers,
                                        const CpuContext& context) const = 0;
-  /// Makes what run_cuda needs on the current device besides its buffers: copies of inputs that attributes supply. The
-  /// first run_cuda does it otherwise.
+  /// Copies inputs that attributes supply to the current device, unless that was done before. Otherwise the first
+  /// run_cuda does so. Returns unsupported in a program without kernels.
   [[nodiscard]] virtual Status prepare_cuda(const Problem& problem) const = 0;
-  /// Asynchronous on the context's stream; legal inside CUDA graph capture. Without a variant in the context
-  /// the first that fits and runs on the current device is taken; a named one that does not is refused.
+  /// Queues a kernel on the context's stream; legal inside CUDA graph capture. Does not call `check`. Runs the variant
+  /// that the context names or, where it names none, the first variant that fits and runs on the current device.
+  /// Returns unsupported, with the reasons, where no variant does.
   [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers,
                                         const CudaContext& context) const = 0;
-  /// In the order of preference; empty in a program that carries no kernels. Makes no CUDA call.
+  /// Returns the variants in order of preference; an empty list in a program without kernels. Makes no CUDA call.
   [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
 
-  /// Nothing where standard operators cannot express it. Fails where the definition throws an exception, which must not
-  /// cross from a library into the program: each has a C++ runtime of its own.
+  /// Writes the ONNX function of a node to `result`; nothing where standard operators cannot express it. Fails where
+  /// the definition throws an exception, which must not cross from a library into the program: each has its own C++
+  /// runtime.
   [[nodiscard]] virtual Status function(const FunctionInputs& inputs, std::optional<Function>& result) const = 0;
-  /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is
-  /// none. Fails as `function` does.
+  /// Writes a single native layer that is exact and as fast to `result`, in the syntax of Function::body; nothing where
+  /// no such layer exists. Fails as `function` does.
   [[nodiscard]] virtual Status native_form(const FunctionInputs& inputs, std::optional<std::string>& result) const = 0;
-  /// Every element of the results is one that it reads, or 0: an int8 scale of the input is right for the output.
+  /// Returns whether every element of the outputs is an element of the input or 0, so that the int8 scale of the input
+  /// is also right for the output.
   [[nodiscard]] virtual bool is_data_movement() const = 0;
 
  protected:
@@ -291,65 +305,74 @@ class Operator {
   Operator(const Operator&) = default;
 };
 
-/// What is known of an operator without an instance. One for each line of ops.inc.
+/// The properties of an operator that do not depend on the values of its attributes. There is one object for each line
+/// of ops.inc.
 struct OperatorType {
   std::string_view name;
   int version = 1;
-  std::string_view doc;                         ///< The formula and what it is for.
-  std::string_view source;                      ///< Where the maths comes from: a paper or a framework's function.
-  std::string_view why_plugin;                  ///< The reason that `convert` gives for choosing the plugin.
-  std::string_view why_plugin_for_floats = {};  ///< The same for nodes of floating-point numbers, where it differs.
+  std::string_view doc;         ///< The formula, and the purpose of the operator.
+  std::string_view source;      ///< The source of the maths: a paper or a function of a framework.
+  std::string_view why_plugin;  ///< The reason for the plugin that `convert` prints.
+  /// The reason for nodes of floating-point numbers, where it differs; otherwise empty.
+  std::string_view why_plugin_for_floats = {};
   std::vector<AttributeInfo> attributes;
-  std::vector<Port> ports;  ///< Inputs first, size outputs last.
+  std::vector<Port> ports;  ///< All inputs and outputs: inputs first, size outputs last.
   std::vector<TypeRow> type_rows;
   std::vector<DropIn> drop_ins;
-  /// TensorRT times the variants that fit and chooses; otherwise the first that fits is taken.
+  /// Whether TensorRT times the variants that fit and chooses one; otherwise the first that fits runs.
   bool timed_variants = false;
   std::optional<Int8Weight> int8_weight = std::nullopt;
   std::vector<NativeEquivalent> native_equivalents = {};
   std::optional<OnnxForm> onnx_form = std::nullopt;
-  std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
+  std::unique_ptr<Operator> (*create)() = nullptr;  ///< Creates an operator with the default of each attribute.
 
-  [[nodiscard]] std::size_t input_count() const;  ///< Ports: with the optional ones, and a variadic one once.
+  /// The number of input ports: optional ones count, and a variadic one counts once.
+  [[nodiscard]] std::size_t input_count() const;
   [[nodiscard]] std::size_t required_input_count() const;
-  [[nodiscard]] std::size_t most_inputs() const;        ///< Of a node.
-  [[nodiscard]] std::size_t shape_input_count() const;  ///< They are the last of a node's inputs.
-  [[nodiscard]] std::size_t output_count() const;       ///< With the size outputs.
+  [[nodiscard]] std::size_t most_inputs() const;  ///< The maximum number of inputs of a node.
+  /// The number of shape inputs, which are the last inputs of a node.
+  [[nodiscard]] std::size_t shape_input_count() const;
+  [[nodiscard]] std::size_t output_count() const;  ///< The number of outputs, including size outputs.
   [[nodiscard]] std::size_t size_output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
-  /// Nothing for a name that no input port has.
+  /// Returns the index of the input port of this name, or nothing.
   [[nodiscard]] std::optional<std::size_t> find_input(std::string_view input) const;
-  /// Whether TensorRT's parser makes a plugin under the name of `onnx_form` of nodes as ONNX has them: each of their
-  /// inputs is one of the operator's, and no shape input, and the parser does not ask them for a size output.
+  /// Returns whether TensorRT's parser can create the plugin, under the name of `onnx_form`, for nodes as ONNX defines
+  /// them: each input of the ONNX operator is an input of this operator, there is no shape input, and an operator that
+  /// needs ENABLE_PLUGIN_OVERRIDE has no size output.
   [[nodiscard]] bool takes_onnx_nodes() const;
-  /// How many a node has: "2" or "1 to 3".
+  /// Returns the allowed number of inputs of a node: "2" or "1 to 3".
   [[nodiscard]] std::string input_count_text() const;
-  /// What input `index` of a node is called: as its port, tensors of a variadic one as x_1, x_2 and so on.
+  /// Returns the name of input `index` of a node: the name of its port; tensors of a variadic port are x_1, x_2 and so
+  /// on.
   [[nodiscard]] std::string input_name(std::size_t index) const;
-  /// The port of tensor `index` of a node with `given` inputs, its outputs counted after those.
+  /// Returns the port of tensor `index` of a node with `given` inputs. The node's outputs are counted after its inputs.
   [[nodiscard]] std::size_t port_of(std::size_t given, std::size_t index) const;
-  /// The format that a row asks of tensor `index` of a node with `given` inputs, its outputs counted after those.
+  /// Returns the format in `row` of tensor `index` of a node with `given` inputs. The node's outputs are counted after
+  /// its inputs.
   [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
-  /// The output types that go with these input types, those of shape inputs among them or not; nothing where no row
-  /// matches.
+  /// Returns the output types of the first row that matches the input types, which may include or omit those of shape
+  /// inputs; nothing where no row matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
 
-/// That products of a tensor's extents, other than 0, stay below 2^48: no device holds more, and what is computed from
-/// them (bytes, workspaces) then fits in 64 bits.
+/// Checks that the product of a tensor's extents, except those that are 0, is at most 2^48: no device holds more, and
+/// values computed from it (bytes, workspaces) then fit in 64 bits. Returns invalid_argument otherwise.
 [[nodiscard]] Status check_sizes(const OperatorType& type, const Problem& problem);
 
-/// The extents of the outputs, each dimension that depends on data as large as it may become: what Problem wants.
-/// `shape_values`: those of each shape input.
+/// Computes the extents of the outputs, as Problem needs them: a dimension that depends on data has its largest value.
+/// `shape_values` has the values of each shape input.
 [[nodiscard]] Status infer_extents(const Operator& op, std::span<const TensorDesc> inputs,
                                    std::vector<Extents>& outputs, std::span<const Extents> shape_values = {});
-/// The same once the operator has run: size outputs are read from `addresses`, one in host memory for each output of
-/// `problem`. Fails if one holds what it may not.
+/// Computes the extents of the outputs after the operator has run. `addresses` has one address in host memory for each
+/// output of `problem`; size outputs are read from there. Fails where a size output is negative or exceeds its largest
+/// value.
 [[nodiscard]] Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,
                                   std::vector<Extents>& outputs);
 
-/// The operator that a plugin node of another library asks for; `fields` are named as that plugin or as Graft's
-/// attributes. Fails as Operator::set does; where an attribute with no default is missing as well.
+/// Creates the operator for a plugin node of another library. `fields` have the names of that plugin's fields or of
+/// Graft's attributes. Fails as Operator::set does, and where a required field or attribute is missing or a translated
+/// field has a wrong type.
 [[nodiscard]] Status make_operator(const OperatorType& type, const DropIn* drop_in,
                                    std::span<const NamedAttribute> fields, std::unique_ptr<Operator>& result);
 

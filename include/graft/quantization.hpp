@@ -10,7 +10,8 @@ namespace graft {
 inline constexpr const char* x_scale_doc = "i8 and f8e4m3fn only: the real value of 1 in x";
 inline constexpr const char* y_scale_doc = "i8 and f8e4m3fn only: the real value of 1 in y";
 
-/// Nearest integer, ties to even, saturated to -128..127; NaN becomes 0. ONNX QuantizeLinear's rule for finite values.
+/// Returns value / scale rounded to the nearest integer, ties to even, and saturated to -128..127; NaN becomes 0.
+/// Finite values follow ONNX QuantizeLinear.
 [[nodiscard]] inline std::int8_t quantize(double value, double scale) {
   const double steps = value / scale;
   if (std::isnan(steps)) return 0;

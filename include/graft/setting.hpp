@@ -1,4 +1,4 @@
-// How messages call what a caller can set: by its field, by the option of a program, by a keyword of Python.
+// Names of settings in messages: a field in C++, an option of a program, or a keyword in Python.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace graft {
 
-/// Every setting, and every function to call, that a message names.
+/// The settings and functions that messages name.
 enum class Setting : std::uint8_t {
   input_shapes,
   kept_outputs,
@@ -68,15 +68,16 @@ enum class Setting : std::uint8_t {
   own_kernels,
 };
 
-/// What messages call a setting: by default its field.
+/// Returns the name of a setting in messages: the result of field_name(), unless set_setting_names() was called.
 [[nodiscard]] std::string_view setting_name(Setting setting);
 
-/// What applications in C++ know it by: "ImportOptions::shapes".
+/// Returns the field or function in C++: "ImportOptions::shapes".
 [[nodiscard]] std::string_view field_name(Setting setting);
 
 using SettingNames = std::string_view (*)(Setting setting);
 
-/// For a program whose users know the settings by other names. Before any other call.
+/// Replaces the names in messages, for a program whose users know the settings by other names. Call it before any other
+/// function.
 void set_setting_names(SettingNames names);
 
 }  // namespace graft

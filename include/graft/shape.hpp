@@ -15,12 +15,12 @@
 
 namespace graft {
 
-/// One dimension of a shape: a constant, a named unknown, or an expression over those.
+/// A dimension of a shape: a constant, a named unknown, or an expression of constants and unknowns.
 ///
-/// Operators write their shape inference once, with the operators below; TensorRT's dimension expressions, ONNX's
-/// symbolic dimensions and plain integers all enter and leave through this type. Constants fold as they are made.
-/// Arithmetic on constants that leaves 64 bits throws std::overflow_error; a division by the constant zero throws
-/// std::domain_error.
+/// A definition computes its output shapes once, with the functions below. TensorRT's dimension expressions, ONNX's
+/// symbolic dimensions and integers are all converted to and from this type. Expressions of constants are computed at
+/// once. Arithmetic on constants that exceeds 64 bits throws std::overflow_error; a division by the constant zero
+/// throws std::domain_error.
 class Dim {
  public:
   enum class Kind : std::uint8_t {
@@ -35,7 +35,7 @@ class Dim {
     ceil_divide,
     equal,      ///< 1 where both sides are the same, else 0.
     less,       ///< 1 where the left side is smaller, else 0.
-    data_size,  ///< What a size output will say; see data_size() below.
+    data_size,  ///< The value of a size output; see data_size() below.
   };
 
   Dim(std::int64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor): a number is a dimension
@@ -43,25 +43,28 @@ class Dim {
 
   [[nodiscard]] Kind kind() const;
   [[nodiscard]] bool is_constant() const { return node_ == nullptr; }
-  [[nodiscard]] std::int64_t value() const { return value_; }  ///< Of a constant.
-  [[nodiscard]] const std::string& name() const;               ///< Of a symbol.
-  [[nodiscard]] const Dim& left() const;                       ///< Of an expression; the optimum of a data size.
-  [[nodiscard]] const Dim& right() const;                      ///< Of an expression; the largest value of a data size.
-  [[nodiscard]] std::size_t size_output() const { return static_cast<std::size_t>(value_); }  ///< Of a data size.
+  /// The value of a constant; meaningless for other kinds.
+  [[nodiscard]] std::int64_t value() const { return value_; }
+  [[nodiscard]] const std::string& name() const;  ///< The name of a symbol; only for Kind::symbol.
+  [[nodiscard]] const Dim& left() const;          ///< The left side of an expression; the optimum of a data size.
+  [[nodiscard]] const Dim& right() const;  ///< The right side of an expression; the largest value of a data size.
+  /// The index of the size output, counted among all outputs; only for Kind::data_size.
+  [[nodiscard]] std::size_t size_output() const { return static_cast<std::size_t>(value_); }
 
-  /// "8", "batch", "(height * 2)".
+  /// Returns the dimension as messages show it: "8", "batch", "(height * 2)".
   [[nodiscard]] std::string to_string() const;
 
-  /// Its value, once every symbol has one; nothing if `value_of` knows a symbol not, and of a data size.
+  /// Returns the value with the symbols' values from `value_of`, or nothing where `value_of` returns nothing for a
+  /// symbol. A data size has no value.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const;
 
-  /// Same structure and names; two different expressions of equal value are not the same.
+  /// Returns whether structure and names are the same. Two different expressions of equal value are not equal.
   friend bool operator==(const Dim& a, const Dim& b);
 
   [[nodiscard]] static Dim make(Kind kind, const Dim& left, const Dim& right);
 
-  /// The value of a constant; the largest of a data size whose largest is constant; nothing for any other.
+  /// Returns the value of a constant, or the constant upper bound of a data size; nothing otherwise.
   [[nodiscard]] std::optional<std::int64_t> largest() const;
 
  private:
@@ -81,24 +84,24 @@ class Dim {
 [[nodiscard]] Dim equal(const Dim& a, const Dim& b);
 [[nodiscard]] Dim less(const Dim& a, const Dim& b);
 
-/// A size that only the data decide: the operator writes it to its size output `output` (counted among all outputs)
-/// when it runs. `optimum` is what TensorRT times kernels with, `largest` what memory is set aside for; neither depends
-/// on data. It is a dimension by itself: an expression that contains one throws std::domain_error.
+/// Returns a dimension that depends on data: the operator writes its value to the size output `output` (counted among
+/// all outputs) when it runs. TensorRT times kernels with `optimum` and allocates memory for `largest`; neither may
+/// depend on data (std::domain_error). The result cannot be part of an expression, which throws std::domain_error.
 [[nodiscard]] Dim data_size(std::size_t output, const Dim& optimum, const Dim& largest);
 
 using Shape = std::vector<Dim>;
 
-/// "[batch, 3, 8, 8]".
+/// Returns the shape as messages show it: "[batch, 3, 8, 8]". An unnamed dimension is "?".
 [[nodiscard]] std::string to_string(const Shape& shape);
 
-/// A concrete shape of at most 8 dimensions (TensorRT's limit). Holds no heap memory, so kernels copy it freely.
+/// A concrete shape of at most 8 dimensions (TensorRT's limit). It allocates no memory, so kernels can copy it.
 class Extents {
  public:
   static constexpr int max_rank = 8;
 
   Extents() = default;
   Extents(std::initializer_list<std::int64_t> values);
-  /// Fails if there are more than max_rank values or a negative one.
+  /// Returns invalid_argument if there are more than max_rank values or a negative one.
   [[nodiscard]] static Status make(const std::vector<std::int64_t>& values, Extents& result);
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -119,7 +122,7 @@ class Extents {
   int rank_ = 0;
 };
 
-/// "1x3x8x8"; "scalar" for rank 0.
+/// Returns "1x3x8x8", or "scalar" for rank 0.
 [[nodiscard]] std::string to_string(const Extents& extents);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// The result of kernels, operators and adapters: success, or why not.
+// The result of kernels, operators and adapters: success, or an error with a message.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace graft {
 
 enum class StatusCode : std::uint8_t {
   ok,
-  invalid_argument,  ///< The caller gave something that is never allowed.
-  unsupported,       ///< Allowed, but this build or this variant cannot do it.
+  invalid_argument,  ///< An argument that no build and no variant accepts.
+  unsupported,       ///< A valid argument that this build or this variant does not support.
   cuda_error,        ///< The CUDA runtime reported an error.
 };
 
-/// Success, or a code with a message that names what was found and what is allowed.
-/// Nothing is allocated on success, so returning one costs nothing inside `enqueue`.
+/// Success, or a code and a message that names what was found and what is allowed. Success allocates nothing, so
+/// returning a Status inside `enqueue` is free.
 class [[nodiscard]] Status {
  public:
   Status() = default;

@@ -1,7 +1,7 @@
-// Graft's operators as layers of a TensorRT network that is written by hand in C++.
+// Adds Graft's operators as layers to a TensorRT network that is built in C++.
 //
-// Header-only: needs TensorRT's headers (10 or later) and an operator's definition, which is a header as well. What
-// runs is in the plugin library, which has to be loaded first:
+// Header-only. It needs TensorRT's headers (10 or later) and the header of an operator's definition. The plugin library
+// contains the kernels and has to be loaded first:
 //
 //   builder->getPluginRegistry().loadLibrary("libgraft_plugins.so");
 //   auto& layer = graft::tensorrt::add_layer<graft::ops::LeakyReLU>(*network, {tensor}, {.alpha = 0.1F});
@@ -29,7 +29,7 @@
 
 namespace graft::tensorrt {
 
-/// Names and values of a definition's attributes, as TensorRT passes them to a creator.
+/// The names and values of a definition's attributes, as the plugin fields that TensorRT passes to a creator.
 class AttributeFields {
  public:
   template <OperatorDefinition D>
@@ -38,12 +38,12 @@ class AttributeFields {
     for (const auto& [name, value] : values_) fields_.push_back(field(name, value));
     collection_ = {static_cast<std::int32_t>(fields_.size()), fields_.data()};
   }
-  AttributeFields(const AttributeFields&) = delete;  // the fields point into the values
+  AttributeFields(const AttributeFields&) = delete;  // fields_ points into values_
   AttributeFields& operator=(const AttributeFields&) = delete;
 
   [[nodiscard]] const nvinfer1::PluginFieldCollection& collection() const { return collection_; }
 
-  /// "alpha = 0.1, x_scale = 1"; long lists are cut.
+  /// Returns "alpha = 0.1, x_scale = 1"; lists are cut after 8 elements.
   [[nodiscard]] std::string to_string() const {
     std::ostringstream text;
     for (const auto& [name, value] : values_) {
@@ -100,7 +100,7 @@ inline bool is_v3(const nvinfer1::IPluginCreatorInterface& creator) {
   return std::string_view(creator.getInterfaceInfo().kind) == "PLUGIN CREATOR_V3ONE";
 }
 
-/// The namespaces that have an IPluginV3 creator of this name and version.
+/// Returns the namespaces that have an IPluginV3 creator of this name and version.
 inline std::set<std::string> namespaces_of(const nvinfer1::IPluginRegistry& registry, const std::string& name,
                                            const std::string& version) {
   std::set<std::string> spaces;
@@ -116,7 +116,9 @@ inline std::set<std::string> namespaces_of(const nvinfer1::IPluginRegistry& regi
   return spaces;
 }
 
-/// Graft's own, one of a library without a namespace, or the only one that there is. Null where there is none.
+/// Returns the creator in `plugin_namespace`. Without it, returns the creator in Graft's namespace, else in the empty
+/// one, else in the only other namespace that has one. Returns null where no namespace has one; throws Error where
+/// several other namespaces do.
 inline nvinfer1::IPluginCreatorInterface* find_creator(nvinfer1::IPluginRegistry& registry, const std::string& name,
                                                        const std::string& version,
                                                        const std::optional<std::string>& plugin_namespace) {
@@ -139,10 +141,11 @@ inline nvinfer1::IPluginCreatorInterface* find_creator(nvinfer1::IPluginRegistry
 
 }  // namespace detail
 
-/// The plugin of an operator, made by its creator in `registry`. The name appears in messages about it. Without
-/// `plugin_namespace` the creator is looked for in Graft's namespace, in the empty one, and then in all others.
-/// Throws Error where the registry has no creator of that operator and version, or where several of the others have
-/// one, and where the creator refuses an attribute.
+/// Returns the plugin of an operator, created by its creator in `registry`. `name` appears in messages about the
+/// plugin. Without `plugin_namespace` the creator is searched in Graft's namespace, in the empty one, and then in all
+/// others. Throws Error (missing_tool) where the registry has no creator of that operator and version; Error
+/// (bad_input) where several other namespaces have one, where the creator is not of IPluginV3, and where it refuses an
+/// attribute.
 template <OperatorDefinition D>
 [[nodiscard]] std::unique_ptr<nvinfer1::IPluginV3> make_plugin(
     nvinfer1::IPluginRegistry& registry, const D& definition, const std::string& name = std::string(D::name),
@@ -174,9 +177,9 @@ template <OperatorDefinition D>
   return plugin;
 }
 
-/// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Trailing inputs that are
-/// optional may be left out, shape inputs are the last ones; `plugin_namespace` is that of make_plugin. Throws Error,
-/// as make_plugin does and where the network refuses the layer.
+/// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Shape inputs are the last
+/// inputs; trailing optional inputs may be left out. `plugin_namespace` is that of make_plugin. Throws Error as
+/// make_plugin does, and where the network refuses the layer.
 template <OperatorDefinition D>
 nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
                                     const std::vector<nvinfer1::ITensor*>& inputs, const D& definition = {},

@@ -1,4 +1,4 @@
-// A TensorRT engine from a model.
+// Builds a TensorRT engine from a model.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 
 namespace graft::toolkit {
 
-/// The shapes of a dynamic input that an engine is built for.
+/// The shapes of a dynamic input for which an engine is built.
 struct ShapeRange {
   std::vector<std::int64_t> smallest;
-  std::vector<std::int64_t> usual;  ///< What the engine is tuned for.
+  std::vector<std::int64_t> usual;  ///< The shape for which TensorRT tunes the engine ("opt").
   std::vector<std::int64_t> largest;
 };
 
-/// By dynamic input.
+/// Shape ranges by the name of a dynamic input.
 using ShapeRanges = std::map<std::string, ShapeRange>;
 
-/// The most that the builder may use of each memory pool, in bytes; nothing: TensorRT's own limit.
+/// The maximum size of each of the builder's memory pools, in bytes; nothing: TensorRT's own limit.
 struct MemoryLimits {
   std::optional<std::uint64_t> workspace = {};
   std::optional<std::uint64_t> tactic_shared_memory = {};
@@ -36,83 +36,91 @@ struct MemoryLimits {
   std::optional<std::uint64_t> dla_global_dram = {};
 };
 
-/// How an input or an output may lie in memory.
+/// The type and the memory layouts that an input or output of the engine may have.
 struct PortFormat {
-  std::string type = {};  ///< "f16"; empty: the model's.
-  /// "linear", "chw4", "hwc8" ... as TensorRT has them (docs/guide/build_options.md); at least one.
+  std::string type = {};  ///< The element type, "f16"; empty: the model's type.
+  /// TensorRT's names "linear", "chw4", "hwc8" ... (docs/guide/build_options.md); at least one.
   std::vector<std::string> formats = {"linear"};
 };
 
-/// A deep learning accelerator.
+/// The deep learning accelerator (DLA) on which an engine runs.
 struct Dla {
   int core = 0;
-  bool gpu_fallback = false;  ///< Layers that it cannot run, run on the GPU.
+  bool gpu_fallback = false;  ///< Whether layers that the DLA cannot run are run on the GPU.
 };
 
-/// How much an engine tells of its layers.
+/// The information about its layers that an engine contains.
 enum class ProfilingVerbosity : std::uint8_t { none, layer_names_only, detailed };
 
 struct BuildOptions {
-  std::vector<std::string> targets = {};   ///< GPU generations, "sm89"; empty: TensorRT's choice, BuildResult warns.
-  ShapeRanges shapes = {};                 ///< Of every optimization profile.
-  std::vector<ShapeRanges> profiles = {};  ///< More ranges, each an optimization profile; empty: one, of `shapes`.
+  /// GPU architectures such as "sm89"; empty: TensorRT's choice, with a warning in BuildResult.
+  std::vector<std::string> targets = {};
+  ShapeRanges shapes = {};  ///< Ranges of every optimization profile.
+  /// Further ranges, one element for each optimization profile; empty: a single profile with `shapes`.
+  std::vector<ShapeRanges> profiles = {};
   MemoryLimits memory = {};
-  std::optional<int> optimization_level = {};        ///< How much TensorRT tries, 0 to 5; nothing: TensorRT's own.
-  std::map<std::string, PortFormat> formats = {};    ///< By input or output.
-  std::filesystem::path timing_cache = {};           ///< Read and extended; several builds may share it. Not with RTX.
-  bool tf32 = false;                                 ///< Let f32 layers compute with 10 bits of mantissa.
-  bool version_compatible = false;                   ///< Later versions of TensorRT load the engine too.
-  bool exclude_lean_runtime = false;                 ///< With version_compatible: without the lean runtime inside.
-  bool embed_plugins = false;                        ///< The engine holds the plugin libraries.
-  bool refit = false;                                ///< Weights can be changed later.
-  bool strip_weights = false;                        ///< Without weights, which are put back when it is loaded.
-  bool weight_streaming = false;                     ///< Weights may stay in host memory at run time.
-  std::optional<Dla> dla = {};                       ///< Nothing: the GPU.
-  std::optional<int> device = {};                    ///< The GPU to build on, as CUDA counts them.
-  bool plugin_override = false;                      ///< Plugins win over ONNX operators and functions of their name.
-  std::optional<ProfilingVerbosity> verbosity = {};  ///< Nothing: TensorRT's own, layer_names_only.
-  std::optional<double> time_limit = {};  ///< Seconds of silence after which a build counts as hanging; nothing: 3600.
-  bool plugins = true;                    ///< False: nodes of Graft become native layers, from their ONNX functions.
+  std::optional<int> optimization_level = {};  ///< The builder's optimization level, 0 to 5; nothing: TensorRT's own.
+  std::map<std::string, PortFormat> formats = {};  ///< Formats by the name of an input or output.
+  /// A file that is read and extended; several builds may share it. Not with TensorRT-RTX.
+  std::filesystem::path timing_cache = {};
+  bool tf32 = false;                  ///< Allow TF32 in f32 layers: a mantissa of 10 bits.
+  bool version_compatible = false;    ///< Allow later versions of TensorRT to load the engine.
+  bool exclude_lean_runtime = false;  ///< Leave the lean runtime out of the engine; only with version_compatible.
+  bool embed_plugins = false;         ///< Store the plugin libraries in the engine.
+  bool refit = false;                 ///< Allow the weights to be replaced later.
+  /// Leave the weights out of the engine; the application supplies them when it loads the engine.
+  bool strip_weights = false;
+  bool weight_streaming = false;   ///< Allow weights to stay in host memory at run time.
+  std::optional<Dla> dla = {};     ///< The DLA to run on; nothing: the GPU.
+  std::optional<int> device = {};  ///< The CUDA device on which the engine is built.
+  bool plugin_override = false;    ///< Prefer plugins to ONNX operators and functions of the same name.
+  std::optional<ProfilingVerbosity> verbosity = {};  ///< Nothing: TensorRT's default, layer_names_only.
+  /// Seconds without progress after which a build counts as hanging; nothing: 3600.
+  std::optional<double> time_limit = {};
+  bool plugins = true;  ///< False: TensorRT builds Graft's nodes from native layers, using their ONNX functions.
   std::vector<std::filesystem::path> plugin_libraries =
-      {};                         ///< Beside Graft's own, which is loaded where it is needed.
-  std::string tensorrt = "auto";  ///< Which TensorRT: "auto", "rtx" or "full".
+      {};  ///< Plugin libraries to load in addition to Graft's own, which is loaded where a node needs it.
+  std::string tensorrt = "auto";  ///< The TensorRT to build with: "auto", "rtx" or "full".
   Watch watch = {};
 };
 
 /// A layer of the engine that is a plugin.
 struct PluginLayer {
-  std::string node;  ///< The name of the model's node.
+  std::string node;  ///< The name of the node in the model.
   std::string plugin;
   std::string version;
-  std::string why;  ///< "int8 input and output".
+  std::string why;  ///< The reason for the plugin: "int8 input and output".
 };
 
 struct BuildDetails;
 
 struct BuildResult {
-  std::uint64_t bytes = 0;  ///< Of the engine's file.
+  std::uint64_t bytes = 0;  ///< The size of the engine's file.
   double seconds = 0;
   std::string tensorrt;  ///< "TensorRT-RTX 1.7.1.116"
   std::vector<std::string> targets;
   std::size_t layers = 0;
   std::vector<PluginLayer> plugins;
-  std::vector<std::string> warnings;  ///< Graft's of operators and GPUs without plugins; TensorRT's.
-  /// GPUs that the engine is for, and on which its plugins cannot run, as the plugin library has no code for them: the
-  /// engine was written, and `warnings` says what to do. Empty where it can run everywhere.
+  std::vector<std::string> warnings;  ///< Graft's warnings about operators and GPUs without plugins, then TensorRT's.
+  /// Targets on which the engine's plugins cannot run, because the plugin library has no code for them: the engine was
+  /// written, and `warnings` says how to continue. Empty where the plugins can run on all targets.
   std::vector<std::string> targets_without_plugins = {};
-  std::shared_ptr<const BuildDetails> details = {};  ///< For graft/toolkit/present.hpp.
+  std::shared_ptr<const BuildDetails> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
-/// Builds an engine with the TensorRT that is installed, through its Python bindings, in a process of its own: a crash
-/// of TensorRT is an Error. TensorRT-RTX needs no GPU. The file is written whole or not at all. The interpreter is that
-/// of the environment's GRAFT_PYTHON, else that of set_python or of Graft's build, else python3. Throws Error
-/// (missing_tool) where Python, TensorRT or the plugin library is not there, Error (answer_is_no) with TensorRT's
-/// reasons where it refuses the model, Error (bad_input) for options that it does not take, naming them; Cancelled.
+/// Builds an engine with the installed TensorRT, through its Python bindings, in a child process: a crash of TensorRT
+/// becomes an Error. TensorRT-RTX needs no GPU. The file is written completely or not at all. The Python interpreter is
+/// the first of these that exists: GRAFT_PYTHON of the environment, that of set_python, that of the environment of
+/// Graft's wheel, that of Graft's build, python3 on PATH.
+///
+/// Throws Error (missing_tool) where Python, TensorRT or the plugin library is missing; Error (answer_is_no) with
+/// TensorRT's reasons where TensorRT refuses the model; Error (bad_input) for options that this TensorRT does not
+/// support, naming them; Cancelled.
 [[nodiscard]] GRAFT_API BuildResult build(const Model& model, const std::filesystem::path& engine,
                                           const BuildOptions& options = {});
 
-/// The interpreter that has TensorRT, for applications that know it: the environment's GRAFT_PYTHON goes before it.
-/// Before any other call of the toolkit.
+/// Sets the Python interpreter that has TensorRT installed. GRAFT_PYTHON of the environment takes precedence. Call it
+/// before any other function of the toolkit.
 GRAFT_API void set_python(const std::filesystem::path& interpreter);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// A probe network: what a user's own TensorRT is asked on their GPU, with what the CPU has for every tensor.
+// Writes a canary: a model with inputs and the CPU's values of every tensor, to compare with TensorRT on a user's GPU.
 #pragma once
 
 #include <cstddef>
@@ -17,49 +17,50 @@
 namespace graft::toolkit {
 
 struct CanaryOptions {
-  Tensors data = {};      ///< Inputs to run with, by name; the first axis of each counts samples. Empty: synthetic.
-  std::size_t seeds = 1;  ///< Runs with synthetic inputs.
-  Shapes shapes = {};     ///< Of synthetic inputs, without a dynamic dimension.
-  /// Copied into the folder and loaded there; the model then has plugin nodes in place of the functions of Graft's
-  /// operators. Empty: TensorRT builds the functions from its own layers.
+  Tensors data = {};      ///< Inputs by name; the first axis of each counts samples. Empty: synthetic inputs.
+  std::size_t seeds = 1;  ///< Number of runs with synthetic inputs.
+  Shapes shapes = {};     ///< Shapes of synthetic inputs, without a dynamic dimension.
+  /// Plugin libraries that are copied into the folder and loaded there; the model then has plugin nodes in place of the
+  /// functions of Graft's operators. Empty: TensorRT builds the functions from its own layers.
   std::vector<std::filesystem::path> plugin_libraries = {};
   Watch watch = {};
 };
 
-/// A tensor that is compared.
+/// A tensor that the canary compares.
 struct CanaryTensor {
   TensorRef tensor;
-  NodeRef node;  ///< What computes it.
+  NodeRef node;  ///< The node that computes the tensor.
   bool is_output = false;
   std::int64_t elements = 0;
-  std::int64_t samples = 0;  ///< Elements that are compared, evenly spread.
+  std::int64_t samples = 0;  ///< Number of elements that are compared, evenly distributed.
 };
 
-/// A tensor that is not.
+/// A tensor that the canary does not compare.
 struct CanaryOmission {
   std::string tensor;
   NodeRef node;
-  bool is_output = false;  ///< The model in the folder does not return it.
+  /// Whether the tensor is an output of the model; the model in the folder does not return it.
+  bool is_output = false;
   std::string why;
 };
 
 struct CanaryResult {
-  std::string model;  ///< Model::source of what the folder is made of.
+  std::string model;  ///< Model::source of the model that was written.
   std::filesystem::path folder;
-  std::vector<std::string> files;     ///< In the folder.
-  std::vector<CanaryTensor> tensors;  ///< In the order of computation.
+  std::vector<std::string> files;     ///< Names of the files in the folder.
+  std::vector<CanaryTensor> tensors;  ///< The compared tensors, in the order of computation.
   std::vector<CanaryOmission> left_out;
   std::size_t runs = 0;
 };
 
-/// Writes a folder, whole or not at all: the model, inputs, what the CPU has for its tensors, what each element may be
-/// off by, and run_canary.py, which builds the model with the TensorRT that is installed where it runs and names the
-/// first node that is wrong. It needs Python with NumPy, TensorRT and PyTorch or cuda-python there, and no Graft.
+/// Writes a folder, completely or not at all: the model, inputs, the CPU's values of its tensors, the tolerance of each
+/// element, and run_canary.py, which builds the model with the TensorRT that is installed where it runs and names the
+/// first node that is wrong. That machine needs Python with NumPy, TensorRT and PyTorch or cuda-python, but not Graft.
 ///
-/// Compared are the tensors that depend on the inputs' numbers; not those that depend on random numbers, or whose size
-/// depends on numbers. Throws Error for a folder that is there already, data and shapes that do not fit the model, a
-/// model that does not run on the CPU, and one without an output that can be compared; (missing_tool) in a build
-/// without a CPU engine; Cancelled.
+/// Tensors that depend on the numbers in the inputs are compared, except those that depend on random numbers or whose
+/// size depends on data. Throws Error for a folder that exists already, data and shapes that do not fit the model, a
+/// model that does not run on the CPU, and a model without an output that can be compared; Error (missing_tool) in a
+/// build without a CPU engine; Cancelled.
 [[nodiscard]] GRAFT_API CanaryResult write_canary(const Model& model, const std::filesystem::path& folder,
                                                   const CanaryOptions& options = {});
 

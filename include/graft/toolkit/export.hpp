@@ -1,5 +1,5 @@
-// What libgraft.so exports.
+// Marks the symbols that libgraft.so exports.
 #pragma once
 
-/// On every function and class that applications call; all other symbols of the library are hidden.
+/// Marks a function or class that applications use; all other symbols of the library are hidden.
 #define GRAFT_API __attribute__((visibility("default")))

@@ -1,4 +1,4 @@
-// How TensorRT will run each node of a model: by rule, or by asking the TensorRT that is installed.
+// Determines how TensorRT will run each node of a model: by Graft's rules, or by running the installed TensorRT.
 #pragma once
 
 #include <cstddef>
@@ -19,54 +19,52 @@ namespace graft::toolkit {
 
 /// How a node runs, from best to worst.
 enum class Support : std::uint8_t {
-  native,       ///< TensorRT runs it as it is.
-  lowered,      ///< `convert` makes native layers of it.
-  plugin,       ///< A plugin runs it.
-  unknown,      ///< The rules do not know, and TensorRT was not asked.
-  not_asked,    ///< TensorRT could not be asked about it: it comes after a node that does not run, or the budget is
-                ///< spent.
-  unsupported,  ///< By rule, neither TensorRT nor Graft runs it.
-  refused,      ///< TensorRT's parser refuses it.
-  fails,        ///< TensorRT's parser takes it, and the build fails.
-  hangs,        ///< TensorRT does not come to an end with it.
-  crashes,      ///< It ends TensorRT's process.
+  native,       ///< TensorRT runs the node as it is.
+  lowered,      ///< `convert` replaces the node with native layers.
+  plugin,       ///< A plugin runs the node.
+  unknown,      ///< No rule covers the node, and TensorRT was not run.
+  not_asked,    ///< TensorRT was not run for the node: it comes after a node that does not run, or the budget is spent.
+  unsupported,  ///< Neither TensorRT nor Graft runs the node, by rule.
+  refused,      ///< TensorRT's parser refuses the node.
+  fails,        ///< TensorRT's parser accepts the node, and the build fails.
+  hangs,        ///< TensorRT does not finish within the time limit.
+  crashes,      ///< TensorRT's process crashes.
 };
 
-/// "native", "not asked" ...
+/// Returns "native", "not asked" ...
 [[nodiscard]] GRAFT_API std::string to_string(Support support);
 
-/// Who judges.
+/// The source of verdicts.
 enum class Judge : std::uint8_t {
-  /// The parser and the builder of the TensorRT that is installed, within the budget, for suggested sizes where none
-  /// are
-  /// given; the rules where none is installed or a release is named.
+  /// The parser and the builder of the installed TensorRT, within the budget, for suggested sizes where none are given;
+  /// the rules where no TensorRT is installed or a release is named.
   automatic,
   rule,     ///< Graft's rules, without TensorRT.
-  parser,   ///< TensorRT's parser, and the rules where it takes a node.
+  parser,   ///< TensorRT's parser, and the rules for nodes that it accepts.
   builder,  ///< TensorRT's parser and builder.
 };
 
-/// How often and how long TensorRT is asked. What has no answer by then is Support::not_asked.
+/// The limits for runs of TensorRT. A node without a verdict when they are reached is Support::not_asked.
 struct ProbeBudget {
-  double trial_seconds = 300;   ///< A parse or a build that takes longer counts as hanging.
-  std::size_t max_builds = 60;  ///< In all.
-  double max_seconds = 120;     ///< In all.
+  double trial_seconds = 300;   ///< Seconds after which a parse or a build counts as hanging.
+  std::size_t max_builds = 60;  ///< Maximum number of builds of a call.
+  double max_seconds = 120;     ///< Seconds after which no further trial starts, counted from the start of the call.
 };
 
 struct InspectOptions {
   Judge judge = Judge::automatic;
-  bool convert = false;  ///< Inspect what `convert` makes of the model, with nothing proven.
-  /// Judge by the rules of this release, which need not be installed: one of releases(). Empty: of the newest
-  /// TensorRT-RTX that was measured. Only with Judge::automatic, which asks no TensorRT then, or Judge::rule.
+  bool convert = false;  ///< Inspect the model that `convert` writes, without proofs.
+  /// Judge by the rules of this release, one of releases(), which need not be installed. Empty: the newest TensorRT-RTX
+  /// that was measured. Only with Judge::automatic, which then does not run TensorRT, or Judge::rule.
   std::string release = {};
   ProbeBudget budget = {};
-  ShapeRanges shapes = {};                                   ///< For the builder.
-  std::vector<std::string> targets = {};                     ///< As BuildOptions::targets.
-  std::vector<std::filesystem::path> plugin_libraries = {};  ///< Beside Graft's own.
-  std::string tensorrt = "auto";                             ///< As BuildOptions::tensorrt.
-  bool plugin_override = false;  ///< Plugins win over ONNX operators and functions of their name.
-  /// An ONNX file for the smallest part of the model that TensorRT does not take; of several the worst, and the others
-  /// beside it: "part.onnx", "part.2.onnx" ... Empty: none.
+  ShapeRanges shapes = {};                                   ///< The shapes for which the builder builds.
+  std::vector<std::string> targets = {};                     ///< See BuildOptions::targets.
+  std::vector<std::filesystem::path> plugin_libraries = {};  ///< Plugin libraries in addition to Graft's own.
+  std::string tensorrt = "auto";                             ///< See BuildOptions::tensorrt.
+  bool plugin_override = false;  ///< Prefer plugins to ONNX operators and functions of the same name.
+  /// The ONNX file for the smallest part of the model that TensorRT does not run. Where several parts fail, the worst
+  /// is written to this file and the others next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
   std::filesystem::path reduce = {};
   Watch watch = {};
 };
@@ -74,65 +72,68 @@ struct InspectOptions {
 struct NodeSupport {
   NodeRef node;
   Support support = Support::native;
-  std::string reason;  ///< Empty where there is nothing to say.
-  std::string advice;  ///< What to do about a node that is not native.
+  std::string reason;  ///< The reason for the verdict; may be empty.
+  std::string advice;  ///< The action for a node that is not native.
   Judge judge = Judge::rule;
-  std::string tensorrt;       ///< TensorRT's own words.
-  std::string plugin;         ///< The plugin that TensorRT makes of it, and whose that is.
-  std::optional<NodeRef> as;  ///< The same node elsewhere in the model, about which TensorRT was asked in its place.
+  std::string tensorrt;       ///< TensorRT's message about the node.
+  std::string plugin;         ///< The plugin that TensorRT creates for the node, and the owner of the plugin.
+  std::optional<NodeRef> as;  ///< An equal node of the model on which TensorRT was run instead.
 };
 
-/// Nodes of which one thing is said: problems of one operator, others with one reason.
+/// Nodes that reports show together: nodes with problems of one operator, or other nodes with one reason.
 struct NodeGroup {
-  std::vector<std::size_t> nodes;  ///< Places in InspectResult::nodes; the first has the reason.
+  std::vector<std::size_t> nodes;  ///< Indices into InspectResult::nodes; the first node has the reason.
 };
 
-/// The smallest part of the model that shows one failure.
+/// The smallest part of the model that reproduces a failure.
 struct FailingPart {
   std::filesystem::path file;
-  std::vector<NodeRef> nodes;     ///< They fail together.
-  std::optional<NodeRef> inside;  ///< The one in a branch, a body or a function of `nodes` that fails.
-  std::vector<NodeRef> alike;     ///< Nodes that fail alike.
+  std::vector<NodeRef> nodes;     ///< The nodes of the main graph that fail together.
+  std::optional<NodeRef> inside;  ///< The node in a branch, a loop body or a function of `nodes` that fails.
+  std::vector<NodeRef> alike;     ///< Equal nodes, on which TensorRT was not run.
   Support support = Support::refused;
 };
 
-/// What was asked of TensorRT.
+/// The runs of TensorRT.
 struct ProbeSummary {
   std::string tensorrt;  ///< "TensorRT-RTX 1.7.1.116"
   std::size_t parses = 0;
   std::size_t builds = 0;
   double seconds = 0;
-  bool built = false;               ///< The whole model, together: TensorRT runs it.
-  std::string not_built;            ///< Why it was not, where nothing was found to fail; may be empty.
-  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX that it was built for.
-  bool of_converted = false;        ///< What was built is what `convert` makes of the model, which alone TensorRT runs.
-  std::size_t unanswered = 0;       ///< Nodes about which the budget allowed no answer.
+  bool built = false;               ///< Whether the whole model was built at once: TensorRT runs it.
+  std::string not_built;            ///< Why it was not built, where no node was found to fail; may be empty.
+  std::vector<std::string> shapes;  ///< The shapes of the build, as NAME=MIN..OPT..MAX.
+  bool of_converted = false;   ///< Whether the converted model was built, because TensorRT does not run the given one.
+  std::size_t unanswered = 0;  ///< Number of nodes without a verdict when the budget was spent.
   std::vector<FailingPart> reduced;
 };
 
 struct Inspection;
 
 struct InspectResult {
-  Model model;                      ///< That the nodes are of: the converted one where that was asked for.
-  std::vector<NodeSupport> nodes;   ///< All of them, those of sub-graphs too.
-  std::optional<bool> runs;         ///< Whether TensorRT runs the model; nothing where that is not known.
-  std::vector<NodeGroup> problems;  ///< The worst first, of those the largest.
-  std::vector<NodeGroup> others;    ///< They run, and there is a reason to tell; the largest first.
-  std::vector<NodeGroup> plain;     ///< There is nothing to tell.
+  Model model;                     ///< The model that was inspected: the converted one with InspectOptions::convert.
+  std::vector<NodeSupport> nodes;  ///< All nodes, including those of subgraphs.
+  std::optional<bool> runs;        ///< Whether TensorRT runs the model; nothing where that is not known.
+  /// Groups of nodes that do not run, may not run, or run as a plugin that gets wrong values; the worst verdict first,
+  /// then the largest group.
+  std::vector<NodeGroup> problems;
+  std::vector<NodeGroup> others;  ///< Groups of nodes that run and have a reason; the largest first.
+  std::vector<NodeGroup> plain;   ///< Groups of nodes that run and have no reason.
   std::vector<std::string> warnings;
-  std::optional<ProbeSummary> probe;               ///< Where TensorRT was asked.
-  std::string not_asked;                           ///< Why it was not: the rules spoke; empty where it was.
-  std::shared_ptr<const Inspection> details = {};  ///< For graft/toolkit/present.hpp.
+  std::optional<ProbeSummary> probe;  ///< The runs of TensorRT, where it was run.
+  std::string not_asked;              ///< Why TensorRT was not run, so that the rules judged; empty where it was run.
+  std::shared_ptr<const Inspection> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
-/// The releases of TensorRT of which rules are known: "rtx-1.5", "tensorrt-10.13" ...
+/// Returns the releases of TensorRT for which Graft has rules: "rtx-1.5", "tensorrt-10.13" ...
 [[nodiscard]] GRAFT_API std::vector<std::string> releases();
 
-/// Judges every node of a model. Nothing is proven. TensorRT is started as `build` starts it, in a process that may
-/// die: a crash of TensorRT is an answer. Only Judge::parser and Judge::builder need it to be installed. A node with a
-/// fault (a missing attribute, types that contradict each other) is unsupported, and no Error. Throws Error
-/// (missing_tool) where those two find no Python or no TensorRT, Error (bad_input) for shapes that do not fit the
-/// model, for a release of which nothing is known, and for one with another judge than the rules; Cancelled.
+/// Judges every node of a model, without proofs. TensorRT runs as in `build`, in a child process: a crash of TensorRT
+/// is a verdict. Only Judge::parser and Judge::builder require an installed TensorRT. A node with a fault (a missing
+/// attribute, contradicting types) is unsupported and does not throw.
+///
+/// Throws Error (missing_tool) where these two find no Python or no TensorRT; Error (bad_input) for shapes that do not
+/// fit the model, for a release without rules, and for a release with Judge::parser or Judge::builder; Cancelled.
 [[nodiscard]] GRAFT_API InspectResult inspect(const Model& model, const InspectOptions& options = {});
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// A model as applications hold it.
+// The class of models in applications.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace graft::toolkit {
 /// An input or an output of a model.
 struct Port {
   std::string name;
-  std::string type;  ///< "f32", "i64" ...; "?" where the file does not say.
+  std::string type;  ///< "f32", "i64" ...; "?" where the file has no type.
   /// The sizes, -1 for a dynamic dimension; nothing where not even the rank is known.
   std::optional<std::vector<std::int64_t>> shape;
 };
 
-/// A network, as ONNX has it, whatever format it came from. A value that never changes: copies share the weights, and
-/// several threads may use it. Weights of a file beyond 64 MiB stay in that file until they are needed: put a new file
-/// in its place while a Model of it lives, but do not write into it. `load` (graft/toolkit/import.hpp) reads one; a
-/// Model of the default constructor has no node.
+/// A network as an ONNX model, whatever format it was read from. The value is immutable: copies share the weights, and
+/// several threads may use it. Weights of a file beyond 64 MiB stay in the file until they are needed: an application
+/// may replace the file while a Model of it exists, but must not write into it. `load` (graft/toolkit/import.hpp) reads
+/// a model; a default-constructed Model has no node.
 class GRAFT_API Model {
  public:
   Model();
@@ -34,18 +34,18 @@ class GRAFT_API Model {
   Model& operator=(const Model&);
   Model& operator=(Model&&) noexcept;
 
-  /// Inputs that a run needs, without those that have a default.
+  /// Returns the inputs that a run needs, without those that have a default.
   [[nodiscard]] std::vector<Port> inputs() const;
   [[nodiscard]] std::vector<Port> outputs() const;
-  /// Of the main graph.
+  /// Returns the number of nodes of the main graph.
   [[nodiscard]] std::size_t node_count() const;
-  /// The file that it was read from, as it was named, for messages.
+  /// Returns the file from which the model was read, as the caller named it, for messages.
   [[nodiscard]] const std::string& source() const;
 
-  /// Writes an ONNX file, whole or not at all; what does not fit into protobuf's 2 GiB goes to `<file>.data` beside it.
-  /// Throws Error for a folder that cannot be written to or a full disk.
+  /// Writes an ONNX file, completely or not at all; weights that do not fit into protobuf's 2 GiB are written to
+  /// `<file>.data` next to it. Throws Error for a folder that cannot be written to or a full disk.
   void save(const std::filesystem::path& file) const;
-  /// The bytes of an ONNX file with all weights inside. Throws Error where they exceed protobuf's 2 GiB.
+  /// Returns the bytes of an ONNX file with all weights inside. Throws Error where they exceed protobuf's 2 GiB.
   [[nodiscard]] std::string serialize() const;
 
  private:

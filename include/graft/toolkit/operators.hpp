@@ -1,4 +1,4 @@
-// Operators of the application's own, beside Graft's.
+// Loads operators that are not part of Graft.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,15 @@
 
 namespace graft::toolkit {
 
-/// Loads a library of operators, as `graft new` starts one (docs/guide/add_an_operator.md), and returns their names.
-/// From then on all of the toolkit knows them as it knows Graft's own: CPU kernels, ONNX functions, fusions, int8; and
-/// `build` loads the library's plugins into TensorRT. To be called before the models that have these operators are
-/// loaded; a library that is loaded already stays as it is.
+/// Loads a library of operators, as `graft new` creates one (docs/guide/add_an_operator.md), and returns the names of
+/// its operators. Afterwards the toolkit supports them as it supports Graft's own: CPU kernels, ONNX functions,
+/// fusions, int8; and `build` loads the library's plugins into TensorRT. Call it before models with these operators are
+/// loaded. A library that is loaded already is not loaded again.
 ///
-/// Loading a library runs its code, and it stays loaded to the end of the process. Throws Error (bad_input) for a file
-/// that is no such library or was built with the headers of another Graft, for an operator whose name is taken, and,
-/// naming the line, for a fusion or a function that cannot be read, or that has what ONNX does not have.
+/// Loading a library runs its code, and the library stays loaded until the process ends. Throws Error (bad_input) for a
+/// file that is not such a library or was built with the headers of another Graft, for an operator whose name is taken,
+/// and, naming the line, for a fusion or a function that cannot be parsed or that uses an operator, attribute or input
+/// that ONNX does not have.
 GRAFT_API std::vector<std::string> load_operators(const std::filesystem::path& library);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// What a call found out in full: as JSON for programs, as a page for people.
+// Writes the complete result of a call: as JSON for programs, as an HTML page for people.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace graft::toolkit {
 
-/// What the command of that name prints with --json (docs/schema). Models are called as Model::source calls them, and
-/// files that were not written have an empty name. Throws Error for a result that no call returned.
+/// Returns the JSON that the command of that name prints with --json (docs/schema). Models have the name Model::source,
+/// and files that were not written have an empty name. Throws Error for a result that no call returned.
 [[nodiscard]] GRAFT_API std::string to_json(const InspectResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const ConvertResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const VerifyResult& result);
@@ -24,16 +24,17 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_json(const QuantizeResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const BuildResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const CanaryResult& result);
-/// The key `cut` of what `graft convert --cut --json` prints.
+/// Returns the value of the key `cut` in the JSON of `graft convert --cut --json`.
 [[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);
 
-/// The page that the command writes with --report (docs/guide/reports.md): it needs no other file and no network.
+/// Returns the HTML page that the command writes with --report (docs/guide/reports.md). It needs no other file and no
+/// network. Throws Error for a result that no call returned.
 [[nodiscard]] GRAFT_API std::string to_page(const InspectResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const ConvertResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const QuantizeResult& result);
-/// The part of the page of `graft convert --cut --report` that is about the cut.
+/// Returns the part of the page of `graft convert --cut --report` that describes the cut.
 [[nodiscard]] GRAFT_API std::string to_page(const CutResult& result);
 
 }  // namespace graft::toolkit

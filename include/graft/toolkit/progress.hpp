@@ -1,4 +1,4 @@
-// How long work tells how far it is, and how it is ended early.
+// Reports the progress of long calls, and cancels them.
 #pragma once
 
 #include <atomic>
@@ -10,17 +10,17 @@
 
 namespace graft::toolkit {
 
-/// Called with the part of the work that is done, from 0 to 1 and never less than before, and what is being done. The
-/// last call of work that succeeds has 1. Calls come one at a time, not always from the caller's thread. It may throw:
-/// the work ends then, and the exception reaches the caller.
+/// Called with the completed fraction, from 0 to 1 and never less than before, and a text about the current step. The
+/// last call of successful work has 1. Calls do not overlap, and may come from other threads than the caller's. The
+/// callback may throw: the work then ends, and the exception reaches the caller.
 using ProgressCallback = std::function<void(double fraction, std::string_view text)>;
 
-/// Ends work from another thread, from a signal handler or from a ProgressCallback. Copies are the same token; it stays
-/// cancelled, and one that was moved from is still the same.
+/// Cancels work from another thread, from a signal handler or from a ProgressCallback. Copies are the same token. A
+/// token stays cancelled. Moving a token copies it.
 class CancelToken {
  public:
   CancelToken() = default;
-  // No moves: they would leave a token without a state.
+  // There is no move: it would leave a token without a state.
   CancelToken(const CancelToken&) = default;
   CancelToken& operator=(const CancelToken&) = default;
   ~CancelToken() = default;
@@ -32,8 +32,8 @@ class CancelToken {
   std::shared_ptr<std::atomic<bool>> state_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-/// In the options of everything that may take long. The token is looked at before each run of a model, and a few times
-/// a second while TensorRT builds; the function then throws Cancelled.
+/// Progress and cancellation, in the options of every function that may take long. The token is checked before each run
+/// of a model, and several times a second while TensorRT builds; the function then throws Cancelled.
 struct Watch {
   ProgressCallback progress = {};
   CancelToken cancel = {};

@@ -1,4 +1,4 @@
-// A model in f16, bf16, int8 or f8, typed, as every TensorRT builds it.
+// Quantizes a model to f16, bf16, int8 or f8: a typed ONNX model, which every TensorRT can build.
 #pragma once
 
 #include <cstddef>
@@ -22,79 +22,83 @@
 
 namespace graft::toolkit {
 
-/// Where int8 or f8 saturates, from the numbers that calibration counted. entropy is of int8.
+/// How calibration chooses the threshold at which int8 or f8 saturates. `entropy` is only for int8.
 enum class Calibration : std::uint8_t { percentile, entropy, minmax, mse };
 
-/// What is done to weights and biases so that int8 loses less.
+/// Changes of weights and biases that reduce the quantization error.
 struct Improvements {
   bool equalize = false;  ///< Cross-layer equalization, before calibration.
   bool smooth = false;    ///< SmoothQuant, before calibration.
-  bool round = false;     ///< AdaRound: each weight up or down, so that a layer's results change least; of int8.
-  bool bias = false;      ///< Takes away what rounding adds on average; the last.
+  bool round = false;  ///< AdaRound: rounds each weight up or down so that a layer's output changes least; int8 only.
+  bool bias = false;   ///< Bias correction: removes the mean error of rounding; runs last.
 };
 
-/// How good a model is, as the application measures it; more is better. Called one at a time.
+/// Returns the application's quality of a model; more is better. Calls do not overlap.
 using Metric = std::function<double(const Model&)>;
 
-/// What only Precision::int8 and f8 have; refused with the others.
+/// Options for Precision::int8 and f8; Error for other precisions.
 struct Int8Options {
-  /// In place of QuantizeOptions::data: a folder of images, with a recipe; a folder of .npz and .npy files, each the
-  /// inputs of one run; or one such file. Images are never all in memory.
+  /// Calibration data in place of QuantizeOptions::data: a folder of images, with `recipe`; a folder of .npz and .npy
+  /// files, each with the inputs of one run; or one such file. Images are never all in memory.
   std::filesystem::path data = {};
-  std::filesystem::path recipe = {};  ///< How images are prepared, in YAML (docs/guide/int8.md).
-  std::int64_t samples = 0;           ///< Calibrates with so many at most; 0: with all.
-  /// Nothing: percentile in int8, minmax in f8, whose steps are finer where numbers are small.
+  std::filesystem::path recipe = {};  ///< A YAML file that describes how images are prepared (docs/guide/int8.md).
+  std::int64_t samples = 0;           ///< Maximum number of calibration samples; 0: all.
+  /// The method that chooses thresholds. Nothing: percentile in int8; minmax in f8, whose steps are finer for small
+  /// numbers.
   std::optional<Calibration> calibration = {};
-  double percentile = 99.99;  ///< Of Calibration::percentile; above 0, at most 100.
-  /// A calibration cache of TensorRT 7 to 10, whose scales are used; data then only judge, and may be missing. Of
-  /// int8.
+  double percentile = 99.99;  ///< For Calibration::percentile; above 0, at most 100.
+  /// A calibration cache of TensorRT 7 to 10 whose scales are used. Data are then optional and only used to compare
+  /// outputs. int8 only.
   std::filesystem::path cache = {};
-  /// Counts are kept in this file, and a calibration that was interrupted goes on from it; empty: they are not.
+  /// A file for the state of the calibration, from which an interrupted calibration continues; empty: no file.
   std::filesystem::path state = {};
   Improvements improve = {};
-  /// f16 or bf16: what nodes that are not int8 or f8 compute in, where that breaks nothing. Nothing: f32.
+  /// The type of nodes that are not int8 or f8, where the limits are still met: f16 or bf16. Nothing: f32.
   std::optional<Precision> rest = {};
-  /// Asked for the f32 model and for each model that is tried. Empty: per cent of the outputs' rows whose largest
-  /// element is where f32 has it.
+  /// Called once for the f32 model and once for each candidate. Empty: the percentage of the outputs' rows whose
+  /// largest element is at the same position as in f32.
   Metric metric = {};
-  std::optional<double> max_drop = {};  ///< How much the metric may fall, in its own unit.
-  std::int64_t judged = 64;             ///< Outputs are compared for so many samples at most.
+  std::optional<double> max_drop = {};  ///< Maximum decrease of the metric, in its own unit.
+  std::int64_t judged = 64;             ///< Maximum number of samples for which outputs are compared.
 };
 
 struct QuantizeOptions {
   Precision precision = Precision::f16;
-  /// Inputs as the network will see them; the first axis counts samples. Int8 and f8 need them, a hundred or more; f16
-  /// and bf16 decide by synthetic inputs where there are none.
+  /// Typical inputs of the network, by name; the first axis counts samples. int8 and f8 need a hundred or more; f16 and
+  /// bf16 use synthetic inputs where there are none.
   Tensors data = {};
-  /// In place of `data`: the same without a copy. A view without an owner has to outlive the result.
+  /// Inputs without a copy, in place of `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
-  Shapes shapes = {};                  ///< Of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
-  std::vector<std::string> keep = {};  ///< What stays in f32: names of nodes, tensors or operators, with * and ?.
-  std::vector<std::string> only = {};  ///< What may leave f32, and nothing else; as keep.
-  bool typed_io = false;               ///< Inputs and outputs have the type too, and are not f32; f16 and bf16 only.
-  /// Least signal to noise ratio of each output; nodes stay in f32 until it is met. Nothing: 40 dB in f16 and 25 dB in
-  /// bf16, for which nodes stay in f32, and 20 dB in int8 and f8, for which none does.
+  Shapes shapes = {};  ///< Shapes of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
+  /// Nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
+  std::vector<std::string> keep = {};
+  std::vector<std::string> only = {};  ///< The only nodes that may leave f32: patterns as in `keep`.
+  bool typed_io = false;               ///< Inputs and outputs also have the type, instead of f32; f16 and bf16 only.
+  /// Minimum signal to noise ratio of each output in dB; nodes stay in f32 until it is met. Nothing: 40 dB in f16 and
+  /// 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where none does.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
-  CpuEngine engine = CpuEngine::automatic;  ///< Runs the model for calibration and comparisons.
+  CpuEngine engine = CpuEngine::automatic;  ///< The engine for calibration and comparisons.
   Watch watch = {};
 };
 
-/// What became of a node.
+/// The type that a node has in the result.
 struct QuantizedNode {
   NodeRef node;
   std::string
-      type;  ///< "int8", "f8", "f16", "bf16", "f32"; "fused": in f32, in the kernel of an int8 or f8 node; empty: none.
-  std::string reason;  ///< Why it stays in f32; empty for others.
+      /// "int8", "f8", "f16", "bf16" or "f32"; "fused": computed in f32 inside the kernel of an int8 or f8 node; empty:
+      /// the node has no such type.
+      type;
+  std::string reason;  ///< Why the node stays in f32; empty for other nodes.
 };
 
-/// An output against that of the f32 model on the CPU.
+/// The difference of an output from that of the f32 model on the CPU.
 struct OutputQuality {
   std::string name;
-  std::optional<double> snr_db;  ///< Nothing where nothing differs.
+  std::optional<double> snr_db;  ///< Signal to noise ratio; nothing where nothing differs.
   double largest_error = 0;
-  std::int64_t rows = 0;      ///< Along the last axis.
-  std::int64_t same_top = 0;  ///< Rows whose largest element is where f32 has it.
+  std::int64_t rows = 0;      ///< Number of rows along the last axis.
+  std::int64_t same_top = 0;  ///< Number of rows whose largest element is at the same position as in f32.
 };
 
 struct Quantization;
@@ -103,25 +107,29 @@ struct QuantizeResult {
   Model model;
   std::vector<QuantizedNode> nodes;
   std::vector<OutputQuality> outputs;
-  std::optional<double> metric_f32;  ///< Of Int8Options::metric, or the rows' agreement; nothing without data.
+  /// Int8Options::metric, or the percentage of rows that agree, for the f32 model; nothing without data.
+  std::optional<double> metric_f32;
   std::optional<double> metric_int8;
   std::vector<std::string> notes;
-  /// What `verify` finds of the model before and after, with the same data, shapes and limit. Nothing where a metric or
-  /// max_drop judges, and for a calibration cache without data.
+  /// The verdict of `verify` on the given model and the result, with the same data, shapes and limit. Nothing where a
+  /// metric or max_drop judges the result, and for a calibration cache without data.
   std::optional<Verdict> verified;
-  bool met = true;  ///< Whether every output meets the limits of the options, and `verified` is same or nothing.
-  std::shared_ptr<const Quantization> details = {};  ///< For graft/toolkit/present.hpp.
+  /// Whether every output meets the limits of the options and, where `verify` had to compare the result, it ran and its
+  /// verdict is `same`.
+  bool met = true;
+  std::shared_ptr<const Quantization> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
-/// Makes a typed copy of an f32 model: casts for f16 and bf16, QuantizeLinear and DequantizeLinear for int8 and f8,
-/// and says of each node why it has its type. Throws Error for these without data and cache, a pattern in `keep` or
-/// `only` that matches nothing, data that do not fit the inputs, options that the precision does not have, and
-/// (missing_tool) in a build without a CPU engine; what the metric throws; Cancelled. A limit that is not met is no
-/// error: `met` says so.
+/// Returns a typed copy of an f32 model, with Cast nodes for f16 and bf16 and QuantizeLinear and DequantizeLinear for
+/// int8 and f8, and for each node its type and the reason. Throws Error for int8 and f8 without data and cache, a
+/// pattern in `keep` or `only` that matches nothing, data that do not fit the inputs, and options that the precision
+/// does not have; Error (missing_tool) in a build without a CPU engine; exceptions of the metric; Cancelled. A limit
+/// that is not met does not throw: `met` is false.
 [[nodiscard]] GRAFT_API QuantizeResult quantize(const Model& model, const QuantizeOptions& options);
 
-/// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, whole or not at all, and returns how
-/// many there are. Throws Error naming the node for a scale that a cache cannot hold, and for a model without any.
+/// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, completely or not at all, and returns
+/// the number of scales. Throws Error naming the node for a scale that a cache cannot hold, and for a model without
+/// scales.
 GRAFT_API std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file);
 
 }  // namespace graft::toolkit

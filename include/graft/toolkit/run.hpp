@@ -1,4 +1,4 @@
-// Running a model on the CPU.
+// Runs a model on the CPU.
 #pragma once
 
 #include <functional>
@@ -16,39 +16,43 @@
 namespace graft::toolkit {
 
 struct SessionOptions {
-  int threads = 0;  ///< 0: as many as the machine has cores.
-  /// Compute Graft's operators by their own CPU kernels, in the types that the model declares, not as their ONNX
-  /// functions. Error where the library of one is not loaded, so that there is no kernel.
+  int threads = 0;  ///< Number of threads. 0: the number of the machine's cores.
+  /// Run Graft's operators by their own CPU kernels, in the types that the model declares, instead of their ONNX
+  /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;
-  /// Of the compilation, which is one step for the engine; the token is looked at before each run too.
+  /// Progress and cancellation of the compilation, which is a single step of the engine. The token is also checked
+  /// before each run.
   Watch watch = {};
 };
 
-/// A model that is compiled once and run again and again, with other shapes where its inputs are dynamic. Not from two
-/// threads at once.
+/// A compiled model, for repeated runs; shapes of dynamic inputs may differ between runs. Two threads must not use a
+/// session at the same time.
 class GRAFT_API Session {
  public:
-  /// Throws Error naming the node that the CPU engine refuses, and (missing_tool) in a build without one; Cancelled.
+  /// Compiles a model. Throws Error naming the node that the CPU engine refuses; Error (missing_tool) in a build
+  /// without a CPU engine; Cancelled.
   explicit Session(const Model& model, const SessionOptions& options = {});
-  /// Both halves of a network that was cut, one after the other, as one model.
+  /// Compiles both halves of a cut network, which run one after the other as one model.
   explicit Session(const CutNetwork& network, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Takes every input by name and returns every output by name. f16 and bf16 are computed in f32 and rounded once.
-  /// Throws Error for a missing or unknown input and for one of another type, rank or fixed size, naming it, and for an
-  /// output whose type is not among DType; Cancelled.
+  /// Runs the model. `inputs` has every input by name, and the result every output. f16 and bf16 tensors are computed
+  /// in f32 and rounded once. Throws Error, naming the input, for a missing or unknown input and for an input of
+  /// another type, rank or fixed size; Error for an output whose type is not among DType; Cancelled.
   [[nodiscard]] Tensors run(const Tensors& inputs);
-  /// The same run without copies: what the engine wrote is kept by the outputs' owners.
+  /// Runs the model without copies: the owners of the outputs hold the memory to which the engine wrote.
   [[nodiscard]] TensorViews run_views(const TensorViews& inputs);
-  /// The same run; `look` is shown the outputs where the engine left them, and they are gone when it returns.
+  /// Runs the model and calls `look` with views of the outputs in the engine's memory. The views are invalid after
+  /// `look` returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
 
-  /// The CPU engine that runs it: "ONNX Runtime 1.31.1".
+  /// Returns the CPU engine that runs the model: "ONNX Runtime 1.31.1".
   [[nodiscard]] const std::string& ran_in() const;
-  /// Why it is not the engine that comes first, and what the engine is known to compute wrongly; mostly empty.
+  /// Returns why the model does not run in the first choice of engines, and known wrong results of its engine; mostly
+  /// empty.
   [[nodiscard]] const std::vector<std::string>& left_out() const;
 
  private:

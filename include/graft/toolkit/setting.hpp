@@ -1,4 +1,4 @@
-// What messages call the options of the toolkit, for programs whose users know them by other names.
+// Names of the toolkit's options in messages, for programs whose users know the options by other names.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace graft::toolkit {
 
-/// "ImportOptions::shapes": what messages call a setting where nothing else is said.
+/// Returns the name of a setting in messages unless name_settings() was called: "ImportOptions::shapes".
 [[nodiscard]] GRAFT_API std::string_view field_name(Setting setting);
 
-/// From now on errors, warnings and the advice in results call each setting as `names` does, and not by its field: a
-/// program with a command line gives its options. Of the whole process; before any other call of the toolkit.
+/// Sets the name of each setting in errors, warnings and advice to the result of `names`: a program with a command line
+/// names its options. Applies to the whole process. Call it before any other function of the toolkit.
 GRAFT_API void name_settings(SettingNames names);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// Tensors in memory, and NumPy's files of them.
+// Tensors in memory and in NumPy's files.
 #pragma once
 
 #include <cstddef>
@@ -22,30 +22,31 @@ struct Tensor {
   std::vector<std::byte> data;      ///< size_of(dtype) bytes for each element, little endian.
 };
 
-/// By the names of a model's inputs or outputs.
+/// Tensors by the name of a model's input or output.
 using Tensors = std::map<std::string, Tensor>;
 
-/// The same where the data are somebody else's.
+/// A tensor whose data belong to the caller or to `owner`; row-major and little endian like Tensor.
 struct TensorView {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> data;
-  /// Keeps the data for as long as anything refers to them; without one that is the caller's to do.
+  /// Keeps the data alive as long as anything refers to them. Without an owner, the caller has to keep them.
   std::shared_ptr<const void> owner = nullptr;
 };
 using TensorViews = std::map<std::string, TensorView>;
 
-/// A tensor of f32 with a copy of these values, as many as the shape has elements.
+/// Returns an f32 tensor with a copy of the values. Throws Error where their number is not that of the shape's
+/// elements.
 [[nodiscard]] GRAFT_API Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values);
 
-/// The elements of a tensor of f32. Throws Error for another type.
+/// Returns the elements of an f32 tensor. Throws Error for another type.
 [[nodiscard]] GRAFT_API std::vector<float> values_of(const Tensor& tensor);
 
-/// Every array of an .npz file, under its own name. Throws Error naming the file for one that cannot be read, and for
+/// Reads every array of an .npz file, by its name. Throws Error naming the file for a file that cannot be read, and for
 /// an array whose type is not among DType.
 [[nodiscard]] GRAFT_API Tensors read_npz(const std::filesystem::path& file);
 
-/// Writes an .npz file, whole or not at all.
+/// Writes an .npz file, completely or not at all.
 GRAFT_API void write_npz(const std::filesystem::path& file, const Tensors& tensors);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// Whether two models compute the same.
+// Compares the outputs of two models.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace graft::toolkit {
 enum class Verdict : std::uint8_t {
   same,
   different,
-  nothing_compared,  ///< No output element was a finite number in both models, or they are random: that proves nothing.
-  disputed,          ///< The CPU engines compute one of the models differently: that is no verdict on the models.
+  nothing_compared,  ///< No output element was finite in both models, or the outputs are random: nothing is proven.
+  disputed,          ///< The CPU engines disagree on one of the models, so there is no verdict on the models.
 };
 
 struct Range {
@@ -32,65 +32,71 @@ struct Range {
 };
 
 struct VerifyOptions {
-  /// Inputs to run with, by the names of either model and in the layout of either; the first axis of each counts
-  /// samples. Empty: synthetic inputs.
+  /// Inputs, by the names of either model and in the layout of either; the first axis of each counts samples. Empty:
+  /// synthetic inputs.
   Tensors data = {};
-  /// In place of `data`: the same without a copy. A view without an owner has to outlive the result.
+  /// Inputs without a copy, in place of `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
-  std::size_t seeds = 0;                     ///< Runs with synthetic inputs. 0: 3; of all tensors 1 or 2.
-  Shapes shapes = {};                        ///< Of synthetic inputs, without a dynamic dimension.
-  std::map<std::string, Range> ranges = {};  ///< Of synthetic inputs; without one, what the first layers show.
-  /// Tolerance of each element in place of what rounding explains; the one that is missing is 0.
+  /// Number of runs with synthetic inputs. 0: verify runs 3; verify_layers runs 1, or 2 where int8 is emulated.
+  std::size_t seeds = 0;
+  Shapes shapes = {};  ///< Shapes of synthetic inputs, without a dynamic dimension.
+  /// Ranges of synthetic inputs, by name; without one, a range that the first layers suggest.
+  std::map<std::string, Range> ranges = {};
+  /// Tolerance of each element, relative and absolute, in place of the tolerance for rounding errors. Where one is set,
+  /// the other is 0 by default.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
-  /// Least signal to noise ratio of each output, in place of a tolerance: one of both is refused.
+  /// Minimum signal to noise ratio of each output in dB, in place of a tolerance: Error where both are set.
   std::optional<double> snr_db = {};
-  /// Compute the candidate's Graft operators by their own CPU kernels, in the types that it declares, not as their ONNX
-  /// functions. Error where the library of one is not loaded, so that there is no kernel.
+  /// Run the candidate's Graft operators by their own CPU kernels, in the types that it declares, instead of their ONNX
+  /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;
-  CpuEngine engine = CpuEngine::automatic;  ///< Runs both models.
+  CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs both models.
   Watch watch = {};
 };
 
-/// Two outputs that belong together.
+/// An output of the reference and the corresponding output of the candidate.
 struct ComparedOutput {
   TensorRef reference;
   TensorRef candidate;
   Verdict verdict = Verdict::same;
-  std::int64_t compared = 0;    ///< Finite elements of all runs.
-  std::int64_t mismatched = 0;  ///< Elements outside the tolerance, of the worst run.
-  double largest_absolute = 0;  ///< Difference, of the worst run; infinite or NaN where one side alone is.
+  std::int64_t compared = 0;    ///< Number of finite elements in all runs.
+  std::int64_t mismatched = 0;  ///< Number of elements outside the tolerance, in the worst run.
+  /// Largest absolute difference, in the worst run; infinite or NaN where only one side is.
+  double largest_absolute = 0;
   double largest_relative = 0;
-  std::optional<double> snr_db;  ///< Of all runs; nothing where nothing differs.
-  std::string note;  ///< How the outputs were brought together: a transposition between layouts; or why not.
+  std::optional<double> snr_db;  ///< Signal to noise ratio of all runs; nothing where nothing differs.
+  /// The transposition that maps one layout to the other, or why the outputs were not compared; mostly empty.
+  std::string note;
 };
 
 struct Verification;
 
 struct VerifyResult {
   Verdict verdict = Verdict::same;
-  std::vector<ComparedOutput> outputs;  ///< In the order of the reference.
-  std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks, other types or shapes.
+  std::vector<ComparedOutput> outputs;  ///< The outputs, in the order of the reference.
+  std::vector<std::string> problems;    ///< Inputs or outputs that one model lacks or that differ in type or shape.
   std::size_t runs = 0;
   std::string ran_in = {};  ///< The CPU engines that ran the models: "ONNX Runtime 1.31.1".
-  /// Why a model did not run in the engine that comes first, and what the engine that ran it is known to compute
-  /// wrongly; mostly empty.
+  /// Why a model did not run in the first choice of engines, and known wrong results of the engine that ran it; mostly
+  /// empty.
   std::vector<std::string> left_out = {};
-  /// Where the verdict is `same`: differences that the inputs did not reach, a sentence for each. Weights of the same
-  /// name, type and shape that differ and that no output depends on in any run; branches and loop bodies of the
-  /// reference that no run executed. Mostly empty.
+  /// Where the verdict is `same`: differences that the inputs did not exercise, one sentence each. These are weights of
+  /// the same name, type and shape that differ and on which no output depends in any run, and branches and loop bodies
+  /// of the reference that no run executed. Mostly empty.
   std::vector<std::string> unreached = {};
-  std::string dispute = {};  ///< Which engines disagree, first at which node, and by how much; mostly empty.
-  /// With VerifyOptions::own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them, and
-  /// not by Graft's kernels, which TensorRT-RTX runs as plugins.
+  /// The engines that disagree, the first node where they do, and by how much; mostly empty.
+  std::string dispute = {};
+  /// ONNX's operators in the candidate that ran as ONNX defines them, not by Graft's kernels, and that TensorRT-RTX
+  /// runs as plugins. Only with VerifyOptions::own_kernels.
   std::vector<std::string> without_own_kernels = {};
-  std::shared_ptr<const Verification> details = {};  ///< For graft/toolkit/present.hpp.
+  std::shared_ptr<const Verification> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
-/// Runs both models on the CPU on the same inputs. They may be of different formats and types: inputs and outputs are
-/// paired by name, then by order, and transposed where the channels are in another place. Throws Error where the
-/// reference does not run, for data or shapes that fit neither model, and (missing_tool) in a build without a CPU
-/// engine; Cancelled. A candidate that differs is no error.
+/// Runs both models on the CPU on the same inputs and compares their outputs. The models may have different formats and
+/// types: inputs and outputs are paired by name, then by order, and transposed where the channels are on another axis.
+/// Throws Error where the reference does not run, and for data or shapes that fit neither model; Error (missing_tool)
+/// in a build without a CPU engine; Cancelled. A candidate that differs does not throw.
 [[nodiscard]] GRAFT_API VerifyResult verify(const Model& reference, const Model& candidate,
                                             const VerifyOptions& options = {});
 
