@@ -1,4 +1,4 @@
-// Sizes that depend on data: what an operator may say of them, and what it may have found.
+// Tests sizes that depend on data: the shapes that an operator may declare, and the values that it may write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Its shapes are those of the test.
+/// An operator whose infer_shapes returns the shapes that the test sets.
 struct Sized {
   static constexpr auto name = "Sized";
   static constexpr int version = 1;
@@ -52,7 +52,7 @@ TEST(DataSizes, AreThoseOfSizeOutputs) {
   EXPECT_THAT(status_of({{data_size(2, 9, 8)}, {3}, {}}).message(), HasSubstr("an optimum outside of 0"));
 }
 
-/// What the kernel wrote, in either width.
+/// Calls read_extents with `size` as the value that the kernel wrote, as i32 or i64.
 template <class Size>
 Status extents_with(Size size, std::vector<Extents>& extents) {
   Sized::shapes = {{data_size(2, 4, 8)}, {data_size(2, 4, 8), 3}, {}};

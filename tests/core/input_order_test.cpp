@@ -1,4 +1,4 @@
-// Which inputs of an operator those of a plugin are.
+// Tests the map from a plugin's inputs to an operator's inputs.
 #include "graft/input_order.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ InputOrder parsed(std::string_view text) {
   return order;
 }
 
-/// As NVIDIA's plugin has them; ONNX has x, weight, offset, bias, mask.
+/// The order in NVIDIA's plugin; ONNX has x, weight, offset, bias, mask.
 constexpr std::string_view of_nvidia = "x,offset,mask,weight,bias";
 
 std::vector<int> arranged(const InputOrder& order, const std::vector<int>& given) {
@@ -55,7 +55,7 @@ TEST(InputOrder, TheOperatorsOwnChangesNothing) {
   EXPECT_EQ(order.to_string(*find_operator("DeformableConvolution")), "");
 }
 
-/// Inputs in the operator's own order would be swapped, and the results wrong without a word.
+/// A fallback to the operator's own order would swap inputs and compute wrong results silently.
 TEST(InputOrder, OfADropInWithAWrongNameIsNone) {
   const OperatorType& type = *find_operator("DeformableConvolution");
   DropIn drop_in{.plugin_name = "P", .version = "1", .fields = {}, .doc = "", .inputs = {"x", "offset", "weight"}};

@@ -1,4 +1,4 @@
-// Operators that are added while others read them.
+// Tests that libraries of operators are added, checked and refused, also while other threads read the registry.
 #include "graft/registry.hpp"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(Registry, WhatWasReadBeforeStaysAsItWas) {
   EXPECT_EQ(operators().size(), before.size() + 2);
 }
 
-/// What a plugin's inputs may be called, of an operator with two that are required and two that are not.
+/// Tests the names of a drop-in's inputs, for an operator with two required and three optional inputs.
 TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
   using Names = std::vector<std::string_view>;
   static std::deque<std::string> names;
@@ -85,7 +85,7 @@ TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
   EXPECT_EQ(operators().size(), before);
 }
 
-/// Linked operators were added by nobody, so that a program asks for itself.
+/// add_operator_library does not check linked operators, so a program calls check_operators for them.
 TEST(Registry, ChecksOperatorsThatComeTogether) {
   static OperatorType first = type_of("RegistryTestTogether");
   first.ports = {input("x", "T", "N", ""), input("w", "T", "N", ""), output("y", "T", "N", "")};
@@ -113,7 +113,8 @@ TEST(Registry, RefusesAnOnnxNameThatIsThere) {
                                           "Graft, does"));
 }
 
-/// Shape inputs are counted apart, and variadic inputs have no places of their own.
+/// A shape input is not counted among the tensors, and a variadic input has no fixed position, so neither can be
+/// reordered.
 TEST(Registry, RefusesAnotherOrderOfInputsThatHaveNoPlaces) {
   static OperatorType shaped = type_of("RegistryTestShaped");
   shaped.ports = {input("x", "T", "N", ""), shape_input("s", "2", ""), output("y", "T", "N", "")};
@@ -126,7 +127,7 @@ TEST(Registry, RefusesAnotherOrderOfInputsThatHaveNoPlaces) {
   }
 }
 
-/// What ONNX's inputs may be called, of an operator with two inputs that are required, one that is not, and attributes.
+/// Tests the names of an ONNX form's inputs, for an operator with two required inputs, an optional one, and attributes.
 TEST(Registry, RefusesOnnxFormsThatAreNotTheOperators) {
   static std::deque<std::string> names;
   static std::deque<OperatorType> types;

@@ -1,4 +1,4 @@
-// Child processes, with the shell as the child.
+// Tests child processes, with the shell as the child.
 #include "engine/process.hpp"
 
 #include <fcntl.h>
@@ -65,7 +65,8 @@ TEST(RunProcess, standard_input_is_empty) {
   EXPECT_EQ(run_shell("cat; echo end").lines, (std::vector<std::string>{"end"}));
 }
 
-/// It holds the outputs open, and no signal to the child's group reaches it. It ends when this test has ended.
+/// The surviving process keeps the outputs open, and signals to the child's group do not reach it. It ends when this
+/// test has ended.
 TEST(RunProcess, what_outlives_the_child_in_a_session_of_its_own_is_not_waited_for) {
   const std::string outlives =
       "setsid sh -c 'while kill -0 $0 2>/dev/null; do sleep 0.1; done' " + std::to_string(::getpid()) + " & ";
@@ -122,7 +123,7 @@ TEST(RunProcess, stop_ends_the_child) {
   EXPECT_TRUE(output.result.signal == SIGTERM || output.result.exit_code == 3);
 }
 
-/// Stopped as soon as it has written something.
+/// Runs a script and terminates it as soon as it has written something.
 ProcessResult run_until_it_speaks(const std::string& script) {
   bool speaks = false;
   return run_process({"sh", "-c", script}, {},
@@ -136,7 +137,7 @@ TEST(RunProcess, stop_ends_a_child_that_does_not_listen) {
 }
 
 TEST(RunProcess, stop_reaches_what_a_shell_has_started) {
-  // `sleep` holds the outputs open: were it not ended too, this would wait for it.
+  // `sleep` keeps the outputs open: if it were not terminated too, this call would wait for it.
   EXPECT_EQ(run_until_it_speaks("echo ready; sleep 600; echo late").signal, SIGTERM);
 }
 
@@ -151,13 +152,13 @@ TEST(RunProcess, a_program_that_is_not_there_is_a_missing_tool) {
 }
 
 TEST(RunProcess, no_descriptor_leaks_into_the_child) {
-  int inherited = 0;  // what this program was started with may pass on
+  int inherited = 0;  // descriptors that this program inherited and passes on
   for (int descriptor = STDERR_FILENO + 1; descriptor < 1024; ++descriptor) {
     const int flags = ::fcntl(descriptor, F_GETFD);
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ++inherited;
   }
   const Output output = run_shell("ls /proc/self/fd | wc -l");
-  EXPECT_EQ(output.lines.at(0), std::to_string(4 + inherited));  // three, and the folder that ls reads
+  EXPECT_EQ(output.lines.at(0), std::to_string(4 + inherited));  // three standard streams, and the folder that ls reads
 }
 
 TEST(ChildProcess, one_that_does_not_end_when_it_is_told_to_is_ended) {
@@ -189,7 +190,7 @@ TEST(FindEngineDriver, a_chosen_python_that_is_not_there_is_refused) {
 }
 
 TEST(RunDriver, lines_that_are_no_events_end_up_in_the_message) {
-  // `sh -m graft.engine` is no Python: it ends at once and says why.
+  // `sh -m graft.engine` is not Python: it ends at once with a message.
   const auto kind = [] {
     try {
       (void)run_driver({.python = "/bin/sh", .package_folder = {}}, {"probe"});
@@ -201,7 +202,7 @@ TEST(RunDriver, lines_that_are_no_events_end_up_in_the_message) {
   };
   ::unsetenv("GRAFT_PYTHON");
   EXPECT_EQ(kind(), Error::Kind::internal);
-  // What somebody chose is theirs to change.
+  // An interpreter that the user chose is the user's to change.
   ::setenv("GRAFT_PYTHON", "/bin/sh", 1);
   EXPECT_EQ(kind(), Error::Kind::missing_tool);
   ::unsetenv("GRAFT_PYTHON");

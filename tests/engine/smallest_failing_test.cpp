@@ -1,4 +1,4 @@
-// The search for the smallest failing part, with failures that are known.
+// Tests the search for the smallest failing part with known failures.
 #include "engine/smallest_failing.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Search {
   std::size_t trials = 0;
 };
 
-/// What fails is a part that holds all of `culprits`.
+/// Searches among `count` nodes, where exactly the parts with all of `culprits` fail.
 Search search(std::size_t count, const std::set<std::size_t>& culprits) {
   Search search;
   search.found = smallest_failing(count, [&](const Part& part) {

@@ -1,4 +1,4 @@
-// Caffe networks that were made to break the reader: spoiled ones, those that the fuzzer found, and some made by hand.
+// Tests the reader with malformed Caffe networks: damaged copies, files that the fuzzer found, and handwritten files.
 #include <limits>
 
 #include "caffe/caffe.pb.h"
@@ -31,7 +31,7 @@ TEST(CaffeFuzz, FlippedBitsAndOverwrittenBytes) { flip_and_overwrite(some_of(net
 TEST(CaffeFuzz, OtherFields) { change_fields(some_of(networks(), 1), 8); }
 TEST(CaffeFuzz, RandomBytes) { random_bytes(); }
 
-// ---- Made by hand
+// ---- Handwritten files
 
 void expect_bounded(const std::string& text, const caffe::NetParameter& weights = {}) {
   fuzz::expect_bounded(text + '\0' + weights.SerializePartialAsString());
@@ -182,7 +182,7 @@ TEST(CaffeHostile, ManyTopsAndBottoms) {
   expect_bounded("layer { name: 'd' type: 'Input'" + tops + " input_param { shape { dim: 1 } } }");
 }
 
-/// What a large file consists of is not copied again and again.
+/// Checks that the data of a large file are not copied several times.
 TEST(CaffeHostile, MemoryOfALargeFile) {
   constexpr int inputs = 2'000;
   constexpr int outputs = 4'000;

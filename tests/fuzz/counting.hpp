@@ -1,12 +1,12 @@
-// Memory, counted while a file is read.
+// Counts memory while a file is read.
 #pragma once
 
 #include <cstddef>
 
 namespace graft::fuzz {
 
-/// While one lives, memory is counted, in builds with the address sanitizer. What takes more in all, or at once, ends
-/// the program.
+/// Counts memory during its lifetime, in builds with the address sanitizer. Ends the program where more than `most`
+/// bytes are allocated in all, or more than `most_at_once` in one allocation.
 class Counting {
  public:
   Counting(std::size_t most, std::size_t most_at_once);
@@ -15,11 +15,12 @@ class Counting {
   ~Counting();
 };
 
-/// What a file of that size may take: 4 times its size, and below that a floor. Nodes and values of a graph are larger
-/// than their few bytes in a file; that is bounded by this floor, and data, which large files consist of, by the
-/// factor.
+/// Returns the memory that a file of this size may need: 4 times its size, but at least a floor. Nodes and values of a
+/// graph are larger in memory than in a file, which the floor allows for; the factor bounds data, of which large files
+/// mostly consist.
 [[nodiscard]] std::size_t memory_limit(std::size_t file_size);
-/// The same of one allocation. Its floor is what folding may make of nothing.
+/// Returns the size that one allocation may have: 4 times the file size, but at least a floor, which bounds the result
+/// of constant folding.
 [[nodiscard]] std::size_t single_limit(std::size_t file_size);
 
 }  // namespace graft::fuzz

@@ -1,4 +1,4 @@
-// Changes of protobuf messages by reflection.
+// Changes protobuf messages by reflection.
 #include "tests/fuzz/mutate.hpp"
 
 #include <array>
@@ -57,7 +57,7 @@ constexpr std::array<double, 12> reals = {0,
                                           -std::numeric_limits<double>::infinity(),
                                           std::numeric_limits<double>::quiet_NaN()};
 
-/// Messages that grow with each mutation only slow the fuzzer down.
+/// Limits of a message: messages that grow with each mutation only slow the fuzzer down.
 constexpr int most_elements = 4096;
 constexpr std::size_t most_bytes = 1 << 20;
 
@@ -104,7 +104,7 @@ class Mutation {
     }
   }
 
-  /// The entries of a map lie in the order of a hash that differs from run to run. The keys are strings.
+  /// Sorts the entries of a map, whose hash order differs between runs. The keys are strings.
   static void sort_by_key(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
     const auto key = [&](int i) {
       const Message& entry = reflection.GetRepeatedMessage(message, field, i);
@@ -120,7 +120,7 @@ class Mutation {
 
   void change(Message& message) {
     const Reflection& reflection = *message.GetReflection();
-    // Mostly what is there already; sometimes what could be there.
+    // Mostly fields that are set; sometimes any field.
     std::vector<const FieldDescriptor*> fields;
     if (below(4) != 0) reflection.ListFields(message, &fields);
     if (fields.empty()) {
@@ -173,9 +173,9 @@ class Mutation {
     }
   }
 
-  /// By a copy of another of its type, which may be the message that it lies in.
+  /// Replaces a message by a copy of another one of its type, which may be a message that contains it.
   void replace(Message& message) {
-    // Where the message was just set, another one of its oneof has gone, and what was collected with it.
+    // Setting the message may have removed another one of its oneof, and messages that were collected in it.
     collect_all();
     std::vector<const Message*> others;
     for (const Message* other : messages_) {
@@ -228,7 +228,7 @@ class Mutation {
     }
   }
 
-  /// The element at `place` of a list, or the field itself where that is below 0.
+  /// Sets the element at `place` of a list, or the field itself where `place` is below 0.
   void set(Message& message, const Reflection& reflection, const FieldDescriptor* field, int place) {
     const bool listed = place >= 0;
     const auto enumerator = [&] {

@@ -1,4 +1,5 @@
-// Changes fields of a protobuf message of any type: what changes of bytes seldom do, since lengths no longer fit then.
+// Changes fields of a protobuf message of any type. Changes of bytes rarely produce a valid message, since lengths no
+// longer fit.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -7,8 +8,8 @@
 
 namespace graft::fuzz {
 
-/// Makes one to four changes: numbers and texts that readers stumble over, fields cleared, elements doubled, removed
-/// and exchanged, messages put in the place of others of their type. The same seed makes the same changes.
+/// Applies one to four changes: sets unusual numbers and strings, clears fields, duplicates, removes and swaps
+/// elements, and replaces messages by others of their type. The same seed applies the same changes.
 void mutate(google::protobuf::Message& message, std::uint64_t seed);
 
 }  // namespace graft::fuzz

@@ -1,4 +1,4 @@
-// ONNX files that were made to break the reader: spoiled ones, those that the fuzzer found, and some made by hand.
+// Tests the reader with malformed ONNX files: damaged copies, files that the fuzzer found, and handwritten files.
 #include <functional>
 
 #include "onnx/onnx-ml.pb.h"
@@ -40,7 +40,7 @@ TEST(OnnxFuzz, FlippedBitsAndOverwrittenBytes) { flip_and_overwrite(some_of(mode
 TEST(OnnxFuzz, OtherFields) { change_fields(some_of(models(), 4), 8); }
 TEST(OnnxFuzz, RandomBytes) { random_bytes(); }
 
-// ---- Made by hand
+// ---- Handwritten files
 
 constexpr std::int64_t huge = std::int64_t{1} << 40;
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
@@ -287,7 +287,7 @@ TEST(OnnxHostile, NestedSubgraphs) {
   }
 }
 
-/// f0 calls f1 `calls` times, f1 calls f2 and so on; the last one has `nodes` nodes.
+/// Returns a model in which f0 calls f1 `calls` times, f1 calls f2 and so on; the last function has `nodes` nodes.
 ::onnx::ModelProto tower(int functions, int calls, int nodes, bool recursive) {
   ::onnx::ModelProto model = empty_model();
   model.add_opset_import()->set_domain("f");
@@ -484,7 +484,7 @@ TEST(OnnxHostile, BytesThatDoNotFitTheirType) {
   }
 }
 
-/// Each large field among many small ones was searched for its like from the start of its message.
+/// Checks that reading is not quadratic in a message with many small fields and many large ones.
 TEST(OnnxHostile, ManyFieldsOfData) {
   constexpr int small_count = 200'000;
   constexpr int large_count = 8000;
@@ -504,7 +504,7 @@ TEST(OnnxHostile, ManyFieldsOfData) {
   fuzz::expect_bounded(model);
 }
 
-/// What a large file consists of is not copied again and again.
+/// Checks that the data of a large file are not copied several times.
 TEST(OnnxHostile, MemoryOfALargeFile) {
   ::onnx::ModelProto model = empty_model();
   add_input(model, "x", {1, 1024});

@@ -1,5 +1,5 @@
-// What plugins are made from in an engine, for the fuzzer and its test: by TensorRT's creators from serialized fields,
-// or an operator, or a plugin that it stands in for, from fields of any name, type and length.
+// Fuzzes the creation of plugins: from serialized fields by the creators for TensorRT, and from fields of any name,
+// type and length by an operator or a plugin that it replaces.
 #include <memory>
 #include <vector>
 
@@ -19,7 +19,7 @@ std::vector<T> list(TakenBytes& bytes) {
   return values;
 }
 
-/// Small numbers and all others, in turn.
+/// Returns an 8-bit or a 64-bit number with equal probability.
 std::int64_t integer(TakenBytes& bytes) {
   return bytes.below(2) == 0 ? bytes.take<std::int8_t>() : bytes.take<std::int64_t>();
 }
@@ -41,7 +41,7 @@ AttributeValue value_of(TakenBytes& bytes) {
   }
 }
 
-/// A value of the type that a field has, most of the time.
+/// Returns a value, in three of four cases of the type of the field.
 AttributeValue value_of(TakenBytes& bytes, const AttributeInfo& attribute) {
   if (bytes.below(4) == 0) return value_of(bytes);
   switch (attribute.type) {
@@ -73,14 +73,15 @@ Shape shape_of(TakenBytes& bytes) {
   return shape;
 }
 
-/// What TensorRT asks while it builds and loads.
+/// Calls the functions of an operator that TensorRT reaches while it builds and loads.
 void use(const Operator& op, TakenBytes& bytes) {
   std::vector<NamedAttribute> attributes;
   for (const AttributeInfo& attribute : op.type().attributes) {
     attributes.push_back({attribute.name, op.get(attribute.name).value()});
   }
   std::unique_ptr<Operator> again;
-  if (!make_operator(op.type(), nullptr, attributes, again).ok()) std::abort();  // what is serialized is read back
+  // serialized attributes must be readable
+  if (!make_operator(op.type(), nullptr, attributes, again).ok()) std::abort();
   std::vector<Shape> inputs(bytes.below(op.type().most_inputs() + 1));
   for (Shape& input : inputs) input = shape_of(bytes);
   std::vector<Shape> outputs;

@@ -1,5 +1,5 @@
-// Spoiled copies of good files, always the same ones: cut short, with flipped bits, with other fields, and bytes that
-// are no file at all; and the bounds that every file has to keep.
+// Damages copies of good files, always in the same way: truncated, with flipped bits, with changed fields, and random
+// bytes; and checks the bounds that reading any file has to keep.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,11 +17,11 @@
 
 namespace graft::fuzz {
 
-/// Runs one file. Memory beyond the limit, and undefined behavior, end the program. Time is limited by the fuzzer alone
-/// (tools/fuzz.py); here ctest ends what hangs.
+/// Reads and converts one file. Memory beyond the limit and undefined behavior end the program. Only the fuzzer limits
+/// the time (tools/fuzz.py); here ctest ends a hanging test.
 inline void expect_bounded(const std::string& bytes) { run(bytes); }
 
-/// Every so many, so that a run stays short; the fuzzer itself takes all.
+/// Returns every `step`-th file, so that a run stays short; the fuzzer itself reads all of them.
 inline std::vector<std::string> some_of(const std::vector<std::string>& files, std::size_t step) {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < files.size(); i += step) result.push_back(files[i]);
@@ -55,7 +55,7 @@ inline void change_fields(const std::vector<std::string>& files, int rounds) {
   for (const std::string& bytes : files) {
     std::string changed = bytes;
     for (int round = 0; round < rounds; ++round) {
-      // Each starts from the one before, and now and then from the file again.
+      // Each mutation continues from the previous one; every fourth one starts from the file again.
       std::string next = mutate(round % 4 == 0 ? bytes : changed, ++seed);
       if (next.empty()) continue;
       changed = std::move(next);
@@ -73,7 +73,7 @@ inline void random_bytes() {
   }
 }
 
-/// What the fuzzer has found so far: one file for each new way through Graft, and all that were once a defect.
+/// Returns the corpus of the fuzzer: one file for each new path through Graft, and all files that once showed a defect.
 inline std::vector<std::string> corpus(const std::string& format) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry :

@@ -1,4 +1,4 @@
-// What is fuzzed: a file of one format on the whole way that `graft convert` goes, within bounds of memory and time.
+// The fuzzed code: `graft convert` of a file of one format, within bounds of memory and time.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace graft::fuzz {
 
-// Each format defines these two.
+// Each format defines these two functions.
 
-/// The reader under test. Errors of the file come out as graft::Error. The model is not to outlive the bytes.
+/// Calls the reader under test, which throws graft::Error for an invalid file. The model must not outlive the bytes.
 [[nodiscard]] onnx::Model read(std::string_view bytes);
-/// The file with some of its fields changed, or nothing where it cannot be parsed: see mutate.hpp.
+/// Returns the file with some of its fields changed, or an empty string where it cannot be parsed: see mutate.hpp.
 [[nodiscard]] std::string mutate(std::string_view bytes, std::uint64_t seed);
 
-/// What the readers take as the owner of bytes that outlive the model, as a mapped file does: weights then stay where
-/// they are, at any address.
+/// Returns an owner for bytes that outlive the model, as those of a mapped file do: readers then leave weights in
+/// place, at any address.
 [[nodiscard]] inline std::shared_ptr<const void> stay(std::string_view bytes) {
   return {std::shared_ptr<const void>(), bytes.data()};
 }
 
-/// Reads, infers shapes, runs the passes, writes and reads again. Ends the program where the way to the finished model
-/// takes more memory than `memory_limit`, and on any exception but an Error of the file's.
+/// Reads a file, infers shapes, runs the passes, writes the model and reads it again. Ends the program where this needs
+/// more memory than `memory_limit`, and on any exception but graft::Error about the file.
 void run(std::string_view bytes);
 
 }  // namespace graft::fuzz

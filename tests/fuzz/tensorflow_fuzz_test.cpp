@@ -1,5 +1,5 @@
-// TensorFlow graphs that were made to break the reader: spoiled ones, those that the fuzzer found, and some made by
-// hand.
+// Tests the reader with malformed TensorFlow graphs: damaged copies, files that the fuzzer found, and handwritten
+// files.
 #include <limits>
 
 #include "tensorflow/graph_def.pb.h"
@@ -30,7 +30,7 @@ TEST(TensorFlowFuzz, FlippedBitsAndOverwrittenBytes) { flip_and_overwrite(some_o
 TEST(TensorFlowFuzz, OtherFields) { change_fields(some_of(graphs(), 2), 8); }
 TEST(TensorFlowFuzz, RandomBytes) { random_bytes(); }
 
-// ---- Made by hand
+// ---- Handwritten files
 
 constexpr std::int64_t huge = std::int64_t{1} << 40;
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
@@ -71,7 +71,7 @@ void add_ints(tensorflow::GraphDef& graph, const std::string& name, const std::v
   for (const std::int64_t value : values) tensor->add_int64_val(value);
 }
 
-/// As many numbers as `given`, which stand for all that the dims hold.
+/// Adds a Const of shape `dims` that stores only `given` numbers; the last one stands for all following elements.
 void add_floats(tensorflow::GraphDef& graph, const std::string& name, const std::vector<std::int64_t>& dims,
                 int given = 1) {
   tensorflow::NodeDef& node = add_node(graph, "Const", name, {});
@@ -84,7 +84,7 @@ void add_floats(tensorflow::GraphDef& graph, const std::string& name, const std:
 
 void expect_bounded(const tensorflow::GraphDef& graph) { fuzz::expect_bounded(graph.SerializePartialAsString()); }
 
-/// f0 calls f1 `calls` times, f1 calls f2 and so on; the last one has `nodes` nodes.
+/// Returns a graph in which f0 calls f1 `calls` times, f1 calls f2 and so on; the last function has `nodes` nodes.
 tensorflow::GraphDef tower(int functions, int calls, int nodes, bool recursive, bool named,
                            const std::string& name = "n") {
   tensorflow::GraphDef graph;
@@ -370,7 +370,7 @@ TEST(TensorFlowHostile, HighRanks) {
   expect_bounded(graph);
 }
 
-/// What a large file consists of is not copied again and again.
+/// Checks that the data of a large file are not copied several times.
 TEST(TensorFlowHostile, MemoryOfALargeFile) {
   tensorflow::GraphDef graph;
   add_placeholder(graph, "x", {-1, 64, 64, 64});

@@ -1,4 +1,4 @@
-// Changes of a text, line by line and word by word: what changes of bytes seldom do.
+// Changes lines and words of a text; changes of bytes rarely produce a valid file.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace graft::fuzz {
 
-/// Makes one to four changes: words exchanged for those given, lines doubled, removed and moved in. The same seed makes
-/// the same changes.
+/// Applies one to four changes: replaces words by those given, and duplicates, removes and moves lines. The same seed
+/// applies the same changes.
 [[nodiscard]] std::string change_text(std::string_view text, std::span<const std::string_view> words,
                                       std::uint64_t seed);
 

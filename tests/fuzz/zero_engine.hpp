@@ -1,12 +1,12 @@
-// An engine for fuzzing: passes and proofs are what is fuzzed, not what computes.
+// An engine for fuzzing, which covers passes and proofs but not the computation.
 #pragma once
 
 #include "runtime/engine.hpp"
 
 namespace graft::fuzz {
 
-/// Gives zeros of the sizes that shape inference finds, so that rewrites count as proven wherever shapes are known.
-/// Refuses what has unknown or large tensors at its ends.
+/// Returns an engine whose outputs are zeros of the inferred sizes, so that rewrites count as proven wherever shapes
+/// are known. It refuses models with unknown or large inputs or outputs.
 [[nodiscard]] const runtime::Engine& zero_engine();
 
 }  // namespace graft::fuzz

@@ -1,8 +1,8 @@
-// Every case of every operator in every CUDA variant that takes it, against the reference kernel.
+// Compares every case of every operator, in every CUDA variant that fits it, with the reference kernel.
 //
-// GRAFT_LARGE=1 adds the cases of more than 2^31 elements. GRAFT_ACCURACY=<file> writes how large the errors were,
-// GRAFT_COMMIT of the sources <commit> beside them: rows of docs/ops/accuracy.json. GRAFT_SANITIZE=1 is for
-// compute-sanitizer: every variant of every case runs once, and nothing else; results are not looked at.
+// GRAFT_LARGE=1 adds the cases of more than 2^31 elements. GRAFT_ACCURACY=<file> writes the sizes of the errors, with
+// GRAFT_COMMIT as the commit of the sources: rows of docs/ops/accuracy.json. GRAFT_SANITIZE=1 is for compute-sanitizer:
+// every variant of every case runs once, and results are not compared.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ std::string parameter_name(const ::testing::TestParamInfo<Parameter>& info) {
   return std::string(info.param.type->name) + "_" + info.param.test->name;
 }
 
-/// One problem on the device: inputs, outputs, scratch memory.
+/// A problem on the device: inputs, outputs, scratch memory.
 class DeviceProblem {
  public:
   DeviceProblem(const ops::OperatorCase& test, std::vector<TensorDesc> inputs)
@@ -64,7 +64,7 @@ class DeviceProblem {
   [[nodiscard]] const std::vector<DeviceTensor>& outputs() const { return output_tensors_; }
   [[nodiscard]] const std::vector<TensorDesc>& output_types() const { return outputs_; }
 
-  /// Nothing of an earlier run is left.
+  /// Overwrites the outputs and the workspace, so that no result of an earlier run remains.
   void spoil() const {
     for (const DeviceTensor& tensor : output_tensors_) tensor.spoil();
     workspace_->spoil();
@@ -95,7 +95,7 @@ class DeviceProblem {
   std::vector<void*> output_addresses_;
 };
 
-/// As a graph, replayed twice on another stream than the one it was captured on.
+/// Captures a run as a CUDA graph and replays it twice on another stream.
 void run_as_graph(const DeviceProblem& device, std::string_view variant, cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
@@ -120,7 +120,7 @@ std::string reproduce() {
   return "reproduce: operator_gpu_test --gtest_filter=" + std::string(info->test_suite_name()) + "." + info->name();
 }
 
-/// What the kernels' errors come to, by operator and type: written to the file that GRAFT_ACCURACY names.
+/// Sums up the kernels' errors by operator and type, and writes them to the file GRAFT_ACCURACY.
 class Accuracy : public ::testing::Environment {
  public:
   void add(const ops::OperatorCase& test, const ops::HostTensor& found, const ops::ExpectedOutput& expected,
@@ -157,9 +157,9 @@ Accuracy& accuracy() {
   static auto* const environment = dynamic_cast<Accuracy*>(::testing::AddGlobalTestEnvironment(new Accuracy));
   return *environment;
 }
-const bool accuracy_is_registered = (accuracy(), true);  // before the tests run
+const bool accuracy_is_registered = (accuracy(), true);  // registered before the tests run
 
-/// Each in memory of its own, as it was allocated, so that a checker sees what is read before it is written.
+/// Runs each variant in freshly allocated memory, so that a checker finds reads of elements that were not written.
 void run_every_variant_once(const ops::OperatorCase& test) {
   const std::vector<ops::HostTensor> inputs = ops::make_inputs(test);
   const std::vector<TensorDesc> outputs = ops::output_descs(*test.op, test.inputs);
@@ -173,7 +173,7 @@ void run_every_variant_once(const ops::OperatorCase& test) {
     const Status status = device.run(variant.name, stream.get());
     ASSERT_TRUE(status.ok()) << status.message();
     check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
-    static_cast<void>(device.results());  // an element that was not written is one read too early
+    static_cast<void>(device.results());  // copying finds elements that no kernel wrote
   }
 }
 
@@ -228,7 +228,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, OperatorOnGpu, ::testing::ValuesIn(cases_to_run(
 
 class ContextsOnGpu : public ::testing::TestWithParam<Parameter> {};
 
-/// As many execution contexts as a busy server has: each a clone of the operator with memory of its own, on 4 streams.
+/// Runs as many execution contexts as a busy server has: each is a clone of the operator with its own memory, on 4
+/// streams.
 TEST_P(ContextsOnGpu, GiveTheBitsOfOne) {
   if (under_sanitizer()) GTEST_SKIP() << "what lies beyond a size that depends on data is not poisoned there";
   SCOPED_TRACE(reproduce());
@@ -265,7 +266,7 @@ TEST_P(ContextsOnGpu, GiveTheBitsOfOne) {
   for (const auto& problem : problems) EXPECT_EQ(problem->results(), expected);
 }
 
-/// One of middling size for each set of attributes, type and layout.
+/// Returns a case of medium size for each set of attributes, type and layout.
 std::vector<Parameter> cases_for_contexts() {
   constexpr std::int64_t least = 20'000;
   constexpr std::int64_t most = 4'000'000;
@@ -282,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, ContextsOnGpu, ::testing::ValuesIn(cases_for_con
 
 class LargeOnGpu : public ::testing::TestWithParam<Parameter> {};
 
-/// All items of the batch are alike, so that the reference computes one of them and all results must be equal.
+/// All items of the batch are equal, so the reference computes only one of them and all results must be equal.
 TEST_P(LargeOnGpu, EveryItemOfTheBatchIsTheSame) {
   if (std::getenv("GRAFT_LARGE") == nullptr) GTEST_SKIP() << "set GRAFT_LARGE=1 for tensors beyond 2^31 elements";
   SCOPED_TRACE(reproduce());

@@ -1,4 +1,4 @@
-// Every case through the plugin library, driven as TensorRT drives it: build, serialize, re-create, enqueue, graph
+// Runs every case through the plugin library in TensorRT's order of calls: build, serialize, re-create, enqueue, graph
 // capture.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ tensorrt::PluginFields fields_of(const Operator& op) {
   return fields;
 }
 
-/// `announced`: the case whose sizes onShapeChange is told, if not those of `test`.
+/// Compares the plugin's results with the reference. `announced`: the case whose sizes onShapeChange receives, if not
+/// those of `test`.
 void expect_reference(const ops::OperatorCase& test, const ops::OperatorCase* announced = nullptr) {
   ASSERT_NE(std::getenv("GRAFT_PLUGIN_LIBRARY"), nullptr) << "set it to the path of libgraft_plugins.so";
   const OperatorType& type = test.op->type();
@@ -35,7 +36,7 @@ void expect_reference(const ops::OperatorCase& test, const ops::OperatorCase* an
   const auto expected = expected_outputs(*test.op, inputs);
   std::vector<std::vector<std::byte>> data;
   for (const ops::HostTensor& input : inputs) data.push_back(input.bytes);
-  std::size_t element = 1;  // no tensor lies off the alignment of its own type
+  std::size_t element = 1;  // no tensor violates the alignment of its own type
   for (const auto* descs : {&test.inputs, &built.outputs}) {
     for (const TensorDesc& desc : *descs) element = std::max(element, size_of(desc.dtype));
   }
@@ -73,7 +74,8 @@ const ops::OperatorCase& case_named(std::string_view type, std::string_view name
   throw std::invalid_argument("no case " + std::string(name));
 }
 
-/// As behind a layer whose sizes depend on data. Long sequences have a variant that short ones do not fit.
+/// The sizes of a layer's outputs may depend on data, so enqueue gets other sizes than onShapeChange. Long sequences
+/// have a variant that does not fit short ones.
 TEST(PluginOnGpuAnnounced, RunsOtherSizesThanWereAnnounced) {
   const ops::OperatorCase& small = case_named("CausalConvWithState", "f32_3x5x2_4_2_silu");
   const ops::OperatorCase& large = case_named("CausalConvWithState", "f32_3x5x32_4_2_silu");
@@ -81,7 +83,8 @@ TEST(PluginOnGpuAnnounced, RunsOtherSizesThanWereAnnounced) {
   expect_reference(large, &small);
 }
 
-/// y of a sequence, one element of it at a time, each given the state that the last step left in place.
+/// Returns y of a sequence that is computed one element at a time; each step reads the state that the previous one
+/// updated in place.
 ops::HostTensor outputs_of_steps(nvinfer1::IPluginCreatorV3One& creator, const tensorrt::BuiltPlugin& step,
                                  const std::vector<ops::HostTensor>& sequence, std::span<const TensorDesc> of_step) {
   const TensorDesc& all = sequence[0].desc;
@@ -101,7 +104,7 @@ ops::HostTensor outputs_of_steps(nvinfer1::IPluginCreatorV3One& creator, const t
   data[0].resize(rows * sizeof(float));
   for (std::size_t at = 0; at < length; ++at) {
     copy_column(at, sequence[0].bytes, data[0], true);
-    // Nothing is captured, as other contexts allocate meanwhile.
+    // There is no graph capture, as other contexts allocate memory meanwhile.
     const auto outputs = tensorrt::run_plugin(creator, step, of_step, data, {.capture = false});
     copy_column(at, outputs[0], result.bytes, false);
     data.back() = outputs[1];
@@ -109,7 +112,7 @@ ops::HostTensor outputs_of_steps(nvinfer1::IPluginCreatorV3One& creator, const t
   return result;
 }
 
-/// Contexts of one plugin that step through sequences of their own at the same time, on streams of their own.
+/// Contexts of one plugin step through different sequences at the same time, on different streams.
 TEST(PluginOnGpuState, OfContextsIsKeptApart) {
   const ops::OperatorCase& whole = case_named("CausalConvWithState", "f32_3x7x37_4_2_silu_in_place");
   const ops::OperatorCase& step = case_named("CausalConvWithState", "f32_3x7x1_4_2_silu_in_place");
@@ -121,7 +124,7 @@ TEST(PluginOnGpuState, OfContextsIsKeptApart) {
   std::vector<std::future<ops::HostTensor>> contexts;
   for (const char* name : {"first", "second", "third", "fourth"}) {
     ops::OperatorCase own = whole;
-    own.name = name;  // which the values depend on
+    own.name = name;  // the name determines the values
     sequences.push_back(ops::make_inputs(own));
   }
   for (const auto& sequence : sequences) {

@@ -1,5 +1,6 @@
-# The judges of ONNX models: ONNX Runtime, and the reference implementation of the onnx package where that cannot.
-"""Both are asked for the results that ONNX's own tests store, with the tolerances of ONNX's own test runner."""
+# The judges of ONNX models: ONNX Runtime, and the reference implementation of the onnx package where ONNX Runtime
+# cannot run a model.
+"""Compares both with the results that ONNX's own tests store, with the tolerances of ONNX's own test runner."""
 
 import os
 import pathlib
@@ -11,15 +12,15 @@ import onnxruntime
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-# Otherwise it refuses operator sets that came after it, whichever operators the model uses.
+# Without this, ONNX Runtime refuses newer operator sets, whichever operators the model uses.
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
 
 DATA = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
-# The newest version of the file format that ONNX Runtime 1.31 reads; what follows changed nothing that it needs.
+# The newest version of the file format that ONNX Runtime 1.31 reads. Later versions changed nothing that it needs.
 ONNXRUNTIME_IR_VERSION = 13
 
-# Beginnings of names of node tests, and a larger absolute tolerance than ONNX's 1e-7: 0 is exact where their expected
-# results hold 1.9e-7, the rounding of the transform that made them.
+# Prefixes of names of node tests, with a larger absolute tolerance than ONNX's 1e-7: 0 is exact where their expected
+# results contain 1.9e-7, the rounding of the transform that computed them.
 ROUNDED = {"test_dft_inverse": 1e-6}
 
 # data_sets: pairs of inputs and expected outputs.
@@ -27,7 +28,8 @@ Case = namedtuple("Case", "name model data_sets rtol atol")
 
 
 def to_array(value):
-    """As test cases hold it: an array, a number, a TensorProto for types that NumPy lacks, a list, or nothing."""
+    """Returns a value of a test case (an array, a number, a TensorProto for types that NumPy lacks, a list, or
+    nothing) as an array."""
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
     if value is None or isinstance(value, (list, dict)):
@@ -36,7 +38,7 @@ def to_array(value):
 
 
 def difference(found, expected, rtol, atol):
-    """Nothing where they agree; otherwise what is wrong."""
+    """Returns a description of the first difference, or nothing where the outputs agree."""
     if len(found) != len(expected):
         return f"{len(found)} outputs, expected are {len(expected)}"
     for one, value in zip(found, expected, strict=True):
@@ -61,7 +63,7 @@ def difference(found, expected, rtol, atol):
             return f"type {one.dtype}, expected is {wanted.dtype}"
         limit = rtol
         if wanted.dtype.name == "bfloat16":
-            limit = max(rtol, 2**-6)  # as ONNX's runner: two steps of a bfloat16
+            limit = max(rtol, 2**-6)  # two steps of bfloat16, as in ONNX's runner
         if wanted.dtype.kind not in "fciub":
             one, wanted = one.astype(np.float32), wanted.astype(np.float32)
         try:
@@ -84,7 +86,7 @@ def run_onnxruntime(model, values):
         array = to_array(value)
         if array is None:
             continue
-        # NumPy's own name for these types is not ONNX Runtime's.
+        # ONNX Runtime has other names for these types than NumPy.
         if isinstance(array, np.ndarray) and array.dtype.kind not in "fciubOUST":
             raw = array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
             array = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, info.type.tensor_type.elem_type)
@@ -106,7 +108,7 @@ JUDGES = {"ONNX Runtime": run_onnxruntime, "onnx.reference": run_reference}
 
 
 def judge(model, case):
-    """(the judge that found the expected numbers, "") or ("", what each said)."""
+    """Returns (the judge that computes the expected numbers, "") or ("", the difference that each judge shows)."""
     said = []
     for name, run in JUDGES.items():
         try:
@@ -122,8 +124,8 @@ def judge(model, case):
 
 
 def node_cases(first="", last="\x7f"):
-    """ONNX's test of each operator, of those modules whose name lies between the two. The onnx package makes the cases
-    while it imports these modules, the poolings with loops in Python."""
+    """Returns ONNX's tests of operators, from the modules whose name lies between the two. The onnx package creates
+    the cases while it imports these modules, the poolings with loops in Python."""
     import importlib  # noqa: PLC0415
     import pkgutil  # noqa: PLC0415
     import warnings  # noqa: PLC0415
@@ -141,9 +143,9 @@ def node_cases(first="", last="\x7f"):
 
 
 def with_constants(case):
-    """The case with its parameters (sizes, axes, indices, scales: all inputs but the first that hold integers, or real
-    numbers in at most one dimension) as constants, as exporters write them; nothing for other than one node with
-    tensors and one set of data."""
+    """Returns the case with its parameters as constants, as exporters write them. Parameters are sizes, axes,
+    indices and scales: all inputs but the first that hold integers, or real numbers of at most one dimension.
+    Returns nothing for a model of other than one node with tensors and one set of data."""
     graph, values = case.model.graph, case.data_sets[0][0] if case.data_sets else []
     if len(graph.node) != 1 or len(case.data_sets) != 1 or len(values) != len(graph.input):
         return None
@@ -175,7 +177,7 @@ def read_value(path, info):
 
 
 def stored_cases(kind):
-    """The models of other tests of the onnx package, which lie there with their results."""
+    """Returns the models of other tests of the onnx package, which contains them with their results."""
     cases = []
     for folder in sorted((DATA / kind).iterdir()):
         model = onnx.load(folder / "model.onnx")
@@ -189,7 +191,7 @@ def stored_cases(kind):
 
 
 def light_case(name):
-    """A network of 2017 whose weights are one number each, repeated."""
+    """Returns a network of 2017 in which all elements of a weight are equal."""
     path = DATA / "light" / f"light_{name}.onnx"
     model = onnx.load(path)
     (info,) = real_inputs(model)

@@ -1,4 +1,4 @@
-// Where networks are cut in two, and that the halves are the whole.
+// Tests where networks are cut in two, and that the halves compute the same as the whole.
 #include "inspect/cut.hpp"
 
 #include <gtest/gtest.h>
@@ -217,7 +217,7 @@ TEST(DetectionTail, a_suppression_is_told_with_its_thresholds_and_the_tensors_th
   EXPECT_EQ(tails[0].lowest_score, 0.25);
 }
 
-/// As torchvision writes it: where there are no boxes nothing is suppressed.
+/// torchvision's exports have this If: without boxes, NonMaxSuppression does not run.
 TEST(DetectionTail, a_suppression_inside_a_branch_is_told_too) {
   onnx::Model model =
       test::text_model({{"boxes", onnx::ElementType::f32, {1, 100, 4}},

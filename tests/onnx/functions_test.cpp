@@ -1,4 +1,4 @@
-// Inlining, the text of function bodies, and what is attached to and taken off Graft's nodes.
+// Tests inlining, the text of function bodies, and how functions are attached to and detached from Graft's nodes.
 #include "onnx/functions.hpp"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(Functions, ARequiredInputThatTheCallLeavesOut) {
             "node 'y' (local::F): in the function local::F, node 'y' (Mod): Mod takes 2 inputs, found 1");
 }
 
-/// Names grow with each function that calls another, up to a limit.
+/// Names of inlined nodes grow with each call in a call, up to a limit.
 TEST(Functions, AChainKeepsNamesShortAndDifferent) {
   onnx::Model model = text_model({{"x"}}, "a = local::F0(x)\ny = local::F0(a)", {"y"});
   constexpr int length = 1000;
@@ -128,7 +128,7 @@ TEST(Functions, AnAbsentInputIsAbsentInTheBody) {
   model.graph().check();
 }
 
-/// A plugin takes no booleans; the size that the node leaves out is there for TensorRT.
+/// A plugin has no boolean input, so there is a Cast; the size output that the ONNX node lacks is added for TensorRT.
 TEST(Functions, OnnxOperatorsBecomeGraftsWithACastBeforeBooleans) {
   onnx::Model model =
       text_model({{"x"}}, "b = Greater(x, x)\nn = NonZero(b)\nm = NonZero(x)\ny = Concat<axis=1>(n, m)", {"y"});
@@ -149,7 +149,7 @@ TEST(Functions, OnnxOperatorsBecomeGraftsWithACastBeforeBooleans) {
   EXPECT_EQ(adopt_onnx_operators(model), 0U);
 }
 
-/// Of what a node of an older operator set leaves out, the default of that set.
+/// An attribute that a node of an older operator set leaves out has the default of that set.
 TEST(Functions, OnnxOperatorsKeepTheDefaultsOfTheirOperatorSet) {
   for (const std::int64_t opset : {10, 15, 16, 22}) {
     onnx::Model model = text_model(
@@ -172,7 +172,7 @@ std::vector<std::string> input_names(const onnx::Node& node) {
   return names;
 }
 
-/// A plugin is not told the operator set: its creator demands what is written here.
+/// TensorRT does not pass the operator set to a plugin: its creator requires these attributes.
 TEST(Functions, OnnxFormsNameTheDefaultsThatChanged) {
   std::size_t forms = 0;
   for (const OperatorType* type : operators()) {
@@ -188,7 +188,7 @@ TEST(Functions, OnnxFormsNameTheDefaultsThatChanged) {
   EXPECT_GE(forms, 8U);
 }
 
-/// TensorRT has TopK where K is 3840 at most, and K may be computed.
+/// TensorRT's own TopK supports K up to 3840, which may be computed.
 TEST(Functions, OnnxInputsThatAreAttributesHereHaveToBeConstants) {
   const std::vector<TextInput> inputs{{"x", onnx::ElementType::f32, {2, 9000}}, {"n", onnx::ElementType::i64, {1}}};
   onnx::Model model = text_model(inputs, "k = Constant<value_ints=[5000]>()\nv, i = TopK<axis=1>(x, k)", {"v", "i"});
@@ -207,7 +207,7 @@ TEST(Functions, OnnxInputsThatAreAttributesHereHaveToBeConstants) {
   }
 }
 
-/// Whatever the order in which attributes are declared, and wherever their inputs are.
+/// The order of attributes and the positions of their inputs do not matter.
 TEST(Functions, AnOnnxFormSaysWhichInputIsWhat) {
   static OperatorType type = *find_operator("CausalConvWithState");
   type.name = "FunctionsTestForm";
@@ -224,7 +224,7 @@ TEST(Functions, AnOnnxFormSaysWhichInputIsWhat) {
   EXPECT_EQ(adopt_onnx_operators(out_of_range), 0U);
 }
 
-/// A plugin has every input before the last one that it is given.
+/// A plugin has every input before the last one of the node.
 TEST(Functions, WhatAnOnnxOperatorLeavesOutBeforeAnotherInputHasNoElements) {
   onnx::Model model = text_model({{"x", onnx::ElementType::f16, {2, 6, 9}},
                                   {"w", onnx::ElementType::f16, {6, 1, 4}},
@@ -267,7 +267,7 @@ TEST(Functions, AdoptedNodesHaveTheInputsInTheirOperatorsOrder) {
   EXPECT_EQ(adopt_drop_ins(model), 0U);
 }
 
-/// The type of a bias that is left out before the mask is that of x, wherever x comes from.
+/// A bias that is left out before the mask has the type of x, whether x is an input or computed.
 TEST(Functions, WhatAnAdoptedNodeLeavesOutBeforeAnotherInputHasNoElements) {
   onnx::Model model = text_model(of_deformable_convolution,
                                  "z = Neg(x)\ny = ModulatedDeformConv2d<stride=[2, 2], padding=[1, 1], "
@@ -305,7 +305,7 @@ TEST(Functions, AnAdoptedNodeHasTheInputsThatItsOperatorRequires) {
     EXPECT_NE(error_of([&] { adopt_drop_ins(model); }).find(message), std::string::npos) << inputs;
     EXPECT_NE(error_of([&] { check_operator(producer(model, "y")); }).find(message), std::string::npos) << inputs;
   }
-  // A mask that is left out is no trailing input of the plugin's, but one of the operator's.
+  // The left-out mask is not a trailing input of the plugin, but it is one of the operator.
   onnx::Model model =
       text_model(of_deformable_convolution, "y = mmcv::MMCVModulatedDeformConv2d(x, offset, _, weight)", {"y"});
   EXPECT_EQ(adopt_drop_ins(model), 1U);
@@ -316,7 +316,7 @@ TEST(Functions, OnnxOperatorsOfTypesThatNoPluginTakesStay) {
   onnx::Model model = text_model({{"x"}}, "d = Cast<to=5>(x)\ny = NonZero(d)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(model), 0U);
   EXPECT_EQ(op_types(model), (std::vector<std::string>{"Cast", "NonZero"}));
-  // What comes out of it would be of another type than before.
+  // The output would have another type than before.
   onnx::Model doubles = text_model({{"x", onnx::ElementType::f64, {4}}, {"i", onnx::ElementType::i64, {2, 1}}},
                                    "y = ScatterND<reduction=\"add\">(x, i, x)", {"y"});
   EXPECT_EQ(adopt_onnx_operators(doubles), 0U);
@@ -471,7 +471,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryOperator, ::testing::ValuesIn(operators(
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(OperatorFunctions, ADifferentBodyUnderTheSameNameIsADefect) {
-  // Two operators' functions may share a name only with the same body; here: the same operator twice, which is fine.
+  // Functions of two nodes may share a name only with the same body; here both nodes have the same operator.
   onnx::Model model =
       text_model({{"x"}}, "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::LeakyReLU<alpha=0.25>(a)", {"y"});
   EXPECT_TRUE(attach_functions(model).empty());

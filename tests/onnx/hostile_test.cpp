@@ -1,4 +1,4 @@
-// Files that do not hold together: one clear error each, naming the file, and what is wrong where.
+// Tests inconsistent files: each yields one error that names the file, the place and the fault.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
   return node;
 }
 
-/// x -> Relu -> y, and a constant w of two floats.
+/// Returns x -> Relu -> y with a constant w of two floats.
 ::onnx::ModelProto good_model() {
   ::onnx::ModelProto proto;
   proto.set_ir_version(8);
@@ -304,8 +304,8 @@ TEST_P(Hostile, IsRefusedByName) {
 INSTANTIATE_TEST_SUITE_P(Files, Hostile, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
-/// What ONNX Runtime runs is read: optional inputs left out, also before others, operators of other domains and of no
-/// known name, forms of old operator sets.
+/// The reader accepts all that ONNX Runtime runs: optional inputs left out, also before other inputs, operators of
+/// other domains and unknown names, forms of old operator sets.
 TEST(LeftOutPorts, AreReadWhereTheSchemaHasThemOptional) {
   const auto read = [](const std::function<void(::onnx::ModelProto&)>& change) {
     ::onnx::ModelProto proto = good_model();

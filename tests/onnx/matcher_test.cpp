@@ -1,4 +1,4 @@
-// Patterns: what they match, what they refuse and why, and errors in their text.
+// Tests patterns: the graphs that they match or refuse, the reasons, and errors in their text.
 #include "onnx/matcher.hpp"
 
 #include <fmt/format.h>
@@ -135,7 +135,7 @@ TEST(Matcher, LooksThroughNodesThatDoNothing) {
                  "square = Mul(x1, x)\nsquare1 = Cast<to=float>(square)\nsum = ReduceSum(square1, axes)\n"
                  "bounded = Max(sum, eps)\ndrop = Dropout(bounded)\nroot = Sqrt(drop)\ny = Div(x, root)",
                  {"y"});
-  EXPECT_FALSE(match_output(model, l2));  // without types the Cast may do something
+  EXPECT_FALSE(match_output(model, l2));  // without types the Cast may change values
   infer_shapes(model);
   const auto found = match_output(model, l2);
   ASSERT_TRUE(found);
@@ -262,7 +262,7 @@ TEST(Matcher, OperatorsWithoutADomainThatOnnxDoesNotHave) {
   EXPECT_TRUE(match_output(model, "y = ai.onnx::Gloop(x)"));
 }
 
-/// What nearest_match says of the only graph.
+/// Returns the result of nearest_match for the only graph.
 onnx::NearMiss nearest_of(onnx::Model& model, const char* pattern) {
   onnx::Graph* graph = &model.graph();
   const auto found = nearest_match(onnx::Pattern(pattern), {&graph, 1});
@@ -320,7 +320,7 @@ TEST(Matcher, NearestEnds) {
   std::string pattern = "Sin(x)";
   for (int i = 0; i < 18; ++i) pattern = "Add(" + pattern + ", a)";
   onnx::Graph* graph = &model.graph();
-  // Nothing of it matches, for want of a Sin; without a bound this took 84 s.
+  // No node matches, as there is no Sin; without a bound the search took 84 s.
   EXPECT_FALSE(nearest_match(onnx::Pattern("y = Abs(" + pattern + ")"), {&graph, 1}));
 }
 

@@ -1,4 +1,4 @@
-// How an operator is asked for the bodies that its functions can have.
+// Tests how the possible function bodies of an operator are enumerated.
 #include "onnx/operator_bodies.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace graft {
 namespace {
 
-/// Four or six attributes of four values each, and a function for every combination.
+/// An operator with four or six attributes of four values each, and a function for every combination.
 template <int Count>
 struct Choices {
   static constexpr auto name = "Choices";

@@ -1,7 +1,7 @@
-// Writes small ONNX models of every operator from its cases, and what they are, for tests in Python.
-//   case_models engines OUT_FOLDER    a few of each type row, as plugins and as functions, to build engines of
+// Writes small ONNX models of every operator from its cases, and their descriptions, for tests in Python.
+//   case_models engines OUT_FOLDER    a few of each type row, as plugins and as functions, to build engines
 //   case_models functions OUT_FOLDER  every small case that has a function, with its input and the reference's output
-// Either writes OUT_FOLDER/manifest.json.
+// Both write OUT_FOLDER/manifest.json.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_elements = 100'000;
 
-/// For each type row a few cases with other attributes each, of an ordinary size.
+/// Returns a few cases of ordinary size for each type row, with different attributes.
 std::vector<const OperatorCase*> chosen_cases(const OperatorCases& all) {
   std::vector<const OperatorCase*> chosen;
   for (const TypeRow& row : all.type->type_rows) {
@@ -57,10 +57,10 @@ onnx::TensorData to_tensor(const HostTensor& tensor) {
   return data;
 }
 
-/// Batch and image sizes; the channels of a network are fixed.
+/// Returns whether an axis is the batch or a spatial axis; the channels of a network are fixed.
 bool may_be_dynamic(int axis, int rank) { return axis == 0 || (rank >= 3 && axis >= 2); }
 
-/// Of each axis of the first output, whether only the data say its size.
+/// Returns for each axis of the first output whether its size depends on data.
 std::vector<bool> sizes_by_data(const OperatorCase& test) {
   std::vector<Shape> inputs;
   for (const TensorDesc& desc : test.inputs) inputs.emplace_back(desc.extents.begin(), desc.extents.end());
@@ -74,10 +74,10 @@ std::vector<bool> sizes_by_data(const OperatorCase& test) {
 
 struct Variation {
   bool is_dynamic = false;
-  bool quantize = true;  ///< i8 or f8e4m3fn inside, f32 at both ends.
+  bool quantize = true;  ///< i8 or f8e4m3fn inside, f32 inputs and outputs.
 };
 
-/// x through the operator to y. Other inputs are constants, as the weights of a network are.
+/// Returns a network with one node of the operator, from x to y. The other inputs are constants, like weights.
 onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
   onnx::Model model;
   onnx::Graph& graph = model.graph();
@@ -97,7 +97,7 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
     value.shape = shape_of(extents, stem);
   };
   const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
-  OperatorCase linear = test;  // files know no other layout
+  OperatorCase linear = test;  // files have no other layout
   for (TensorDesc& desc : linear.inputs) desc.layout = Layout::linear;
   const std::vector<HostTensor> constants = make_inputs(linear);
   const auto step_of = [&](const char* port) {
@@ -129,7 +129,7 @@ onnx::Model network_of(const OperatorCase& test, const Variation& variation) {
   return model;
 }
 
-/// "x=2x32x5x7..2x32x5x7..4x32x10x14"; empty where nothing is dynamic.
+/// Returns "x=2x32x5x7..2x32x5x7..4x32x10x14"; an empty string where no size is dynamic.
 std::string profile_of(const Extents& extents) {
   std::string smallest;
   std::string largest;
@@ -161,7 +161,7 @@ class Writer {
   void write(const OperatorCase& test) {
     const OperatorType& type = test.op->type();
     const bool is_linear = test.inputs[0].layout == Layout::linear;
-    if (!is_linear) {  // whoever builds it asks for the layout at both ends
+    if (!is_linear) {  // the build requests the layout for inputs and outputs
       onnx::Model model = network_of(test, {.is_dynamic = false, .quantize = false});
       detach_functions(model);
       add(model, test, "plugin", {.is_dynamic = false, .quantize = false}, type.name, std::to_string(type.version));
@@ -172,7 +172,7 @@ class Writer {
       onnx::Model model = network_of(test, variation);
       detach_functions(model);
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
-      // TensorRT-RTX has no layer of its own for what Graft has under ONNX's name.
+      // TensorRT-RTX has no layer of its own for operators that Graft has under ONNX's name.
       onnx::Model with_function = network_of(test, variation);
       if (!type.onnx_form && attach_functions(with_function).empty()) {
         add(with_function, test, "function", variation, type.name, std::to_string(type.version));
@@ -196,7 +196,7 @@ class Writer {
                        {"shapes", variation.is_dynamic ? profile_of(test.inputs[0].extents) : ""}});
   }
 
-  /// The fields of a few cases, for tests that create plugins without a network.
+  /// Writes the fields of a few cases, for tests that create plugins without a network.
   void write_creators(const OperatorCases& all) {
     Json sets = Json::array();
     for (const OperatorCase* test : chosen_cases(all)) {
@@ -221,7 +221,7 @@ void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The reference kernel's first output, in the types of the case and its true size.
+/// Returns the reference kernel's first output, in the types of the case and in its actual size.
 HostTensor reference_output(const OperatorCase& test, const std::vector<HostTensor>& inputs) {
   const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
   std::vector<std::vector<std::byte>> results;

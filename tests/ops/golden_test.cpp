@@ -1,4 +1,5 @@
-// Reference kernels against the values that PyTorch and TensorFlow computed (tests/golden/generators/make_goldens.py).
+// Compares reference kernels with values that PyTorch and TensorFlow computed
+// (tests/golden/generators/make_goldens.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ AttributeValue attribute_value(const AttributeInfo& info, const nlohmann::json& 
   return {};
 }
 
-/// float32 as the file holds it in the type of the case, or integers as they are.
+/// Converts float32 of the file to the type of the case; integers stay as they are.
 HostTensor make_tensor(const TensorDesc& desc, const io::NpyArray& array) {
   HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
   if (array.type != onnx::ElementType::f32) {  // integers
@@ -65,9 +66,9 @@ std::vector<double> numbers(const io::NpyArray& array) {
   return values;
 }
 
-/// The reference computes in double, so it differs from the exact result by the rounding to the stored type alone;
-/// the sum that it holds in f32 adds half of an f32 rounding, and what it has in f32 of the operator's definition
-/// `absolute`. i8 must agree exactly: no golden value lies near a tie.
+/// Compares a result with the exact one. The reference computes in double, so it differs only by the rounding to the
+/// stored type. A sum that it keeps in f32 adds half of an f32 rounding, and f32 constants of the operator's definition
+/// add `absolute`. i8 must agree exactly: no golden value lies near a tie.
 void expect_equal(const HostTensor& found, const std::vector<double>& exact, double absolute) {
   constexpr double relative_error = 1.0 / (1 << 24);
   if (found.desc.dtype == DType::i64) {
@@ -91,7 +92,7 @@ void expect_equal(const HostTensor& found, const std::vector<double>& exact, dou
               }).ok());
 }
 
-/// By its own name or that of a plugin that it stands in for.
+/// Returns the operator of this name, or the operator that replaces a plugin of this name.
 const OperatorType* find_by_any_name(const std::string& name) {
   for (const OperatorType* type : operators()) {
     if (type->name == name) return type;
@@ -152,7 +153,7 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
     std::vector<Extents> extents;
     status = read_extents(*op, problem, std::vector<const void*>(addresses.begin(), addresses.end()), extents);
     ASSERT_TRUE(status.ok()) << status.message();
-    // Where f32 arithmetic overflows or underflows, the frameworks' f32 result is what counts.
+    // Where f32 arithmetic overflows or underflows, the frameworks' f32 result is expected.
     const std::string y_name = golden.contains("y_f32") ? golden.at("y_f32") : golden.at("y");
     EXPECT_EQ(std::vector(extents[0].begin(), extents[0].end()), arrays.at(y_name).shape);
     expect_equal(outputs[0], numbers(arrays.at(y_name)), golden.value("absolute", 0.0));

@@ -1,5 +1,5 @@
-// Every case of every operator on the CPU: what must be refused, and the reference kernel in each type against itself
-// in f32.
+// Runs every case of every operator on the CPU: cases that must be refused, and the reference kernel in each type
+// compared with itself in f32.
 #include "ops/operator_case.hpp"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(OperatorCases, ChecksSeeWhatIsWrong) {
   EXPECT_THAT(check_on_cpu(test), HasSubstr("the case wants: another message"));
 }
 
-/// Every kernel may make the same mistake, and then their results are the same.
+/// If every kernel has the same fault, their results agree; therefore an overflow is an error by itself.
 TEST(OperatorCases, OverflowOfFiniteInputsIsFound) {
   OperatorCase test{.name = "overflows",
                     .op = make_operator(*find_operator("L2NormHelper"), {{"op_type", 0}}),
@@ -105,7 +105,8 @@ TEST(OperatorCases, ComparisonFindsWhatIsWrong) {
   EXPECT_THAT(compare(tensor, zeros, 0, 1), HasSubstr("padding, stored element 7"));
 }
 
-/// As many elements as are expected, of memory for more; integers exactly, beyond what f32 tells apart.
+/// Compares only the expected elements where the memory has room for more, and integers exactly, also where f32 cannot
+/// distinguish them.
 TEST(OperatorCases, ComparisonIsOfIntegersAndTrueSizes) {
   constexpr std::int64_t large = (std::int64_t{1} << 60) + 1;
   HostTensor tensor{.desc = {.dtype = DType::i64, .extents = {4}}, .bytes = std::vector<std::byte>(32)};
@@ -135,7 +136,7 @@ TEST(OperatorCases, ErrorsAreCountedInStepsOfTheType) {
   constexpr std::uint16_t one = 0x3C00;  // f16
   const auto found = tensor_of<std::uint16_t>(DType::f16, {one, one + 1, one - 2, 0x7C00});
   const Errors errors = errors_of(found, numbers({1, 1, 1, 1}), 0x1p-8, 1);
-  EXPECT_EQ(errors.results, 3);  // infinity is for compare to judge
+  EXPECT_EQ(errors.results, 3);  // infinity is left to `compare`
   EXPECT_EQ(errors.off, 2);
   EXPECT_EQ(errors.beyond, 0);              // steps below 1 are half as large
   EXPECT_DOUBLE_EQ(errors.of_bound, 0.25);  // a step of 2^-10 of the allowed 2^-8

@@ -1,5 +1,5 @@
-# What Python finds in the operators' folders: golden generators, networks of exporters, near misses and PyTorch peers, with
-# stand-ins for the frameworks.
+# Tests the Python files in the operators' folders: golden generators, networks of exporters, near misses and PyTorch
+# peers, with stand-ins for the frameworks.
 import importlib
 import json
 import math
@@ -19,7 +19,7 @@ GENERATORS = ["export_cases", "golden_cases", "make_exports", "make_goldens", "n
 
 
 class Anything(types.ModuleType):
-    """A framework, or whatever it gives: of any value, and true."""
+    """A stand-in for a framework and for any object of it: it has every attribute and is true."""
 
     def __init__(self, name="anything"):
         super().__init__(name)
@@ -52,7 +52,7 @@ class Anything(types.ModuleType):
     __index__ = __int__
 
     def __mro_entries__(self, _):
-        return (Layer,)  # where a class is derived from it
+        return (Layer,)  # as the base of a derived class
 
     def __len__(self):
         return 1
@@ -68,7 +68,7 @@ class Anything(types.ModuleType):
 
 
 class Layer:
-    """In place of the frameworks' classes of layers."""
+    """A stand-in for the frameworks' classes of layers."""
 
     def __init__(self, *_, **__):
         pass
@@ -78,7 +78,7 @@ class Layer:
 
 
 class RecordedGolden:
-    """The names of the cases, in place of their values."""
+    """Records the names of the cases instead of their values."""
 
     made = {}
 
@@ -99,7 +99,7 @@ class RecordedGolden:
 def stand_ins(monkeypatch):
     for name in FRAMEWORKS:
         monkeypatch.setitem(sys.modules, name, Anything(name))
-    sys.modules["numpy"].prod = math.prod  # which decides on cases
+    sys.modules["numpy"].prod = math.prod  # a generator selects cases by it
     monkeypatch.syspath_prepend(str(GOLDEN / "generators"))
     for name in GENERATORS:
         monkeypatch.delitem(sys.modules, name, raising=False)

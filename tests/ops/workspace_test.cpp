@@ -1,4 +1,4 @@
-// The workspace of a range of shapes is asked of its largest ones alone, so smaller ones may want no more.
+// Tests that workspaces grow with shapes: the workspace of a range of shapes is computed for its largest shape only.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -10,7 +10,7 @@
 namespace graft::ops {
 namespace {
 
-/// Of a problem whose shapes go together.
+/// Returns the workspace of a problem, or nothing where the shapes do not fit together.
 std::optional<std::size_t> workspace_of(const Operator& op, const std::vector<TensorDesc>& inputs) {
   std::vector<TensorDesc> outputs;
   try {
@@ -23,7 +23,7 @@ std::optional<std::size_t> workspace_of(const Operator& op, const std::vector<Te
   return op.workspace(problem);
 }
 
-/// Wherever an input has this size it has the other: sizes that have to be equal stay so.
+/// Replaces a size by another one everywhere, so that sizes that have to be equal stay equal.
 std::vector<TensorDesc> with_size(std::vector<TensorDesc> inputs, std::int64_t from, std::int64_t to) {
   for (TensorDesc& desc : inputs) {
     for (int axis = 0; axis < desc.extents.rank(); ++axis) {
@@ -33,7 +33,7 @@ std::vector<TensorDesc> with_size(std::vector<TensorDesc> inputs, std::int64_t f
   return inputs;
 }
 
-/// How many smaller problems were compared.
+/// Compares the workspaces of smaller problems and returns their number.
 int expect_monotone(const OperatorType& type, const TimedCase& timed) {
   const auto op = make_operator(type, timed.attributes);
   const std::optional<std::size_t> bytes = workspace_of(*op, timed.inputs);

@@ -1,4 +1,4 @@
-// Native layer, plugin or standard operators: what is chosen, and what is left in the model.
+// Tests the choice between native layers, plugins and standard operators, and the resulting model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using runtime::default_engine;
 using test::count_of;
 using test::inferred_text_model;
 
-/// One normalization, one leaky ReLU in pieces, one of ONNX itself.
+/// A normalization, a decomposed leaky ReLU, and ONNX's LeakyRelu.
 constexpr auto network = R"(
 zero = Constant<value=float(0.0)>()
 slope = Constant<value=float(0.1)>()

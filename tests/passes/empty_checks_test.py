@@ -1,6 +1,7 @@
-# empty_checks_test.py - an If that returns early on empty input goes where the data size a node in its other branch.
-"""Tails of detectors as torchvision's exports have them. ONNX Runtime runs each before and after, with no boxes and with
-some, and TensorRT-RTX builds what it refused before."""
+# empty_checks_test.py - Tests the removal of an If that returns early on empty input, where a node in its other branch
+# has a size that depends on data.
+"""The networks are post-processing of detectors as torchvision's exports have it. ONNX Runtime runs each before and
+after, with no boxes and with some, and TensorRT-RTX builds the result, which it refused before."""
 
 import graft
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 PASS = "remove_empty_checks"
 
-# batched_nms of torchvision: boxes of different labels are moved apart, so that they do not suppress each other.
+# torchvision's batched_nms: boxes of different labels are moved apart, so that they do not suppress each other.
 SUPPRESS = """
   {largest}
   label_numbers = Cast <to: int = {type}> (labels)
@@ -48,7 +49,7 @@ CONSTANTS = """int64 zero = {{0}}, int64 int_one = {{1}}, int64 int_two = {{2}},
   int64[1] axis0 = {{0}}, int64[1] minus_1 = {{-1}}, int64[1] axis1 = {{1}}, int64[1] two = {{2}}, int64[2] both_axes = {{0, 1}}, int64 true = {{1}},
   int64[1] limit = {{9223372036854775807}}, float[1] overlap = {{0.5}}, {real} threshold = {{{half}}}, {real} one = {{{one}}}"""
 TYPES = {"float": 1, "float16": 10}
-# The text form of a model has f16 numbers as their bits.
+# The text form of a model stores f16 numbers as bits.
 NUMBERS = {"float": {"half": "0.5", "one": "1"}, "float16": {"half": 0x3800, "one": 0x3C00}}
 
 
@@ -78,7 +79,7 @@ def numel_is(comparison):
 
 
 def nested():
-    """What is checked once more is another tensor of as many rows."""
+    """Returns a network in which a second If inside the first checks another tensor with the same number of rows."""
     kept = SUPPRESS.format(largest=LARGEST, type=1)
     inner = "more_sizes = Shape (scores)\nmore = Gather (more_sizes, zero)\nsecond = Equal (more, zero)\n"
     inner += (
@@ -97,7 +98,8 @@ def two_outputs():
 
 
 def two_checks_of_the_same_names():
-    """The second one suppresses what the first one left; `column` and `moved` are names of both and of the graph."""
+    """Returns a network with two suppressions, the second on the result of the first; `column` and `moved` are names
+    in both branches and in the graph."""
     again = "{first}\nboxes2 = Identity (kept1)\nscores2 = Gather (scores, keep1)\nlabels2 = Gather (labels, keep1)\n"
     kept = SUPPRESS.format(largest=LARGEST, type=1)
     first = KEEP.format(nothing=NOTHING, kept=kept).replace("keep =", "keep1 =")
@@ -216,7 +218,7 @@ def run(network, feeds):
 
 
 def feeds_of(network, count, likely):
-    """Boxes of which some overlap; none is likely, or most are."""
+    """Returns boxes of which some overlap; none has a high score, or most have."""
     generator = np.random.default_rng(count)
     real = np.float16 if network.graph.input[0].type.tensor_type.elem_type == TYPES["float16"] else np.float32
     corners = generator.uniform(0, 8, (count, 2))
@@ -275,7 +277,7 @@ def test_any_other_if_is_left_alone(name, tmp_path):
 
 
 def test_a_proof_without_elements_is_made_or_the_check_stays(tmp_path):
-    """OpenVINO makes one element of an If whose branch gives none, and is the only engine here."""
+    """OpenVINO, here the only engine, returns one element for an If whose branch returns none."""
     result = converted(tail(), tmp_path, engine="openvino")
     assert ifs_of(result.model.to_proto().graph) == 1
     (rejected,) = [rewrite for rewrite in result.rejected if rewrite.rewrite_pass == PASS]

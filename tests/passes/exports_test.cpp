@@ -1,4 +1,5 @@
-// What exporters write fuses into exactly what tests/golden/exports/manifest.json says, and computes what it did.
+// Tests that exported networks fuse into exactly the operators of tests/golden/exports/manifest.json and compute the
+// same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +49,7 @@ void expect_attributes(const Operator& op, const nlohmann::json& attributes) {
   }
 }
 
-/// The pass that makes an operator.
+/// Returns the pass that creates an operator.
 std::string pass_of(const std::string& op) {
   for (const auto& entry : manifest().at("operators")) {
     if (entry.at("operator") == op) return entry.at("pass").get<std::string>();
@@ -56,7 +57,7 @@ std::string pass_of(const std::string& op) {
   throw std::out_of_range(op);
 }
 
-/// The attributes of an operator of ONNX that are called as those of the operator that it takes the place of.
+/// Compares those attributes of an ONNX node that have the names of attributes of the operator that it replaces.
 void expect_same_attributes(const onnx::Node& native, const nlohmann::json& attributes) {
   for (const auto& [name, expected] : attributes.items()) {
     if (expected.is_number_float()) {
@@ -67,14 +68,14 @@ void expect_same_attributes(const onnx::Node& native, const nlohmann::json& attr
   }
 }
 
-/// One operator may become part of another, which is one rewrite more.
+/// Returns the number of fusion rewrites; an operator that becomes part of another one counts as another rewrite.
 std::size_t fusions_in(const ConvertReport& report) {
   std::size_t count = 0;
   for (const Rewrite& rewrite : report.rewrites) count += rewrite.pass.starts_with("fuse_") ? 1 : 0;
   return count;
 }
 
-/// The files whose names begin so.
+/// Tests the files whose names begin with `exporter`.
 void expect_fusions(const std::string& exporter, std::size_t least) {
   std::size_t files = 0;
   for (const auto& entry : manifest().at("exports")) {
@@ -95,7 +96,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
 
     const auto ops = operators_in(model);
     const auto native = entry.at("native").get<std::size_t>();
-    if (entry.contains("lowered")) {  // TensorRT has it itself
+    if (entry.contains("lowered")) {  // TensorRT has a layer of its own
       const auto lowered = entry.at("lowered").get<std::string>();
       EXPECT_TRUE(ops.empty());
       EXPECT_EQ(count_of(model, lowered), wanted + native);
@@ -124,8 +125,7 @@ TEST(Exports, NewestTorchDynamo) { expect_fusions("torch2.15.0", 15); }
 TEST(Exports, PaddlePaddle) { expect_fusions("paddle2onnx", 70); }
 TEST(Exports, FrozenGraphsThatGraftReads) { expect_fusions("tensorflow", 40); }
 
-/// Each operator, in each of its kinds, is found in the output of two exporters at least, where more than one writes
-/// it.
+/// Each kind of each operator is found in the output of at least two exporters, where more than one writes it.
 TEST(Exports, EveryFusionIsFoundInWhatTwoExportersWrite) {
   std::size_t kinds = 0;
   for (const auto& described : manifest().at("operators")) {
@@ -182,7 +182,7 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
   }
 }
 
-/// The nodes, their attributes and the constants, without what is declared of inner values.
+/// Returns the nodes, their attributes and the constants, without declared types and shapes of inner values.
 std::string nodes_of(onnx::Model model) {
   for (onnx::Value* value : model.graph().values()) {
     if (value->is_input || value->is_output() || value->initializer) continue;
@@ -192,7 +192,7 @@ std::string nodes_of(onnx::Model model) {
   return serialize_onnx(model);
 }
 
-/// Without proofs, which are not what is tested.
+/// Without proofs, which this test does not cover.
 TEST(Exports, ConvertingWhatWasConvertedMakesNoRewrite) {
   ConvertOptions options;
   options.prove = false;

@@ -1,4 +1,4 @@
-// Fusions that no exporter's file shows: newer forms of Resize, other modes, what is left round an operator.
+// Tests fusions that no exporter's file covers: newer forms of Resize, other modes, and nodes around an operator.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Converted {
   ConvertReport report;
 };
 
-/// Converts and checks that nothing was rejected and the whole model still agrees.
+/// Converts a model, and checks that no rewrite was rejected and that the outputs agree.
 Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::automatic, std::int64_t opset = 17,
                     const std::vector<TextInput>& inputs = {image()}) {
   const onnx::Model original = inferred_text_model(inputs, nodes, {"y"}, opset);
@@ -125,8 +125,8 @@ TEST(FusePadding, JoinsAChainOfPads) {
   EXPECT_EQ(count_of(found.model, "Pad"), 1U);
 }
 
-// The twelve largest in their order, as a detector keeps its boxes: of twelve and fewer that is all of them, and the
-// runs that a movement is learnt from hold no more.
+// TopK keeps the twelve largest in their order, as a detector keeps its boxes. With twelve or fewer elements these are
+// all of them, and the runs from which a movement is inferred have no more.
 TEST(FusePadding, LeavesAGatherByTheElementsThemselves) {
   const auto found = converted(
       "s = Shape(x)\n"
@@ -180,7 +180,7 @@ TEST(FuseInstanceNorm, FoldsScaleAndBiasIntoTheNode) {
   EXPECT_EQ(found.report.count("fuse_instance_norm"), 1U);
 }
 
-/// x / sqrt(sum(x^2) + 1e-10) over channels, times a constant.
+/// Returns nodes that compute x / sqrt(sum(x^2) + 1e-10) over channels, times a constant.
 std::string scaled_norm(const std::string& scale) {
   return "q = Mul(x, x)\n"
          "a = Constant<value=int64([1])>()\n"
@@ -226,9 +226,9 @@ TEST(FuseNormalize, LeavesAnotherPlaceOfEpsilon) {
   EXPECT_THAT(found.report.near_misses[0].reason, HasSubstr("epsilon_mode is norm"));
 }
 
-// ---- Pyramids whose size was fixed when their windows were written
+// ---- Pyramids whose windows were exported for a fixed size
 
-/// What He's windows make of 14 x 14, in an image whose size is dynamic.
+/// Returns a spatial pyramid (He et al.) with windows for 14 x 14 features and a dynamic image size.
 onnx::Model frozen_pyramid(const std::string& flatten) {
   const Dim any = onnx::unknown_dim();
   std::string nodes;
@@ -244,7 +244,7 @@ onnx::Model frozen_pyramid(const std::string& flatten) {
 constexpr auto by_channels = "f{0} = Reshape(p{0}, l{0})\n";
 constexpr auto by_cells = "t{0} = Transpose<perm=[0, 2, 3, 1]>(p{0})\nf{0} = Reshape(t{0}, l{0})\n";
 
-/// At the size of its windows the original is what it was.
+/// Compares both models at a size for which the windows were exported.
 void expect_same_at(const onnx::Model& original, const onnx::Model& found, std::int64_t size) {
   onnx::Model before = original.clone();
   onnx::Model after = found.clone();

@@ -1,4 +1,4 @@
-// Guards: rewrites round what a release of TensorRT is reported to compute wrongly. They run where they are asked for.
+// Tests guards: rewrites of nodes that a release of TensorRT is known to compute wrongly. They run on request only.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ onnx::Model sampling(const std::string& attributes, const Shape& image = {Dim::s
                              "y = GridSample" + attributes + "(x, grid)", {"y"});
 }
 
-/// Deformable attention over levels of two sizes, as PyTorch's exporter writes that of Deformable DETR, RT-DETR and
-/// D-FINE: 2 heads of 4 numbers, 5 queries, 3 points.
+/// Returns deformable attention over levels of two sizes, as PyTorch's exporter writes it for Deformable DETR, RT-DETR
+/// and D-FINE: 2 heads of 4 numbers, 5 queries, 3 points.
 onnx::Model deformable_attention() {
   std::string text = R"(
 values_0 = Slice(value, begin_0, end_0, axis_1)

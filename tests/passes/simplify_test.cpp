@@ -1,4 +1,4 @@
-// Passes that fold and merge: computed shapes, transpositions before matrices, pads, equal nodes.
+// Tests passes that fold and merge: computed shapes, transpositions before matrices, pads, equal nodes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ std::vector<std::int64_t> shape_given_to(const onnx::Model& model, const std::st
 
 // ---- simplify_shapes
 
-// x.view(x.size(0), -1), with the size of the batch read from the tensor.
+// PyTorch's x.view(x.size(0), -1), with the batch size read from the tensor.
 constexpr auto flat_as_pytorch_writes_it =
     "e = Exp(x)\ns = Shape(e)\nzero = Constant<value=int64(0)>()\nn = Gather<axis=0>(s, zero)\n"
     "first = Constant<value=int64([0])>()\nu = Unsqueeze(n, first)\nrest = Constant<value=int64([-1])>()\n"
@@ -75,7 +75,8 @@ TEST(SimplifyShapes, OneOpenDimensionIsWhatIsLeft) {
 }
 
 TEST(SimplifyShapes, OpenDimensionsInTheirPlaceAreCopied) {
-  // [N, C, H, W] to [N, 2, C / 2, H, W] and back by the sizes of x: [N, 4, H, W] has two that are copied.
+  // [N, C, H, W] is reshaped to [N, 2, C / 2, H, W] and back by the sizes of x: [N, 4, H, W], where two sizes are
+  // copied.
   const auto found =
       converted(open_image,
                 "e = Exp(x)\ns = Shape(e)\nl = Constant<value=int64([0])>()\nm = Constant<value=int64([2])>()\n"
@@ -100,7 +101,7 @@ TEST(SimplifyShapes, NotFromAShapeOfAnotherTensor) {
   EXPECT_EQ(count_of(model, "Shape"), 1U);
 }
 
-// [N, A, B] to [N, 12] holds for some A and B only, which nobody has said.
+// A reshape of [N, A, B] to [N, 12] is valid for some A and B only, which the model does not declare.
 TEST(SimplifyShapes, NotWhereTheReshapeDemandsASize) {
   onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), Dim::symbol("A"), Dim::symbol("B")}}},
@@ -142,7 +143,7 @@ TEST(SimplifyShapes, ExpandAndTileByKnownSizes) {
 
 // ---- fold_transposes
 
-/// A matrix whose elements all differ.
+/// Returns a matrix with distinct elements.
 std::string matrix(const std::string& name, int rows, int columns) {
   std::string numbers;
   for (int i = 0; i < rows * columns; ++i)
@@ -162,7 +163,8 @@ TEST(FoldTransposes, FlattenedChannelsLastKeepTheirTrainedOrder) {
   EXPECT_EQ(found.report.count("fold_transposes"), 1U);
   EXPECT_EQ(count_of(found.model, "Transpose"), 0U);
   EXPECT_EQ(count_of(found.model, "Flatten"), 1U);
-  // Element 1 of x is channel 0 of pixel (0, 1), which was trained as row 4; its first number is element 12 of a.
+  // Element 1 of x is channel 0 of pixel (0, 1), which is row 4 of the trained matrix; its first number is element 12
+  // of a.
   for (const onnx::Node* node : found.model.graph().nodes()) {
     if (!node->is("MatMul")) continue;
     const auto numbers = node->input(1)->constant()->numbers().value();
@@ -273,7 +275,7 @@ TEST(FoldPads, NotMirrors) {
 
 // ---- unwrap_pads
 
-/// As paddle2onnx writes F.pad of an image.
+/// Returns F.pad of an image as paddle2onnx writes it.
 std::string wrapped(const std::string& pads, const std::string& pad, const std::string& squeezed = "2") {
   return "i = Constant<value=int64([2])>()\no = Constant<value=int64([" + squeezed +
          "])>()\np = Constant<value=int64([" + pads + "])>()\nv = Constant<value=float(0.5)>()\n" +
@@ -326,12 +328,12 @@ TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
     EXPECT_TRUE(report.rejected.empty());
     return count_of(model, "Unsqueeze") == 1U;
   };
-  // Axis 0 of an image of one has one element as well.
+  // Axis 0 of a batch of one has one element as well.
   const std::vector<TextInput> one = {{"x", onnx::ElementType::f32, {1, 4, 3, 5}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, p, v)", "0"), one));
-  // Two more, of which the crop leaves one.
+  // The pad adds two elements, and the crop leaves one of them.
   EXPECT_TRUE(keeps_unsqueeze(wrapped("0, 0, 2, 1, 2, 0, 0, -2, 1, 1", "Pad(u, p, v)")));
-  // What fills, or how much, is known at run time only.
+  // The fill value, or the amount of padding, is known only at run time.
   const std::vector<TextInput> filled = {image[0], {"f", onnx::ElementType::f32, {}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, p, f)"), filled));
   const std::vector<TextInput> sized = {image[0], {"s", onnx::ElementType::i64, {10}}};
@@ -388,7 +390,7 @@ TEST(MergeEqualNodes, NotRandomNumbersNorOutputs) {
 }
 
 TEST(MergeEqualNodes, NotWhatNobodyKnows) {
-  // Somebody's plugins may keep a state, by a domain of their own or not.
+  // Plugins of other libraries may have a state, whether or not they have a domain of their own.
   onnx::Model model =
       inferred_text_model(image,
                           "a = custom::Counter(x)\nb = custom::Counter(x)\nc = Counter(x)\nd = Counter(x)\n"

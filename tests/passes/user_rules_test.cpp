@@ -1,4 +1,4 @@
-// Rules of users on small networks: what they match, what they make of it, and what the proof rejects.
+// Tests users' rules on small networks: their matches, their replacements, and the rewrites that the proof rejects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ const std::vector<test::TextInput> inputs{{"x", onnx::ElementType::f32, {1, 4, 6
                                           {"low", onnx::TensorData::scalar_of(onnx::ElementType::f32, 0)},
                                           {"ones", onnx::TensorData::from_floats({1, 1, 1, 1})}};
 
-/// With the rules alone.
+/// Converts with no other pass than the rules.
 ConvertReport convert_by(onnx::Model& model, const std::string& rules) {
   ConvertOptions options;
   options.rules = parse_rules(rules, "rules.yaml");

@@ -1,4 +1,4 @@
-// JSON and page: whatever texts hold, they stay texts.
+// Tests that any string in a model stays a string in the JSON and in the page.
 #include "present/html/report.hpp"
 
 #include <gtest/gtest.h>

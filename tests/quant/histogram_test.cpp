@@ -1,4 +1,4 @@
-// Counting and the four methods, against their definitions written out.
+// Tests histograms and the four threshold methods against direct implementations of their definitions.
 #include "quant/histogram.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Histogram, PartsAddUpToTheWhole) {
   values[45000] = 3e5F;
   values[10] = std::numeric_limits<float>::quiet_NaN();
   const Histogram whole = histogram_of(values);
-  // One after the other, ranges of all sizes; then the last first, so that a wide one takes narrow ones in.
+  // Ranges of all sizes are merged in order, then in reverse order, so that a wide range absorbs narrow ones.
   for (const bool backwards : {false, true}) {
     Histogram sum;
     constexpr std::size_t parts = 5;
@@ -98,7 +98,8 @@ double threshold(const std::vector<float>& values, ThresholdMethod method, doubl
   return threshold_of(histogram_of(values), {.method = method, .percentile = percentile});
 }
 
-/// One number that a tenth of a tensor is: entropy alone would end right after it, far below the others.
+/// Two fifths of the elements have the same value: by entropy alone, the threshold would lie right after it, far below
+/// the other elements.
 TEST(Thresholds, EntropyDoesNotFallForASpike) {
   std::vector<float> values = normal_numbers(100000, 6, 1);
   std::fill_n(values.begin(), 40000, -0.04F);
@@ -124,7 +125,7 @@ TEST(Thresholds, MinmaxAndPercentile) {
   EXPECT_EQ(parse_threshold_method("kl"), std::nullopt);
 }
 
-/// Squared error of the numbers themselves.
+/// Returns the squared rounding error of the numbers.
 double rounding_error(const std::vector<float>& values, double threshold) {
   const double scale = threshold / 127;
   double sum = 0;
@@ -144,7 +145,7 @@ TEST(Thresholds, MseIsTheLeastErrorOfTheNumbersThemselves) {
   for (int i = 10; i <= 120; ++i) EXPECT_GT(rounding_error(values, i / 10.), least * 0.99) << i;
 }
 
-/// Of two rows of counts that are made to sum up to 1.
+/// Returns the Kullback-Leibler divergence of two histograms, which are normalized to a sum of 1.
 double kullback_leibler(std::vector<double> p, std::vector<double> q) {
   const double p_sum = std::accumulate(p.begin(), p.end(), 0.);
   const double q_sum = std::accumulate(q.begin(), q.end(), 0.);
@@ -157,7 +158,7 @@ double kullback_leibler(std::vector<double> p, std::vector<double> q) {
   return sum;
 }
 
-/// TensorRT's published algorithm, step by step.
+/// Returns the threshold by TensorRT's published algorithm, step by step.
 double entropy_threshold(const Histogram& histogram) {
   const std::size_t used = histogram.used_bins();
   const std::size_t together = (used + 2047) / 2048;
@@ -204,7 +205,7 @@ TEST(Thresholds, EntropyIsThePublishedAlgorithm) {
   }
 }
 
-/// A tail that four numbers in a thousand are, as an activation of a text reader has it: entropy alone cuts it off.
+/// Four of a thousand elements form a tail, as in an activation of a text recognizer: entropy alone cuts it off.
 TEST(Thresholds, EntropyKeepsATailThatMatters) {
   std::vector<float> values = normal_numbers(1000000, 6, 0.1F);
   const std::vector<float> tail = normal_numbers(4000, 7, 2);
@@ -217,7 +218,7 @@ TEST(Thresholds, EntropyKeepsATailThatMatters) {
   EXPECT_LT(found, 8);
 }
 
-/// Hardly anything but zeros: of what is left nothing is a tail.
+/// Nearly all elements are zeros, and none of the others belong to a tail.
 TEST(Thresholds, EntropyLooksAtWhatIsNotZero) {
   std::vector<float> values(2000000);
   std::fill_n(values.begin(), 100, 1.F);

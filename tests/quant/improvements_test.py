@@ -1,5 +1,5 @@
-# improvements_test.py - ONNX Runtime judges what is done to a network before and after it becomes int8.
-"""The tool in GRAFT_IMPROVE_TOOL changes small networks that are made here."""
+# improvements_test.py - Checks with ONNX Runtime the changes of a network before and after it becomes int8.
+"""The tool in GRAFT_IMPROVE_TOOL changes small networks that this test creates."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ BEGINNING = GENERATOR.bit_generator.state
 
 @pytest.fixture(autouse=True)
 def begin_again():
-    """A test's numbers do not depend on those before it."""
+    """Resets the generator, so that a test's numbers do not depend on earlier tests."""
     GENERATOR.bit_generator.state = BEGINNING
 
 
@@ -25,7 +25,7 @@ def normal(*shape, scale=1.0):
 
 
 def make_model(inputs, nodes, outputs, constants, opset=17):
-    """Nodes are (operator, inputs, output, attributes), names in one text."""
+    """Returns a model. Nodes are (operator, inputs, outputs, attributes), with names separated by spaces."""
     graph = helper.make_graph(
         [helper.make_node(op, names.split(), output.split(), **attributes) for op, names, output, attributes in nodes],
         "test",
@@ -50,7 +50,7 @@ def run_tool(what, model, tmp_path, *more):
 
 
 def run(model, feeds, outputs=None):
-    """Without ONNX Runtime's own changes to the network."""
+    """Runs a model in ONNX Runtime without its graph optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = onnx.ModelProto.FromString(model.SerializeToString())
@@ -75,7 +75,7 @@ def check_same(model, changed, feeds, tolerance=2e-6):
 
 
 def normalization(prefix, channels):
-    """The constants of a BatchNormalization, and their names."""
+    """Returns the constants of a BatchNormalization, and their names."""
     constants = {
         f"{prefix}_scale": normal(channels),
         f"{prefix}_shift": normal(channels),
@@ -195,7 +195,8 @@ def test_scales_become_weights(case, tmp_path):
 @pytest.mark.parametrize(
     ("nodes", "more", "outputs"),
     [
-        # Somebody else reads the tensor, or the weights; the graph gives the tensor; it is no number for each channel.
+        # Another node reads the tensor or the weights, the tensor is an output, or the factor is not one number per
+        # channel.
         ([("Conv", "x w", "c", {}), ("Mul", "c s", "m", {}), ("Add", "m c", "y", {})], {}, ["y"]),
         ([("Conv", "x w", "c", {}), ("Mul", "c s", "y", {}), ("Conv", "x w", "z", {})], {}, ["y", "z"]),
         ([("Conv", "x w", "c", {}), ("Mul", "c s", "y", {})], {}, ["y", "c"]),
@@ -213,7 +214,7 @@ def test_what_is_no_scale_of_one_layer_stays(nodes, more, outputs, tmp_path):
 
 
 def uneven(*shape, axis=0):
-    """Weights of which each channel has another range, over three decades."""
+    """Returns weights whose channels have ranges over three decades."""
     size = [1] * len(shape)
     size[axis] = shape[axis]
     return normal(*shape) * (10 ** GENERATOR.uniform(-1.5, 1.5, size)).astype(numpy.float32)
@@ -272,7 +273,7 @@ def test_equalization_evens_ranges_and_changes_nothing_else(tmp_path):
     assert operators(changed) == operators(model)
     check_same(model, changed, make_feeds({"x": [3, 3, 8, 8]}))
     before, after = constants_of(model), constants_of(changed)
-    # Between two layers: what makes a channel, and what reads it.
+    # Compares, for each channel, the weights that produce it and the weights that read it.
     unevenness = []
     for made, axis, read in [(1, 0, 2), (3, 0, 4), (5, 0, 6), (6, 1, 7)]:
         for constants in (before, after):
@@ -281,7 +282,7 @@ def test_equalization_evens_ranges_and_changes_nothing_else(tmp_path):
             unevenness.append(numpy.maximum(ranges, 1 / ranges).max())
     assert min(unevenness[0::2]) > 10
     assert max(unevenness[1::2]) < 1.05
-    # A channel of a plane is so many columns after the Flatten.
+    # After the Flatten, a channel of a plane is that number of columns.
     ranges = after["w4"].reshape(3, 2, 2, 4).transpose(0, 2, 1, 3).reshape(6, -1)
     made, read = numpy.abs(ranges).max(1), numpy.abs(after["w5"]).reshape(10, 6, 64).max((0, 2))
     assert numpy.maximum(made / read, read / made).max() < 1.05
@@ -321,7 +322,8 @@ WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 
 
 def quantize(model, feeds, bits=8):
-    """Symmetric: weights by channel, the inputs of layers by the largest number that comes."""
+    """Returns a symmetrically quantized model: one scale per channel for weights, and the largest magnitude for a
+    layer's input."""
     constants = constants_of(model)
     layers = [node for node in model.graph.node if node.op_type in WEIGHTED and node.input[1] in constants]
     seen = {**run(model, feeds, [node.input[0] for node in layers if node.input[0] not in feeds]), **feeds}
@@ -360,7 +362,8 @@ def quantize(model, feeds, bits=8):
 
 
 def make_classifier():
-    """Kinds of layers, with and without a bias, in branches; and images whose pixels have to do with each other."""
+    """Returns a classifier with several kinds of layers, with and without a bias, in branches; and images with
+    correlated pixels."""
     nodes = [
         ("Conv", "x w1 b1", "c1", {"pads": [1, 1, 1, 1]}),
         ("Relu", "c1", "r1", {}),
@@ -409,7 +412,8 @@ def channel_means(arrays):
     return {name: array.mean((0, 2, 3) if array.ndim == 4 else 0) for name, array in arrays.items()}
 
 
-# With no memory each layer is reached from the network's inputs; with little, from whatever was small enough.
+# With no memory, each layer is computed from the network's inputs; with little, from tensors that were small enough to
+# keep.
 @pytest.mark.parametrize(("bits", "memory"), [(8, 2**30), (4, 2**30), (8, 0), (8, 100000), (8, 400000)])
 def test_bias_correction_makes_the_means_those_of_the_reference(bits, memory, tmp_path):
     model = make_classifier()
@@ -428,7 +432,7 @@ def test_bias_correction_makes_the_means_those_of_the_reference(bits, memory, tm
     for name in tensors:
         error = numpy.abs(before[name] - wanted[name]).max()
         left = numpy.abs(after[name] - wanted[name]).max()
-        # A number at the border between two steps of int8 may fall to either side in another engine.
+        # Another engine may round a number between two int8 steps to the other step.
         assert left < 1e-3 * reference[name].std(), name
         assert left < 0.1 * error, name
     expected = run(model, unseen)["y"]
@@ -437,7 +441,7 @@ def test_bias_correction_makes_the_means_those_of_the_reference(bits, memory, tm
 
 
 def with_outliers(*shape):
-    """Channels of activations, the last axis, of very different size, as in transformers."""
+    """Returns activations whose channels (the last axis) have very different magnitudes, as in transformers."""
     return (normal(*shape) * 10 ** GENERATOR.uniform(-1, 1.5, shape[-1])).astype(numpy.float32)
 
 
@@ -556,7 +560,7 @@ def test_what_takes_the_division(case, tmp_path):
     assert [line.startswith(last.input[0] + ",") and line.endswith(" ") for line in printed][-1], printed
     before, after = (run(each, data, [last.input[0]])[last.input[0]] for each in (model, changed))
     axis = 1 if case == "planes" else before.ndim - 1
-    # Half of the way to the weights: the sizes of input and weights are the same.
+    # The scales are split equally (0.5), so input and weights have the same magnitudes.
     weights = constants_of(changed)[last.input[1]]
     if case == "planes":
         largest = numpy.abs(weights).max((2, 3)).reshape(4, 1, 2).max(1).reshape(8)
@@ -597,7 +601,8 @@ def test_what_takes_no_division_stays(nodes, outputs, reason, tmp_path):
 
 
 def layer_errors(layers, reference, candidate, feeds):
-    """What the weights alone do to each layer's output, without its mean, on the inputs of the candidate's layer."""
+    """Returns the error that the weights cause in each layer's output, without its mean, for the inputs of the
+    candidate's layer."""
     nodes = {node.output[0]: node for node in reference.graph.node}
     changed = {node.output[0]: node for node in candidate.graph.node}
     errors = {}
@@ -633,7 +638,7 @@ def test_adaptive_rounding_lowers_the_error_on_other_data(bits, tmp_path):
     assert [line for line in printed if "overlap" in line] == [line for line in printed if "ConvTranspose" in line]
     layers = ["c1", "c2", "c3", "g", "m", "y"]
     before, after = (layer_errors(layers, model, each, unseen) for each in (quantized, changed))
-    # The depthwise one has little to choose from: nine weights for each channel.
+    # The depthwise layer has few choices: nine weights for each channel.
     assert all(after[name] < before[name] for name in layers), (before, after)
     assert sum(after[name] < 0.8 * before[name] for name in layers) >= 4, (before, after)
     originals, old, new = constants_of(model), constants_of(quantized), constants_of(changed)
@@ -663,7 +668,8 @@ def test_adaptive_rounding_knows_strides_dilations_pads_and_groups(tmp_path):
     before, after = (layer_errors(["y"], model, each, seen)["y"] for each in (quantized, changed))
     assert after < 0.9 * before
     assert layer_errors(["y"], model, changed, unseen)["y"] < 0.9 * layer_errors(["y"], model, quantized, unseen)["y"]
-    # What the tool says of its own rows is what ONNX Runtime finds, by the size of the output, over all rows.
+    # The error that the tool reports for its rows is the error in ONNX Runtime over all rows, relative to the output's
+    # magnitude.
     exact = run(model, seen)["y"]
     size = numpy.sqrt(((exact - exact.mean((0, 2, 3), keepdims=True)) ** 2).mean())
     said = [float(word) for word in printed[0].split(", ")[1].split(" to ")]

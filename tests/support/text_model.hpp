@@ -1,4 +1,4 @@
-// Small models for tests, written as text, and what many tests ask of one.
+// Builds small models for tests from text, and queries them.
 #pragma once
 
 #include <cmath>
@@ -23,17 +23,17 @@ struct TextInput {
   TextInput(std::string name, onnx::ElementType type, Shape shape)
       : name(std::move(name)), type(type), shape(std::move(shape)) {}
 
-  /// A constant.
+  /// Declares a constant in place of an input.
   TextInput(std::string name, onnx::TensorData constant)
       : name(std::move(name)), type(constant.type), constant(std::move(constant)) {}
 
   std::string name;
   onnx::ElementType type;
-  std::optional<Shape> shape;  ///< Nothing: not even the rank is known.
+  std::optional<Shape> shape;  ///< The shape; nothing where not even the rank is known.
   std::optional<onnx::TensorData> constant;
 };
 
-/// A constant with numbers of both signs, no two alike.
+/// Returns a constant with distinct numbers of both signs.
 inline TextInput weight(const std::string& name, const std::vector<std::int64_t>& dims) {
   std::int64_t count = 1;
   for (const std::int64_t size : dims) count *= size;
@@ -42,7 +42,7 @@ inline TextInput weight(const std::string& name, const std::vector<std::int64_t>
   return {name, onnx::TensorData::from_numbers(onnx::ElementType::f32, dims, numbers)};
 }
 
-/// Nodes as parse_nodes reads them; only the inputs have types and shapes.
+/// Returns a model of the nodes, in the syntax of parse_nodes. Only the inputs have types and shapes.
 inline onnx::Model text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
                               const std::vector<std::string>& outputs, std::int64_t opset = 17) {
   onnx::Model model;
@@ -64,7 +64,7 @@ inline onnx::Model text_model(const std::vector<TextInput>& inputs, const std::s
   return model;
 }
 
-/// The same with the types and shapes of all its tensors.
+/// Returns a model of the nodes with inferred types and shapes of all tensors.
 inline onnx::Model inferred_text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
                                        const std::vector<std::string>& outputs, std::int64_t opset = 17) {
   onnx::Model model = text_model(inputs, nodes, outputs, opset);
@@ -74,21 +74,21 @@ inline onnx::Model inferred_text_model(const std::vector<TextInput>& inputs, con
 
 inline onnx::Node& producer(onnx::Model& model, std::string_view value) { return *model.graph().find(value)->producer; }
 
-/// In the order of the nodes, without sub-graphs.
+/// Returns the operators of the nodes in order, without subgraphs.
 inline std::vector<std::string> op_types(const onnx::Graph& graph) {
   std::vector<std::string> result;
   for (const onnx::Node* node : graph.nodes()) result.push_back(node->op_type);
   return result;
 }
 
-/// Nodes of an operator, with sub-graphs.
+/// Returns the number of nodes of an operator, including subgraphs.
 inline std::size_t count_of(const onnx::Model& model, std::string_view op_type) {
   std::size_t count = 0;
   model.graph().for_each_node([&](const onnx::Node& node) { count += node.op_type == op_type ? 1 : 0; });
   return count;
 }
 
-/// What an operation throws; empty where it throws nothing.
+/// Returns the message that an operation throws; empty where it throws nothing.
 template <class F>
 std::string error_of(F&& operation) {
   try {

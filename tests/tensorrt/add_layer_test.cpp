@@ -1,4 +1,4 @@
-// graft::tensorrt::add_layer on a stand-in for TensorRT's network, with the real plugin library.
+// Tests graft::tensorrt::add_layer on a stand-in for TensorRT's network, with the real plugin library.
 #include "graft/tensorrt/add_layer.hpp"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ PluginLibrary& library() {
   return loaded;
 }
 
-/// Of a library in a namespace of its own. It makes plugins of Graft's creator.
+/// A creator of another library, in a namespace of its own. It creates Graft's plugins.
 class OtherCreator final : public nvinfer1::IPluginCreatorV3One {
  public:
   OtherCreator(std::string in, std::string named, std::string of_version)
@@ -69,7 +69,7 @@ class OtherCreator final : public nvinfer1::IPluginCreatorV3One {
   int made = 0;
 };
 
-/// A registry that holds the creators of the plugin library, once it is loaded.
+/// A registry that contains the creators of the plugin library after that was loaded.
 class Registry final : public nvinfer1::StubIPluginRegistry {
  public:
   PluginLibraryHandle loadLibrary(const char* path) noexcept override {
@@ -107,7 +107,7 @@ struct BuilderHandle final : nvinfer1::IBuilder {
   explicit BuilderHandle(Builder& builder) { mImpl = &builder; }
 };
 
-/// What addPluginV3 was given.
+/// A layer that records the arguments of addPluginV3.
 struct Layer final : nvinfer1::StubVLayer {
   void setName(const char* given) noexcept override { name = given; }
   const char* getName() const noexcept override { return name.c_str(); }

@@ -1,4 +1,5 @@
-// What TensorRT's contract says of the calls of a plugin, beyond what a well-behaved host happens to do.
+// Tests rules of TensorRT's plugin interface that TensorRT itself may not exercise: calls in other orders, with other
+// arguments and after errors.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
 namespace {
-std::size_t allocations = 0;  ///< By all of this program, which has one thread.
+std::size_t allocations = 0;  ///< The number of allocations in this program, which has a single thread.
 }
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
@@ -42,7 +43,7 @@ std::size_t allocations = 0;  ///< By all of this program, which has one thread.
 
 namespace graft::tensorrt {
 
-/// An operator whose only variant counts how often it is asked whether it fits.
+/// An operator whose only variant counts the calls of `fits`.
 struct Counted : Elementwise {
   static constexpr auto name = "Counted";
   static constexpr int version = 1;
@@ -73,7 +74,8 @@ std::span<const Variant<Counted>> cuda_kernels(const Counted& /*op*/) {
   return variants;
 }
 
-/// An operator whose only variant keeps what it is told: how many of its values are not 0, and those.
+/// An operator with a size that depends on data: it returns the values that are not 0. Its only variant records the
+/// descriptions of its outputs and computes nothing.
 struct Kept {
   static constexpr auto name = "Kept";
   static constexpr int version = 1;
@@ -110,7 +112,7 @@ std::span<const Variant<Kept>> cuda_kernels(const Kept& /*op*/) {
   return variants;
 }
 
-/// The base of operators whose only variant keeps the inputs that it is told of, and computes nothing.
+/// The base of operators whose only variant records its inputs and computes nothing.
 template <class Definition>
 struct KeepsInputs {
   static inline std::vector<TensorDesc> told;
@@ -133,7 +135,7 @@ struct KeepsInputs {
   }
 };
 
-/// An operator that another plugin's inputs are put in order for.
+/// An operator with the inputs of another plugin in a different order.
 struct Ordered : KeepsInputs<Ordered> {
   static constexpr auto name = "Ordered";
   static constexpr int version = 1;
@@ -162,7 +164,7 @@ struct Ordered : KeepsInputs<Ordered> {
   }
 };
 
-/// An operator that says what `aliased` says of the memory of its outputs.
+/// An operator whose aliased_input returns `aliased`.
 struct Updated {
   static constexpr auto name = "Updated";
   static constexpr int version = 1;
@@ -189,7 +191,7 @@ Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*b
 }
 std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
 
-/// An operator that needs two inputs of one length, with a variant for lengths that are a multiple of 4 alone.
+/// An operator with two inputs of the same length, and a variant that fits only lengths that are a multiple of 4.
 struct Paired {
   static constexpr auto name = "Paired";
   static constexpr int version = 1;
@@ -290,7 +292,7 @@ PluginTensorDesc desc(const std::vector<std::int64_t>& extents, DataType type = 
 
 DynamicPluginTensorDesc fixed(const PluginTensorDesc& desc) { return {desc, desc.dims, desc.dims, desc.dims}; }
 
-/// An operator as a plugin, with the capabilities by hand.
+/// An operator as a plugin, with its build and runtime capabilities.
 template <class Definition>
 struct Made {
   explicit Made(Definition definition = {})
@@ -314,7 +316,7 @@ struct Made {
   Plugin plugin;
 };
 
-/// For calls that are refused before they make an expression.
+/// An expression builder for calls that are refused before they use it.
 class UnusedBuilder final : public nvinfer1::IExprBuilder {
  public:
   ~UnusedBuilder() noexcept override = default;
@@ -334,7 +336,7 @@ ops::Convolution convolution(std::vector<float> weights = {}) {
   return op;
 }
 
-/// Collects what plugins log while it lives.
+/// Collects the log messages of plugins during its lifetime.
 class Log final : public nvinfer1::ILogger, public nvinfer1::ILoggerFinder {
  public:
   Log() { set_logger_finder(this); }
@@ -357,12 +359,13 @@ TEST(SupportsFormatCombination, LooksAtNothingBeyondThePosition) {
     EXPECT_TRUE(made.plugin.supportsFormatCombination(0, in_out.data(), 2, 1)) << garbage;
     in_out[1] = fixed(desc({4, 8, 1, 1}, DataType::kHALF, -1, hwc8));
     EXPECT_TRUE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1)) << garbage;
-    in_out[1] = fixed(desc({4, 8, 1}, DataType::kHALF, -1, hwc8));  // told now, and no rank of that layout
+    // known now, and the layout does not allow this rank
+    in_out[1] = fixed(desc({4, 8, 1}, DataType::kHALF, -1, hwc8));
     EXPECT_FALSE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1)) << garbage;
   }
 }
 
-/// A node of a model may have any number of them, and the first is read for its rank.
+/// A node may have a wrong number of inputs, and the plugin reads the rank of the first one.
 TEST(SupportsFormatCombination, IsRefusedForAnotherNumberOfInputs) {
   const Log log;
   Made<ops::LeakyReLU> leaky_relu(leaky(0.1F));
@@ -390,7 +393,7 @@ TEST(VariadicInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
   }
 }
 
-/// The rows are of ports; what is asked at each position is the format of the port that the tensor belongs to.
+/// Type rows have one format per port, so each position has the format of the port to which its tensor belongs.
 TEST(VariadicInputs, HaveTheFormatOfTheirPort) {
   const Log log;
   Made<Gathered> made;
@@ -404,7 +407,7 @@ TEST(VariadicInputs, HaveTheFormatOfTheirPort) {
     const DynamicPluginTensorDesc good = in_out[static_cast<std::size_t>(inputs)];
     for (const DataType wrong : {DataType::kFLOAT, DataType::kINT32}) {
       for (const std::int32_t at : {inputs - 1, inputs}) {
-        if (at == 1 && wrong == DataType::kFLOAT) continue;  // then it decides what T is
+        if (at == 1 && wrong == DataType::kFLOAT) continue;  // the first f32 input determines T
         in_out[static_cast<std::size_t>(at)] = fixed(desc({3}, wrong));
         EXPECT_FALSE(made.plugin.supportsFormatCombination(at, in_out.data(), inputs, 1)) << at << " of " << inputs;
         in_out[static_cast<std::size_t>(at)] = good;
@@ -451,7 +454,7 @@ TEST(ShapeInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
                                              "names them in `tensorrt_plugin_shape_input_indices`")));
 }
 
-/// Seen in TensorRT-RTX 1.7: no call but getOutputShapes is told of them.
+/// Only getOutputShapes receives shape inputs (TensorRT-RTX 1.7).
 TEST(ShapeInputs, AreNoneOfTheKernels) {
   const Log log;
   Made<Tiled> made;
@@ -533,8 +536,8 @@ TEST(ConfigurePlugin, TheOptimumHasToRun) {
   EXPECT_THAT(log.errors, Contains(HasSubstr("at the profile's optimum")));
 }
 
-/// TensorRT calls getWorkspaceSize after a configurePlugin that succeeded; a host that does not must get no number that
-/// kernels would be run with, and no index beyond a shape.
+/// TensorRT calls getWorkspaceSize after a successful configurePlugin. In any other order the plugin must not return a
+/// size that kernels could be run with, nor read beyond a shape.
 TEST(GetWorkspaceSize, IsKnownWhereConfigurePluginTakesTheSizes) {
   const Log log;
   std::size_t taken = 0;
@@ -550,7 +553,7 @@ TEST(GetWorkspaceSize, IsKnownWhereConfigurePluginTakesTheSizes) {
           const auto outputs = static_cast<std::int32_t>(type->output_count());
           const auto make = [&]() -> std::unique_ptr<Plugin> {
             std::unique_ptr<Operator> op;
-            if (!make_operator(*type, nullptr, {}, op).ok()) return nullptr;  // it needs attributes
+            if (!make_operator(*type, nullptr, {}, op).ok()) return nullptr;  // it has required attributes
             return std::make_unique<Plugin>(schema, std::move(op));
           };
           const auto configured = make();
@@ -616,7 +619,7 @@ TEST(DataSizes, AHostThatCallsAsTensorRTDoesBuildsThem) {
   EXPECT_EQ(built.workspace, 15 * sizeof(float));
 }
 
-/// A plugin by another's hand, whose optimum is its input's size whatever that is.
+/// A plugin of another author, whose optimum is the size of its input, whether or not that depends on data.
 class CarelessPlugin final : public nvinfer1::IPluginV3, public nvinfer1::IPluginV3OneBuild {
  public:
   nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType /*type*/) noexcept override {
@@ -679,7 +682,8 @@ nvinfer1::IPluginV3OneBuild& build_of(Plugin& plugin) {
       plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD));
 }
 
-/// Another library's plugin has mask before weight, and an input between them that the operator does not need.
+/// The input order of a plugin of another library: mask before weight, and between them an input that the operator does
+/// not need.
 constexpr std::string_view other_order = "x,mask,,weight,bias";
 
 std::unique_ptr<nvinfer1::IPluginV3> make_ordered(nvinfer1::TensorRTPhase phase, std::string_view names) {
@@ -766,7 +770,7 @@ TEST(InputsInAnotherOrder, OnlyEnginesSaySo) {
   EXPECT_NE(make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, ""), nullptr);
 }
 
-/// TensorRT 10.0 to 10.2 have the first form of the interface alone.
+/// TensorRT 10.0 to 10.2 have only the first version of the interface.
 TEST(AliasedPorts, AreInTheSecondFormOfTheInterface) {
   Made<ops::CausalConvWithState> apart;
   EXPECT_EQ(build_of(apart.plugin).getInterfaceInfo().major, 1);
@@ -806,7 +810,7 @@ TEST(AliasedPorts, AreWhatTheHostIsToldAndAllows) {
   EXPECT_THAT(refusal(), HasSubstr("gave input 0 to two outputs"));
 }
 
-/// TensorRT asks for the aliased input before it configures, and takes one that is not there for a broken plugin.
+/// TensorRT reads the aliased input before configurePlugin, and reports a missing one as a broken plugin.
 TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
   Log log;
   ops::CausalConvWithState op;
@@ -833,7 +837,7 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
               testing::ElementsAre(HasSubstr("getOutputShapes: CausalConvWithState: `past_state` is left")));
 }
 
-/// What an operator's author writes may throw, and the calls of TensorRT's interface may not.
+/// Functions of a definition may throw, but functions of TensorRT's interface must not.
 TEST(AliasedPorts, MayThrow) {
   const Log log;
   Updated::throws = true;
@@ -845,7 +849,7 @@ TEST(AliasedPorts, MayThrow) {
   EXPECT_EQ(log.errors.size(), 2U);
 }
 
-/// A state that is updated in place has to be there.
+/// A node must have the input of a state that is updated in place.
 TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefused) {
   const Log log;
   ops::CausalConvWithState op;
@@ -857,7 +861,7 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefused) {
   EXPECT_THAT(log.errors, Contains(HasSubstr("`past_state` is left out")));
 }
 
-/// TensorRT says -1 of them at run time, and 0 to the largest while it builds.
+/// TensorRT passes -1 for such a size at run time, and values from 0 to the largest while it builds.
 TEST(DataSizes, KernelsAreToldTheLargest) {
   const Log log;
   Made<Kept> made;
@@ -881,7 +885,7 @@ TEST(DataSizes, KernelsAreToldTheLargest) {
   EXPECT_THAT(log.warnings, IsEmpty());
 }
 
-/// Kernels would write to a workspace of 0 bytes at run time.
+/// If configurePlugin accepted it, kernels would write to a workspace of 0 bytes at run time.
 TEST(ConfigurePlugin, TheWorkspaceOfTheLargestSizesHasToBeKnown) {
   const Log log;
   Made<Kept> made;
@@ -896,7 +900,7 @@ TEST(ConfigurePlugin, TheWorkspaceOfTheLargestSizesHasToBeKnown) {
   EXPECT_EQ(made.plugin.getWorkspaceSize(&in, 1, out.data(), 3), std::numeric_limits<std::size_t>::max());
 }
 
-/// Behind a layer whose size depends on data too: TensorRT says so in enqueue alone.
+/// After a layer whose size also depends on data, TensorRT passes the actual size in enqueue only.
 TEST(DataSizes, KernelsAreToldWhatEnqueueSays) {
   const Log log;
   Made<Kept> made;
@@ -923,7 +927,8 @@ struct PairedCalls {
     const PluginTensorDesc out = desc({a < 0 ? -1 : a * 2});
     return made.plugin.onShapeChange(in.data(), 2, &out, 1);
   }
-  /// `y`: what TensorRT says of the output, which an upstream size may decide too.
+  /// Calls enqueue with inputs of `a` and `b` elements and an output of `y` elements, as TensorRT passes it; a size of
+  /// an earlier layer may determine `y` too.
   std::int32_t run(std::int64_t a, std::int64_t b, std::int64_t y) {
     Paired::ran = "";
     Paired::told.clear();
@@ -936,8 +941,8 @@ struct PairedCalls {
   Made<Paired> made;
 };
 
-/// TensorRT's contract has a call of onShapeChange before enqueue, but none where only a size changes that the data of
-/// a layer before this one decide.
+/// TensorRT calls onShapeChange before enqueue, but not where only a size changes that depends on data of an earlier
+/// layer.
 TEST(Enqueue, RunsOtherSizesThanWereAnnounced) {
   const Log log;
   PairedCalls calls;
@@ -1003,7 +1008,7 @@ TEST(Enqueue, AllocatesNothingForSizesThatWereAnnounced) {
   EXPECT_GT(allocations, before) << "what counts them counts";
 }
 
-/// They are bounds from different layers, and not sizes that occur together.
+/// Optimum sizes are bounds from different layers; they need not occur together.
 TEST(DataSizes, OfInputsMayDifferInTheOptimum) {
   const Log log;
   Made<ops::LeakyReLU> made;
@@ -1013,7 +1018,7 @@ TEST(DataSizes, OfInputsMayDifferInTheOptimum) {
   EXPECT_THAT(log.warnings, Contains(HasSubstr("at the profile's optimum")));
 }
 
-/// A size of another dimension that is wrong is wrong whatever the data are.
+/// A wrong size of a dimension that does not depend on data is always an error.
 TEST(DataSizes, ExcuseNoOtherSizeOfTheOptimum) {
   const Log log;
   Made<ops::LeakyReLU> made;

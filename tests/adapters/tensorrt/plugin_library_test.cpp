@@ -1,4 +1,4 @@
-// The plugin library through its exported functions alone: creators, build-time calls, refused fields.
+// Tests the plugin library through its exported functions: creators, build-time calls, refused fields.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ PluginLibrary& library() {
   return loaded;
 }
 
-/// The fields under which a schema keeps an operator's attributes.
+/// Returns an operator's attributes as the plugin fields of a schema.
 PluginFields fields_of(const PluginSchema& schema, const Operator& op) {
   PluginFields fields;
   for (const SchemaField& field : schema.fields) {
@@ -36,7 +36,7 @@ PluginFields fields_of(const PluginSchema& schema, const Operator& op) {
   return fields;
 }
 
-/// Those that can be run here and now.
+/// Returns the cases of the schema's operator that are valid and not large.
 std::vector<const ops::OperatorCase*> good_cases(const PluginSchema& schema) {
   std::vector<const ops::OperatorCase*> result;
   for (const auto& [type, cases] : ops::operator_cases()) {

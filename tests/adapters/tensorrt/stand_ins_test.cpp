@@ -1,4 +1,5 @@
-// The library of stand-ins: names, fields and defaults are their owners', and what it makes is Graft's own plugin.
+// Tests the library of stand-ins: names, fields and defaults are those of the other libraries, and the plugins are
+// Graft's.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ std::string name_of(const nvinfer1::IPluginCreatorInterface& creator) {
 
 std::filesystem::path onnx_names() { return stand_ins().replace_filename("libgraft_onnx.so"); }
 
-/// What a library offers when it is loaded now.
+/// Loads a library and returns the names and versions of its creators.
 std::set<std::string> names_offered(const std::filesystem::path& file = stand_ins()) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   using GetCreators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
@@ -59,14 +60,14 @@ PluginLibrary& own_library() {
   return own;
 }
 
-/// One library logs for both, where TensorRT has one logger; whichever of the two was loaded last gets it.
+/// Takes the log of both libraries. TensorRT has a single logger, which the library that was loaded last receives.
 std::vector<std::string> take_log() {
   std::vector<std::string> lines = library().take_log();
   for (std::string& line : own_library().take_log()) lines.push_back(std::move(line));
   return lines;
 }
 
-/// The creator of the operator that stands in for a plugin.
+/// Returns the creator of the operator that replaces a plugin.
 nvinfer1::IPluginCreatorV3One* own_creator(std::string_view stand_in) {
   for (const OperatorType* type : operators()) {
     for (const DropIn& drop_in : type->drop_ins) {
@@ -77,7 +78,7 @@ nvinfer1::IPluginCreatorV3One* own_creator(std::string_view stand_in) {
   return nullptr;
 }
 
-/// What an engine would hold of a plugin; the fields under Graft's names.
+/// Creates a plugin and returns the fields that an engine would store for it, under Graft's names.
 std::map<std::string, SerializedField> made_by(const char* name, const char* version, const PluginFields& fields,
                                                const TensorDesc& input) {
   std::map<std::string, SerializedField> result;
@@ -145,7 +146,7 @@ TEST(StandIns, LeaveOutTheNamesThatAreTaken) {
   EXPECT_THAT(left, Contains(std::string("Normalize_TRT 1")));
 }
 
-/// What a creator under ONNX's name demands; the first choice of each.
+/// Returns the fields that a creator under ONNX's name requires, each with its first choice.
 std::vector<nvinfer1::PluginField> demanded(const OperatorType& type, bool has_changed_defaults = true) {
   const auto& changed = type.onnx_form->changed_defaults;
   std::vector<nvinfer1::PluginField> fields;
@@ -166,8 +167,9 @@ std::unique_ptr<nvinfer1::IPluginV3> made_by(nvinfer1::IPluginCreatorV3One& crea
       creator.createPlugin("layer", &collection, nvinfer1::TensorRTPhase::kBUILD));
 }
 
-/// In a library that is loaded where somebody wants them, and in no other. Of ONNX's TopK the operator lacks an input,
-/// and a suppression has an output more under a name that the parser has a layer of.
+/// libgraft_onnx.so has these creators, and the library of stand-ins does not. TopK is not among them, as the operator
+/// lacks an input of ONNX's; nor is NonMaxSuppression, as the operator has an additional output and the parser has a
+/// layer of that name.
 TEST(OnnxNames, AreThoseOfTheOperatorsThatComputeThem) {
   std::set<std::string> expected;
   PluginLibrary names(onnx_names());
@@ -193,7 +195,7 @@ TEST(OnnxNames, AreThoseOfTheOperatorsThatComputeThem) {
   for (const std::string& name : names_offered()) EXPECT_THAT(expected, Not(Contains(name)));
 }
 
-/// What it computes without one depends on the operator set: RoiAlign's coordinates, up to set 15.
+/// The default of these attributes depends on the operator set: RoiAlign's coordinates differ up to set 15.
 TEST(OnnxNames, DemandAttributesWhoseDefaultChanged) {
   PluginLibrary names(onnx_names());
   std::set<std::string_view> demanding;
@@ -213,7 +215,7 @@ TEST(OnnxNames, DemandAttributesWhoseDefaultChanged) {
   EXPECT_THAT(demanding, ElementsAre("RoiAlign"));
 }
 
-// The expectations below are what NVIDIA's public sources do: plugin/ in github.com/NVIDIA/TensorRT, release/10.14.
+// The expectations below follow NVIDIA's public sources: plugin/ in github.com/NVIDIA/TensorRT, release/10.14.
 
 TEST(StandIns, DemandTheFieldsThatTheirOwnersDemand) {
   const struct {
@@ -279,7 +281,8 @@ TEST(StandIns, NormalizeDividesByAFactorForEachChannelAcrossSpace) {
   EXPECT_THAT(floats(made_by("Normalize_TRT", "1", fields, image).at("weights")), ElementsAre(8));
 }
 
-/// The host plays TensorRT with the inputs in their owner's order, and loads what it wrote.
+/// The test acts as TensorRT: it passes the inputs in the other plugin's order, serializes the plugin and loads it
+/// again.
 TEST(StandIns, TakeTheirOwnersInputs) {
   const auto f32 = [](const Extents& extents) { return TensorDesc{DType::f32, Layout::linear, extents}; };
   const TensorDesc x = f32({2, 4, 9, 8});
