@@ -1,4 +1,4 @@
-// The arithmetic of comparisons, on numbers worked out by hand.
+// Tests the arithmetic of comparisons on numbers computed by hand.
 #include "verify/compare.hpp"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ TEST(Compare, CountsWhatIsOutside) {
               HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 in the reference, 3.5 in the candidate"));
 }
 
-/// The bytes alone are compared of types whose numbers are not read.
+/// Types whose numbers Graft does not decode are compared by their bytes only.
 TEST(Compare, TypesWithoutNumbersAreTheSameOrIncomparable) {
   for (const onnx::ElementType type : {onnx::ElementType::f8e5m2, onnx::ElementType::f8e4m3fnuz}) {
     const onnx::TensorData four{type, {4}, onnx::Bytes(std::string("\x01\x02\x03\x04")), nullptr, "", false, ""};
@@ -76,7 +76,7 @@ TEST(Compare, EachPartOfTheToleranceCounts) {
 }
 
 TEST(Compare, TheLargestIsThatOfTheSlice) {
-  // Boxes of 640 pixels beside scores, as detectors return them: [1, 2, 16], and the same with the axes exchanged.
+  // Boxes of 640 pixels next to scores, as detectors return them: [1, 2, 16], and [1, 16, 2].
   constexpr std::int64_t count = 16;
   std::vector<double> boxes(count, 640);
   std::vector<double> scores(count, 0.125);
@@ -89,11 +89,11 @@ TEST(Compare, TheLargestIsThatOfTheSlice) {
   of_all.by_slice = false;
   EXPECT_TRUE(compare(f32({1, 2, count}, rows), f32({1, 2, count}, wrong), of_all).equal());
   EXPECT_EQ(compare(f32({1, 2, count}, rows), f32({1, 2, count}, wrong), by_slice).mismatched, count);
-  // A slice of 15 is too small to speak for itself.
+  // A slice of 15 elements is too small to be judged by itself.
   std::vector<double> few(rows.begin() + 1, rows.end() - 1);
   std::vector<double> few_wrong(wrong.begin() + 1, wrong.end() - 1);
   EXPECT_TRUE(compare(f32({1, 2, count - 1}, few), f32({1, 2, count - 1}, few_wrong), by_slice).equal());
-  // What an underflow leaves in a slice of zeros.
+  // The remainder of an underflow in a slice of zeros.
   std::fill(rows.begin() + count, rows.end(), 0);
   std::vector<double> left = rows;
   std::fill(left.begin() + count, left.end(), 1e-40);
@@ -247,7 +247,7 @@ TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {
   EXPECT_EQ(type_of("n", onnx::ElementType::i64), onnx::ElementType::i64);
 }
 
-/// What was rounded to integers still is after it was moved: a tie may be off by one there too.
+/// A tensor of rounded integers still counts as quantized after a movement, so a tie may be off by one there too.
 TEST(IsQuantized, AfterMovements) {
   const auto after = [](const std::string& movement) {
     const onnx::Model model = test::text_model(

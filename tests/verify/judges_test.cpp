@@ -1,5 +1,5 @@
-// Two engines that check each other: one that gets an operator wrong is a disagreement, whichever of both it is, and
-// never a verdict on a model.
+// Tests two engines that check each other: a wrong operator in either engine is a disagreement, never a verdict on a
+// model.
 #include "verify/judges.hpp"
 
 #include <gmock/gmock.h>
@@ -38,13 +38,13 @@ using testing::StartsWith;
 using testing::ThrowsMessage;
 using Asked = JudgesOptions::Asked;
 
-/// What is wrong with an engine.
+/// A fault of an engine.
 struct Fault {
-  std::string op = {};           ///< Is computed ...
-  std::string computed_as = {};  ///< ... as this one.
-  std::string refused = {};      ///< Another operator.
+  std::string op = {};           ///< The operator that is computed wrongly.
+  std::string computed_as = {};  ///< The operator that is computed in its place.
+  std::string refused = {};      ///< An operator that the engine refuses.
   bool is_missing = false;       ///< The engine is not installed.
-  std::size_t fewest_nodes = 0;  ///< Of models in which the operator is computed wrongly.
+  std::size_t fewest_nodes = 0;  ///< The smallest number of nodes of a model in which the operator is computed wrongly.
 };
 
 /// The default engine with a fault.
@@ -91,14 +91,14 @@ onnx::Model network(const std::string& nodes) {
   return text_model({{"x", onnx::ElementType::f32, {2, 3}}}, nodes, {"y"});
 }
 
-/// Tanh, and what it is.
+/// Tanh as one node, and composed of Exp.
 onnx::Model by_tanh() { return network("a = Neg(x)\nt = Tanh(a)\ny = Abs(t)"); }
 onnx::Model by_exp() {
   return network(
       "a = Neg(x)\ne = Exp(a)\nn = Neg(a)\nf = Exp(n)\nd = Sub(e, f)\ns = Add(e, f)\nt = Div(d, s)\ny = Abs(t)");
 }
 
-/// What is known of engines by these names.
+/// Returns options with a table of known faults of both engines.
 JudgesOptions knowing(const KnownFaults& faults, Asked asked) {
   return {.second = asked, .faults = &faults, .first_in_table = "First", .second_in_table = "Second"};
 }
@@ -108,7 +108,7 @@ const auto wrong_tanh_of_second = std::to_array<KnownFault>({{"Second", "2", "Ta
 const auto wrong_tanh_of_both =
     std::to_array<KnownFault>({{"First", "1", "Tanh", "", "a test"}, {"Second", "2", "Tanh", "", "a test"}});
 
-/// Whichever engine has the fault.
+/// Tests that run twice: with the fault in the first and in the second engine.
 class JudgesOfFaults : public testing::TestWithParam<bool> {
  protected:
   FaultyEngine first{"First 1", GetParam() ? wrong_tanh : Fault{}};
@@ -152,7 +152,7 @@ TEST_P(JudgesOfFaults, always_asked_prove_nothing_where_they_disagree) {
   EXPECT_TRUE(measure_region(*judges(Asked::always), by_tanh(), by_tanh()).dispute);
 }
 
-/// An engine's fault looks like a difference between two forms of one computation.
+/// A fault of an engine appears as a difference between two forms of one computation.
 TEST_P(JudgesOfFaults, in_doubt_make_no_verdict_of_a_fault) {
   const auto engine = judges(Asked::where_in_doubt);
   const bool shows = GetParam();
@@ -205,7 +205,7 @@ TEST_P(JudgesOfFaults, in_doubt_sample_large_networks) {
             Verdict::same);
 }
 
-/// Alone the node is right in both, which is not what the two disagree on.
+/// The node alone is computed correctly by both engines; they disagree only in the larger model.
 TEST(JudgesOf, a_fault_among_other_nodes_says_how_far_apart_they_are_there) {
   Fault among_others = wrong_tanh;
   among_others.fewest_nodes = 3;
@@ -221,7 +221,7 @@ TEST_P(JudgesOfFaults, of_constants_know_nothing_where_they_disagree) {
               ThrowsMessage<Error>(HasSubstr("First 1 and Second 2 disagree")));
 }
 
-/// The noise floor of the first engine would excuse its own fault: Sin of large numbers is rounding and nothing else.
+/// The noise floor of the first engine would excuse its own fault: Sin of large numbers is rounding noise only.
 TEST(JudgesOf, a_fault_whose_noise_floor_the_other_engine_does_not_confirm) {
   const FaultyEngine first("First 1", {.op = "Tanh", .computed_as = "Sin"});
   const FaultyEngine second("Second 2");
@@ -243,7 +243,7 @@ TEST(JudgesOf, models_that_one_of_them_refuses) {
   }
 }
 
-/// A fault that is known is routed round, whichever engine has it.
+/// A node with a known fault runs in the other engine, whichever engine has the fault.
 TEST_P(JudgesOfFaults, known_are_run_by_the_other) {
   for (const Asked asked : {Asked::always, Asked::where_in_doubt}) {
     const auto engine = make_judges(first, second, knowing(known, asked));
@@ -289,7 +289,7 @@ TEST(JudgesOf, known_faults_that_the_other_cannot_run) {
                                                 HasSubstr("Second is not installed")));
 }
 
-/// The default engine, whose results have other numbers in each run.
+/// The default engine with results that differ in each run.
 class WaveringEngine final : public runtime::Engine {
  public:
   using runtime::Engine::compile;
@@ -352,7 +352,7 @@ TEST(JudgesOf, an_engine_that_contradicts_itself_is_replaced_by_the_other) {
               ThrowsMessage<runtime::EngineLimit>(HasSubstr("the second time\nInstall ONNX Runtime")));
 }
 
-/// Where both are asked, one alone is no answer.
+/// Where both engines have to run, the result of one is not enough.
 TEST(JudgesOf, an_engine_that_contradicts_itself_is_an_error_where_both_are_asked) {
   const WaveringEngine wavering;
   const std::unique_ptr<runtime::Engine> repeated = make_repeating_engine(wavering);
@@ -363,7 +363,7 @@ TEST(JudgesOf, an_engine_that_contradicts_itself_is_an_error_where_both_are_aske
               ThrowsMessage<Error>(HasSubstr("Both engines were asked, and one alone can compute the model")));
 }
 
-/// ONNX Runtime comes first for values, and has to be there no more than OpenVINO has.
+/// ONNX Runtime is the first choice for values, but it need not be installed, nor need OpenVINO.
 TEST(JudgesOf, a_first_one_that_is_not_installed) {
   const FaultyEngine missing("", {.is_missing = true});
   const FaultyEngine second("Second 2");
@@ -386,7 +386,7 @@ TEST(JudgesOf, one_that_checks_nothing_trusts_the_first) {
   EXPECT_EQ(wrong.compiled, 0);
 }
 
-/// Synthetic integers are not shrunk for an engine that cannot compute the usual ones.
+/// Synthetic integers do not become smaller because one engine cannot compute the usual ones.
 TEST(JudgesOf, integers_that_an_engine_rounds_are_no_reason_for_smaller_ones) {
   const onnx::Model model = text_model({{"x", onnx::ElementType::i64, {20}}},
                                        "p = Constant<value=int64(805459861)>()\nm = Constant<value=int64(512)>()\n"
@@ -409,8 +409,8 @@ TEST(JudgesOf, a_second_one_that_is_not_installed) {
   }
 }
 
-/// Where one of two models lacks an output, it is looked for inside: comparisons of outputs and of layers then call
-/// each other.
+/// An output that one model lacks is searched among its internal tensors: comparisons of outputs and of layers then
+/// call each other.
 TEST(JudgesOf, models_that_lack_an_output) {
   const FaultyEngine first("First 1");
   const FaultyEngine second("Second 2");

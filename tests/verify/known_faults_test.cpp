@@ -1,4 +1,4 @@
-// The table of what engines get wrong: its conditions, and that each of its lines can be read.
+// Tests the table of known faults of engines: its conditions, and that each of its lines can be parsed.
 #include "verify/known_faults.hpp"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(KnownFaults, of_the_table) {
   EXPECT_EQ(known_faults().of(regions("max"), "ONNX Runtime 1.31.1"), "");
 }
 
-/// What is not known of a node is inferred before it counts as a fault, also inside functions.
+/// Undeclared types and shapes are inferred before a node counts as faulty, also inside functions.
 TEST(KnownFaults, of_models) {
   const auto table = std::to_array<KnownFault>({{"One", "1", "Neg", "rank(0)=3", "a test"}});
   const KnownFaults faults(table);

@@ -1,4 +1,4 @@
-// Networks that enlarge rounding: the same are the same, and a fault above the noise floor is found.
+// Tests networks that amplify rounding errors: equal networks pass, and a fault above the noise floor is found.
 #include "verify/noise_floor.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ onnx::Model network(const std::string& nodes) {
   return text_model({{"x", onnx::ElementType::f32, {1, channels, 6, 6}}}, nodes, {"y"});
 }
 
-/// One network in two forms that differ in how they round and in nothing else.
+/// A network in two forms that differ only in their rounding.
 struct Forms {
   std::string reference;
   std::string candidate;
@@ -79,7 +79,7 @@ class Writer {
     candidate_ += text;
   }
 
-  /// From the tensor in hand to the next, in either form; {0} is what is read, {1} what is made.
+  /// Appends a stage to both forms; {0} is the current tensor, {1} the next one.
   void next(const std::string& reference, const std::string& candidate) {
     const std::string name = fmt::format("t{}", ++count_);
     reference_ += fmt::format(fmt::runtime(reference), at_, name) + "\n";
@@ -87,7 +87,7 @@ class Writer {
     at_ = name;
   }
 
-  /// Little variance round a large mean: what an image of one color is.
+  /// Appends a scale and a shift to a small variance around a large mean, as in an image of one color.
   void near_constant() {
     const double scale = std::pow(10.0, -static_cast<double>(random_() % 6));
     const double mean = std::pow(10.0, static_cast<double>(random_() % 4)) * 1.27;
@@ -174,7 +174,7 @@ Scale scale_of(const runtime::Engine& engine, const onnx::Model& model, std::siz
 TEST(NoiseFloor, TwoHundredBadlyConditionedNetworks) {
   constexpr std::uint64_t networks = 200;
   constexpr std::size_t seeds = 2;
-  const test::RecentEngine engine(default_engine());  // each reference is compiled once for its three uses
+  const test::RecentEngine engine(default_engine());  // compiles each reference once for three uses
   std::size_t beyond_tolerance = 0;
   for (std::uint64_t seed = 0; seed < networks; ++seed) {
     const Forms forms = Writer(seed).write();
@@ -203,7 +203,7 @@ TEST(NoiseFloor, TwoHundredBadlyConditionedNetworks) {
                                 << "\n"
                                 << forms.candidate;
   }
-  // Otherwise they were not badly conditioned.
+  // With fewer, the networks would not be ill-conditioned.
   EXPECT_GT(beyond_tolerance, networks / 10);
 }
 
@@ -232,7 +232,7 @@ TEST(NoiseFloor, OnePercentOfOneChannelIsFoundBesideABadOne) {
 }
 
 TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {
-  // (x + c)^2 - c^2 - 2cx is x^2, but for the last bits of c^2.
+  // (x + c)^2 - c^2 - 2cx equals x^2 except for the last bits of c^2.
   const std::string original =
       "c = Constant<value=float(1000.0)>()\na = Add(x, c)\ns = Mul(a, a)\nc2 = Constant<value=float(1000000.0)>()\n"
       "d = Sub(s, c2)\ntwo_c = Constant<value=float(2000.0)>()\ne = Mul(x, two_c)\ny = Sub(d, e)";
@@ -268,7 +268,7 @@ TEST(NoiseFloor, LayersAreJudgedByIt) {
 }
 
 TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
-  // Both rows are the same but for rounding, so which one is larger is nobody's fault.
+  // Both rows differ only by rounding, so either may be the larger one.
   const std::string nodes =
       "third = Constant<value=float(3.0)>()\na = Div(x, third)\nb = Mul(x, inverse)\nd = Sub(a, b)\n"
       "y = ArgMax<axis=1>(d)";
@@ -276,7 +276,7 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
       verify_models(runtime::default_engine(), network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
                     network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
   EXPECT_TRUE(report.equal()) << report.outputs.at(0).worst.to_string();
-  // Where nothing is close, another index is another result.
+  // Without close values, another index is a difference.
   const VerifyReport other = verify_models(runtime::default_engine(), network("y = ArgMax<axis=1>(x)"),
                                            network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
   EXPECT_FALSE(other.equal());
@@ -286,7 +286,8 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
   EXPECT_FALSE(counted.equal());
 }
 
-/// Those of `scores` that are above a bound: how many these are depends on rounding where one of them is close to it.
+/// Returns a model that selects the scores above a bound. Their number depends on rounding where a score is close to
+/// the bound.
 onnx::Model selection(const std::string& scores, double bound, std::int64_t rows = 8192) {
   return text_model({{"x", onnx::ElementType::f32, {rows, 48}}},
                     "c = Constant<value=float(10000.0)>()\naxes = Constant<value=int64([1])>()\n" + scores +
@@ -298,11 +299,11 @@ onnx::Model selection(const std::string& scores, double bound, std::int64_t rows
 }
 
 constexpr const char* sums = "large = Add(x, c)\nscores = ReduceSum<keepdims=0>(large, axes)\n";
-/// Rounded twice more: a mean has fewer digits left behind the point.
+/// A second form of the sums, with two more roundings: a mean and a product.
 constexpr const char* sums_by_means =
     "large = Add(x, c)\nmeans = ReduceMean<axes=[1], keepdims=0>(large)\ncount = Constant<value=float(48.0)>()\n"
     "scores = Mul(means, count)\n";
-/// A number of f32 that sums have, and that the second form rounds to the next one.
+/// An f32 number that occurs as a sum, and that the second form rounds to the next number.
 constexpr double middle_of_sums = 480000.03125;
 
 TEST(NoiseFloor, SelectionsAreComparedWithinWhatTheDrawsShow) {
@@ -363,7 +364,7 @@ TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
   EXPECT_FALSE(compare(tensor({}), tensor({13, 41}), {}, &floor).equal());
 }
 
-/// Two columns are tied for each maximum. Either is right, and the best of the others is not.
+/// Two columns tie for each maximum. Either index is correct, and the third-best is not.
 TEST(NoiseFloor, TheThirdBestIsNoneOfTwoThatAreTied) {
   const auto index_of_largest = [](const std::string& first, const std::string& second) {
     return text_model(
@@ -394,13 +395,14 @@ TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
   for (const double drawn : {7, 7, 5, 7, 5, 7}) tied.add(tensor({5}), tensor({5}), tensor({drawn}));
   EXPECT_TRUE(compare(tensor({5}), tensor({7}), {}, &tied).equal());
   EXPECT_FALSE(compare(tensor({5}), tensor({6}), {}, &tied).equal());
-  // Where each draw gives another one, so does the candidate.
+  // Where each draw yields another integer, so may the candidate.
   NoiseFloor chaotic;
   for (const double drawn : {7, 12, 3, 9, 100, 41}) chaotic.add(tensor({5}), tensor({5}), tensor({drawn}));
   EXPECT_TRUE(compare(tensor({5}), tensor({6}), {}, &chaotic).equal());
 }
 
-/// `elements` numbers for each of the draws, by a function of draw and element; draw 0 is the reference.
+/// Returns a noise floor of draws with `elements` numbers each, computed by `number(draw, element)`; draw 0 is the
+/// reference.
 template <class Number>
 NoiseFloor drawn(onnx::ElementType type, std::int64_t elements, const Number& number) {
   const auto tensor = [&](std::size_t draw) {
@@ -414,7 +416,7 @@ NoiseFloor drawn(onnx::ElementType type, std::int64_t elements, const Number& nu
   return floor;
 }
 
-/// Any candidate would be within these floors, or nearly any.
+/// Nearly every candidate would be within these noise floors.
 TEST(NoiseFloor, WhereRoundingSettlesNothingNothingIsCompared) {
   constexpr std::int64_t elements = 64;
   std::mt19937_64 random(0);
@@ -428,7 +430,7 @@ TEST(NoiseFloor, WhereRoundingSettlesNothingNothingIsCompared) {
   EXPECT_TRUE(drawn(ElementType::boolean, elements, any_of_first(2)).allows_anything());
   EXPECT_TRUE(drawn(ElementType::u8, elements, any_of_first(200)).allows_anything());
   EXPECT_TRUE(drawn(ElementType::f32, elements, any_of_first(1000)).allows_anything()) << "no number is negative";
-  // Three of ten in each draw: which ones is chance, and each of them is in the end both.
+  // Three of ten elements are 1 in each draw, at random positions, so each element takes both values.
   const auto three_of_ten = [&](std::size_t draw, std::int64_t) { return draw != 0 && random() % 10 < 3 ? 1.0 : 0.0; };
   EXPECT_TRUE(drawn(ElementType::boolean, elements, three_of_ten).allows_anything());
 }
@@ -442,7 +444,7 @@ TEST(NoiseFloor, WhereRoundingSettlesMostItIsCompared) {
   for (const ElementType type : {ElementType::i64, ElementType::boolean, ElementType::f32}) {
     EXPECT_FALSE(drawn(type, elements, few_move).allows_anything()) << to_string(type);
   }
-  // An offset of 100 that moves by 1 is well known.
+  // An offset of 100 that varies by 1 is well determined.
   const auto near_hundred = [](std::size_t draw, std::int64_t) { return 100 + static_cast<double>(draw % 2); };
   EXPECT_FALSE(drawn(ElementType::f32, elements, near_hundred).allows_anything());
 }
@@ -461,7 +463,7 @@ TEST(NoiseFloor, HalfOfASelectionWithoutPartnerShowsNothing) {
   EXPECT_FALSE(one_more.allows_anything());
 }
 
-/// An engine that confirms its own noise floors, as a second engine does that computes the same.
+/// An engine that confirms its own noise floors, as a second engine with the same results does.
 class ConfirmedByItself final : public runtime::Engine {
  public:
   explicit ConfirmedByItself(const runtime::Engine& engine) : engine_(engine) {}
@@ -481,7 +483,7 @@ class ConfirmedByItself final : public runtime::Engine {
   const runtime::Engine& engine_;
 };
 
-/// Sin of numbers that f32 does not tell apart, and what becomes of it.
+/// Sin of numbers that f32 cannot distinguish, and nodes that read it.
 TEST(NoiseFloor, IntegersThatAreRoundingAndNothingElseAreNotTheSame) {
   const auto network_of = [](const std::string& function, const std::string& end) {
     return text_model({{"x", onnx::ElementType::f32, {64, 16}}},
@@ -496,7 +498,7 @@ TEST(NoiseFloor, IntegersThatAreRoundingAndNothingElseAreNotTheSame) {
         "y = Cast<to=int64>(l)", "y = Round(l)", "y = Greater(s, zero)", "g = Greater(s, zero)\ny = NonZero(g)"}) {
     const onnx::Model reference = network_of("Sin", end);
     const onnx::Model candidate = network_of("Cos", end);
-    // The floor counts as confirmed, as the second engine of the program confirms it.
+    // The floor counts as confirmed, as it is by the program's second engine.
     const ConfirmedByItself engine(runtime::default_engine());
     EXPECT_NE(verify_models(engine, reference, candidate).verdict(), Verdict::same) << end;
     EXPECT_NE(compare_layers(engine, reference, candidate).verdict(), Verdict::same) << end;
@@ -505,7 +507,7 @@ TEST(NoiseFloor, IntegersThatAreRoundingAndNothingElseAreNotTheSame) {
   }
 }
 
-/// OpenVINO may compute an operation on a constant once, and let the next node work in place in the result.
+/// OpenVINO may compute an operation on a constant once, and the next node may then overwrite the result in place.
 TEST(NoiseFloor, TheSameDrawGivesTheSameBits) {
   const onnx::Model model = network(
       "c = Constant<value=float([1.5, 0.7, -2.3, 0.9, 1.1, 3.7])>()\na = Mul(c, x)\nb = Sub(c, a)\nd = Div(c, b)\n"
@@ -573,7 +575,7 @@ TEST(NoiseFloor, ASuspectFloorExcusesNothingThatTheSecondEngineDoesNotExcuse) {
   EXPECT_THAT(floor.to_string(), HasSubstr("confirmed by another engine"));
 }
 
-/// What an engine computes wrongly is in the runs with noise and without.
+/// An engine's fault appears both in runs with noise and without.
 TEST(NoiseFloor, AnotherFormOfTheReferenceIsNoNoise) {
   const auto tensor = [](const std::vector<double>& numbers) {
     return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
@@ -627,7 +629,7 @@ TEST(InputRanges, AreThoseOf8BitsWhereAnInputIsRounded) {
             std::pair(0.0, 0.0));
 }
 
-/// A fault far down in a table of words.
+/// The fault is in the second half of an embedding table.
 TEST(InputRanges, AnIndexReachesTheWholeTable) {
   const auto lookup = [](const std::string& nodes) {
     return text_model({{"ids", onnx::ElementType::i64, {2, 16}}, {"table", onnx::ElementType::f32, {30000, 4}}},

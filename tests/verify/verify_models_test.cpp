@@ -1,4 +1,4 @@
-// Comparison of whole models: pairing, worst case, problems.
+// Tests the comparison of whole models: pairing, worst case, problems.
 #include "verify/verify_models.hpp"
 
 #include <fmt/format.h>
@@ -203,7 +203,7 @@ TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 1, 64, 64]"));
 }
 
-/// As exporters write it that trace with a batch of 1.
+/// Exporters that trace with a batch of 1 write this shape.
 TEST(VerifyModels, FindsABatchThatTheModelHoldsInside) {
   const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, 8, 8}}},
                                        "s = Constant<value_ints=[1, 64]>()\ny = Reshape(x, s)", {"y"});
@@ -215,7 +215,7 @@ TEST(VerifyModels, FindsABatchThatTheModelHoldsInside) {
   EXPECT_EQ(compare_layers(runtime::default_engine(), model, model).why_sizes, report.why_sizes);
 }
 
-/// The length stands in a shape that is joined from the batch and constants.
+/// The length is in a shape that is concatenated from the batch and constants.
 TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
   const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, Dim::symbol("s"), 4}}},
                                        "zero = Constant<value_ints=[0]>()\nrest = Constant<value_ints=[9, 4]>()\n"
@@ -227,7 +227,7 @@ TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
   EXPECT_THAT(report.why_sizes, HasSubstr("other dynamic sizes of 9, not of 16"));
 }
 
-/// As an embedding of positions is.
+/// The constant is a table like an embedding of positions.
 TEST(VerifyModels, FindsALengthThatAConstantHas) {
   onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, Dim::symbol("s"), 2}}}, "a = Relu(x)", {"a"});
   onnx::Graph& graph = model.graph();
@@ -242,7 +242,7 @@ TEST(VerifyModels, FindsALengthThatAConstantHas) {
   EXPECT_THAT(report.why_sizes, HasSubstr("(Add) has a constant of that size"));
 }
 
-/// A decoder's mask covers what is in the cache and what is new.
+/// A decoder's mask covers the cached and the new tokens.
 TEST(VerifyModels, FindsAMaskThatIsLongerThanThePast) {
   for (const bool one_new : {true, false}) {
     const onnx::Model model =
@@ -261,7 +261,7 @@ TEST(VerifyModels, FindsAMaskThatIsLongerThanThePast) {
   }
 }
 
-/// Another input holds the size, which no shape inside shows.
+/// The size is that of another input, and no internal shape shows it.
 TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
   const onnx::Model model =
       text_model({{"x", onnx::ElementType::f32, {1, Dim::symbol("s")}}, {"table", onnx::ElementType::f32, {1, 37}}},
@@ -270,8 +270,7 @@ TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
               ThrowsMessage<Error>(HasSubstr("VerifyOptions::shapes x:1x8: 'x' is declared")));
 }
 
-/// Scores of which a candidate in f16 has less digits: one that is nearly as large may be chosen in place of the
-/// largest.
+/// An f16 candidate computes scores with fewer digits: it may choose a score that is nearly as large as the largest.
 TEST(VerifyModels, AnIndexFromF16IsJudgedByTheScores) {
   const auto index = [](const char* scores, const char* type) {
     return text_model({{"x", onnx::ElementType::f32, {batch, 4}}},
@@ -288,7 +287,7 @@ TEST(VerifyModels, AnIndexFromF16IsJudgedByTheScores) {
   EXPECT_TRUE(tied.equal()) << tied.outputs[0].note;
   EXPECT_EQ(tied.outputs[0].worst.within_noise, 2);
   EXPECT_THAT(tied.outputs[0].note, HasSubstr("0.001 % of the largest"));
-  // A score that is a tenth of the largest away is not tied in f16, and in f32 none is that is not equal.
+  // A score that differs from the largest by a tenth does not tie in f16; in f32 only equal scores tie.
   const VerifyReport wrong = verify_models(runtime::default_engine(), index("1.0, 9.0, 10.0, 8.0", "1"),
                                            index("1.0, 11.0, 10.0, 8.0", "10"), narrow);
   EXPECT_FALSE(wrong.equal());
@@ -299,7 +298,7 @@ TEST(VerifyModels, AnIndexFromF16IsJudgedByTheScores) {
                    .equal());
 }
 
-/// A mask's sums are positions in a table, as in OPT: a mask of 0 to 3 points after the table.
+/// The cumulative sums of a mask are positions in a table, as in OPT: a mask of 0 to 3 would index beyond the table.
 TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
   const onnx::Model model =
       text_model({{"mask", onnx::ElementType::i64, {batch, 12}}, {"table", onnx::ElementType::f32, {13, 4}}},
@@ -320,7 +319,7 @@ TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
               ThrowsMessage<Error>(HasSubstr("an index lies outside of the tensor")));
 }
 
-/// ONNX's schema gives the type of an operator for which there is no shape rule.
+/// The type of an operator without a shape rule comes from ONNX's schema.
 TEST(VerifyModels, ADifferenceInAWindowOfStftIsPinned) {
   const auto network = [](const std::string& window) {
     return test::text_model({{"x", onnx::ElementType::f32, {2, 32, 1}}},

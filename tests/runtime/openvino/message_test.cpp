@@ -1,4 +1,4 @@
-// OpenVINO's messages, shortened. The texts are what OpenVINO 2026.4.1 throws.
+// Tests how OpenVINO's messages are shortened. The strings are messages of OpenVINO 2026.4.1.
 #include "runtime/openvino/message.hpp"
 
 #include <gtest/gtest.h>

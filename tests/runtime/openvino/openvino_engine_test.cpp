@@ -1,4 +1,4 @@
-// Rules of the CPU engine; that its numbers are right is tested against ONNX Runtime in test_against_onnxruntime.py.
+// Tests rules of the CPU engine; test_against_onnxruntime.py compares its numbers with ONNX Runtime.
 #include "runtime/openvino/openvino_engine.hpp"
 
 #include <gmock/gmock.h>
@@ -93,7 +93,7 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
     onnx::ElementType type;
     double tolerance;
   };
-  // f32: a few roundings in sums of at most 60 squares. i8: one step, where the function's f32 and the kernel's f64
+  // f32: a few roundings in sums of at most 60 squares. i8: one step, where the function in f32 and the kernel in f64
   // round a tie to different sides.
   const std::vector<Case> cases{
       {"graft::LeakyReLU<alpha=0.1>(x)", onnx::ElementType::f32, 1e-6},
@@ -138,7 +138,7 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
 }
 
 TEST(CpuEngine, OwnKernelsRunInTheDeclaredTypeOrInF32) {
-  // What a kernel in f16 writes is rounded, also where the network goes on in f32.
+  // A kernel in f16 rounds its output, also where the next node is in f32.
   const onnx::Model model = text_model({{"x", onnx::ElementType::f16, {3}}},
                                        "a = graft::LeakyReLU<alpha=0.1>(x)\ny = Cast<to=float>(a)", {"y"});
   const TensorMap inputs{{"x", tensor(onnx::ElementType::f16, {3}, {-3, -7, 5})}};
@@ -239,7 +239,7 @@ TEST(CpuEngine, RunsWithOtherShapes) {
   }
 }
 
-/// The plugin writes the results of the nodes after them over such constants.
+/// OpenVINO's CPU plugin overwrites such constants with the results of later nodes.
 TEST(CpuEngine, KeepsWhatIsComputedOfConstants) {
   const auto whole = [](std::vector<std::int64_t> dims, const std::vector<double>& numbers) {
     return tensor(onnx::ElementType::i64, std::move(dims), numbers);
@@ -450,8 +450,8 @@ TEST(CpuEngine, RecognizesDigitsWithOperatorsInside) {
   EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::own), 0.97);
 }
 
-/// Expected values of the ONNX reference evaluator. OpenVINO alone takes the empty constants for scalars, and the
-/// process ends in Gather and GatherND.
+/// The expected values are those of ONNX's reference evaluator. OpenVINO treats the empty constants as scalars, and the
+/// process crashes in Gather and GatherND.
 TEST(CpuEngine, KeepsTheShapeOfWhatHasNoElements) {
   const auto empty = [](std::vector<std::int64_t> dims) {
     return onnx::TensorData::from_numbers(onnx::ElementType::i64, std::move(dims), {});
@@ -477,8 +477,8 @@ TEST(CpuEngine, KeepsTheShapeOfWhatHasNoElements) {
   EXPECT_THAT(numbers_of(outputs, "joined"), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }
 
-/// OpenVINO 2026.4 gives this MaxPool a window that begins behind the input. It is an EngineLimit, after which another
-/// engine computes the model.
+/// OpenVINO 2026.4 computes a window of this MaxPool that begins after the end of the input. The engine throws
+/// EngineLimit, after which another engine computes the model.
 TEST(CpuEngine, RefusesToReturnOutputsOfAnotherShape) {
   const std::unique_ptr<runtime::CompiledModel> model = runtime::openvino_engine().compile(
       text_model({{"x", onnx::ElementType::f32, {1, 1, Dim::symbol("h"), 2}}},
@@ -491,7 +491,8 @@ TEST(CpuEngine, RefusesToReturnOutputsOfAnotherShape) {
                                            "x: f32[1, 1, 2, 2]; by ONNX's rules it has [1, 1, 1, 1]")));
 }
 
-/// The constants are computed while the model is compiled. OpenVINO reads wherever such an index points.
+/// The constants are computed while the model is compiled. OpenVINO does not check such an index and reads out of
+/// bounds.
 TEST(CpuEngine, ChecksIndicesOfConstants) {
   const auto far = onnx::TensorData::from_numbers(onnx::ElementType::i64, {1, 1}, {1e9});
   for (const char* nodes : {"g = GatherND(d, far)\ny = Add(x, g)", "g = GatherElements(d, far)\ny = Add(x, g)"}) {
@@ -507,8 +508,8 @@ TEST(CpuEngine, ChecksIndicesOfConstants) {
               ThrowsMessage<Error>(HasSubstr("the axis 7 lies outside of a tensor of 1 dimensions")));
 }
 
-/// With one thread OpenVINO 2026.4 goes on after an exception of one of our nodes, which refuses its numbers, and the
-/// outputs are what lay in memory. So it does where several streams share as many threads.
+/// OpenVINO 2026.4 with one thread continues after an exception of one of Graft's nodes, which refuses its numbers, and
+/// the outputs are uninitialized memory. The same happens where several streams share as many threads.
 TEST(CpuEngine, RefusesLargeIntegersWithOneThreadToo) {
   const onnx::Model quotient =
       text_model({{"a", onnx::ElementType::i64, {4}}, {"b", onnx::ElementType::i64, {4}}}, "y = Div(a, b)", {"y"});
@@ -527,7 +528,7 @@ TEST(CpuEngine, RefusesLargeIntegersWithOneThreadToo) {
   }
 }
 
-/// Files need not declare the types of inner values.
+/// A file need not declare the types of internal tensors.
 TEST(CpuEngine, RefusesProductsOfNarrowIntegersWhoseTypesAreNotDeclared) {
   for (const char* op : {"Add", "Sub", "Mul"}) {
     onnx::Model model = text_model({{"x", onnx::ElementType::i64, {4}}},
@@ -537,7 +538,8 @@ TEST(CpuEngine, RefusesProductsOfNarrowIntegersWhoseTypesAreNotDeclared) {
   }
 }
 
-/// With one thread OpenVINO 2026.4 goes on after an exception in a node's shape inference, with memory of no size.
+/// OpenVINO 2026.4 with one thread continues after an exception in a node's shape inference, without memory for the
+/// output.
 TEST(CpuEngine, StopsWhereSizesDoNotFitWithOneThreadToo) {
   const std::unique_ptr<runtime::CompiledModel> model =
       runtime::openvino_engine().compile(text_model({{"x", onnx::ElementType::f32, {batch, Dim::symbol("n")}}},

@@ -1,6 +1,8 @@
-# The CPU engine against ONNX Runtime: exported networks, element types, branches and loops, and Graft's own nodes.
-"""Graft's nodes get their functions written into the file by `run_model attach`; ONNX Runtime runs those functions, which
-makes it a judge of both ways in which the engine computes an operator: by the function and by Graft's own kernel."""
+# Compares the CPU engine with ONNX Runtime: exported networks, element types, branches and loops, and Graft's own
+# nodes.
+"""`run_model attach` writes the functions of Graft's nodes into the file, and ONNX Runtime runs these functions.
+They are the reference for both ways in which the engine computes an operator: by its function and by Graft's own
+kernel."""
 
 import atexit
 import functools
@@ -26,14 +28,15 @@ tolerance = {"rtol": 2e-6, "atol": 2e-6}
 
 @functools.cache
 def server():
-    """Runs one model after another: to load the CPU engine takes longer than to run a small one."""
+    """Starts a process that runs one model after another, because loading the CPU engine takes longer than a small
+    model."""
     process = subprocess.Popen([runner, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(process.communicate)
     return process
 
 
 def run_served(*arguments):
-    """The exit code; messages are on standard error, as pytest shows it."""
+    """Runs a command in the server and returns its exit code; messages go to standard error, which pytest shows."""
     process = server()
     process.stdin.write("\t".join(map(str, arguments)) + "\n")
     process.stdin.flush()
@@ -43,14 +46,14 @@ def run_served(*arguments):
 
 
 def run_alone(*arguments):
-    """The same by a process of its own."""
+    """Runs a command in a process of its own."""
     done = subprocess.run([runner, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return 0
 
 
 def run_graft(mode, model, inputs, folder, *extra, run=run_served):
-    """Outputs by name; the input and output files are NumPy's."""
+    """Runs a model and returns its outputs by name; input and output files are in NumPy's format."""
     given, found = folder / "in.npz", folder / "out.npz"
     np.savez(given, **inputs)
     assert run(mode, model, given, found, *extra) == 0
@@ -94,7 +97,8 @@ def assert_same(found, expected, **limits):
             np.testing.assert_array_equal(found[name], value, err_msg=name)
         else:
             allowed = limits or tolerance
-            # Terms of a sum round as the largest results do: those of a convolution reach 13, and cancel to 0.04.
+            # The terms of a sum are rounded relative to the largest: those of a convolution reach 13, and cancel to
+            # 0.04.
             finite = np.abs(value[np.isfinite(value)])
             largest = max(1.0, float(finite.max(initial=0)))
             np.testing.assert_allclose(
@@ -131,7 +135,7 @@ def test_the_digits(tmp_path):
     assert (found["logits"].argmax(axis=1) == labels).mean() >= 0.97
 
 
-# What the reader's golden models are for is in tests/onnx; here their numbers count.
+# tests/onnx tests how the golden models are read; this test compares their outputs.
 stored = sorted(path for path in (golden / "models").glob("*.onnx") if path.with_suffix(".npz").exists())
 
 
@@ -281,7 +285,7 @@ def test_narrow_types(element, tmp_path):
     square = x.astype(np.float32) ** 2
     np.testing.assert_allclose(found["square"], square, **tolerance)
     assert found["y"].dtype.itemsize == 2
-    # NumPy knows no bfloat16: it comes back as two bytes.
+    # NumPy has no bfloat16, so the output has two bytes per element.
     np.testing.assert_array_equal(found["y"].view(np.uint16), square.astype(element).view(np.uint16))
 
 
@@ -318,7 +322,7 @@ def test_operators(name, element, tmp_path):
             for mode in ("functions", "own"):
                 found = run_graft(mode, path, inputs, tmp_path)["y"]
                 assert found.dtype == expected.dtype
-                if element is np.int8:  # one step where f32 and f64 see a tie differently
+                if element is np.int8:  # one step where f32 and f64 round a tie differently
                     assert np.abs(found.astype(int) - expected.astype(int)).max() <= 1
                 else:
                     limit = tolerance if element is np.float32 else {"rtol": 1e-3, "atol": 1e-6}
@@ -364,7 +368,7 @@ def test_inner_values(tmp_path):
 
 
 def test_a_transformation_that_fails_is_kept_away(tmp_path):
-    """OpenVINO's DeReshapeMatMul throws on this half of an attention, as DeBERTa has it."""
+    """OpenVINO's transformation DeReshapeMatMul throws on this part of an attention, which DeBERTa has."""
     shape = [2, 4, 12, 8]
     constants = {"three": np.array([-1, 12, 8]), "four": np.array([-1, 4, 12, 12]), "scale": np.float32(2.83)}
     save(

@@ -1,7 +1,8 @@
-# Quantized models on the CPU engine, bit by bit beside integers: NumPy's i64, and ONNX Runtime's ConvInteger.
+# Compares quantized models on the CPU engine bit by bit with integer arithmetic: NumPy's i64, and ONNX Runtime's
+# ConvInteger.
 """The reference adds integers in i64 (in f64 below 2^53, which is exact too), rounds the sum to f32, multiplies with
-the product of the scales and adds the bias, each in f32. ONNX Runtime gets u8 on both sides: its kernels for u8 and i8
-saturate on some CPUs."""
+the product of the scales and adds the bias, each in f32. ONNX Runtime gets u8 for both operands: its kernels for u8
+and i8 saturate on some CPUs."""
 
 import itertools
 import subprocess
@@ -17,7 +18,7 @@ ZERO = np.int8(0)
 
 
 class Network:
-    """Nodes, constants, inputs and, beside them, what each tensor has to be."""
+    """A network, with the expected value of each tensor."""
 
     def __init__(self, seed=0):
         self.random = np.random.default_rng(seed)
@@ -47,7 +48,7 @@ class Network:
         return name
 
     def quantized(self, x, scale, zero_point=ZERO, expected=None):
-        """The name of real numbers after DequantizeLinear, and their steps in i64 without the zero point."""
+        """Returns the name of the tensor after DequantizeLinear, and its steps in i64 without the zero point."""
         parameters = [self.constant(scale), self.constant(zero_point)]
         value = self.inputs[x] if expected is None else expected
         steps = quantize(value, scale, zero_point)
@@ -132,7 +133,7 @@ def spread(scales, axes):
 
 
 def real(sums, x_scale, w_scales, bias=None):
-    """`sums` are whole; w_scales and bias have the result's shape."""
+    """Returns the real numbers of integer `sums`; w_scales and bias have the result's shape."""
     y = sums.astype("i8" if sums.dtype.kind == "i" else "f8").astype("f4") * (F32(x_scale) * w_scales)
     return y if bias is None else y + bias
 
@@ -140,7 +141,7 @@ def real(sums, x_scale, w_scales, bias=None):
 def steps_of(random, shape, kind):
     if kind == "extreme":  # all products have one sign, so that sums are as large as they can be
         return np.full(shape, 127, "i1")
-    if kind == "alternating":  # odd, at the other end of the range
+    if kind == "alternating":  # odd numbers, at the other end of the range
         return np.where(random.integers(0, 8, shape) == 0, random.integers(-127, 128, shape), -127).astype("i1")
     return random.integers(-127, 128, shape).astype("i1")
 
@@ -223,7 +224,7 @@ CONVOLUTIONS = {
 def test_convolution(form, tmp_path):
     net = Network(len(form))
     _, _, sums = add_convolution(net, **CONVOLUTIONS[form])
-    if form.startswith("large"):  # the sums are of the kind that f32 cannot add one by one
+    if form.startswith("large"):  # sums that f32 cannot compute term by term
         assert np.abs(sums).max() > 2**24 and (sums.astype("f4") != sums).any()
     net.check(tmp_path)
 
@@ -259,7 +260,8 @@ def test_random_convolutions(tmp_path):
 
 
 def add_matrix_product(net, left, right, kind="random", scaled=None, transposed=False, both_change=False, gemm=None):
-    """`right` is a constant unless both change; `scaled` is its axis with one scale each."""
+    """Adds a matrix product. `right` is a constant unless `both_change`; `scaled` is its axis with one scale per
+    index."""
     random = net.random
     a_scale, b_scale = F32(0.008), F32(0.0077)
     a_real, a_steps = net.quantized(net.input(numbers(random, left, kind)), a_scale)
@@ -327,7 +329,7 @@ def test_a_constant_on_the_left(tmp_path):
 
 
 def test_rounding(tmp_path):
-    """Ties, their neighbors in f32, both ends, infinities and NaN, which gives the zero point."""
+    """Tests ties, their neighbors in f32, both ends of the range, infinities, and NaN, which becomes the zero point."""
     for zero_point in (np.int8(0), np.uint8(128), np.int8(-5)):
         net = Network(4)
         for scale in (F32(0.0173), F32(1) / 3, F32(3e-5), F32(1000)):
@@ -352,7 +354,8 @@ def test_one_scale_for_each_channel_of_the_input(tmp_path):
 
 
 def add_block(net, x, steps, scale, channels, step=1):
-    """Conv - Relu - QuantizeLinear - DequantizeLinear, of given steps; returns name and steps."""
+    """Adds Conv - Relu - QuantizeLinear - DequantizeLinear for given steps, and returns the name and steps of the
+    result."""
     w = steps_of(net.random, (channels, steps.shape[1], 3, 3), "random")
     scales = net.random.uniform(1e-4, 1e-3, channels).astype("f4")
     bias = net.random.standard_normal(channels).astype("f4")
@@ -364,7 +367,7 @@ def add_block(net, x, steps, scale, channels, step=1):
 
 
 def test_a_network(tmp_path):
-    """Residual addition, pooling and concatenation between DequantizeLinear and QuantizeLinear."""
+    """The network has a residual addition, pooling and concatenation between DequantizeLinear and QuantizeLinear."""
     net = Network(6)
     scale = F32(0.02)
     x, steps = net.quantized(net.input(net.random.standard_normal((2, 3, 12, 12)).astype("f4")), scale)
@@ -398,7 +401,7 @@ def test_a_network(tmp_path):
 
 
 def test_weights_that_the_file_holds_in_f32(tmp_path):
-    """As exporters of quantized training write them; in a MatMul after a Transpose."""
+    """Exporters of quantization-aware training write weights in f32; here for a MatMul after a Transpose."""
     net = Network(7)
     x_real, x_steps = net.quantized(net.input(numbers(net.random, (3, 32), "random")), F32(0.01))
     w = net.random.standard_normal((12, 32)).astype("f4")
@@ -464,7 +467,7 @@ def test_inside_a_branch(tmp_path):
 
 @pytest.mark.parametrize("opset", [19, 21])
 def test_scales_in_f16(opset, tmp_path):
-    """The real numbers are f16 then, each rounded once from f32."""
+    """The real numbers of scales in f16 are f16, each rounded once from f32."""
     net = Network(12)
     half = np.float16
     scale, scales = half(0.013), np.array([1e-3, 2e-3, 5e-3], half)
@@ -500,7 +503,7 @@ def test_inner_tensors_are_there_for_those_who_ask(tmp_path):
 
 
 def test_only_weights(tmp_path):
-    """Without integers on the other side it is a model in f32."""
+    """Where only the weights are quantized, the model computes in f32."""
     net = Network(14)
     x = net.input(net.random.standard_normal((5, 64)).astype("f4"))
     w, scales = steps_of(net.random, (64, 32), "random"), net.random.uniform(1e-3, 1e-2, 32).astype("f4")
@@ -513,7 +516,8 @@ def test_only_weights(tmp_path):
 
 
 def test_qlinear_matmul(tmp_path):
-    """Sums that f32 holds, by a power of two: on processors with VNNI the plugin would round the left side once more."""
+    """The sums are exact in f32, and the scale is a power of two: on processors with VNNI, OpenVINO's plugin would
+    otherwise round the left operand once more."""
     net = Network(15)
     x = net.input(net.random.integers(0, 34, (8, 700)).astype("u1"))
     w = net.random.integers(0, 256, (700, 5)).astype("u1")
@@ -559,7 +563,8 @@ OPERATORS = {
 
 
 def operator_model(path, form, element, x):
-    """`element` i8: QuantizeLinear - operator - DequantizeLinear; f32: the operator alone, of x as it is."""
+    """Saves a model of the operator. `element` i8: QuantizeLinear - operator - DequantizeLinear; f32: the operator
+    alone."""
     op, attributes, more = OPERATORS[form]
     net, narrow = Network(17), element == "i8"
     scales = more[2] if len(more) > 2 else attributes.get("weight_scale")
@@ -588,8 +593,8 @@ def operator_model(path, form, element, x):
 
 @pytest.mark.parametrize("form", OPERATORS)
 def test_operators_of_graft(form, tmp_path):
-    """Beside ONNX Runtime with the operator's function in f32, whose result is rounded here: a step differs only where
-    the result is a tie but for the rounding of f32."""
+    """Compares with ONNX Runtime, which runs the operator's function in f32; its result is rounded here. A step
+    differs only where the f32 result is within rounding of a tie."""
     x = np.random.default_rng(5).standard_normal((2, 4, 9, 11)).astype("f4")
     if form == "L2 helper, root":
         x = np.abs(x) + F32(0.2)
@@ -610,7 +615,7 @@ def test_operators_of_graft(form, tmp_path):
 
 
 def test_what_is_left_alone_still_runs(tmp_path):
-    """A scale for each row of the summed axis, and a scale that is computed."""
+    """Graft's integer arithmetic does not apply to a scale for each row of the summed axis, nor to a computed scale."""
     net = Network(15)
     x_real, x_steps = net.quantized(net.input(numbers(net.random, (3, 20), "random")), F32(0.01))
     w, scales = steps_of(net.random, (20, 6), "random"), net.random.uniform(1e-3, 1e-2, 20).astype("f4")
@@ -623,11 +628,12 @@ def test_what_is_left_alone_still_runs(tmp_path):
     found = run_graft("functions", tmp_path / "model.onnx", net.inputs, tmp_path)
     expected = run_onnxruntime(tmp_path / "model.onnx", net.inputs)
     np.testing.assert_allclose(found[y], expected[y], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found[z], expected[z], rtol=1e-5, atol=0.0201)  # a step, where it rounds otherwise
+    np.testing.assert_allclose(found[z], expected[z], rtol=1e-5, atol=0.0201)  # one step, where it rounds differently
 
 
 def test_scales_that_are_not_seen(tmp_path):
-    """After a node they are no constants to Graft, but they are to OpenVINO, whose i8 kernels are off by a percent."""
+    """Scales after a node are not constants for Graft, but OpenVINO folds them, and its i8 kernels are off by one
+    percent."""
     net = Network(16)
     x = net.input(net.random.standard_normal((1, 32, 9, 9)).astype("f4"))
     parameters = [net.node("Abs", [net.constant(F32(0.02))]), net.constant(np.int8(0))]
@@ -647,7 +653,8 @@ def test_scales_that_are_not_seen(tmp_path):
 
 @pytest.mark.parametrize("form", [form for form in CONVOLUTIONS if "backwards" not in form and "3-D" not in form])
 def test_reference_against_onnxruntime(form, tmp_path):
-    """ConvInteger of u8 and u8, whose zero points are 128 above those of i8: the sums above are what it gives."""
+    """ConvInteger of u8 and u8, with zero points 128 above those of i8, computes the same sums as the reference
+    above."""
     net = Network(len(form))
     _, _, sums = add_convolution(net, **CONVOLUTIONS[form])
     conv = next(node for node in net.nodes if node.op_type == "Conv")

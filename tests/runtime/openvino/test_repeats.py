@@ -1,6 +1,6 @@
-# Detectors, segmenters and sequence models ten times each: bitwise the same, and what ONNX Runtime computes.
-"""What the plugin overwrites it does not overwrite each time: memory is shared among tensors whose size is known only
-when the network runs, by threads whose order is different in each process. So each run is a process of its own."""
+# Runs detectors, segmenters and sequence models ten times each: results are bitwise equal, and those of ONNX Runtime.
+"""Each run is a process of its own. Tensors whose size is known only at run time share memory, and threads run in a
+different order in each process, so a fault in OpenVINO's plugin does not show in every run."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ RUNS = 10
 
 
 def ten_times(path, inputs, folder):
-    """What every run gave; it is the same to the last bit."""
+    """Runs a model several times, checks that the outputs are bitwise equal, and returns them."""
     first = run_graft("functions", path, inputs, folder, run=run_alone)
     for _ in range(RUNS - 1):
         again = run_graft("functions", path, inputs, folder, run=run_alone)
@@ -53,7 +53,7 @@ FEATURES = numbers(1, 6, 24, 24)
 
 # Name: the graph in ONNX's text, inputs, constants.
 GRAPHS = {
-    # The boxes above a score, the best of those that do not overlap.
+    # Boxes above a score, then the best of those that do not overlap.
     "single_stage": (
         """(float[N, 4] b, float[N] s) => (float[K, 4] kept, float[K] best, int64[K] places) {
           high = Greater (s, limit)
@@ -80,7 +80,7 @@ GRAPHS = {
             "overlap": np.array([0.5], "f4"),
         },
     ),
-    # As many of the best as there are, at most K; those again by GatherND and GatherElements.
+    # TopK with at most K elements, which are gathered again by GatherND and GatherElements.
     "top_k": (
         """(float[N, C] s, float[N, 4] b) => (float[K, C] best, float[C, 4] first, float[K, C] again) {
           shape = Shape (s)
@@ -96,7 +96,7 @@ GRAPHS = {
         {"s": numbers(120, 7), "b": boxes(120)},
         {"at0": np.array([0]), "at1": np.array([1]), "most": np.array([40]), "column": np.array([-1, 1])},
     ),
-    # Positions that a size chooses from a table: all of it is constant, since the size is fixed.
+    # Positions that a size selects from a table: all of this is constant, since the size is fixed.
     "relative_positions": (
         """(float[2, 12, 4, 8] x) => (float[2, 4, 12, 12] y) {
           size = Shape (x)
@@ -118,7 +118,7 @@ GRAPHS = {
             "kernel": numbers(32, 4, 8, seed=2) / 8,
         },
     ),
-    # Regions of two sizes of features, written where they belong.
+    # Regions from features at two scales, scattered to their positions.
     "regions": (
         """(float[1, 6, H, W] x, float[N, 4] b, int64[N] level) => (float[N, 6, 3, 3] y) {
           n = Shape (level)
@@ -156,7 +156,7 @@ GRAPHS = {
             "column": np.array([-1, 1, 1, 1]),
         },
     ),
-    # Features of two sizes, resized to the image's, the class of each pixel.
+    # Features of two sizes, resized to the image's size, and the class of each pixel.
     "segmenter": (
         """(float[1, 3, H, W] x) => (float[1, 5, H, W] y, int64[1, H, W] label) {
           a0 = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w0)
@@ -212,7 +212,7 @@ GRAPHS = {
         {"x": numbers(9, 4, 4), "lengths": np.array([9, 3, 7, 1], "i4")},
         {"w": numbers(1, 24, 4, seed=2) / 2, "r0": numbers(1, 24, 8, seed=3) / 3, "b": numbers(1, 48, seed=4) / 4},
     ),
-    # Either branch makes tensors of a size of its own; what was there before is read after.
+    # Both branches compute tensors of different sizes; a tensor from before the If is read after it.
     "branches": (
         """(float[N] x) => (float[K] y, float[L, 40] z) {
           above = Greater (x, limit)
@@ -255,7 +255,7 @@ GRAPHS = {
             "ones": np.ones((1, 300), "f4"),
         },
     ),
-    # A sum that grows until it is large enough, by steps that are looked up.
+    # A sum that grows by looked-up steps until it is large enough.
     "loop": (
         """(float[N] x, int64 steps) => (float total, float[M] each) {
           total, each = Loop (steps, go, zero) <
@@ -273,7 +273,7 @@ GRAPHS = {
         {"x": numbers(11), "steps": np.int64(40)},
         {"go": np.array(True), "zero": np.float32(0), "enough": np.float32(20)},
     ),
-    # Rows added where an index says.
+    # Rows that are added at the positions of an index.
     "scatter": (
         """(float[N, 4] x, int64[M, 1] i, float[M, 4] u) => (float[N, 4] y, float[M, 4] z) {
           y = ScatterND (x, i, u)

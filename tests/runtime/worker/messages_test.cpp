@@ -1,4 +1,5 @@
-// Messages to and from a worker: what is sent arrives, and nothing that a damaged one declares is believed.
+// Tests messages to and from a worker: they arrive unchanged, and sizes that a damaged message declares are not
+// trusted.
 #include "runtime/worker/messages.hpp"
 
 #include <gmock/gmock.h>
@@ -106,7 +107,8 @@ TEST(Messages, what_a_damaged_body_declares) {
   EXPECT_THROW((void)decode_tensors(number(UINT64_MAX)), Error);
   EXPECT_THROW((void)decode_compile(number(2)), Error) << "kernels";
   EXPECT_THROW((void)decode_failure(number(9) + number(0)), Error) << "a kind of error";
-  // A tensor 'x' of type f32: one dimension of 4, and 12 bytes; then a negative one; then more than 64 bits count.
+  // A tensor 'x' of type f32: one dimension of 4, and 12 bytes; then a negative dimension; then more elements than 64
+  // bits count.
   const std::string begin = number(1) + number(1) + "x" + number(1);
   const auto dims = [&](const std::string& dims_and_bytes) {
     return [=] { (void)decode_tensors(begin + dims_and_bytes); };
