@@ -1,4 +1,4 @@
-# Fixtures of the command-line tests: the real program, and small models made by the onnx package.
+# Fixtures of the command-line tests: the real program, and small models created with the onnx package.
 import functools
 import json
 import os
@@ -26,7 +26,7 @@ SCHEMAS = SOURCE / "docs" / "schema"
 
 
 def closed(schema):
-    """The same, but that a key which is not listed is refused: readers have to bear new ones, tests must not miss them."""
+    """Returns a schema that refuses unlisted keys. Readers have to accept new keys, but tests must notice them."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
@@ -37,12 +37,12 @@ def closed(schema):
 
 @functools.cache
 def schema_of(name):
-    """What docs/schema says of the JSON that calls itself by this name."""
+    """Returns the validator of docs/schema for JSON of this name."""
     return fastjsonschema.compile(closed(json.loads((SCHEMAS / f"{name}.schema.json").read_text())))
 
 
 def check_schema(arguments, text):
-    """Whatever a test asks for with --json is held against its published schema."""
+    """Validates any JSON that a test requests with --json against its published schema."""
     answer = json.loads(text)
     name = "graft.error" if answer.keys() == {"error"} else answer.get("schema", f"graft.{arguments[0]}")
     schema_of(name)(answer)
@@ -59,7 +59,7 @@ class Answer:
         return json.loads(self.out)
 
 
-# Settings that say how `inspect` and `convert` ask the installed TensorRT, or who judges in its place.
+# Options that control how `inspect` and `convert` run the installed TensorRT, or which rules judge instead.
 ABOUT_TENSORRT = {
     *("--probe", "--truth", "--for", "--no-check", "--shapes", "--target", "--plugin-lib", "--plugin-override"),
     *("--reduce", "--tensorrt", "--help"),
@@ -67,15 +67,15 @@ ABOUT_TENSORRT = {
 
 
 def by_rules_alone(arguments):
-    """Most tests are about something else than TensorRT's answer, which takes a second: `inspect` and `convert` do not
-    ask it where the arguments say nothing about it."""
+    """Adds the option that disables TensorRT, unless the arguments mention TensorRT: most tests do not need its
+    verdict, which takes a second."""
     rules = {"inspect": ("--probe", "none"), "convert": ("--no-check",)}.get(arguments[0] if arguments else "", ())
     return arguments if ABOUT_TENSORRT & set(arguments) else (*arguments, *rules)
 
 
 @pytest.fixture(scope="session")
 def graft():
-    """Runs the program; `graft("ops", "--json").json`. The rules alone judge: see by_rules_alone."""
+    """Runs the program; `graft("ops", "--json").json`. TensorRT does not run by default: see by_rules_alone."""
 
     def run(*arguments, env=None, **options):
         done = subprocess.run(
@@ -94,7 +94,8 @@ def graft():
 
 
 def program_alone(folder):
-    """A copy of the program. It looks for its libraries beside itself and finds OpenVINO's there, but none of Graft's."""
+    """Returns a copy of the program. It searches its libraries next to itself, where it finds OpenVINO's but none of
+    Graft's."""
     (folder / "bin").mkdir()
     (folder / "lib").mkdir()
     (folder / "lib" / "graft").symlink_to(pathlib.Path(PROGRAM).parent.parent / "lib" / "graft")
@@ -102,8 +103,8 @@ def program_alone(folder):
 
 
 def interrupted_leaves_nothing(tmp_path, number, *arguments):
-    """Sends the signal to the program while it works: it ends by it, with nothing in tmp_path/out or among the
-    temporary files. The arguments name a file in tmp_path/out."""
+    """Sends a signal to the working program, and checks that the signal ends it and leaves no file in tmp_path/out
+    or among the temporary files. The arguments name a file in tmp_path/out."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "out").mkdir()
     process = subprocess.Popen(
@@ -147,7 +148,7 @@ def session_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def converted(session_folder):
-    """The digits network as `graft convert` writes it."""
+    """Returns the digits network as `graft convert` writes it."""
     path = session_folder / "digits.graft.onnx"
     done = subprocess.run(
         [PROGRAM, "convert", DIGITS, "-o", path, "--no-check"], capture_output=True, text=True, check=False

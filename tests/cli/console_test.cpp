@@ -1,4 +1,4 @@
-// Tables and texts of the command line.
+// Tests tables and strings of the command line.
 #include "cli/console.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Printable, what_a_terminal_acts_on_is_written_as_json_writes_it) {
             "a\\u009b31m");
   EXPECT_EQ(present::printable("\u202Egpj.\u2066x\u2069\u200F\u061C\u2028"),
             "\\u202egpj.\\u2066x\\u2069\\u200f\\u061c\\u2028");
-  // Neither overlong nor cut short nor a surrogate is UTF-8.
+  // Overlong sequences, truncated ones and surrogates are not valid UTF-8.
   EXPECT_EQ(present::printable("\x9b\xC0\x80\xED\xA0\x80\xE2\x80"), "\\x9b\\xc0\\x80\\xed\\xa0\\x80\\xe2\\x80");
 }
 

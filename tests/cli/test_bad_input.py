@@ -19,7 +19,7 @@ READERS = {
     "run": lambda model, out: ["run", model, "--input", f"image={DIGITS_DATA}:images", "-o", out / "o.npz"],
     "build": lambda model, out: ["build", model, "-o", out / "o.engine", "--target", "sm89"],
 }
-# Whatever reads a model does so by the same code; one command stands for the rest where there are many files.
+# All commands read models by the same code; where there are many files, one command represents all.
 ONE = "convert"
 
 
@@ -34,12 +34,12 @@ def refused(answer, out, *named, codes=(2,)):
 
 
 def wire(field, payload):
-    """A field of protobuf with a length, of up to 127 bytes."""
+    """Returns a length-delimited field of protobuf with up to 127 bytes."""
     return bytes([field << 3 | 2, len(payload)]) + payload
 
 
 def test_what_protobuf_says_is_part_of_the_error(graft, tmp_path, out):
-    """By itself it writes to standard error, where nobody knows which file it means."""
+    """protobuf alone writes to standard error without naming the file."""
     model = tmp_path / "bad.pb"
     model.write_bytes(wire(1, wire(1, b"\xff\xfe") + wire(2, b"Placeholder")))
     answer = graft("convert", model, "-o", out / "o.onnx")
@@ -93,7 +93,7 @@ def test_random_bytes(graft, tmp_path, out):
 
 
 def test_flipped_bytes_never_crash(graft, tmp_path, out):
-    """A changed byte may leave a valid model; what may not happen is a crash or a partial file."""
+    """A changed byte may leave a valid model, but it must not cause a crash or a partial file."""
     data = DIGITS.read_bytes()
     generator = random.Random(5)
     model = tmp_path / "flipped.onnx"
@@ -134,7 +134,7 @@ def test_wrong_attribute_of_an_operator_of_ours(graft, tmp_path, out, attributes
     model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", [4, 8])], domains=["graft"])
     for command in ("convert", "build", "run"):
         refused(graft(*READERS[command](model, out)), out, "norm", named)
-    answer = graft("inspect", model, "--json")  # the verdict on the node, beside the others
+    answer = graft("inspect", model, "--json")  # the verdict on the node is listed with the others
     assert answer.code == 1
     (verdict,) = answer.json["nodes"]
     assert verdict["verdict"] == "unsupported"
@@ -246,7 +246,7 @@ def test_drop_in_whose_weights_do_not_fit(graft, tmp_path, weights, message):
     assert not (tmp_path / "out.onnx").exists()
 
 
-# ---- Files that are protobuf and no network
+# ---- Valid protobuf files that are not networks
 
 
 def tensor(name="w", dims=(2,), raw=b"\0" * 8, data_type=TensorProto.FLOAT, **external):
@@ -352,7 +352,7 @@ def test_what_is_no_network(graft, tmp_path, out, name):
 
 
 def test_external_data_behind_a_link(graft, tmp_path, out):
-    """A link inside the model's folder does not lead out of it."""
+    """A link inside the model's folder must not lead outside of the folder."""
     (tmp_path / "model").mkdir()
     (tmp_path / "secret.bin").write_bytes(b"\0" * 8)
     (tmp_path / "model" / "w.bin").symlink_to(tmp_path / "secret.bin")
@@ -406,7 +406,7 @@ def test_nothing_is_written_over_what_is_read(graft, tmp_path, case):
 
 
 def test_few_file_descriptors(graft, tmp_path):
-    """Pipes and sockets of Graft's own and of the driver's, for each limit below what the command needs."""
+    """Each limit on file descriptors below what the command and its driver need yields an error."""
     build = ["build", DIGITS, "--shapes", DIGITS_SHAPES, "--target", "sm89", "-o", tmp_path / "o.engine"]
     for command in (build, ["doctor"]):
         ends = []

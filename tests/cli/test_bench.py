@@ -1,4 +1,4 @@
-# graft bench: what it refuses, its result and its page. The GPU's side is run where there is one.
+# graft bench: refused options, its result and its page. GPU benchmarks run where there is a GPU.
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ FIGURES = {"us", "warm_us", "of_copy", "tflop_s"}
 
 @pytest.fixture(scope="module")
 def cpu_result(tmp_path_factory):
-    """The one case of LeakyReLU that the CPU takes, and its page."""
+    """Returns the result of LeakyReLU's only case for the CPU, and its page."""
     report = tmp_path_factory.mktemp("bench") / "report.html"
     command = [PROGRAM, "bench", "--op", "LeakyReLU", "--device", "cpu", "--json", "--report", report]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -165,7 +165,7 @@ def test_library_that_was_not_built(tmp_path):
 
 
 def test_front_by_itself(graft, tmp_path):
-    """As it is run on a machine that has no `graft`: events on standard output, the result in a file."""
+    """The Python front end also runs on a machine without `graft`: events on standard output, the result in a file."""
     libraries = pathlib.Path(PROGRAM).parent.parent / "lib"
     library = str(next(each for name in ("plugins", "c") if (each := libraries / f"libgraft_{name}.so").is_file()))
     command = [sys.executable, "-m", "graft.bench", "--library", library, "--device", "cpu", "--peers", "none"]

@@ -1,4 +1,4 @@
-# What shells complete: asked of the shells themselves, where they are there.
+# Tests completions in the shells themselves, where they are installed.
 import os
 import pty
 import re
@@ -21,7 +21,7 @@ def scripts():
 
 @pytest.fixture(scope="module")
 def options():
-    """The options of each command, by what its help says."""
+    """Returns the options of each command, as its help lists them."""
 
     def help_of(*words):
         return subprocess.run([PROGRAM, *words, "--help"], capture_output=True, text=True, check=True).stdout
@@ -41,7 +41,7 @@ def need(shell):
 
 
 def bash(scripts, *words):
-    """What bash offers for the last word."""
+    """Returns the completions that bash offers for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=(graft {quoted}); COMP_CWORD={len(words)}; _graft; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(
@@ -120,7 +120,7 @@ def test_fish_offers_files(scripts, tmp_path, monkeypatch):
     ],
 )
 def test_zsh(scripts, tmp_path, typed, completed):
-    """Typed on a terminal, with a function in the program's place that says what it was called with."""
+    """Types on a terminal, with a function in place of the program that records its arguments."""
     need("zsh")
     (tmp_path / "_graft").write_text(scripts["zsh"])
     (tmp_path / "model.onnx").touch()
@@ -136,7 +136,7 @@ def test_zsh(scripts, tmp_path, typed, completed):
     try:
         while os.read(terminal, 4096):
             pass
-    except OSError:  # the terminal is gone with the shell
+    except OSError:  # the terminal closed when the shell ended
         pass
     os.waitpid(child, 0)
     assert (tmp_path / "called").read_text().strip() == completed
@@ -144,7 +144,7 @@ def test_zsh(scripts, tmp_path, typed, completed):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_option_of_every_command_is_there(scripts, options, shell):
-    """Without the shell: each command's part names its options, as often as commands have them."""
+    """Checks the script without the shell: each command's part lists its options."""
     for name in set().union(*options.values()):
         there = sum(name in names for names in options.values())
         written = {

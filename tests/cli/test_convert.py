@@ -1,4 +1,4 @@
-# graft convert: the result is judged by ONNX Runtime and by the onnx package's checker.
+# graft convert: ONNX Runtime and the onnx package's checker judge the result.
 import re
 
 import numpy as np
@@ -81,7 +81,7 @@ def test_explain_says_why_a_near_miss_was_none(graft, tmp_path):
     )
     assert "Clip limits from above as well" in near
     assert not [n for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"]
-    # Of those that had nothing to do there is the number, and their names where all is asked for.
+    # Passes without a rewrite are counted; -v names them.
     assert re.search(r"^\d\d other passes had nothing to do; -v names them$", answer.out, re.M)
     assert "fuse_upsampling" not in answer.out
     verbose = graft("convert", model, "-o", tmp_path / "out.onnx", "--explain", "-v").out
@@ -147,7 +147,8 @@ def test_weights_that_came_beside_the_model_go_into_one_file(graft, tmp_path):
 
 
 def patches(path, token_in_front):
-    """The start of a vision transformer, as exporters write it that trace one image: every size is a constant."""
+    """Saves the first layers of a vision transformer, as exporters write them that trace one image: every size is a
+    constant."""
     random = np.random.default_rng(1)
 
     def constant(name, *shape):
@@ -193,7 +194,7 @@ def test_a_frozen_batch_follows_the_input(graft, tmp_path, token_in_front):
     assert len(rewrite["nodes"]) == (3 if token_in_front else 2)
     assert "batches of 1, 2, 3" in rewrite["proof"]
     (found,) = outputs(tmp_path / "o.onnx", {"image": image})
-    for index in range(3):  # ONNX Runtime judges: the original, image by image
+    for index in range(3):  # ONNX Runtime runs the original, image by image
         (alone,) = outputs(model, {"image": image[index : index + 1]})
         np.testing.assert_allclose(found[index], alone[0], rtol=1e-5, atol=1e-6)
     assert "node 'view' (Reshape)" in graft("inspect", model).err

@@ -1,5 +1,5 @@
-# graft convert --cut: both halves run in ONNX Runtime, one after the other as the file beside them says, and are compared
-# with the whole network there.
+# graft convert --cut: both halves run in ONNX Runtime, in the order of the file next to them, and are compared with the
+# whole network there.
 import json
 
 import numpy as np
@@ -20,7 +20,7 @@ def run_whole(path, feeds):
 
 
 def run_halves(cut_file, feeds):
-    """As the documentation tells users to do it."""
+    """Runs both halves as the documentation describes."""
     cut = json.loads(cut_file.read_text())
     order = ["tensorrt", "host"] if cut["first"] == "tensorrt" else ["host", "tensorrt"]
     known = dict(feeds)
@@ -43,7 +43,7 @@ def weights(*shape):
 
 @pytest.fixture
 def detector(tmp_path):
-    """A convolution, boxes and scores, and non-maximum suppression with a gather behind it."""
+    """Saves a detector: a convolution, boxes and scores, and non-maximum suppression followed by a gather."""
     nodes = [
         helper.make_node("Conv", ["image", "w"], ["features"], pads=[1, 1, 1, 1]),
         helper.make_node("Reshape", ["features", "to"], ["rows"]),
@@ -104,7 +104,7 @@ def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
 
 
 def test_what_a_plugin_runs_stays_in_tensorrt(graft, detector, tmp_path):
-    """Whoever inspects, builds or cuts hears the same: the suppression is a plugin of Graft's."""
+    """inspect, build and cut agree: the suppression is a plugin of Graft's."""
     out = tmp_path / "out.onnx"
     answer = graft("convert", detector, "-o", out, "--cut", "--json")
     assert answer.code == 0, answer.err
@@ -147,7 +147,7 @@ def test_only_what_neither_tensorrt_nor_a_plugin_runs_goes_to_the_host(graft, tm
 
 
 def test_the_cut_is_judged_by_the_release_that_the_model_is_for(graft, detector, tmp_path):
-    """The full TensorRT has a layer for it, which is no plugin."""
+    """The full TensorRT has a layer of its own for the suppression."""
     options = ("--cut", "--plugins", "never", "--json")
     answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--for", "tensorrt-10.13", *options)
     assert answer.code == 0, answer.err
@@ -173,7 +173,7 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
     np.testing.assert_array_equal(halves["chosen"], whole["chosen"])
     np.testing.assert_array_equal(halves["detections"], whole["detections"])
     assert graft("verify", detector, pair).code == 0
-    # TensorRT runs one of them.
+    # TensorRT runs only one of the halves.
     for command in (
         ["build", pair, "-o", tmp_path / "out.engine", "--target", "sm120"],
         ["canary", pair, "-o", "folder"],
@@ -254,7 +254,7 @@ def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, 
 
 
 def test_a_half_that_cannot_be_read_is_what_the_error_names(graft, detector, tmp_path):
-    """The names of nodes, "layers.7" among them, do not make the text of a Caffe network of the file."""
+    """A node named "layers.7" must not make the reader treat the file as a Caffe network."""
     assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never").code == 0
     file = tmp_path / "out.cut.json"
     written = json.loads(file.read_text())

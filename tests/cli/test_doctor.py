@@ -1,4 +1,4 @@
-# graft doctor: what is there, and what is missing with the command that installs it.
+# graft doctor: installed and missing parts, and the commands that install them.
 import os
 import re
 import sys
@@ -24,7 +24,7 @@ def test_everything_is_found_where_it_is_installed(graft):
 
 
 def test_an_engine_whose_process_does_not_start(graft):
-    """As in an environment from which OpenVINO's wheel was removed."""
+    """The worker cannot start, for example because OpenVINO's wheel was removed from the environment."""
     answer = graft("doctor", env={"GRAFT_ENGINE_WORKER": "/bin/false"})
     assert answer.code == 3
     assert "it ended with exit code 1; nothing can be proven or quantized" in " ".join(answer.out.split())
@@ -66,7 +66,7 @@ NVCC = "Cuda compilation tools, release {}, V1"
     ],
 )
 def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cmake, nvcc, eigen, last):
-    """With a PATH that has nothing else, and a file system whose Eigen is found by PATH alone where there is none in /usr."""
+    """PATH has only the fake programs, and Eigen is found through PATH where /usr has none."""
     programs = tmp_path / "bin"
     fake_program(programs, "g++", "g++ (Debian 12.2.0-14) 12.2.0")
     fake_program(programs, "nvcc", NVCC.format(nvcc))
@@ -114,7 +114,7 @@ def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cma
     ],
 )
 def test_it_looks_at_what_cmake_takes(graft, tmp_path, programs, environment, last):
-    """The first compiler that is there, which may be too old, and the program of the generator."""
+    """doctor checks the compiler that CMake takes first, which may be too old, and the program of the generator."""
     folder = tmp_path / "bin"
     for name, version in (programs | {"cmake": "cmake version 3.31.2"}).items():
         fake_program(folder, name, version)
@@ -127,7 +127,7 @@ def test_it_looks_at_what_cmake_takes(graft, tmp_path, programs, environment, la
 
 
 def test_a_compiler_that_is_neither_is_named(graft, tmp_path):
-    """It is there, which "not found" would deny; whether it compiles operators nobody has tried."""
+    """The compiler exists, so "not found" would be wrong; it is untested with Graft's operators."""
     fake_program(tmp_path, "icpx", "Intel(R) oneAPI DPC++/C++ Compiler 2024.1.0 (2024.1.0.20240308)")
     found = finding(graft("doctor", "--json", env={"CXX": str(tmp_path / "icpx")}), "C++ compiler")
     assert not found["found"] and f"{tmp_path / 'icpx'} is neither g++ nor clang" in found["text"]

@@ -1,5 +1,5 @@
-# The ONNX functions of operators that are not Graft's: what is wrong with one is said when the library is loaded, and what
-# runs a function where the kernel or the plugin was meant. What ONNX accepts is judged by onnx's own checker.
+# Tests ONNX functions of operators that are not Graft's: a fault in a function is reported when the library is loaded,
+# as is a function that runs where a kernel or plugin was meant. onnx's own checker judges what ONNX accepts.
 import os
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from conftest import save
 from onnx import TensorProto, helper, numpy_helper
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
-WRONG = LIBRARIES / "libwrong_functions.so"  # its second operator has the function that GRAFT_TEST_FUNCTION holds
+WRONG = LIBRARIES / "libwrong_functions.so"  # its second operator has the function in GRAFT_TEST_FUNCTION
 LIBRARY = LIBRARIES / "libmy_operators.so"
 PLUGINS = LIBRARIES / "libmy_plugins.so"
 
@@ -20,7 +20,7 @@ def checked(graft, function="", **more):
     return graft("ops", "--operators", WRONG, "--json", env={"GRAFT_TEST_FUNCTION": function} | more)
 
 
-# A line of a function, and what is said of it: line 2 of a text whose line 1 is right.
+# A line of a function, and its error message: it is line 2 of a function whose line 1 is valid.
 WRONG_LINES = {
     "y = HardSigmoid<alpha=0.2, betta=0.5>(a)": "HardSigmoid has no attribute `betta` (did you mean `beta`?); its attributes "
     "are alpha, beta",
@@ -75,7 +75,7 @@ def test_a_wrong_function_is_refused_when_its_library_is_loaded(graft, line):
 
 
 def check_by_onnx(line):
-    """Throws where ONNX's own parser or checker refuses the line in a model."""
+    """Raises where ONNX's own parser or checker refuses the line in a model."""
     line = re.sub(r"\b_\b", '""', line)
     text = f'<ir_version: 8, opset_import: ["" : 17]> agraph (float[N] x) => (float[N] y) {{ a = Relu(x)\n {line} }}'
     onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
@@ -83,13 +83,13 @@ def check_by_onnx(line):
 
 @pytest.mark.parametrize("line", [line for line in WRONG_LINES if "{" not in line and "@" not in line])
 def test_onnx_refuses_them_too(line):
-    """Where ONNX's text form has the line at all."""
+    """ONNX's parser or checker refuses each line that its text form can express."""
     with pytest.raises((onnx.parser.ParseError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
         check_by_onnx(line)
 
 
 def test_onnx_takes_a_right_line():
-    """Or the test above could not fail."""
+    """Shows that the test above can fail: ONNX accepts a valid line."""
     check_by_onnx("y = Clip(a, _, a)")
     check_by_onnx("y = Elu<alpha=0.5>(a)")
 
@@ -125,7 +125,7 @@ def test_a_name_has_one_body(graft):
     assert "y = Relu(x)" in answer.err and "y = Neg(x)" in answer.err
 
 
-# A function that is wrong in f16 and bf16, and what is said of the first of the two.
+# A function that is invalid in f16 and bf16, and its error message for the first of these.
 WRONG_TYPES = {
     "k = Constant<value_float=2.0>()\ny = Mul(k, x)": "line 2, column 5: in f16: Mul of f32 'k' and f16 'x', which have to be of "
     "one type: cast one in a line above, as in k_cast = CastLike(k, x), and give Mul that",
@@ -144,21 +144,21 @@ WRONG_TYPES = {
     "DynamicQuantizeLinear, 'x', is f16, which ONNX does not allow there: it takes f32",
     "i = IsInf(x)\ny = CastLike(i, x)": "line 1, column 5: in f16: input 0 of IsInf, 'x', is f16, which",
     "s = ReduceMax<keepdims=0>(x)\nr = Range(s, s, s)\ny = CastLike(r, x)": "line 2, column 5: in f16: input 0 of Range, 's'",
-    # bf16 counts from the operator set on to which networks in bf16 are raised.
+    # bf16 is checked in the operator set to which networks in bf16 are converted.
     "n = Constant<value_ints=[1]>()\nv, i = TopK<axis=0>(x, n)\ny = Relu(v)": "line 2, column 8: in bf16: input 0 of TopK, 'x', is bf16, which ONNX does not "
     "allow there in operator set 22: it takes f32, u8,",
-    # A network in f32 is not raised for what a function makes in between.
+    # A network in f32 is not converted to a newer operator set because of types inside a function.
     "h = Cast<to=bf16>(x)\nz = Softsign(h)\ny = CastLike(z, x)": "line 2, column 5: in f32: input 0 of Softsign, 'h', is bf16, "
     "which ONNX does not allow there: it takes f32, f16, f64",
     "h = Cast<to=f8e4m3fn>(x)\ny = CastLike(h, x)": "line 1, column 5: in f32: Cast makes f8e4m3fn 'h', which ONNX has from "
     "operator set 19 on, and a model may be in 17",
-    # A newer operator set takes less.
+    # A newer operator set may accept fewer types.
     "n = Shape(x)\nr = ReduceLogSum(n)\ny = CastLike(r, x)": "line 2, column 5: in f32: input 0 of ReduceLogSum, 'n', is i64, "
     "which ONNX does not allow there in operator set 28: it takes f32, f16, f64, bf16",
     "n = Shape(x)\ni = Cast<to=i32>(n)\no = Constant<value_float=1.0>()\nq = QuantizeLinear(i, o)\ny = CastLike(q, x)": "line 4, "
     "column 5: in f32: QuantizeLinear of i32 'i' and f32 'o', which have to be of one type in operator set 19",
     "b = And(x, x)\ny = Where(b, x, x)": "line 1, column 5: in f32: input 0 of And, 'x', is f32; it has to be bool",
-    # What is wrong with sizes, which only constants have here.
+    # Faults in sizes, which only constants have here.
     "a = Constant<value_floats=[1.0, 2.0]>()\nb = Constant<value_floats=[1.0, 2.0, 3.0]>()\nc = Add(a, b)\nd = CastLike(c, x)\n"
     "y = Add(x, d)": "line 3, column 5: in f32: node 'c' (Add): ",
 }
@@ -204,13 +204,13 @@ def onnx_takes(op, element_type, opset):
     try:
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
-        # What a node inside onnx's own function of the operator is refused for counts not.
+        # A refusal of a node inside onnx's own function of the operator does not count.
         return str(error).count("(op_type:") > 1
     return True
 
 
 def test_the_types_that_a_line_may_have_are_those_that_onnx_takes(graft):
-    """Of all operators that read one tensor. What is refused first is the first row of which a set refuses the type."""
+    """Tests all operators that read one tensor. The error names the first row whose operator set refuses the type."""
     rows = {"f32": (TensorProto.FLOAT, 17), "f16": (TensorProto.FLOAT16, 17), "bf16": (TensorProto.BFLOAT16, 22)}
     verdicts = {}
     for name in sorted({schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}):
@@ -324,7 +324,7 @@ def test_every_command_refuses_the_library(graft, tmp_path):
 
 @pytest.fixture
 def models(graft, tmp_path):
-    """A network of standard operators, and what `graft convert` makes of it: a node of Snake, with its function."""
+    """Returns a network of standard operators, and the converted one: a node of Snake, with its function."""
     nodes = [
         helper.make_node("Abs", ["x"], ["a"]),
         helper.make_node("Sin", ["a"], ["sine"]),
@@ -358,7 +358,7 @@ def test_verify_does_not_take_the_function_for_the_kernel(graft, models, more):
 
 
 def test_a_function_of_somebody_elses_is_no_operator(graft, tmp_path):
-    """Of another domain than Graft's: there never was a kernel."""
+    """A function in another domain than Graft's never had a kernel."""
     relu = helper.make_function(
         "my", "F", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], [helper.make_opsetid("", 17)]
     )
@@ -395,7 +395,7 @@ def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
         assert f"next  {command} --target sm120 --operators {PLUGINS.resolve()}\n" in with_plugins
         assert "without --operators, Snake would be built from its function" in with_plugins
     again = graft("convert", models[0], "-o", tmp_path / "again.onnx", "--operators", LIBRARY, "--passes=remove_dead")
-    assert again.code == 0 and "--operators" not in again.out, again.out  # no operator of the library is in it
+    assert again.code == 0 and "--operators" not in again.out, again.out  # the model has no operator of the library
 
     def advised(library):
         (step,) = graft("inspect", models[0], "--operators", library, "--json").json["next"]
@@ -438,7 +438,7 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
 
 @pytest.mark.parametrize("more", [[], ["--layers"]])
 def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, tmp_path, more):
-    """`graft build` makes plugins of them with TensorRT-RTX, which has no layer; the file has ONNX's."""
+    """The file has ONNX's operators; TensorRT-RTX has no layer for them, so `graft build` runs them as plugins."""
     nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Neg", ["n"], ["y"])]
     y = helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [y])
@@ -458,7 +458,7 @@ def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, t
 
 
 def softsign(path, element_type):
-    """Three nodes, of which the library's fusion replaces one: its kernel is right in f32, and wrong in f16."""
+    """Saves three nodes, of which the library's fusion replaces one: its kernel is correct in f32 and wrong in f16."""
     nodes = [
         helper.make_node("Relu", ["x"], ["a"], "before"),
         helper.make_node("Softsign", ["a"], ["b"], "it"),
@@ -534,7 +534,7 @@ def test_verify_runs_kernels_in_the_type_that_the_file_declares(graft, tmp_path)
         if code == 0:
             continue
         assert "FunctionUnderTest" in answer.out, "the layer at which the models part"
-        # `run` shows the mistake too: it is in the kernel that the device's would be compared with.
+        # `run` shows the fault too: it is in the CPU kernel, with which the device's kernel would be compared.
         np.savez(tmp_path / "in.npz", x=np.ones([2, 3], np.float16))
         command = ["run", converted, "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--operators", WRONG]
         assert graft(*command, "--kernels", "own", **SOFTSIGN).code == 0
@@ -542,7 +542,7 @@ def test_verify_runs_kernels_in_the_type_that_the_file_declares(graft, tmp_path)
 
 
 def chain(path, lines, shape, element_type=TensorProto.FLOAT16):
-    """Nodes (operator, inputs, output, attributes) on x; a number among the inputs is a constant."""
+    """Saves nodes (operator, inputs, output, attributes) on x; a number among the inputs is a constant."""
     nodes, constants = [], []
     for position, (op, inputs, output, attributes) in enumerate(lines):
         names = [each if isinstance(each, str) else f"constant_{position}_{place}" for place, each in enumerate(inputs)]
@@ -567,7 +567,7 @@ L2_NORMALIZE = [
 
 
 def test_verify_compares_kernels_in_f16_with_a_network_that_does_not_overflow_inside(graft, tmp_path):
-    """What the original rounds inside would be infinite here: a kernel is there to avoid that."""
+    """The original would be infinite with rounding to f16 inside; the kernel avoids that."""
     model = chain(tmp_path / "m.onnx", L2_NORMALIZE, [1, 16, 8, 8])
     converted = tmp_path / "converted.onnx"
     assert graft("convert", model, "-o", converted, "--plugins", "always").code == 0

@@ -1,4 +1,5 @@
-# Files made to hang a reader, to fill its memory or the disk: each is refused, with a message, in little memory.
+# Tests files that would hang a reader, or fill the memory or the disk: each is refused with a message and little
+# memory.
 import os
 import struct
 import zipfile
@@ -17,7 +18,7 @@ CAFFE = 'name: "n" input: "x" input_dim: 1 input_dim: 1 input_dim: 2 input_dim: 
 
 @pytest.fixture
 def attack(tmp_path):
-    """Runs the program; returns its exit code, its messages and the most memory that it held."""
+    """Runs the program; returns its exit code, its messages and its peak memory."""
 
     def run(*arguments):
         messages = tmp_path / "messages"
@@ -104,8 +105,8 @@ def npy_header(shape):
 
 
 def archive_of_zeros(path, name, start, megabytes):
-    """One array that inflates to `start` and so many MiB of zeros. The stream repeats one compressed piece, which takes
-    no time to make; its checksum is left out, since a reader must not get so far."""
+    """Writes an archive with one array that inflates to `start` and `megabytes` MiB of zeros. The stream repeats one
+    compressed piece, which is fast to create. There is no valid checksum, since a reader must not get that far."""
     compress = zlib.compressobj(9, zlib.DEFLATED, -15)
     stream = compress.compress(start) + compress.flush(zlib.Z_FULL_FLUSH)
     piece = compress.compress(bytes(MEGABYTE)) + compress.flush(zlib.Z_FULL_FLUSH)
@@ -144,7 +145,7 @@ def test_an_entry_whose_header_claims_more_than_there_is(attack, tmp_path):
 
 
 def test_a_directory_of_one_entry_many_times(attack, tmp_path):
-    """Zip's directory may name the same bytes any number of times."""
+    """A zip directory may list the same bytes any number of times."""
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a000.npy", npy_header((MEGABYTE // 4,)) + bytes(MEGABYTE))
@@ -160,7 +161,8 @@ def test_a_directory_of_one_entry_many_times(attack, tmp_path):
 
 @pytest.fixture(scope="module")
 def archive_of_one_whole_array(tmp_path_factory):
-    """Beside the array 'x': one with the header of a terabyte, one of 512 MiB of zeros, one that is damaged."""
+    """Returns an archive of the array 'x', an array with the header of a terabyte, one of 512 MiB of zeros and a
+    damaged one."""
     path = tmp_path_factory.mktemp("archive") / "x.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("a_claims.npy", npy_header((1 << 38,)) + bytes(64))
@@ -190,7 +192,7 @@ def archive_of_one_whole_array(tmp_path_factory):
     ids=["run", "verify", "quantize_f16", "quantize_int8"],
 )
 def test_one_array_of_an_archive_is_read_and_no_other(archive_of_one_whole_array, attack, tmp_path, command):
-    """The others cannot be read: they are damaged, or larger than the memory."""
+    """The other arrays cannot be read: they are damaged, or larger than the memory."""
     words = [str(word).format(file=archive_of_one_whole_array, folder=tmp_path) for word in command]
     code, messages, memory = attack(*words)
     assert code == 0, messages
@@ -198,7 +200,7 @@ def test_one_array_of_an_archive_is_read_and_no_other(archive_of_one_whole_array
 
 
 def test_of_other_arrays_the_headers_are_read_at_most(archive_of_one_whole_array, attack, tmp_path):
-    """What calibrates names no array: the input's is taken by its name."""
+    """A calibration file is given without an array's name: the array with the input's name is read."""
     path = tmp_path / "calibration.npz"
     with zipfile.ZipFile(archive_of_one_whole_array) as archive, zipfile.ZipFile(path, "w") as written:
         written.writestr("image.npy", archive.read("x.npy"))
@@ -243,7 +245,8 @@ def test_an_image_of_too_many_pixels(attack, tmp_path, size, reason):
     ],
 )
 def test_a_large_image_in_little_memory(attack, tmp_path, recipe, code, reason):
-    """What does not fit the network is refused by its header; of the rest the pixels are kept, and a row of sums."""
+    """An image that does not fit the network is refused by its header. Reading any other image needs memory for its
+    pixels and a row of sums."""
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.png").write_bytes(png(8192, 8192))
     gray = tmp_path / "r.yaml"
@@ -255,7 +258,7 @@ def test_a_large_image_in_little_memory(attack, tmp_path, recipe, code, reason):
 
 
 def test_a_large_image_for_a_network_of_any_size(attack, tmp_path):
-    """The network does not say how large its input may be; memory does."""
+    """The network does not limit the size of its input, but the memory does."""
     weight = np.ones((4, 3, 1, 1), np.float32)
     node = helper.make_node("Conv", ["x", "w"], ["y"])
     ends = [("x", [1, 3, "h", "w"])], [("y", [1, 4, "h", "w"])]
@@ -284,7 +287,7 @@ def external_model(folder, count, size, location):
 
 @pytest.mark.parametrize("location", [lambda i: "w.data", lambda i: "./" * i + "w.data"], ids=["same", "other names"])
 def test_tensors_that_share_their_external_data(attack, tmp_path, location):
-    """Written, they would take a thousand times as much."""
+    """Written to a file, the tensors would take a thousand times as much space."""
     size = 512 * MEGABYTE
     with (tmp_path / "w.data").open("wb") as data:
         data.truncate(size)
@@ -344,7 +347,7 @@ def test_yaml_that_is_deep_or_expands(attack, tmp_path, text):
 
 
 def test_rules_of_more_bytes_than_are_read(attack, tmp_path):
-    """Each dash is a node of YAML, which takes more than a hundred times its size."""
+    """Each dash is a YAML node, which needs more than a hundred times its size in memory."""
     rules = tmp_path / "r.yaml"
     rules.write_text("- \n" * (1 + (4 * MEGABYTE) // 3))
     check_refused(attack(*convert(tmp_path, "--rules", rules)), "r.yaml", "4194304")
@@ -357,7 +360,7 @@ def test_rules_of_more_bytes_than_are_read(attack, tmp_path):
     ("start", "level"), [("node { ", "attr { value { list { func { "), ("", "unknown { ")], ids=["known", "unknown"]
 )
 def test_text_of_a_graph_that_is_nested_deep(attack, tmp_path, start, level):
-    """Each level is a call of the parser: so many would overflow the stack."""
+    """Each level is a recursive call of the parser: 200,000 would overflow the stack."""
     path = tmp_path / "m.pbtxt"
     path.write_text(start + level * 200_000)
     check_refused(attack("inspect", path), "m.pbtxt", "too deep")
@@ -365,12 +368,12 @@ def test_text_of_a_graph_that_is_nested_deep(attack, tmp_path, start, level):
 
 # ---- Files of a few bytes that stand for many elements
 
-# The stated limit of docs/security.md for what Graft computes of its own accord, with the program itself.
+# The limit of docs/security.md for computations that Graft starts by itself, including the program.
 MOST_MEMORY_OF_PROOFS = 1300 * MEGABYTE
 
 
 def doubling(axis, count, inputs):
-    """Concatenates a tensor with itself, again and again."""
+    """Returns nodes that repeatedly concatenate a tensor with itself."""
     nodes = [
         helper.make_node("Concat", [f"v{i}"] * inputs, [f"v{i + 1}"], axis=axis if i % 2 == 0 else 0)
         for i in range(count)
@@ -404,7 +407,7 @@ def test_a_large_input_is_proven_at_smaller_sizes(attack, tmp_path):
 
 @pytest.mark.parametrize("iterations", [10**6, 10**9])
 def test_a_loop_that_runs_long(attack, tmp_path, iterations):
-    """A proof of the two transpositions would run all of it; `attack` allows 20 s of processor time."""
+    """A proof of the two transpositions would run the whole loop; `attack` allows 20 s of processor time."""
     value = helper.make_tensor_value_info
     body = helper.make_graph(
         [
@@ -433,7 +436,7 @@ def test_a_loop_that_runs_long(attack, tmp_path, iterations):
     assert memory < MOST_MEMORY_OF_PROOFS
 
 
-# ---- Nodes without what they need
+# ---- Nodes without required inputs or attributes
 
 
 def left_out(tmp_path, op_type, inputs, **attributes):
@@ -463,7 +466,7 @@ def test_a_required_input_that_is_left_out(attack, tmp_path, command, op_type, i
     check_refused(answer, "m.onnx", f"node 'y' ({op_type})", f"input {port} of {op_type} cannot be left out")
 
 
-# ---- Constants that readers make of a few numbers
+# ---- Large constants that readers create from a few numbers
 
 
 def scalar(name, type, field, value):

@@ -1,4 +1,4 @@
-# TensorFlow's graphs and Caffe's networks at the command line: what is right, and the usual mistakes of a new user.
+# Tests TensorFlow graphs and Caffe networks on the command line: correct results, and the usual mistakes of new users.
 import json
 import re
 import shutil
@@ -24,7 +24,7 @@ def in_onnxruntime(path, feeds):
     return dict(zip([output.name for output in session.get_outputs()], session.run(None, feeds)))
 
 
-# ---- What is right, beside results of others
+# ---- Results compared with those of other programs
 
 
 def test_boxes_are_what_tensorflow_makes_of_them(graft, tmp_path):
@@ -66,11 +66,11 @@ def test_digits_are_as_right_from_every_format(graft, tmp_path, digits, source, 
     assert len(labels) == stored["of"]
 
 
-# ---- Sizes that are opened
+# ---- Fixed sizes that become dynamic
 
 
 def pyramid(image, levels):
-    """What a pyramid of maxima over the whole image is, for sizes that the levels divide: cells, then channels."""
+    """Returns a pyramid of maxima over the whole image, for sizes that the levels divide: by cell, then by channel."""
     batch, height, width, channels = image.shape
     return np.concatenate(
         [image.reshape(batch, n, height // n, n, width // n, channels).max((2, 4)).reshape(batch, -1) for n in levels],
@@ -79,7 +79,7 @@ def pyramid(image, levels):
 
 
 def test_a_pyramid_that_was_frozen_for_one_size_is_one_of_every_size(graft, tmp_path):
-    """TensorFlow's own graph: pools of 2 x 2, 4 x 4 and 8 x 8 over an image of 8 x 8, flattened cell by cell."""
+    """The graph is TensorFlow's: pools of 2 x 2, 4 x 4 and 8 x 8 over an image of 8 x 8, flattened cell by cell."""
     source = SOURCE / "tests" / "golden" / "exports" / "tensorflow2.19.1_pyramid_of_cells.pb"
     model = tmp_path / "pyramid.onnx"
     answer = graft("convert", source, "-o", model, "--input", "x:?x?x?x3", "--json")
@@ -122,7 +122,7 @@ def test_windows_and_lengths_of_a_size_that_is_opened_are_warned_of(graft, tmp_p
     assert "node 'mean' (AveragePool)" in said
 
 
-# ---- What is said
+# ---- Messages
 
 
 def test_inspect_names_inputs_and_outputs(graft):
@@ -193,7 +193,7 @@ def test_a_node_that_nearly_is_an_operator_gets_a_hint(graft, tmp_path, node, sa
 
 
 def test_inspect_and_convert_agree_on_a_reflection_wider_than_its_axis(graft, tmp_path):
-    """Graft's operator reflects again and again, a Pad of ONNX once."""
+    """Graft's operator reflects repeatedly, ONNX's Pad only once."""
     pads = [0, 0, 5, 5, 0, 0, 5, 5]
     for size, kind in ((4, "plugin"), (8, "lowered")):
         node = helper.make_node("Padding", ["x"], ["y"], name="pad", domain="graft", mode="reflect", pads=pads)
@@ -306,7 +306,7 @@ def folder(tmp_path):
     for file in (DIGITS, DIGITS_PB, *DIGITS_CAFFE, BOXES):
         shutil.copy(file, tmp_path)
     (tmp_path / "saved" / "variables").mkdir(parents=True)
-    # A SavedModel is a version, then a graph with its tags.
+    # The bytes of a SavedModel: a version, then a graph with its tags.
     (tmp_path / "saved" / "saved_model.pb").write_bytes(b"\x08\x01\x12\x0b\x0a\x09\x22\x05serve\x2a\x00")
     (tmp_path / "models").mkdir()
     shutil.copy(DIGITS, tmp_path / "models" / "mine.onnx")

@@ -1,4 +1,4 @@
-# graft inspect: its rules against the real parser, and each verdict with its reason.
+# graft inspect: compares its rules with TensorRT's parser, and checks each verdict and its reason.
 import json
 
 import numpy as np
@@ -21,14 +21,15 @@ def test_refused_operators_are_those_that_the_real_parser_refuses(graft, tmp_pat
     parser = trt.OnnxParser(builder.create_network(0), logger)
     names = sorted({schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""})
     assert len(names) > 200
-    # NonMaxSuppression parses and then cannot be built; of the others the parser asks a plugin that is not there, or
-    # it takes no floating-point numbers, or, as QuantizeLinear without a zero point, makes uint8: known by rule only.
+    # NonMaxSuppression is parsed but cannot be built. For the others, the parser requests a plugin that does not exist,
+    # or it accepts no floating-point numbers, or, as QuantizeLinear without a zero point, the output is uint8: this is
+    # known by rule only.
     refused = {name for name in names if not parser.supports_operator(name)}
     refused |= {"NonMaxSuppression", "CausalConvWithState", "LinearAttention", "Mod", "QuantizeLinear"}
     computed = {op["onnx_name"] for op in graft("ops", "--json").json["operators"]}
 
-    # Sub-graphs and attributes do not matter for the rule, so that nodes have nothing but the inputs and outputs that the
-    # schema requires; control flow needs a body.
+    # The rule does not depend on subgraphs and attributes, so nodes have only the inputs and outputs that the schema
+    # requires; control flow needs a body.
     bare = [name for name in names if name not in ("If", "Loop", "Scan", "SequenceMap", "Constant", "ConstantOfShape")]
     nodes = []
     for name in bare:
@@ -45,8 +46,8 @@ def test_refused_operators_are_those_that_the_real_parser_refuses(graft, tmp_pat
     for name, node in verdicts(answer).items():
         found.setdefault(node["verdict"], set()).add(name)
     assert found["lowered"] == {"DynamicQuantizeLinear", "Mod", "SwiGLU"}
-    # Of RoiAlign TensorRT alone can tell. The others are forms that TensorRT has: they scatter without a reduction, and
-    # K is 1.
+    # Only TensorRT itself can judge RoiAlign. The others are forms that TensorRT supports: they scatter without a
+    # reduction, and K is 1.
     assert found["plugin"] == computed & set(bare) - {"RoiAlign", "ScatterElements", "ScatterND", "TopK"}
     have_computed_axes = {"CumSum", "Unsqueeze"}
     rewritten = found["lowered"] | found["plugin"] | found["unknown"]
@@ -70,7 +71,8 @@ def test_converted_digits_network_has_a_plugin_with_its_reason(graft, converted)
 
 
 def test_inspect_says_before_and_after_what_convert_says(graft, tmp_path):
-    """One reason: of the model as it is, of what convert writes, and of the conversion in memory."""
+    """Checks that the same reason appears for the given model, for the converted file and for the conversion in
+    memory."""
     out = tmp_path / "out.onnx"
     (choice,) = (c for c in graft("convert", DIGITS, "-o", out, "--json").json["choices"] if c["kind"] == "plugin")
     assert choice["reason"] in verdicts(graft("inspect", DIGITS, "--json"))["/Div"]["reason"]
@@ -82,9 +84,7 @@ def test_inspect_says_before_and_after_what_convert_says(graft, tmp_path):
     node = helper.make_node("LeakyRelu", ["x"], ["y"], name="act", alpha=0.2)
     model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])])
     (choice,) = graft("convert", model, "-o", always, "--plugins", "always", "--json").json["choices"]
-    (plugin,) = onnx.load(
-        always
-    ).graph.node  # `graft build` tells what is noted here; inspect, what convert would do now
+    (plugin,) = onnx.load(always).graph.node  # `graft build` reports this note; inspect reports what convert would do
     notes = {note.key: note.value for note in plugin.metadata_props}
     assert notes["graft.reason"] == choice["reason"] == "asked for: plugins wherever they can stand"
 
@@ -149,7 +149,7 @@ def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain,
 
 
 def test_sizes_that_nobody_knows_are_question_marks(graft, tmp_path):
-    """Also within a computation: names of Graft's own are no news for anybody."""
+    """An unknown size inside an expression is a question mark too: Graft's internal names mean nothing to users."""
     constants = [helper.make_tensor("w", TensorProto.FLOAT, [2, 1, 3], [0.0] * 6)]
     shape = [helper.make_tensor("shape", TensorProto.INT64, [3], [1, 1, -1])]
     nodes = [
@@ -165,7 +165,7 @@ def test_sizes_that_nobody_knows_are_question_marks(graft, tmp_path):
 
 
 def test_constants_are_counted_by_themselves(graft, tmp_path):
-    """As on the page, where a constant is a part of the nodes that read it."""
+    """Constants have their own count, as on the page, where a constant is part of the nodes that read it."""
     value = helper.make_tensor("v", TensorProto.FLOAT, [4], [1.0] * 4)
     nodes = [
         helper.make_node("Constant", [], ["c"], name="constant", value=value),
@@ -341,7 +341,7 @@ def test_an_antialiased_resize_that_enlarges_is_lowered(graft, tmp_path):
 
 
 def test_problems_come_first_and_the_rest_by_count(graft, tmp_path):
-    """Two thousand nodes on one screen; --all and --json have each."""
+    """Two thousand nodes fit on one screen; --all and --json list each of them."""
     nodes, value = [], "x"
     for i in range(1900):
         nodes.append(helper.make_node("LeakyRelu", [value], [f"v{i}"], name=f"plain_{i}", alpha=0.5 + i / 4000))
@@ -364,7 +364,8 @@ def test_problems_come_first_and_the_rest_by_count(graft, tmp_path):
 
 
 def test_results_are_versioned_and_name_nodes_alike(graft, tmp_path):
-    """A name is that of the file or of the first output, in every command; numbers that JSON lacks are texts."""
+    """Every command names a node by its name in the file or by its first output; numbers that JSON lacks are
+    strings."""
 
     def network(name, divisor):
         nodes = [
@@ -395,7 +396,7 @@ def test_results_are_versioned_and_name_nodes_alike(graft, tmp_path):
 
 
 def selects_in_a_function(path, body, outputs):
-    """A model whose only node calls a function with these nodes."""
+    """Saves a model whose only node calls a function with these nodes."""
     function = helper.make_function("local", "Chosen", ["a"], ["o"], body, [helper.make_opsetid("", 17)])
     node = helper.make_node("Chosen", ["x"], ["y"], name="call", domain="local")
     return save(path, [node], [("x", [3, 4])], outputs, functions=[function], domains=["local"])
@@ -403,7 +404,8 @@ def selects_in_a_function(path, body, outputs):
 
 @needs_plugin_library
 def test_a_function_is_judged_as_it_is_once_it_is_inlined(graft, tmp_path):
-    """Types inside it follow from the call, so that its NonZero is the plugin that build makes of it, and it builds."""
+    """Types inside the function follow from the call, so its NonZero is a plugin, as in `build`, and the model
+    builds."""
     body = [
         helper.make_node("Greater", ["a", "a"], ["g"]),
         helper.make_node("NonZero", ["g"], ["o"], name="inner"),
@@ -460,7 +462,7 @@ def test_types_that_no_plugin_takes_are_named_before_the_build(graft, tmp_path, 
     assert answer.code == 1, answer.err
     (left,) = answer.json["unsupported"]
     assert said in left["reason"]
-    # TensorRT is who finds it out otherwise.
+    # TensorRT refuses the model, too.
     assert graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120").code != 0
 
 
@@ -470,7 +472,7 @@ def test_types_that_no_plugin_takes_are_named_before_the_build(graft, tmp_path, 
     [("NonZero", TensorProto.BOOL), ("NonZero", TensorProto.DOUBLE), ("LReLU_TRT", TensorProto.DOUBLE)],
 )
 def test_what_a_cast_makes_a_plugin_take_is_a_plugin_and_builds(graft, tmp_path, node, element_type):
-    """TensorRT itself computes in f32 what a file has in f64."""
+    """TensorRT itself computes f64 tensors in f32."""
     is_selection = node == "NonZero"
     made = helper.make_node(node, ["x"], ["y"], name="n", **({} if is_selection else {"negSlope": 0.1}))
     inputs = [helper.make_tensor_value_info("x", element_type, [3, 4])]
@@ -588,7 +590,7 @@ def test_a_node_that_is_invalid_is_said_to_be_and_no_cut_is_advised(graft, tmp_p
 
 @pytest.mark.parametrize("where", ["inner", "output"])
 def test_a_declared_type_that_cannot_hold_is_a_fault(graft, tmp_path, where):
-    """ONNX Runtime refuses such a file, too. Sizes that are given do not change what the file declares."""
+    """ONNX Runtime refuses such a file, too. Sizes on the command line do not change the declared types."""
     types = {"r": TensorProto.FLOAT, "y": TensorProto.FLOAT} | {{"inner": "r", "output": "y"}[where]: TensorProto.INT64}
     graph = helper.make_graph(
         [helper.make_node("Relu", ["x"], ["r"], "n"), helper.make_node("Abs", ["r"], ["y"], "n")],
@@ -633,7 +635,7 @@ def test_declared_shapes_that_cannot_hold_are_told(graft, tmp_path):
     answer = graft("convert", path, "-o", tmp_path / "out.onnx", "--json")
     assert answer.code == 0, answer.err
     assert told == answer.json["warnings"]
-    # What holds, whatever the size that has a name, is not told.
+    # A declaration that is valid for every value of the named size is not reported.
     model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 192
     del model.graph.value_info[:]
     onnx.save(model, path)

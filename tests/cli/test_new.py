@@ -1,4 +1,5 @@
-# graft new: what it writes, what it adds to a project, and what it refuses. That the projects build and pass is tested with an installed Graft.
+# graft new: the files that it writes, adds to a project, and refuses to write. tests/python/install builds and tests
+# the projects with an installed Graft.
 import os
 import re
 import resource
@@ -24,13 +25,13 @@ def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
     assert found["files"] == files(tmp_path / "my_ops")
     own = [path for path in files(TEMPLATES / kind) if "__pycache__" not in path]
     assert found["files"] == sorted(files(TEMPLATES / "common") + own)
-    for name in own:  # with the names that the templates have, they are the templates
+    for name in own:  # with the templates' own names, the files equal the templates
         assert (tmp_path / "my_ops" / name).read_text() == (TEMPLATES / kind / name).read_text()
     assert operator in (tmp_path / "my_ops" / "README.md").read_text()
 
 
 def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp_path):
-    """As the one of a build tree, or of a wheel. tests/python/install has one of an installation."""
+    """This is the program of a build tree or of a wheel. tests/python/install has that of an installation."""
     answer = graft("new", tmp_path / "my_ops")
     assert answer.code == 0
     assert "`make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR to the first command" in " ".join(
@@ -46,7 +47,8 @@ def test_the_help_lists_every_template(graft):
 
 
 def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path):
-    """By its name alone where PATH leads to it: an environment has links of its own to an interpreter that others have too."""
+    """The command has the interpreter's name alone where PATH leads to it: an environment has its own links to an
+    interpreter that it may share with others."""
     for name in ("active", "other"):
         programs = tmp_path / name / "bin"
         programs.mkdir(parents=True)
@@ -69,7 +71,7 @@ def test_the_next_steps_take_the_python_that_graft_takes(graft, tmp_path):
 
 @pytest.mark.parametrize("made", ["build.ninja", "Makefile"])
 def test_the_next_steps_of_a_second_operator_leave_the_first_as_it_is(graft, tmp_path, made):
-    """Neither its files nor the build folder are made again."""
+    """Neither the project's files nor the build folder are created again."""
     first = graft("new", "my_ops", "--json", cwd=tmp_path).json["next"]
     assert first[0].startswith("cmake -S my_ops -B my_ops/build")
     (tmp_path / "my_ops" / "build").mkdir()
@@ -94,7 +96,7 @@ def test_the_next_steps_are_for_a_shell(graft, tmp_path):
 
 
 def test_the_next_steps_take_this_program(graft, tmp_path):
-    """By its path, where PATH leads to none or to another."""
+    """The command has the program's path, where PATH leads to no `graft` or to another one."""
     program = os.environ["GRAFT_BIN"]
     other = tmp_path / "other" / "graft"
     other.parent.mkdir()
@@ -113,7 +115,7 @@ def test_the_next_steps_take_this_program(graft, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_are_those_that_were_asked_for(graft, tmp_path, kind):
-    # The name of the project holds that of a template: each place is renamed once.
+    # The name of the project contains that of a template: each occurrence is renamed only once.
     name, operator, folder = "rms_norm", "MyHTTPNorm2d", "my_http_norm2d"
     assert graft("new", tmp_path / name, "--like", kind, "--operator", operator).code == 0
     text = {path: (tmp_path / name / path).read_text() for path in files(tmp_path / name)}
@@ -192,7 +194,7 @@ def test_an_operator_is_added_to_a_project(graft, tmp_path, kind, name):
     assert answer.code == 0, answer.err
     found = answer.json
     assert (found["name"], found["operator"], found["like"], found["added"]) == ("my_ops", "Second", kind, True)
-    # What a project that begins with the operator has of it, and the line.
+    # The files equal those of a project that begins with the operator, and the list has its line.
     (tmp_path / "other").mkdir()
     assert graft("new", "other/my_ops", "--like", kind, "--operator", "Second", cwd=tmp_path).code == 0
     other = contents(tmp_path / "other" / "my_ops")
@@ -268,7 +270,7 @@ def test_what_is_not_added_leaves_the_project_as_it_is(graft, tmp_path, argument
 
 
 def test_a_project_that_is_not_of_graft_stays_as_it_is(graft, tmp_path):
-    """It has a table of its own, NAME.inc, that no library of operators is made of."""
+    """The project has a table NAME.inc that is not a list of operators."""
     (tmp_path / "CMakeLists.txt").write_text("project(app)\nadd_library(app app.cpp)\n")
     (tmp_path / "opcodes.inc").write_text("X(a)\nX(b)\n")
     (tmp_path / "x.inc").mkdir()
@@ -280,7 +282,7 @@ def test_a_project_that_is_not_of_graft_stays_as_it_is(graft, tmp_path):
 
 @pytest.mark.parametrize("bytes_of_a_file", [1, 500])
 def test_a_full_disk_adds_nothing(graft, tmp_path, bytes_of_a_file):
-    """The list does not fit, or the list does and the operator's files do not."""
+    """Either the list does not fit on the disk, or the operator's files do not."""
 
     def few_bytes():
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_of_a_file, bytes_of_a_file))
@@ -294,7 +296,7 @@ def test_a_full_disk_adds_nothing(graft, tmp_path, bytes_of_a_file):
 
 
 def test_a_full_disk_leaves_nothing(graft, tmp_path):
-    """A limit on the size of files stands for it: the program sees an error of the same kind."""
+    """A limit on the size of files represents a full disk: the program gets a similar error."""
 
     def few_bytes():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
@@ -312,7 +314,7 @@ def test_the_folder_has_the_usual_mode(graft, tmp_path):
 
 
 def commands_in(page):
-    """Of its blocks of shell, without those that no test can run."""
+    """Returns the commands in the page's shell blocks, without blocks that no test can run."""
     blocks = re.findall(r"(<!-- not run: [^\n]*-->\n+)?^```sh\n(.*?)^```$", page, re.M | re.S)
     return [line for mark, block in blocks if not mark for line in block.splitlines()]
 

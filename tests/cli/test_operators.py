@@ -1,5 +1,5 @@
-# Operators of libraries that are not Graft's: --operators. What they compute is judged by NumPy, by PyTorch's formula for
-# PixelUnshuffle and by ONNX Runtime, which runs what `graft convert` writes without any library.
+# Tests operators of libraries that are not Graft's: --operators. NumPy, PyTorch's formula for PixelUnshuffle, and ONNX
+# Runtime, which runs converted models without any library, judge the results.
 import json
 import os
 import re
@@ -26,7 +26,7 @@ def sigmoid(x):
 
 
 def unshuffled(x, factor):
-    """torch.nn.functional.pixel_unshuffle, as its documentation writes it."""
+    """Computes torch.nn.functional.pixel_unshuffle by the formula of its documentation."""
     n, c, h, w = x.shape
     pieces = x.reshape(n, c, h // factor, factor, w // factor, factor)
     return pieces.transpose(0, 1, 3, 5, 2, 4).reshape(n, c * factor * factor, h // factor, w // factor)
@@ -43,7 +43,7 @@ EVERY = pytest.mark.parametrize("name", OPERATORS)
 
 
 def network(path, name, domain="my", shape=SHAPE, functions=(), **attributes):
-    """The operator between two standard ones."""
+    """Saves a network with the operator between two standard ones."""
     inputs, usual, results = OPERATORS[name]
     outputs = [f"y{i}" for i in range(len(results(*[np.zeros(SHAPE)] * len(inputs))))]
     nodes = [
@@ -133,7 +133,7 @@ def test_convert_writes_what_onnx_runtime_runs(graft, tmp_path, name, plugins):
     else:
         assert [node.op_type for node in theirs] == [name]
         assert [function.name for function in written.functions] == [name]
-    # What was written carries its function: it needs the library no more, and is the same with it.
+    # The written model contains the function: it runs without the library, and computes the same with it.
     for more in ([], ["--operators", LIBRARY]):
         run = graft("run", out, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", *more)
         assert run.code == 0, run.err
@@ -149,7 +149,8 @@ def test_inspect_says_plugin_and_why(graft, tmp_path, name):
 
 
 def selecting(path, rows="n", is_whole=False, **attributes):
-    """SelectRows, whose output is as long as the data say, between two standard operators; whole: with its size."""
+    """Saves SelectRows, whose output size depends on data, between two standard operators; `is_whole`: with its size
+    output."""
     outputs = ["selected", "count"] if is_whole else ["selected"]
     nodes = [
         helper.make_node("Abs", ["x"], ["abs"]),
@@ -204,12 +205,12 @@ def test_verify_compares_sizes_that_depend_on_data(graft, tmp_path, kernels, lim
     assert answer.code == code, answer.out + answer.err
 
 
-# ---- Any number of inputs: FastNormalizedFusion, judged by ONNX Runtime on the standard operators that EfficientDet's
-# PyTorch code is exported as
+# ---- Any number of inputs: FastNormalizedFusion, compared with ONNX Runtime on the standard operators to which
+# EfficientDet's PyTorch code is exported
 
 
 def fusion_inputs(counts, shape=SHAPE, element=TensorProto.FLOAT):
-    """w0, x0_1, x0_2, ... of the first node, w1, x1_1, ... of the second."""
+    """Yields the inputs w0, x0_1, x0_2, ... of the first node and w1, x1_1, ... of the second."""
     for node, count in enumerate(counts):
         yield helper.make_tensor_value_info(f"w{node}", element, [count])
         for i in range(count):
@@ -230,7 +231,7 @@ def fusing(path, counts, shape=SHAPE, element=TensorProto.FLOAT, domain="my", **
 
 
 def exported_fusion(path, counts, shape=SHAPE, epsilon=1e-4):
-    """w = relu(w); w = w / (w.sum(0) + epsilon); y = w[0] * x_1 + w[1] * x_2 + ..."""
+    """Saves w = relu(w); w = w / (w.sum(0) + epsilon); y = w[0] * x_1 + w[1] * x_2 + ... in standard operators."""
     constants = {"epsilon": np.float32(epsilon)} | {f"i{i}": np.int64(i) for i in range(max(counts))}
     nodes = []
     for n, count in enumerate(counts):
@@ -317,7 +318,7 @@ def test_verify_compares_any_number_of_inputs(graft, tmp_path, kernels, epsilon,
 
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 def test_quantize_types_all_inputs_alike(graft, tmp_path, precision):
-    """The node's inputs become those of one row of types; one that is f16 already, beside others of f32, is refused."""
+    """All inputs of the node get the types of one row; an input that is f16 already, next to f32 inputs, is refused."""
     model = fusing(tmp_path / "m.onnx", (3,))
     assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
     command = ["quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision]
@@ -332,7 +333,7 @@ def test_quantize_types_all_inputs_alike(graft, tmp_path, precision):
 
 
 def mixed_types(path):
-    """One input of f16 beside others of f32."""
+    """Saves a node with one input in f16 and the others in f32."""
     model = onnx.load(fusing(path, (3,)))
     model.graph.input[2].type.tensor_type.elem_type = TensorProto.FLOAT16
     onnx.save(model, path)
@@ -374,11 +375,12 @@ def test_a_rule_fuses_into_any_number_of_inputs(graft, tmp_path):
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["FastNormalizedFusion_2"]
 
 
-# ---- An input whose values are sizes: AffineSampling, judged by ONNX Runtime's AffineGrid
+# ---- An input whose values are sizes: AffineSampling, compared with ONNX Runtime's AffineGrid
 
 
 def sampling(path, size, operator=("AffineSampling", "my"), element=TensorProto.FLOAT, **attributes):
-    """`size` is numbers, "x", which stands for its shape with H and W doubled, or "input", an input of the network."""
+    """Saves an AffineSampling. `size` is numbers, "x" (its shape with H and W doubled), or "input" (an input of the
+    network)."""
     name, domain = operator
     axes = len(size) - 2 if isinstance(size, list) else 2
     inputs = [helper.make_tensor_value_info("theta", element, ["n", axes, axes + 1])]
@@ -438,7 +440,7 @@ def test_convert_keeps_values_that_are_sizes(graft, tmp_path, size, plugins):
     out = tmp_path / "out.onnx"
     command = ["convert", sampling(tmp_path / "m.onnx", size), "-o", out, "--plugins", plugins]
     answer = graft(*with_library(*command))
-    # The function of the operator has a NonZero where sizes are computed, which TensorRT-RTX runs as a plugin alone.
+    # Where sizes are computed, the function of the operator has a NonZero, which TensorRT-RTX runs only as a plugin.
     needs_plugin = plugins == "never" and size in ("x", "input")
     assert answer.code == (1 if needs_plugin else 0), answer.err
     np.testing.assert_allclose(run_onnx(out, feeds)["y"], wanted["y"], rtol=1e-5, atol=1e-5)
@@ -485,7 +487,7 @@ def test_wrong_values_are_refused(graft, tmp_path):
 
 
 def gated(path, fault=0.0):
-    """GatedTanh in standard operators."""
+    """Saves GatedTanh in standard operators."""
     nodes = [
         helper.make_node("Abs", ["x"], ["abs"]),
         helper.make_node("Sub", ["abs", "one"], ["moved"]),
@@ -509,7 +511,7 @@ def test_verify_compares_with_standard_operators(graft, tmp_path, kernels, layer
 
 
 def test_rules_fuse_into_them(graft, tmp_path):
-    """A rule is how an operator from outside is found in a network of standard ones; the proof runs its own kernel."""
+    """A rule finds an operator of a library in a network of standard ones; the proof runs the library's kernel."""
     model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
     (tmp_path / "rules.yaml").write_text("- match: y = Mul(Tanh(x), Sigmoid(g))\n  with: GatedTanh\n  inputs: [x, g]\n")
     command = ["convert", model, "-o", tmp_path / "out.onnx", "--rules", tmp_path / "rules.yaml"]
@@ -521,7 +523,8 @@ def test_rules_fuse_into_them(graft, tmp_path):
 
 
 def test_a_fusion_of_sizes_that_the_operator_refuses_says_so_in_a_line(graft, tmp_path):
-    """The pattern is found, with an input that is broadcast: the operator says what it allows, once."""
+    """The pattern matches with a broadcast input, and the message with the shapes that the operator allows appears
+    once."""
     model = onnx.load(gated(tmp_path / "m.onnx"))
     gate = next(value for value in model.graph.input if value.name == "gate")
     gate.type.tensor_type.shape.dim[-1].dim_value = 1
@@ -538,7 +541,8 @@ def test_a_fusion_of_sizes_that_the_operator_refuses_says_so_in_a_line(graft, tm
 
 
 def test_convert_fuses_what_the_library_says(graft, tmp_path):
-    """gated_tanh_fusion.yaml is in the library: no rule and no option is needed, and the proof runs the library's kernel."""
+    """The library contains gated_tanh_fusion.yaml, so no rule or option is needed; the proof runs the library's
+    kernel."""
     model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
     answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json")).json
     (rewrite,) = [each for each in answer["rewrites"] if each["pass"] == "fuse_library_operators"]
@@ -572,7 +576,7 @@ def test_a_fusion_of_a_library_may_be_unwanted(graft, tmp_path, more):
 
 
 def snake(path, inverse=0.5, alpha=2.0, element=TensorProto.FLOAT):
-    """Snake in standard operators, as PyTorch's x + (1 / alpha) * sin(alpha * x) ** 2 is exported."""
+    """Saves Snake in standard operators, as PyTorch exports x + (1 / alpha) * sin(alpha * x) ** 2."""
     dtype = helper.tensor_dtype_to_np_dtype(element)
     values = {"alpha": alpha, "two": 2, "inverse": inverse}
     nodes = [
@@ -595,7 +599,7 @@ def test_a_constant_of_the_pattern_becomes_an_attribute(graft, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "where", "reason"),
     [
-        ({"inverse": 0.25}, "undone", "differ"),  # the pattern says nothing of it, the proof does
+        ({"inverse": 0.25}, "undone", "differ"),  # the pattern allows the value, the proof disagrees
         ({"alpha": -2.0}, "near_misses", "`alpha`: found -2"),
         ({"element": TensorProto.DOUBLE}, "near_misses", "'x' is f64, which graft::Snake does not take"),
     ],
@@ -609,7 +613,8 @@ def test_what_a_fusion_does_not_hold_for_stays(graft, tmp_path, changes, where, 
 
 
 def test_a_function_of_the_file_does_not_hide_the_operator(graft, tmp_path):
-    """An exporter may write a function of the name: `convert` keeps the call as the operator, and gives it its own."""
+    """An exporter may write a function with the operator's name: `convert` keeps the call as the operator, with the
+    operator's own function."""
     body = [
         helper.make_node("Tanh", ["x"], ["value"]),
         helper.make_node("Sigmoid", ["gate"], ["share"]),
@@ -657,7 +662,8 @@ def test_quantize_types_them(graft, tmp_path, precision):
 
 
 def test_int8_scales_become_part_of_one(graft, tmp_path):
-    """Snake in standard operators between convolutions: it is fused, and takes and gives int8 as Graft's own do."""
+    """Snake in standard operators between convolutions is fused, and has int8 input and output like Graft's own
+    operators."""
     constants = {
         "w0": RANDOM.normal(size=(6, 3, 3, 3)) / 5,
         "w1": RANDOM.normal(size=(4, 6, 1, 1)) / 2,
@@ -712,7 +718,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
 
 
 def test_bench_times_what_their_cases_say(graft):
-    """ONNX Runtime, which computes the function, is timed beside the library's kernel and agrees."""
+    """ONNX Runtime computes the function; it is timed as well, and its result agrees with the library's kernel."""
     answer = graft(*with_library("bench", "--op", "GatedTanh", "--device", "cpu", "--json"))
     assert answer.code == 0, answer.err
     (row,) = answer.json["results"]
@@ -785,7 +791,7 @@ def test_what_is_no_library_is_refused(graft, tmp_path):
 
 
 def built(graft, model, *arguments):
-    """The answer of `graft build`, which runs without a GPU."""
+    """Returns the result of `graft build`, which needs no GPU."""
     engine = model.with_suffix(".engine")
     answer = graft("build", model, "-o", engine, "--target", "sm120", "--json", *arguments)
     if answer.code == 3:
@@ -797,7 +803,8 @@ def built(graft, model, *arguments):
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
 @pytest.mark.parametrize("name", [*OPERATORS, "SelectRows", "FastNormalizedFusion"])
 def test_engines_hold_their_plugins(graft, tmp_path, name):
-    """As they are written and as `convert` writes them; of SelectRows the next layer reads what is as long as it says."""
+    """Builds the given models and the converted ones. The layer after SelectRows reads a tensor whose size depends
+    on data."""
     counts = (2, 30) if name == "FastNormalizedFusion" else (1,)
     model = tmp_path / "m.onnx"
     shapes = ["--shapes", "x=1x3..50x3..100x3", "--shapes", "score=1..50..100"] if name == "SelectRows" else []
@@ -818,7 +825,7 @@ def test_engines_hold_their_plugins(graft, tmp_path, name):
 
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
 def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_path):
-    """Once, with a command that runs; and nothing of the kind where the plugins are Graft's."""
+    """The advice appears once, with a command that works; it does not appear where the plugins are Graft's."""
     model = network(tmp_path / "m.onnx", "GatedTanh")
     built(graft, model, "--operators", PLUGINS)
     told = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", "--operators", PLUGINS).out
@@ -849,7 +856,7 @@ def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_
 @pytest.mark.parametrize("size", [[2, 3, 5, 7], [2, 1, 3, 4, 5], "x"], ids=str)
 @pytest.mark.parametrize("operator", [("AffineSampling", "my"), ("AffineGrid", "")], ids=lambda each: each[0])
 def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
-    """Also where the network has ONNX's own node, which TensorRT-RTX does not build."""
+    """The engines also work where the network has ONNX's own node, which TensorRT-RTX does not build."""
     model = sampling(tmp_path / "m.onnx", size, operator)
     axes = len(size) - 2 if isinstance(size, list) else 2
     shapes = ["--shapes", "theta=" + "..".join(f"{n}x{axes}x{axes + 1}" for n in (1, 2, 4))]
@@ -857,7 +864,7 @@ def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
         shapes += ["--shapes", "x=1x3x4x4..2x3x4x5..4x3x8x9"]
     assert built(graft, model, *shapes).code != 0, "without the library"
     models = [model]
-    if operator[1]:  # `convert` has standard operators in the place of ONNX's own
+    if operator[1]:  # `convert` replaces ONNX's own node by standard operators
         models.append(tmp_path / "converted.onnx")
         answer = graft("convert", model, "-o", models[1], "--operators", PLUGINS)
         assert answer.code == 0, answer.err
@@ -874,7 +881,7 @@ def test_an_engine_of_mixed_types_is_refused(graft, tmp_path):
 
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):
-    """It was built without CUDA, which is enough for every other command."""
+    """The library was built without CUDA, which suffices for all other commands."""
     model = network(tmp_path / "m.onnx", "GatedTanh")
     for command in (["build", model, "-o", tmp_path / "e", "--operators", LIBRARY], ["plugins", LIBRARY]):
         answer = graft(*command)
@@ -897,7 +904,7 @@ def test_a_library_may_be_named_twice_but_not_its_copy(graft, tmp_path):
 
 
 def test_a_name_is_not_looked_for_in_the_systems_folders(graft, tmp_path):
-    """A name without a folder is a file here, or none."""
+    """A name without a folder refers only to a file in the current folder."""
     assert "no such file" in graft("ops", "--operators", "libc.so.6", cwd=tmp_path).err
     shutil.copy(LIBRARY, tmp_path / "libmine.so")
     assert graft("ops", "GatedTanh", "--operators", "libmine.so", cwd=tmp_path).code == 0
@@ -915,7 +922,7 @@ def test_help_says_that_code_runs(graft):
         assert "--operators LIB" in text and "runs its code" in text, command
 
 
-# ---- Nodes that an operator refuses: every command says the same, with the file's name and the node's
+# ---- Nodes that an operator refuses: every command has the same message, with the names of the file and the node
 
 
 def wrong_gate(path):
@@ -929,7 +936,7 @@ def wrong_factor(path):
 
 
 def wrong_axis(path):
-    """Of an operator of Graft's own, whose node has no name."""
+    """Saves a node of Graft's own operator without a name."""
     node = helper.make_node("L2Normalize", ["x"], ["y"], domain="graft", axes=[7])
     return save(path, [node], [("x", SHAPE)], [("y", None)])
 

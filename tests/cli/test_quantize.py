@@ -1,4 +1,4 @@
-# graft quantize: f16 and bf16 as typed models. ONNX Runtime, NumPy in f16, ONNX's checker and TensorRT-RTX judge.
+# graft quantize: typed models in f16 and bf16. ONNX Runtime, NumPy in f16, ONNX's checker and TensorRT-RTX judge.
 import json
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 F16, F32, BF16 = TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16
 RANDOM = np.random.default_rng(3)
-RANDOM_OF_ITS_OWN = np.random.default_rng(5)  # others' numbers stay as they are
+RANDOM_OF_ITS_OWN = np.random.default_rng(5)  # keeps the numbers of other tests unchanged
 
 
 def constant(name, values, dtype=np.float32):
@@ -35,7 +35,7 @@ def quantize(graft, model, out, *options, precision="f16", code=0):
 
 
 def kept(result):
-    """The nodes that numbers or the user kept, and why."""
+    """Returns the nodes that stay in f32 because of their numbers or the user's options, with reasons."""
     return {n["output"]: n["why"] for n in result["nodes"] if n["why"] not in (None, "form")}
 
 
@@ -46,7 +46,7 @@ def load(path):
 
 
 def types_of(path):
-    """The element type of every tensor, as ONNX infers it."""
+    """Returns the element type of every tensor, as ONNX infers it."""
     model = onnx.shape_inference.infer_shapes(onnx.load(path), strict_mode=True)
     values = [*model.graph.input, *model.graph.value_info, *model.graph.output]
     types = {v.name: v.type.tensor_type.elem_type for v in values}
@@ -55,7 +55,8 @@ def types_of(path):
 
 
 def check_casts(path):
-    """No cast reads what a cast gives, none is idle, no tensor is cast to a type twice."""
+    """Checks that no Cast reads the output of a Cast, that each changes the type, and that no tensor is cast to a
+    type twice."""
     model, types = onnx.load(path), types_of(path)
     makers = {o: n for n in model.graph.node for o in n.output}
     seen = set()
@@ -89,7 +90,8 @@ def snr(reference, found):
 
 
 def layer_norm_in_pieces(path, scale):
-    """x - mean(x), divided by the root of the mean of its squares: as PyTorch wrote it before operator set 17."""
+    """Saves a decomposed layer normalization, as PyTorch exports it before opset 17: x - mean(x), divided by the
+    root of the mean of its squares."""
     nodes = [
         node("MatMul", "x w0", "h"),
         node("Mul", "h scale", "big"),
@@ -113,12 +115,12 @@ def test_a_layer_norm_in_pieces_with_activations_of_1000(graft, tmp_path):
     np.savez(tmp_path / "d.npz", x=x)
     out = tmp_path / "o.onnx"
     result = quantize(graft, model, out, "--data", tmp_path / "d.npz")
-    # NumPy in f16: the squares are infinite, and so every output is 0.
+    # In f16, the squares are infinite, and so every output is 0.
     big = np.float16(run_to(model, "big", x=x))
     with np.errstate(over="ignore"):
         squares = (big - big.mean(-1, keepdims=True, dtype=np.float32).astype(np.float16)) ** 2
     assert np.isinf(squares).any()
-    # What makes or reads a number beyond 65504, and nothing else.
+    # Exactly the nodes that write or read a number beyond 65504.
     largest = {name: np.abs(run_to(model, name, x=x)).max() for name in ("big", "squares", "variance", "padded")}
     assert largest["big"] < 65504 < min(largest["squares"], largest["variance"], largest["padded"])
     expected = {"squares": "overflow", "variance": "overflow", "padded": "overflow", "deviation": "overflow"}
@@ -136,7 +138,7 @@ def test_a_layer_norm_in_pieces_with_activations_of_1000(graft, tmp_path):
 
 
 def run_to(path, tensor, **inputs):
-    """An inner tensor, by ONNX Runtime."""
+    """Returns an internal tensor, computed by ONNX Runtime."""
     model = onnx.load(path)
     del model.graph.output[:]
     model.graph.output.append(helper.make_empty_tensor_value_info(tensor))
@@ -154,7 +156,7 @@ def test_long_rows_make_the_mean_sum_too_far(graft, tmp_path):
     assert kept(result) == {"m": "sum"}
     assert np.cumsum(np.float16(x), -1, dtype=np.float16).max() == np.inf
     assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 50
-    # Half as many: nothing to keep.
+    # With half as many elements, all nodes become f16.
     model = save(tmp_path / "s.onnx", nodes, [("x", [2, 32])], [("y", [2, 32])])
     np.save(tmp_path / "x.npy", x[:, :32])
     assert kept(quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}")) == {}
@@ -208,7 +210,7 @@ def test_a_network_with_a_fixed_batch_takes_samples_one_by_one(graft, tmp_path, 
     assert graft("verify", model, out, *data).code == 0
     text = graft("quantize", model, "-o", out, "--precision", precision, *data)
     assert "worst of 16 runs" in text.out
-    # A number that is no multiple of the batch is refused, and nothing is written.
+    # A number of samples that is not a multiple of the batch is refused, and no file is written.
     model = save(tmp_path / "two.onnx", nodes, [("x", [3, 32])], [("y", [3, 32])], [weight("w", 32, 32)])
     answer = graft("quantize", model, "-o", tmp_path / "none.onnx", "--precision", precision, *data)
     assert answer.code == 2
@@ -219,7 +221,7 @@ def test_a_network_with_a_fixed_batch_takes_samples_one_by_one(graft, tmp_path, 
 
 @pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
 def test_recurrent_layers_with_lengths_stay_in_f32(graft, tmp_path, op, gates):
-    """TensorRT's parser refuses its own layer of their f16 form: it chooses between the steps and zeros of f32."""
+    """TensorRT's parser refuses the f16 form of its own layer, which selects between the f16 steps and f32 zeros."""
     weights = [weight("w", 1, 5 * gates, 4), weight("r", 1, 5 * gates, 5), weight("b", 1, 10 * gates)]
     lengths = helper.make_tensor_value_info("lengths", TensorProto.INT32, [2])
     nodes = [node(op, "x w r b lengths", "y", hidden_size=5), node("Tanh", "y", "z")]
@@ -236,7 +238,7 @@ def test_recurrent_layers_with_lengths_stay_in_f32(graft, tmp_path, op, gates):
 
 
 def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
-    """Of three samples the second alone overflows in one node, the third alone sums too far in another."""
+    """Only the second of three samples overflows in one node, and only the third has too large a sum in another."""
     nodes = [node("Mul", "x hundred", "big"), node("Tanh", "big", "t"), node("ReduceMean", "x", "m", axes=[-1])]
     nodes += [node("Add", "t m", "y")]
     weights = [constant("hundred", 100)]
@@ -256,7 +258,8 @@ def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
 
 @pytest.mark.parametrize(("precision", "narrow"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
 def test_figures_of_each_tensor_are_those_of_numpy(graft, tmp_path, precision, narrow):
-    """Of numbers that are ordinary, vanish, lose digits or overflow; counts of all samples, the ratio of the worst."""
+    """The samples have ordinary numbers and numbers that vanish, lose digits or overflow in the type. Counts are
+    over all samples; the ratio is of the worst."""
     model = save(tmp_path / "m.onnx", [node("Neg", "x", "y")], [("x", [1, 70000])], [("y", [1, 70000])])
     x = (RANDOM.standard_normal((3, 70000)) * 10.0 ** RANDOM.uniform(-9, 3, (3, 70000))).astype(np.float32)
     x[0, :4] = 0, 65519, -65520, 1e6
@@ -281,7 +284,7 @@ def test_figures_of_each_tensor_are_those_of_numpy(graft, tmp_path, precision, n
 
 
 def test_the_worst_sample_is_what_the_figures_say(graft, tmp_path):
-    """Two numbers cancel in the second sample alone; the first is so strong that both together would be good enough."""
+    """Two numbers cancel only in the second sample; the first is so large that both together would be good enough."""
     nodes = [node("Add", "x far", "a"), node("Sub", "a far", "y")]
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 32])], [("y", [1, 32])], [constant("far", 1000)])
     x = RANDOM.standard_normal((2, 32)).astype(np.float32) * np.float32([[2000], [1]])
@@ -292,7 +295,7 @@ def test_the_worst_sample_is_what_the_figures_say(graft, tmp_path):
     assert "loss" in kept(result).values()
     assert result["met"]
     assert snr(run(model, x=x[1:])["y"], run(out, x=x[1:])["y"]) > 40
-    # The first sample by itself keeps nothing.
+    # With the first sample alone, no node stays in f32.
     np.save(tmp_path / "x.npy", x[:1])
     assert kept(quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}")) == {}
 
@@ -316,13 +319,13 @@ def test_a_softmax_with_large_logits(graft, tmp_path):
     x = RANDOM.standard_normal((4, 10, 32)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     out = tmp_path / "o.onnx"
-    # To 1e4: exp of it overflows, but Softmax takes the largest away first; nothing is kept.
+    # Up to 1e4: exp overflows, but Softmax subtracts the largest element first, so no node stays in f32.
     model = attention(tmp_path / "m.onnx", 300)
     assert 2e3 < np.abs(run_to(model, "logits", x=x)).max() < 65504
     result = quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}", "--limit", "20")
     assert "overflow" not in kept(result).values()
     assert np.isfinite(run(out, x=x)["y"]).all()
-    # Beyond 65504: what makes them and the Softmax, and nothing else.
+    # Beyond 65504: only the nodes that write such numbers, and the Softmax, stay in f32.
     model = attention(tmp_path / "m.onnx", 3e4)
     assert np.abs(run_to(model, "logits", x=x)).max() > 65504
     result = quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}", "--limit", "20")
@@ -347,7 +350,7 @@ def test_a_mask_that_stands_for_minus_infinity_keeps_nothing(graft, tmp_path):
 
 
 def test_an_epsilon_that_would_become_zero(graft, tmp_path):
-    """x / max(|x|, 1e-12): a row of zeros gives zeros, and NaN where the epsilon is 0."""
+    """In x / max(|x|, 1e-12) a row of zeros yields zeros, and NaN where the epsilon is 0."""
     nodes = [node("ReduceL2", "x", "norm", axes=[-1]), node("Max", "norm tiny", "safe"), node("Div", "x safe", "y")]
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 8])], [("y", [4, 8])], [constant("tiny", 1e-12)])
     x = RANDOM.standard_normal((4, 8)).astype(np.float32)
@@ -361,7 +364,7 @@ def test_an_epsilon_that_would_become_zero(graft, tmp_path):
 
 
 def test_cancellation_is_found_by_trial(graft, tmp_path):
-    """(a + 3000) - (b + 3000): the sums do not overflow, and lose the digits that matter."""
+    """In (a + 3000) - (b + 3000) the sums do not overflow, but lose the significant digits."""
     nodes = [node("Relu", "x", "r"), node("Add", "x far", "a"), node("Add", "r far", "b"), node("Sub", "a b", "d")]
     nodes += [node("Tanh", "d", "t"), node("Sigmoid", "t", "y")]
     model = save(tmp_path / "m.onnx", nodes, [("x", [8, 32])], [("y", [8, 32])], [constant("far", 3000)])
@@ -386,7 +389,7 @@ def test_positions_that_count_beyond_f16(graft, tmp_path):
     assert snr(run(model, i=i)["y"], run(out, i=i)["y"]) > 40
 
 
-# ---- Form
+# ---- Form of the typed model
 
 
 def test_digits_answer_the_same(graft, converted, digits, tmp_path):
@@ -403,7 +406,7 @@ def test_digits_answer_the_same(graft, converted, digits, tmp_path):
             assert {t.data_type for t in weights} == {type_code}
             assert result["weight_bytes"] < 0.51 * result["weight_bytes_before"] + 200
             if precision == "bf16":
-                # ONNX Runtime has no bf16 on the CPU: graft's engine rounds each tensor.
+                # ONNX Runtime has no bf16 on the CPU: Graft's engine rounds each tensor.
                 (logits,) = [o for o in result["outputs"] if o["name"] == "logits"]
                 assert logits["rows"] == len(labels) and logits["same_top"] >= len(labels) - 2
                 continue
@@ -415,19 +418,19 @@ def test_digits_answer_the_same(graft, converted, digits, tmp_path):
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 @pytest.mark.parametrize("layers", [[], ["--layers"]])
 def test_verify_calls_the_result_the_same(graft, converted, tmp_path, precision, layers):
-    """The outputs are f32 again, with the rounding of f16 in them: that much is allowed, and it says so."""
+    """The outputs are f32 with the rounding of f16: verify allows this difference, and its message says so."""
     out = tmp_path / "narrow.onnx"
     data = ["--data", f"image={DIGITS_DATA}:images"]
     quantize(graft, converted, out, *data, precision=precision)
     answer = graft("verify", converted, out, *data, *layers)
     assert answer.code == 0, answer.out
     assert f"since it is computed from {precision} in the candidate" in " ".join(answer.out.split())
-    # The tolerance of f32 is not what the result keeps.
+    # The result is not within the tolerance of f32.
     assert graft("verify", converted, out, *data, *layers, "--rtol", "1e-4").code == 1
 
 
 def test_verify_sees_what_f16_breaks(graft, tmp_path):
-    """Without rounding inside, the overflow between the casts would not show."""
+    """verify rounds internal tensors; otherwise the overflow between the casts would not show."""
     path = save(
         tmp_path / "m.onnx",
         [node("Mul", "x x", "a"), node("Sqrt", "a", "y")],
@@ -466,7 +469,7 @@ def test_graft_operators_take_their_own_form(graft, converted, tmp_path):
 
 
 def types_of_graft(graft, path):
-    """Where ONNX's own inference stops at functions: every tensor that two nodes share has a producer of f16."""
+    """Returns the types of all tensors by Graft's inference, because ONNX's inference stops at functions."""
     result = graft("verify", path, path, "--layers", "--json").json
     return {layer["candidate"]: layer["candidate_type"].split("[")[0] for layer in result["layers"]}
 
@@ -489,7 +492,7 @@ def test_keep_and_only(graft, tmp_path):
     assert {n["node"] for n in result["nodes"] if n["why"] == "asked"} == {"/conv2/Conv", "/ReduceL2"}
     check_casts(out)
     result = quantize(graft, DIGITS, out, "--only", "Conv", "--only", "LeakyRelu")
-    # Flatten works in any type: after a LeakyRelu in f16 it is f16 too.
+    # Flatten is defined for any type: after a LeakyRelu in f16 it is f16 too.
     assert {n["operator"] for n in result["nodes"] if n["type"] == "f16"} == {"Conv", "LeakyRelu", "Flatten"}
     check_casts(out)
 
@@ -537,7 +540,7 @@ def test_resize_keeps_its_scales_and_old_models_are_raised(graft, tmp_path):
 
 
 def test_the_table_of_schemas_is_onnx_s():
-    """Made again from the schemas of the installed onnx, it is the same."""
+    """The table equals the one that is generated from the schemas of the installed onnx."""
     check = [sys.executable, SOURCE / "tools" / "make_schema.py", "--check"]
     made = subprocess.run(check, check=False, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
@@ -592,7 +595,7 @@ def engine_of(path):
 
 
 def islands(engine):
-    """The ONNX nodes whose layers compute in f32."""
+    """Returns the ONNX nodes whose layers compute in f32."""
     found = set()
     for metadata, kind, types in engine["layers"]:
         if "DataType.FLOAT" in types and kind not in ("CAST", "CONSTANT", "SHUFFLE"):
@@ -605,7 +608,7 @@ def test_tensorrt_builds_them_without_other_islands(graft, tmp_path):
     for precision in ("f16", "bf16"):
         quantize(graft, DIGITS, out, "--data", f"image={DIGITS_DATA}:images", precision=precision)
         engine = engine_of(out)
-        # TensorRT's parser itself computes ReduceL2 in f32.
+        # TensorRT's parser itself builds ReduceL2 in f32.
         assert islands(engine) <= {"/ReduceL2"}
         assert len(engine["kernels"]) == 1
     model = layer_norm_in_pieces(tmp_path / "m.onnx", 1e3)
@@ -627,9 +630,9 @@ REFUSED = {
     "MeanVarianceNormalization": ("x", {"axes": [0, 2, 3]}),
     "Mish": ("x", {}),
 }
-# ONNX has these in no narrow type in operator set 22.
+# ONNX defines these in no narrow type in opset 22.
 NOT_OF_ONNX = {"Celu", "OneHot", "Scatter", "Shrink", "Upsample"}
-# It was measured with lengths of sequences, which test_recurrent_layers_with_lengths_stay_in_f32 has.
+# The rule for LSTM was measured with sequence lengths, which test_recurrent_layers_with_lengths_stay_in_f32 covers.
 LSTM_WITH_LENGTHS = {"LSTM"}
 
 
@@ -645,7 +648,7 @@ def test_the_cases_of_refused_types_are_those_of_the_table():
 
 
 def network_of_refused_types(path):
-    """Beside each of these operators a Tanh, which TensorRT builds in every type."""
+    """Saves a network with each of these operators next to a Tanh, which TensorRT builds in every type."""
     random = np.random.default_rng(4)
     shapes = {"w": [3, 2, 3, 3], "gw": [1, 15, 8], "gr": [1, 15, 5]}
     weights = [constant(name, random.standard_normal(shape) / 4) for name, shape in shapes.items()]
@@ -699,8 +702,8 @@ def test_lstm_without_lengths_takes_the_type(graft, tmp_path):
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 @pytest.mark.parametrize("dtype", [None, F32, TensorProto.INT64])
 def test_a_type_that_follows_the_input_is_written_as_dtype(graft, tmp_path, precision, dtype):
-    """All operators of ONNX whose output has the input's type unless `dtype` says another: those whose attribute has no
-    default."""
+    """Tests all operators of ONNX whose output has the input's type unless `dtype` sets another: those whose
+    attribute has no default."""
     following = {
         schema.name
         for schema in onnx.defs.get_all_schemas()
@@ -727,7 +730,7 @@ def test_a_type_that_follows_the_input_is_written_as_dtype(graft, tmp_path, prec
     for n in onnx.load(out).graph.node:
         if n.op_type in following:
             assert types[n.output[0]] == {a.name: a.i for a in n.attribute}.get("dtype", types[n.input[0]])
-    if precision == "f16":  # ONNX Runtime has hardly anything in bf16
+    if precision == "f16":  # ONNX Runtime implements few operators in bf16
         assert run(out, x=np.zeros((4, 4), np.float32))
 
 
@@ -743,7 +746,7 @@ def test_an_eye_takes_the_type(graft, tmp_path, precision, narrow, attributes):
 
 
 def test_operators_of_a_raised_set_run(graft, tmp_path):
-    """bf16 needs operator set 22, in which ONNX Runtime implements neither of these."""
+    """bf16 needs opset 22, in which ONNX Runtime implements neither of these operators."""
     filters = constant("w", RANDOM_OF_ITS_OWN.standard_normal((4, 3, 3, 3)) / 5)
     weights = [filters, constant("rois", [[0, 0, 5, 5], [1, 1, 7, 6]]), constant("batch", [0, 0], np.int64)]
     nodes = [
@@ -765,7 +768,7 @@ def test_operators_of_a_raised_set_run(graft, tmp_path):
     assert load(tmp_path / "o.onnx").opset_import[0].version == 22
 
 
-# ---- What is said
+# ---- Messages
 
 
 def test_nodes_that_had_the_type_before_are_counted(graft, tmp_path):
@@ -820,7 +823,7 @@ def test_a_limit_that_cannot_be_met(graft, tmp_path):
 
 
 def test_a_chain_of_numbers_that_vanish_in_f16_is_kept_whole(graft, tmp_path):
-    """In f16 the first of them is 0, and after it there is nothing left to lose; each of them needs f32."""
+    """In f16 the first number is 0, so later nodes show no further loss; yet each of them needs f32."""
     nodes = [node("MatMul", "x w", "m"), node("Mul", "m small", "t0"), node("Mul", "t0 small", "t1")]
     nodes += [node("Tanh", f"t{i}", f"t{i + 1}") for i in range(1, 6)]
     nodes += [node("Mul", "t6 large", "u"), node("Mul", "u large", "v"), node("MatMul", "v w", "y")]
@@ -835,7 +838,7 @@ def test_a_chain_of_numbers_that_vanish_in_f16_is_kept_whole(graft, tmp_path):
 
 @pytest.mark.parametrize("layers", [6, 24])
 def test_a_limit_that_nothing_meets_takes_as_many_trials_for_any_network(graft, tmp_path, layers):
-    """Each trial compiles and runs the whole network."""
+    """Each trial compiles and runs the whole network, so their number must not grow with the network."""
     nodes, weights = [], []
     for i in range(layers):
         weights.append(weight(f"w{i}", 32, 32))
@@ -848,7 +851,7 @@ def test_a_limit_that_nothing_meets_takes_as_many_trials_for_any_network(graft, 
 
 
 def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
-    """f16 has few numbers just below 1, so the order of such scores is lost, and with it which boxes come out."""
+    """f16 has few numbers just below 1, so the order of such scores is lost, and other boxes are selected."""
     nodes = [
         helper.make_node("Add", ["s", "far"], ["logits"]),
         helper.make_node("Sigmoid", ["logits"], ["scores"], name="scores"),

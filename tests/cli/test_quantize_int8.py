@@ -54,7 +54,7 @@ def run(model, **inputs):
 
 
 def tensors_of(path, inputs):
-    """What ONNX Runtime gives for every tensor of a model."""
+    """Returns every tensor of a model, computed by ONNX Runtime."""
     model = onnx.shape_inference.infer_shapes(onnx.load(path))
     known = {o.name for o in model.graph.output}
     for value in model.graph.value_info:
@@ -64,7 +64,7 @@ def tensors_of(path, inputs):
 
 
 def scales(path):
-    """Of each QuantizeLinear, by the tensor that it reads."""
+    """Returns the scale of each QuantizeLinear by the name of its input."""
     model = onnx.load(path)
     values = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
     return {n.input[0]: values[n.input[1]] for n in model.graph.node if n.op_type == "QuantizeLinear"}
@@ -86,7 +86,7 @@ def digits(graft, tmp_path):
     return path
 
 
-# ---- The whole way
+# ---- The whole pipeline
 
 
 @pytest.mark.parametrize("method", ["entropy", "minmax", "percentile", "mse"])
@@ -99,7 +99,7 @@ def test_digits_are_as_good_as_in_f32(quantize, graft, digits, tmp_path, method)
     right = [(y.argmax(1) == data["labels"]).mean() for y in (exact, found)]
     assert right[1] >= right[0] - 0.005
     assert snr(exact, found) > 30
-    # The CPU engine counts in integers and adds the bias once: a few elements fall on the other side of a half.
+    # The CPU engine computes in integers and adds the bias once: a few elements are rounded to the other side of a tie.
     assert graft("run", out, "--input", DIGITS_INPUT, "-o", tmp_path / "own.npz").code == 0
     own = np.load(tmp_path / "own.npz")["logits"]
     assert snr(exact, own) > 30
@@ -127,8 +127,8 @@ def test_scales_of_minmax_are_the_largest_numbers(quantize, digits):
 
 
 def test_digits_in_f8_are_as_good_as_in_f32(graft, digits, tmp_path):
-    """ONNX Runtime rounds to f8 itself. The CPU engine computes the same, and numbers of f8 in the file are those that
-    ml_dtypes makes of the weights."""
+    """ONNX Runtime rounds to f8 itself. The CPU engine computes the same, and the f8 weights in the file are those
+    of ml_dtypes."""
     data = np.load(DIGITS_DATA)
     out = tmp_path / "f8.onnx"
     answer = graft("quantize", digits, "-o", out, "--precision", "f8", "--json", "--data", DIGITS_INPUT)
@@ -223,7 +223,7 @@ def test_weights_have_a_scale_for_each_channel(quantize, tmp_path):
 
 
 def two_branches(path):
-    """Concatenated: a branch, the same pooled, and what they were made of."""
+    """Saves a Concat of a branch, the pooled branch, and their common input."""
     nodes = [
         node("Conv", "x w0", "c0", pads=[1, 1, 1, 1]),
         node("Relu", "c0", "r0"),
@@ -260,7 +260,7 @@ def test_what_moves_elements_shares_one_scale(quantize, tmp_path):
 
 
 def residual(path, *, down):
-    """A block whose sum has a convolution on one side, or on both."""
+    """Saves a residual block whose sum has a convolution in one operand, or in both."""
     nodes = [
         node("Conv", "x w0", "c0", pads=[1, 1, 1, 1]),
         node("Relu", "c0", "r0"),
@@ -333,7 +333,7 @@ def graft_node(op, inputs, outputs, **attributes):
 
 
 def with_operator(path, middle, *more):
-    """Conv, an operator of Graft, Conv."""
+    """Saves Conv, one of Graft's operators, Conv."""
     nodes = [node("Conv", "x w0", "c"), middle, node("Conv", "g w1", "y")]
     weights = [weight("w0", 6, 3, 3, 3), weight("w1", 4, 6, 1, 1), *more]
     return save(path, nodes, [("x", ["n", 3, 9, 9])], [("y", None)], weights, domains=["graft"])
@@ -459,10 +459,10 @@ def test_a_limit_keeps_what_loses_most(quantize, digits):
 def test_a_limit_out_of_reach_is_the_answer_no(quantize, tmp_path):
     model = residual(tmp_path / "m.onnx", down=False)
     np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32))
-    # All in f32 there is no difference but that of rounding: 1000 dB are more than that.
+    # With all nodes in f32 only rounding differs, and 1000 dB exceed even that.
     out, result = quantize(model, tmp_path / "x.npz", "--limit", 1000, code=1)
     assert not result["met"]
-    # The best that has something in int8.
+    # The best trial with at least one node in int8.
     assert result["outputs"][0]["snr_db"] == max(t["snr_db"] for t in result["trials"] if t["kept"] < 4)
     assert scales(out)
 
@@ -521,7 +521,7 @@ def test_killed_while_it_writes_its_state_it_goes_on_from_a_whole_one(quantize, 
     options = ["--precision", "int8", "--data", DIGITS_INPUT, "--state", folder / "state.npz"]
     kills, samples = 0, 0
     while kills < 20:
-        samples = samples % 440 + 20  # each run has something new to write at its end
+        samples = samples % 440 + 20  # each run has new state to write at its end
         command = [PROGRAM, "quantize", digits, "-o", tmp_path / "cut.onnx", *options, "--samples", samples]
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None:
@@ -567,7 +567,7 @@ def test_a_folder_of_images_is_what_its_numbers_are(quantize, tmp_path):
 
 
 def test_synthetic_inputs_have_the_range_that_was_calibrated(quantize, graft, digits):
-    """Normally distributed ones would be beyond it, and the network not the same by far."""
+    """Normally distributed inputs would exceed the range, and the outputs would differ widely."""
     out, result = quantize(digits, DIGITS_INPUT)
     (scale,) = (tensor["scale"] for tensor in result["tensors"] if tensor["name"] == "image")
     answer = graft("verify", digits, out, "--json")
@@ -580,7 +580,7 @@ def test_synthetic_inputs_have_the_range_that_was_calibrated(quantize, graft, di
 
 
 def test_an_output_of_another_size_is_not_called_the_same(quantize, tmp_path):
-    """How many numbers are not 0 depends on rounding to 8 bits."""
+    """The number of nonzero elements depends on rounding to 8 bits."""
     x = np.linspace(-1, 1, 2 * 16, dtype=np.float32).reshape(2, 16)
     x[:, 3] = 1e-4
     np.savez(tmp_path / "x.npz", x=x)
@@ -607,7 +607,7 @@ def test_a_cache_goes_in_and_comes_out(quantize, graft, digits, tmp_path):
         for name, bits in (x.rsplit(": ", 1) for x in lines[1:])
     }
     assert written == {t["name"]: np.float32(t["scale"]) for t in result["tensors"]}
-    # As another TensorRT wrote it, with tensors that become no int8, in its own order.
+    # A cache of another TensorRT, in another order, with tensors that do not become int8.
     text = (
         "TRT-8601-EntropyCalibration2\n(Unnamed Layer* 3) [Shuffle]_output: 3c010a14\n"
         + "\n".join(reversed(lines[1:]))
@@ -620,7 +620,7 @@ def test_a_cache_goes_in_and_comes_out(quantize, graft, digits, tmp_path):
         assert scale == np.float32(written[name])
     assert graft("quantize", out, "--write-cache", tmp_path / "third.cache").code == 0
     assert (tmp_path / "third.cache").read_text() == text
-    # Another tool changed a scale: then what the nodes say counts.
+    # Where another tool changed a scale, the scale of the node is used.
     model = onnx.load(out)
     [scale] = [i for i in model.graph.initializer if i.name == "image/scale"]
     scale.CopyFrom(constant("image/scale", np.float32(0.25)))
@@ -768,7 +768,7 @@ def test_nan_in_the_data_is_told(quantize, tmp_path):
     x = RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32)
     x[1, 0, 0, 0] = np.nan
     np.savez(tmp_path / "x.npz", x=x)
-    # An output that is NaN in f32 is a number in int8: verify does not call that the same.
+    # An output that is NaN in f32 is a number in int8: verify reports a difference.
     out, result = quantize(model, tmp_path / "x.npz", code=1)
     assert result["check"]["verdict"] == "not the same"
     assert any("'x' held 1 NaN and 0 infinite numbers" in note for note in result["notes"])

@@ -1,7 +1,7 @@
-# Where `graft quantize` places int8 and f8, as the real TensorRT-RTX builds it: `graft build --layers`.
-"""Networks in the styles that are in use, with random weights. TensorRT-RTX judges that each layer that is meant to be
-int8 is, and that nothing is stored in f32 between them but what the quantizer announces; ONNX Runtime judges the
-numbers."""
+# Tests where `graft quantize` places int8 and f8, in the layers that TensorRT-RTX builds: `graft build --layers`.
+"""The networks have common architectures and random weights. TensorRT-RTX shows that each layer that should be int8
+is, and that no tensor between layers is stored in f32 except those that the quantizer announces; ONNX Runtime judges
+the numbers."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from onnx import helper, numpy_helper
 
 
 class Network:
-    """Collects nodes; each is called after what it gives."""
+    """Collects nodes; each has the name of its output."""
 
     def __init__(self, *shape):
         self.random = np.random.default_rng(7)
@@ -188,7 +188,7 @@ def transformer(net):
 
 
 def mixer(net):
-    """Reads a tensor in int8 and in f32, and an output in the middle."""
+    """Returns a network that reads a tensor in int8 and in f32, and has an output in the middle."""
     x = net.conv_relu("x", 3, 8)
     y = net.conv_relu(x, 8, 8)
     scores = net.add("Softmax", y, axis=1)
@@ -274,7 +274,7 @@ def make_network(function, folder):
 
 @pytest.fixture(scope="module")
 def all_built(tmp_path_factory):
-    """Most of the time goes into starting TensorRT, so several are at work."""
+    """Starting TensorRT takes most of the time, so several builds run at once."""
     networks = [f for f in NETWORKS if PLUGIN_LIBRARY.is_file() or f not in WITH_PLUGINS]
     folders = [tmp_path_factory.mktemp(function.__name__) for function in networks]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -289,7 +289,7 @@ def built(request, all_built):
 
 
 def announced_as_f32(built):
-    """Nodes that the quantizer says are f32, or read something in f32."""
+    """Returns the nodes that the quantizer reports as f32, or as reading a tensor in f32."""
     return {n["node"] for n in built.quantized["nodes"] if n["type"] == "f32" or "in f32" in n["reason"]}
 
 
@@ -312,19 +312,19 @@ def test_nothing_is_stored_in_f32_but_what_is_announced(built):
     for reader in built.layers:
         for tensor in reader["inputs"]:
             maker = makers.get(tensor["tensor"])
-            if tensor["type"] == "i8" or maker is None:  # what no layer makes is an input of the network
+            if tensor["type"] == "i8" or maker is None:  # a tensor that no layer writes is an input of the network
                 continue
             sums = maker["is_matrix"] and {t["type"] for t in maker["inputs"]} == {"i8"}
             assert sums or announced & {*maker["nodes"], *reader["nodes"]}, (tensor, maker, reader)
 
 
 def only_moves(layer):
-    """The name that RTX gives to a kernel of its own tells what it does."""
+    """Returns whether a kernel only moves elements, by the name that TensorRT-RTX generates."""
     return re.fullmatch(r"__myl_(Move|Tran|Resh|Slic|Conc)+_myl.*", layer["name"]) is not None
 
 
 def test_no_kernel_only_moves_elements(built):
-    """What remains are copies of int8 into the place of a Concat, and from a plugin's layout into a convolution's."""
+    """The only movements are int8 copies into a Concat's output, and from a plugin's layout to a convolution's."""
     model = onnx.load(built.folder / "f32.onnx", load_external_data=False)
     may_move = any(node.domain or node.op_type == "Concat" for node in model.graph.node)
     for layer in built.layers:
@@ -370,7 +370,7 @@ def test_onnx_runtime_computes_the_same(built):
     run_json("run", built.folder / "int8.onnx", "-i", data, "-o", answers)
     ours = np.load(answers)
     for name, theirs in outputs_of_onnx_runtime(built.folder / "int8.onnx", x).items():
-        # A rounding at the border between two steps may go either way, and is multiplied from there on.
+        # A tie may be rounded either way, and later layers amplify the difference.
         assert np.mean(np.abs(ours[name] - theirs)) <= 1e-4 * np.abs(theirs).max(), name
         assert np.max(np.abs(ours[name] - theirs)) <= 2e-2 * np.abs(theirs).max(), name
 
@@ -420,7 +420,7 @@ def test_in_f8_layers_and_plugins_read_f8(function, tmp_path):
 
 
 def test_an_island_is_named(graft, tmp_path):
-    """TensorRT-RTX computes ConvTranspose in f32 whatever stands before it."""
+    """TensorRT-RTX computes ConvTranspose in f32 whatever its input is."""
     net = Network(1, 16, 8, 8)
     rounding = [net.constant(np.float32(0.1)), net.constant(np.int8(0))]
     x = net.add("DequantizeLinear", net.add("QuantizeLinear", "x", *rounding), *rounding)
@@ -431,7 +431,7 @@ def test_an_island_is_named(graft, tmp_path):
     summary = graft(*command, "--json").json["layer_summary"]
     (island,) = summary["f32_islands"]
     assert (island["node"], island["type"]) == ("node 'convtranspose3' (ConvTranspose)", "f32")
-    said = graft(*command, "-q").out  # a listing that was asked for
+    said = graft(*command, "-q").out  # a listing that the option requests
     assert "note: node 'convtranspose3' (ConvTranspose) reads f32" in said
     assert "1 convolution or matrix product: 1 reads f32" in said
     assert "deconv" in said

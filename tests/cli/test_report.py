@@ -1,4 +1,4 @@
-# graft ... --report: the page in a real browser, and the JSON beside it.
+# graft ... --report: tests the page in a real browser, and the JSON.
 import json
 import pathlib
 import shutil
@@ -35,7 +35,7 @@ def chromium():
 
 @pytest.fixture
 def show(chromium):
-    """Opens a page and waits until it is on the screen. Errors of its script, and requests, fail the test."""
+    """Opens a page and waits until it is rendered. Errors of its script, and network requests, fail the test."""
     contexts, faults = [], []
 
     def run(path, scheme="light"):
@@ -62,7 +62,7 @@ def schema():
 
 @pytest.fixture
 def inspected(graft, tmp_path):
-    """The page of `graft inspect`."""
+    """Returns the page of `graft inspect`."""
 
     def run(model, code=0):
         page = tmp_path / "page.html"
@@ -74,7 +74,8 @@ def inspected(graft, tmp_path):
 
 
 def mixed_model(path):
-    """One node of each verdict, one of them in a branch, and a name that is no friend of HTML."""
+    """Saves a model with one node of each verdict, one of them in a branch, and a name with HTML's special
+    characters."""
     branch = helper.make_graph(
         [helper.make_node("Det", ["a"], ["d"], name="det")],
         "branch",
@@ -114,7 +115,7 @@ def test_resnet_is_shown_whole_and_takes_less_than_three_megabytes(graft, show, 
     original = onnx.load(model).graph
     tensors = {name for node in original.node for name in (*node.input, *node.output)}
     assert len(tensors) > 500
-    # Every node, input and output is there; weights of this file are inputs with a default.
+    # Every node, input and output is drawn; weights of this file are inputs with a default.
     constants = {tensor.name for tensor in original.initializer}
     ends = [value for value in original.input if value.name not in constants]
     assert drawn(page) == len(original.node) + len(ends) + len(original.output)
@@ -135,7 +136,7 @@ def test_two_thousand_nodes_can_be_read_searched_and_seen_whole(graft, show, tmp
     assert report.stat().st_size < 3e6
     page = show(report)
     assert drawn(page) == 2002
-    # What is in sight is of a size that can be read, and a few of the nodes only are in the page.
+    # The visible part is large enough to read, and only a few of the nodes are in the document.
     assert page.evaluate("camera.scale") >= 0.75
     assert 5 < page.locator("#nodes .node").count() < 40
     page.fill("input[type=search]", "n1234")
@@ -167,11 +168,11 @@ def test_nodes_have_color_mark_and_details(inspected, show, tmp_path):
     details = page.locator("aside").inner_text()
     for text in ("LReLU_TRT", "lowered", "negSlope", "0.2", "graft convert", "f32[1, 3, 8, 8]"):
         assert text in details
-    # On to the node that feeds it, whose weight is a constant.
+    # Selects the node before it, whose weight is a constant.
     page.locator("aside .link", has_text="Conv").click()
     assert "f32[3, 3, 1, 1] constant" in page.locator("aside").inner_text()
 
-    # The legend picks out, and gives back.
+    # The legend highlights nodes, and a second click removes the highlight.
     page.locator("#legend button", has_text="plugin").click()
     assert page.locator("#nodes .node.lit").count() == 1
     page.locator("#legend button", has_text="plugin").click()
@@ -284,7 +285,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_are_told_apart_by_weak_eyes(inspected, show, tmp_path, scheme):
-    """WCAG 2.1 AA: text 4.5 to 1, what a graphic consists of 3 to 1."""
+    """WCAG 2.1 AA demands a contrast of 4.5 to 1 for text, and of 3 to 1 for parts of a graphic."""
     page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1), scheme)
     style = "(element, [name, pseudo]) => getComputedStyle(element)[name]"
 
@@ -322,7 +323,7 @@ def test_convert_shows_what_was_rewritten_before_and_what_it_is_after(graft, sho
 
 
 def test_convert_shows_which_half_each_node_is_in(graft, show, schema, tmp_path):
-    """As the halves that were written have it."""
+    """The page places each node in the half whose file contains it."""
     report = tmp_path / "cut.html"
     detector = SOURCE / "examples" / "cut" / "detector.onnx"
     assert (
@@ -353,7 +354,7 @@ def test_convert_shows_which_half_each_node_is_in(graft, show, schema, tmp_path)
 
 
 def perturbed(path):
-    """The digits network with one weight of its second convolution changed."""
+    """Saves the digits network with one weight of its second convolution changed."""
     model = onnx.load(DIGITS)
     (conv,) = (node for node in model.graph.node if node.name == "/conv2/Conv")
     (weight,) = (tensor for tensor in model.graph.initializer if tensor.name == conv.input[1])
@@ -402,7 +403,7 @@ def test_layers_lead_to_the_first_divergence(graft, show, schema, tmp_path):
     assert page.locator("aside h3").inner_text() == "Conv"
     assert "/conv2/Conv" in details
     assert "first divergence" in details
-    # What comes before it is right, and what comes after it is not.
+    # Nodes before the changed one are right, and nodes after it differ.
     kinds = {node["name"]: node["kind"] for node in written["graphs"][0]["nodes"]}
     assert kinds["/conv1/Conv"] in ("exact", "close")
     assert kinds["/act2/LeakyRelu"] == "differs"
@@ -424,7 +425,7 @@ def section(written, title):
 
 
 def columns(table):
-    """Its rows as dictionaries; of a cell that leads to a node its text."""
+    """Returns the rows of a table as dictionaries; a cell with a link to a node becomes its text."""
     titles = [column["title"] for column in table["columns"]]
     texts = [
         [cell["text"] if isinstance(cell, dict) and "text" in cell else cell for cell in row] for row in table["rows"]
@@ -433,7 +434,7 @@ def columns(table):
 
 
 def quantized(graft, model, folder, *options):
-    """The page of `graft quantize --precision int8`, the answer, and the graph that it wrote."""
+    """Returns the page of `graft quantize --precision int8`, its JSON, and the graph that it wrote."""
     page, out = folder / "int8.html", folder / "int8.onnx"
     data = f"image={DIGITS_DATA}:images"
     answer = graft(
@@ -450,7 +451,7 @@ def digits_in_int8(graft, converted, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def searched(graft, converted, tmp_path_factory):
-    """With some layers in f32: so many dB the whole network does not have in int8."""
+    """Quantizes with a limit of 40 dB, which the network does not reach in int8 alone, so some layers stay in f32."""
     return quantized(graft, converted, tmp_path_factory.mktemp("searched"), "--limit", 40)
 
 
@@ -468,7 +469,7 @@ def test_the_json_of_int8_has_the_scales_of_the_answer(digits_in_int8, schema):
         for title, key in (("threshold", "threshold"), ("scale", "scale"), ("SNR", "rounding_snr_db")):
             assert row[title] == pytest.approx(tensor[key], rel=1e-6)
         assert row["saturated"] == pytest.approx(100 * tensor["saturated"])
-    # Pooling passes on the scale of what it pools; nothing shares with the image.
+    # Pooling keeps the scale of its input; no tensor shares the image's scale.
     scale_of = {row["tensor"]: row["scale of"] for row in tensors}
     assert scale_of["image"] is None
     assert scale_of["/pool/MaxPool_output_0"] == scale_of["/act2/LeakyRelu_output_0"] is not None
@@ -495,7 +496,7 @@ def test_the_json_of_int8_has_what_the_search_found(searched, schema):
     (chosen,) = (trial for trial, point in zip(trials, plot["points"], strict=True) if point["chosen"])
     assert chosen["snr_db"] == min(output["snr_db"] for output in answer["outputs"])
     assert chosen["kept"] == len(kept)
-    # A multiply-add of f32 counts as 16: all in int8 is a sixteenth.
+    # A multiply-add in f32 counts as 16, so a network in int8 costs a sixteenth.
     assert trials[0]["f32_multiply_adds"] == 0
     for trial, point in zip(trials, plot["points"], strict=True):
         work = trial["int8_multiply_adds"] + 16 * trial["f32_multiply_adds"]
@@ -517,7 +518,7 @@ def test_the_distributions_of_int8_are_those_of_the_numbers(digits_in_int8):
     sizes = np.abs(images[images != 0])
     assert image["zeros"] == images.size - sizes.size
     end = image["bin_width"] * len(image["counts"])
-    # It was counted in 4096 bins at least, each of which goes to one of these as a whole.
+    # The counts come from at least 4096 bins, each of which belongs to one of these as a whole.
     edges, width = np.linspace(0, end, len(image["counts"]) + 1)[1:], end / 4096
     for edge, count in zip(edges, np.cumsum(image["counts"]), strict=True):
         assert np.sum(sizes < edge - width) <= count <= np.sum(sizes < edge + width)
@@ -527,7 +528,7 @@ def test_the_distributions_of_int8_are_those_of_the_numbers(digits_in_int8):
 def test_int8_can_be_looked_through(digits_in_int8, show):
     page_file, answer, graph = digits_in_int8
     page = show(page_file)
-    # Weights are part of their layers, with the DequantizeLinear that stands before them.
+    # Weights are part of their layers, with the DequantizeLinear before them.
     constants = {tensor.name for tensor in graph.initializer}
     weights = [node for node in graph.node if all(name in constants for name in node.input)]
     assert weights
@@ -542,7 +543,7 @@ def test_int8_can_be_looked_through(digits_in_int8, show):
     table = page.locator("#sections section", has_text="Tensors in int8")
     assert table.locator("tbody svg.spark").count() == len(answer["tensors"])
     assert table.locator("tbody path.beyond").first.get_attribute("d") == "", "no image is brighter than 1"
-    # The first click shows those that rounding costs most.
+    # The first click sorts the tensors with the largest rounding error first.
     table.locator("th button", has_text="SNR").click()
     found = [float(text) for text in table.locator("tbody td:nth-child(8)").all_inner_texts()]
     assert found == sorted(found)

@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper
 
 @pytest.fixture(scope="session")
 def changed(session_folder):
-    """The digits network with one weight of the last layer changed."""
+    """Saves the digits network with one weight of the last layer changed."""
     model = onnx.load(DIGITS)
     weight = next(t for t in model.graph.initializer if t.name == "onnx::MatMul_32")
     values = numpy_helper.to_array(weight).copy()
@@ -53,7 +53,7 @@ def test_verify_obeys_tolerances(graft, changed):
 
 
 def test_layers_say_of_the_outputs_what_verify_says(graft, int8):
-    """One run of the three differs, and it is not the first."""
+    """Only one of the three runs differs, and it is not the first."""
     plain = graft("verify", DIGITS, int8)
     assert graft("verify", DIGITS, int8, "--layers").code == plain.code
 
@@ -68,7 +68,7 @@ def int8(graft, tmp_path):
 
 
 def test_verify_of_int8(graft, int8):
-    """The figures are those of the outputs that `graft run` writes, and of ONNX Runtime's f32 network."""
+    """The figures compare the outputs of `graft run` with ONNX Runtime's outputs of the f32 network."""
     with np.load(DIGITS_DATA) as archive:
         images = archive["images"]
     expected = dict(
@@ -177,7 +177,7 @@ def test_what_was_not_run_is_not_called_the_same(graft, tmp_path):
 
 
 def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
-    """The usual synthetic batch of 2 does not run; a batch of 1 does, and every command finds it and says so."""
+    """The default synthetic batch of 2 does not run; a batch of 1 does, and every command finds it and reports it."""
     node = helper.make_node("Reshape", ["x", "s"], ["y"], name="view")
     shape = numpy_helper.from_array(np.array([1, 64]), "s")
     frozen = save(tmp_path / "frozen.onnx", [node], [("x", ["n", 8, 8])], [("y", None)], [shape])
@@ -197,7 +197,7 @@ def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
 
 
 def test_figures_of_several_runs_say_of_which_they_are(graft, tmp_path):
-    """The largest difference of the run that is furthest off is not always the largest of all."""
+    """The worst run by tolerance does not always have the largest difference."""
     constant = numpy_helper.from_array(np.array([3], np.float32), "c")
     wide = save(
         tmp_path / "wide.onnx", [helper.make_node("Div", ["x", "c"], ["y"])], [("x", [2])], [("y", [2])], [constant]
@@ -208,7 +208,7 @@ def test_figures_of_several_runs_say_of_which_they_are(graft, tmp_path):
         helper.make_node("Div", ["full", "c"], ["y"]),
     ]
     narrow = save(tmp_path / "narrow.onnx", nodes, [("x", [2])], [("y", [2])], [constant])
-    # The first sample is further off for its size, the second by number.
+    # The first sample has the larger relative error, the second the larger absolute error.
     x = np.array([[1 + 2**-11, 1], [1000.3, 1000]], np.float32)
     np.savez(tmp_path / "x.npz", x=x.reshape(4))
     answer = graft("verify", wide, narrow, "--data", tmp_path / "x.npz", "--json")

@@ -1,4 +1,4 @@
-# graft verify --emulate looks into branches, loops, local functions and constants. NumPy rounds as the type does.
+# graft verify --emulate covers branches, loops, local functions and constants. NumPy's rounding is the reference.
 import numpy as np
 import pytest
 from conftest import save
@@ -19,7 +19,7 @@ def info(name, kind=TensorProto.FLOAT, shape=None):
 
 @pytest.fixture
 def emulate(graft, tmp_path):
-    """What is found for x = 1 to 8, and what is printed."""
+    """Returns the JSON and the printed text of verify for x = 1 to 8."""
     np.save(tmp_path / "x.npy", np.arange(1, 9, dtype=np.float32).reshape(1, 8))
 
     def run(path, kind="f16"):
@@ -36,7 +36,8 @@ def layer_of(result, name):
 
 
 def test_a_loop_that_leaves_the_range_inside(emulate, tmp_path):
-    """Times 300 and back: what is carried is beyond f16 after each first half, though never at the end of a turn."""
+    """Each iteration multiplies by 300 twice and divides again: the carried value exceeds f16 inside, but not at the
+    end of an iteration."""
     body = helper.make_graph(
         [
             node("Mul", "carried many", "large"),

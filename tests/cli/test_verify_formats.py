@@ -1,4 +1,4 @@
-# graft verify between formats: the user's data in the layout of either file, and the same answer with --layers.
+# graft verify between formats: the user's data may have the layout of either file, and --layers has the same verdict.
 import numpy as np
 import onnx
 import pytest
@@ -12,7 +12,7 @@ CAFFE = [FOLDER / "digits.prototxt", FOLDER / "digits.caffemodel"]
 
 @pytest.fixture(scope="module")
 def images(session_folder):
-    """The same images in both layouts."""
+    """Saves a set of images in both layouts."""
     nchw = np.load(DIGITS_DATA)["images"][:8]
     files = {"NCHW": session_folder / "nchw.npy", "NHWC": session_folder / "nhwc.npy"}
     np.save(files["NCHW"], nchw)
@@ -81,7 +81,7 @@ def test_an_input_may_have_the_name_of_either_file(graft, images, tmp_path):
 
 @pytest.mark.parametrize("layers", [[], ["--layers"]])
 def test_an_output_that_one_only_has_inside_is_found_there(graft, layers):
-    """Caffe's network returns the logits, and has the embedding inside."""
+    """Caffe's network returns the logits; the embedding is an internal tensor."""
     for files in ([DIGITS, *CAFFE], [*CAFFE, DIGITS]):
         answer = graft("verify", *files, "--json", *layers)
         assert answer.code == 0, answer.out
@@ -95,7 +95,7 @@ def test_an_output_that_one_only_has_inside_is_found_there(graft, layers):
 
 
 def ends(path, shape, dtype=onnx.TensorProto.FLOAT):
-    """x goes through a convolution of 1 x 1 and then into `shape` and type."""
+    """Saves a 1 x 1 convolution, followed by a reshape to `shape` and a cast to the type."""
     weight = numpy_helper.from_array(np.random.default_rng(1).standard_normal((4, 3, 1, 1)).astype(np.float32), "w")
     sizes = numpy_helper.from_array(np.array(shape), "sizes")
     nodes = [

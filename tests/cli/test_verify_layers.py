@@ -1,5 +1,5 @@
-# graft verify --layers: an error is pinned to its node, in every place and through every rewrite. NumPy and ONNX
-# Runtime say what the figures have to be.
+# graft verify --layers: locates an error at its node, in every place and through every rewrite. NumPy and ONNX Runtime
+# compute the expected figures.
 import copy
 import os
 import subprocess
@@ -15,7 +15,7 @@ SIZE = 12  # of the image
 
 
 class Network:
-    """Nodes one after another; weights are small random numbers."""
+    """A chain of nodes; weights are small random numbers."""
 
     def __init__(self):
         self.nodes, self.weights, self.last = [], [], "image"
@@ -44,8 +44,8 @@ class Network:
 
 
 def network_of_sixty(path):
-    """Sixty nodes, of which five become Graft's operators with --plugins always: InstanceNorm twice, Padding, Upsampling
-    and L2Normalize."""
+    """Saves sixty nodes, of which five become Graft's operators with --plugins always: InstanceNorm twice, Padding,
+    Upsampling and L2Normalize."""
     net = Network()
     net.convolution(3, 8, pads=[1] * 4)
     for block in range(6):
@@ -89,7 +89,7 @@ def network_of_sixty(path):
 
 @pytest.fixture(scope="module")
 def sixty(tmp_path_factory):
-    """The network, and what `graft convert` makes of it."""
+    """Returns the network, and the converted one."""
     folder = tmp_path_factory.mktemp("sixty")
     path = network_of_sixty(folder / "network.onnx")
     converted = folder / "converted.onnx"
@@ -101,7 +101,8 @@ def sixty(tmp_path_factory):
 
 
 def seeded(model, position, name_stays):
-    """A copy with an error of 1 % after a node. Its output keeps its name, or the name is that of what is right."""
+    """Returns a copy with an error of 1 % after a node. The name of the node's output is that of the wrong tensor or
+    of the correct one."""
     changed = copy.deepcopy(model)
     node = changed.graph.node[position]
     name = node.output[0]
@@ -132,7 +133,7 @@ def test_the_converted_network_has_five_operators_and_agrees(graft, sixty):
         result = answer.json
         assert result["equal"] and result["first_divergence"] is None
         assert all(layer["equal"] for layer in result["layers"])
-        # Every node of the reference lies after some row.
+        # Every node of the reference belongs to some row.
         covered = {node for layer in result["layers"] for node in layer["reference_nodes"]}
         assert len(covered) == 60
 
@@ -148,7 +149,7 @@ def test_one_percent_behind_any_node_is_pinned_to_it(graft, sixty, tmp_path, par
         onnx.save(seeded(model, position, True), candidate)
         answer = graft("verify", path, candidate, "--layers", "--json")
         output = next(layer for layer in answer.json["layers"] if layer["is_output"])
-        # A norm may take the error away again: the outputs decide on the exit code, not what lies before.
+        # A normalization may remove the error again: the outputs determine the exit code, not internal tensors.
         assert answer.code == (0 if output["equal"] else 1), f"{position} {node.op_type}: {answer.out}{answer.err}"
         assert ("tensors inside differ" in answer.err or "1 tensor inside differs" in answer.err) == output["equal"]
         first = answer.json["first_divergence"]
@@ -158,7 +159,7 @@ def test_one_percent_behind_any_node_is_pinned_to_it(graft, sixty, tmp_path, par
 
 
 def all_tensors(path, feeds):
-    """Every tensor of a model of standard operators, by ONNX Runtime."""
+    """Returns every tensor of a model of standard operators, computed by ONNX Runtime."""
     model = onnx.load(path)
     known = {o.name for o in model.graph.output}
     names = [o for node in model.graph.node for o in node.output if o and o not in known]
@@ -196,7 +197,7 @@ def test_figures_are_those_of_onnx_runtime_and_numpy(graft, sixty, tmp_path):
 
 
 def flatten_networks(tmp_path, wrong, size=(4, 5)):
-    """A convolution, flattened as NHWC for its fully connected layer; `wrong` makes the candidate."""
+    """Saves a convolution, flattened as NHWC for its fully connected layer; `wrong` changes the candidate."""
     random = np.random.default_rng(1)
     h, w = size
 
@@ -234,7 +235,8 @@ def test_a_network_flattened_in_the_wrong_order_is_called_that(graft, tmp_path, 
 
 
 def test_a_tensor_in_another_order_that_the_rest_expects_is_no_divergence(graft, tmp_path):
-    """Two transpositions more, and the same output: the tensor between them is in another order under its own name."""
+    """The candidate has two more Transposes and the same output: the tensor between them has another order and the
+    same name."""
     random = np.random.default_rng(1)
     weights = [numpy_helper.from_array(random.standard_normal((4, 4, 1, 1)).astype(np.float32), "w")]
 
@@ -293,7 +295,7 @@ def test_swapped_and_mirrored_axes_are_called_that(graft, tmp_path, axis, order,
 
 
 def test_renamed_tensors_are_paired_by_structure_and_by_values(graft, sixty, tmp_path):
-    """Every tensor has another name, and each Softsign is written as x / (1 + |x|)."""
+    """Every tensor has another name, and each Softsign is decomposed into x / (1 + |x|)."""
     path, _ = sixty
     model = onnx.load(path)
     names = {o: f"other_{k}" for k, o in enumerate(o for node in model.graph.node for o in node.output)}
@@ -330,7 +332,7 @@ def test_renamed_tensors_are_paired_by_structure_and_by_values(graft, sixty, tmp
 
 @pytest.mark.parametrize(("factor", "code"), [(1.01, 0), (-1, 1)])
 def test_the_outputs_decide_on_the_exit_code(graft, tmp_path, factor, code):
-    """The class is the same for 1.01 times the scores."""
+    """ArgMax returns the same class for 1.01 times the scores."""
 
     def network(name, factor):
         nodes = [
@@ -383,14 +385,14 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     onnx.checker.check_model(small, full_check=True)
     assert [node.op_type for node in small.graph.node] == ["Elu", "Mul"]
     assert [node.op_type for node in onnx.load(reduced["reference"]).graph.node] == ["Elu"]
-    # ONNX Runtime sees the error in the two files.
+    # ONNX Runtime shows the error in the two files.
     feeds = dict(np.load(reduced["inputs"]))
     results = [
         ort.InferenceSession(str(file), providers=["CPUExecutionProvider"]).run(None, feeds)[0]
         for file in (reduced["reference"], out)
     ]
     np.testing.assert_allclose(results[1], results[0] * 1.01, rtol=1e-5)
-    # And so does the command.
+    # The command in the report shows it too.
     again = subprocess.run(
         reduced["command"].replace("graft ", f"{PROGRAM} ", 1).split(),
         capture_output=True,
@@ -409,7 +411,7 @@ def test_reduce_refuses_another_ending(graft, tmp_path):
 
 
 def rounded(values, kind, scale=1.0):
-    """What is left of f32 numbers in another type."""
+    """Rounds f32 numbers to another type."""
     if kind == "f16":
         with np.errstate(over="ignore"):
             return values.astype(np.float16).astype(np.float32)
@@ -421,7 +423,7 @@ def rounded(values, kind, scale=1.0):
 
 
 def int8_weights(node, index, values):
-    """One scale for each channel of the result, of the weights that Graft quantizes."""
+    """Rounds the weights that Graft quantizes, with one scale for each output channel."""
     if index != 1 or node.op_type not in ("Conv", "Gemm"):
         return values
     axis = 0 if node.op_type == "Conv" else 1
@@ -431,7 +433,7 @@ def int8_weights(node, index, values):
 
 
 def emulated_tensors(path, image, kind, exact):
-    """Node by node in ONNX Runtime, each tensor rounded by NumPy."""
+    """Runs a model node by node in ONNX Runtime, with each tensor rounded by NumPy."""
     model = onnx.load(path)
     known = {"image": rounded(image, kind, np.abs(image).max() / 127)}
     weights = {w.name: numpy_helper.to_array(w) for w in model.graph.initializer}
@@ -474,7 +476,7 @@ def test_emulation_is_what_numpy_and_onnx_runtime_make_of_it(graft, sixty, tmp_p
         name = layer["candidate"]
         a, b = exact[name].astype(np.float64), expected[name].astype(np.float64)
         snr = 10 * np.log10((a**2).sum() / ((a - b) ** 2).sum())
-        assert layer["snr_db"] == pytest.approx(snr, abs=3), name  # ties that fall the other way add up
+        assert layer["snr_db"] == pytest.approx(snr, abs=3), name  # ties that are rounded differently add up
         assert abs(layer["candidate_range"]["highest"] - b.max()) <= 4 * step * np.abs(a).max(), name
         alone = rounded(exact[name], kind, np.abs(exact[name]).max() / 127).astype(np.float64)
         snr = 10 * np.log10((a**2).sum() / ((a - alone) ** 2).sum())
@@ -513,7 +515,7 @@ def test_overflow_in_f16_is_found_where_it_begins(graft, tmp_path):
     text = graft("verify", path, "--emulate", "f16", "--data", data).out
     assert "beyond the range of the type" in text
     assert "squares" in text
-    # bf16 has the range, and the digits of what comes out are enough.
+    # bf16 has the range of f32, and enough digits for the outputs.
     assert graft("verify", path, "--emulate", "bf16", "--data", data).code == 0
 
 
@@ -546,7 +548,7 @@ def test_int8_saturates_what_its_first_run_did_not_have(graft, tmp_path):
 
 @pytest.mark.parametrize(("op", "domain"), [("Reshape", ""), ("Unknown", "elsewhere")])
 def test_a_model_that_does_not_run_is_reduced_to_the_node(graft, tmp_path, op, domain):
-    """Sixty-four elements do not fit into 7 x 9, and nobody knows the other operator; the nodes around it are fine."""
+    """Sixty-four elements do not fit into 7 x 9, and the other operator is unknown; the nodes around it run."""
 
     def network(name, op, domain, sizes):
         nodes = [helper.make_node("Tanh", ["x"], ["t0"], name="first")]
@@ -589,7 +591,7 @@ def test_one_model_needs_a_type_to_emulate(graft):
 
 @pytest.mark.parametrize("files", [["digits.pb"], ["digits.prototxt", "digits.caffemodel"]])
 def test_the_same_network_in_three_formats(graft, tmp_path, files):
-    """Other names, another order of the image, other operators for the same."""
+    """The formats differ in names, in the image's layout, and in operators."""
     folder = DIGITS.parent
     candidate = [folder / name for name in files]
     answer = graft("verify", DIGITS, *candidate, "--layers", "--json")
@@ -598,7 +600,7 @@ def test_the_same_network_in_three_formats(graft, tmp_path, files):
     assert {"/conv1/Conv_output_0", "/act3/LeakyRelu_output_0", "embedding", "logits"} <= found
     back = graft("verify", *candidate, DIGITS, "--layers", "--json")
     assert back.code == 0, back.out + back.err
-    # One wrong weight, against the other format.
+    # A wrong weight, compared with the other format.
     model = onnx.load(DIGITS)
     weight = next(t for t in model.graph.initializer if t.name == "conv2.weight")
     weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * np.float32(1.01), weight.name))

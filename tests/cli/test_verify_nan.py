@@ -1,4 +1,5 @@
-# graft verify and graft quantize show NaN where it is, and say where it begins. ONNX Runtime judges what is NaN.
+# graft verify and graft quantize report NaN, and the first node with NaN. ONNX Runtime determines which tensors have
+# NaN.
 import numpy as np
 import onnxruntime as ort
 import pytest
@@ -77,7 +78,7 @@ def test_nan_of_the_users_own_is_counted(graft, data, tmp_path):
 
 
 def behind(first, last, **constants):
-    """Some nodes, and a layer and an activation after them."""
+    """Returns the nodes, followed by a layer and an activation."""
     random = np.random.default_rng(5)
     return (
         [*first, node("MatMul", f"{last} w", "layer"), node("Relu", "layer", "y")],
@@ -86,7 +87,7 @@ def behind(first, last, **constants):
 
 
 def test_a_node_on_the_edge_of_what_it_is_defined_for_is_the_first(graft, data, tmp_path):
-    """What is before the root differs by rounding alone, and the root of 0 and of -1e-6 are no neighbors."""
+    """The input of the root differs only by rounding, but the root of 0 is 0 and that of -1e-6 is NaN."""
     nodes, constants = behind([node("Abs", "x", "sizes"), node("Sqrt", "sizes", "roots")], "roots")
     reference = network(tmp_path / "reference.onnx", *nodes, **constants)
     nodes, constants = behind(
@@ -124,7 +125,7 @@ def test_zero_divided_by_zero_in_f16(graft, data, tmp_path):
 
 
 def test_quantize_counts_what_ends_in_relu(graft, data, tmp_path):
-    """Too large in f16, the same minus the same, and an activation that must not hide it."""
+    """Infinite in f16, then infinity minus infinity, and an activation that must not hide the NaN."""
     path = network(
         tmp_path / "large.onnx",
         node("Mul", "x many", "a"),
@@ -161,7 +162,7 @@ def test_where_nothing_is_finite_nothing_is_called_the_same(graft, data, tmp_pat
 
 
 def above(path, bound, factor):
-    """Those that are above a bound."""
+    """Saves a network that selects the scores above a bound."""
     return network(
         path,
         node("Mul", "x factor", "scores"),
@@ -182,7 +183,7 @@ def test_two_empty_outputs_are_not_called_the_same(graft, data, tmp_path, layers
     answer = graft("verify", reference, candidate, "--data", argument, *layers)
     assert answer.code == 1
     assert "nothing was compared of output 'y'" in answer.err
-    # In one run that has something to compare it was.
+    # One of the runs has elements to compare.
     np.save(tmp_path / "two.npy", np.array([[1] * 8, [300] * 8], np.float32))
     assert graft("verify", reference, reference, "--data", f"x={tmp_path}/two.npy", *layers).code == 0
 

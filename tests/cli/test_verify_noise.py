@@ -1,5 +1,5 @@
-# graft verify of networks that enlarge rounding: the same are the same at each scale of the inputs, faults are found, and
-# the noise floor is said. A chain's length costs time in proportion, a fixed batch takes many samples.
+# graft verify of networks that amplify rounding: equal networks pass at each scale of the inputs, faults are found, and
+# the noise floor is reported. Chains run in linear time, and a fixed batch takes many samples.
 import numpy as np
 import onnx
 import pytest
@@ -91,7 +91,7 @@ def test_the_noise_floor_is_said(graft, tmp_path):
     text = " ".join(graft("verify", reference, candidate).out.split())
     assert "the reference itself moves by up to" in text
     assert "the reference itself moves by up to" in (tmp_path / "page.html").read_text()
-    # A tolerance that was asked for is kept.
+    # A tolerance on the command line is applied.
     assert graft("verify", reference, candidate, "--rtol", "1e-4").code == 1
 
 
@@ -126,7 +126,7 @@ def test_ranges_are_inferred_given_and_refused(graft, tmp_path):
 
 
 def test_a_chain_of_five_thousand_nodes_is_verified(graft, tmp_path):
-    # It runs to its end, which with a time that grows with the square of its length it does not.
+    # The command finishes, which it would not if its time grew with the square of the chain's length.
     weights = [numpy_helper.from_array(np.float32(1.01), "c")]
     nodes, last = [], "x"
     for i in range(5000):
@@ -140,7 +140,7 @@ def test_a_chain_of_five_thousand_nodes_is_verified(graft, tmp_path):
 
 
 def test_a_long_chain_in_parts_gives_the_same_bits(graft, tmp_path):
-    """More than 2,000 nodes are compiled in parts; models of 500 nodes, one after the other, are not."""
+    """A model of more than 2,000 nodes is compiled in parts; models of 500 nodes are not."""
     weights = [numpy_helper.from_array(np.float32(1.01), "c")]
     length, each = 3000, 500
     nodes = []
@@ -183,7 +183,7 @@ def test_many_samples_go_through_a_fixed_batch_one_by_one(graft, tmp_path):
         answer = graft("verify", path, path, "--data", f"x={tmp_path}/x.npy", "--json", *more)
         assert answer.code == 0, answer.out + answer.err
         assert answer.json["runs"] == 8
-    # The one that is wrong is among them.
+    # A fault in one of the nodes is found.
     model = onnx.load(path)
     model.graph.node[0].op_type = "Identity"
     onnx.save(model, tmp_path / "b.onnx")
@@ -194,7 +194,7 @@ def test_many_samples_go_through_a_fixed_batch_one_by_one(graft, tmp_path):
 
 
 def detector(path):
-    """Boxes are made of the image, the best of each class kept: sizes that depend on numbers."""
+    """Saves a detector that computes boxes from the image and keeps the best of each class: sizes depend on data."""
     random = np.random.default_rng(5)
     weights = [
         numpy_helper.from_array(random.standard_normal((16 * 4, 24)).astype(np.float32) * 0.3, "to_boxes"),
@@ -244,7 +244,7 @@ def test_layers_of_a_detector(graft, tmp_path):
     assert same.code == 0, same.out + same.err
     names = {layer["candidate"] for layer in same.json["layers"]}
     assert {"selected", "kept", "chosen", "order", "y", "best"} <= names
-    # A fault before the boxes are chosen is pinned to its node.
+    # A fault before the selection of boxes is located at its node.
     model = onnx.load(path)
     model.graph.node[3].op_type = "HardSigmoid"
     onnx.save(model, tmp_path / "wrong.onnx")
@@ -254,8 +254,8 @@ def test_layers_of_a_detector(graft, tmp_path):
 
 
 def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
-    """A fault of a thousandth is more than the rounding of a thousand squares and roots, a step of one being as often
-    up as down."""
+    """A fault of a thousandth exceeds the rounding of a thousand squares and roots, where a step of one is rounded
+    up as often as down."""
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["go_on"], ["goes_on"]),
@@ -291,7 +291,7 @@ def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
 
 
 def ill_conditioned(path, sign):
-    """Instance normalization of a constant image: what comes out of it is rounding and nothing else."""
+    """Saves an instance normalization of a nearly constant image, whose output is only rounding error."""
     random = np.random.default_rng(5)
     weights = {
         "w": random.standard_normal((8, 3, 3, 3)) * 1e-4,
@@ -319,7 +319,8 @@ def test_what_noise_hides_whole_is_not_called_the_same(graft, tmp_path):
 
 
 def random_numbers(path, nodes, factor=1.0, type=TensorProto.FLOAT, functions=()):
-    """Output y depends on random numbers, z does not, and the sizes are those of a random tensor."""
+    """Saves a network whose output y depends on random numbers and whose z does not; the sizes are those of a random
+    tensor."""
     nodes = [
         *nodes,
         helper.make_node("Mul", ["x", "f"], ["m"], name="scale"),
@@ -386,7 +387,7 @@ RANDOM = {
 
 @pytest.mark.parametrize("kind", RANDOM)
 def test_random_numbers_are_not_compared(graft, tmp_path, kind):
-    """Whether two draws are alike is chance. What does not depend on them is compared all the same."""
+    """Whether two draws agree is chance. Tensors that do not depend on random numbers are still compared."""
     nodes, source = RANDOM[kind]
     functions = [draw_in_function()] if kind == "function" else []
     a = random_numbers(tmp_path / "a.onnx", nodes, functions=functions)
@@ -404,7 +405,7 @@ def test_random_numbers_are_not_compared(graft, tmp_path, kind):
         tensors = {layer["candidate"]: layer for layer in layers.json["layers"]}
         assert source in tensors["y"]["not_compared"]
         assert tensors["z"]["equal"]
-        # A fault beside the random numbers is still pinned.
+        # A fault next to the random numbers is still located.
         first = layers.json["first_divergence"]
         assert (first and first["candidate"]) == (None if candidate == a else "m")
 
@@ -421,7 +422,7 @@ def test_random_numbers_of_another_type_differ(graft, tmp_path):
 
 
 def test_dropout_without_training_is_compared(graft, tmp_path):
-    """It passes its input on."""
+    """Dropout without training returns its input."""
     nodes = [helper.make_node("Dropout", ["x", "half", "training"], ["y"])]
     weights = [numpy_helper.from_array(np.float32(0.5), "half"), numpy_helper.from_array(np.asarray(False), "training")]
     path = save(tmp_path / "a.onnx", nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
@@ -429,7 +430,8 @@ def test_dropout_without_training_is_compared(graft, tmp_path):
 
 
 def test_rewrites_around_random_numbers_are_proven_without_them(graft, tmp_path):
-    """The parts before and after are proven, each by itself; what has the draw inside never is. The same in each run."""
+    """Rewrites before and after the random numbers are proven separately; a rewrite that contains them never is. All
+    runs agree."""
     nodes = [
         helper.make_node("Mul", ["x", "alpha"], ["scaled"]),
         helper.make_node("Max", ["x", "scaled"], ["leaky"]),
@@ -470,7 +472,7 @@ def test_limits_that_are_no_numbers_are_refused(graft, tmp_path, option, value):
 
 
 def best_three(path, type, spread, largest=1):
-    """Scores around 1, and the places of the three largest; f16 tells those apart that are 1e-3 from each other."""
+    """Saves scores around 1 and the indices of the three largest; f16 distinguishes scores that differ by 1e-3."""
     scores = 1 + np.random.default_rng(0).standard_normal((8, 64)) * spread
     cast = [helper.make_node("Cast", ["s"], ["t"], to=type)] if type != TensorProto.FLOAT else []
     nodes = [
@@ -488,7 +490,7 @@ def best_three(path, type, spread, largest=1):
 
 
 def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
-    """As those of ArgMax: a narrower candidate may choose another place of as good a score, and no other."""
+    """A narrower candidate may choose another index only where its score is as good, as with ArgMax."""
     reference = best_three(tmp_path / "a.onnx", TensorProto.FLOAT, 1e-4)
     same = graft("verify", reference, best_three(tmp_path / "b.onnx", TensorProto.FLOAT16, 1e-4), "--seeds", "3")
     assert same.code == 0, same.out + same.err
@@ -499,8 +501,8 @@ def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
 
 
 def chosen_class(path, op, type, *, spread=1e-4, axis=1, order=1, more=0, from_input=False):
-    """The index of the largest, the smallest or the three largest of 64 scores, in each of two rows; f16 tells those
-    apart that are 1e-3 from each other."""
+    """Saves the index of the largest, the smallest or the three largest of 64 scores, in each of two rows; f16
+    distinguishes scores that differ by 1e-3."""
     scores = 1 + np.random.default_rng(0).standard_normal((8, 64)) * spread
     first = helper.make_node("MatMul", ["x", "w"], ["scores"], name="scores")
     narrow = type != TensorProto.FLOAT
@@ -527,7 +529,7 @@ def chosen_class(path, op, type, *, spread=1e-4, axis=1, order=1, more=0, from_i
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin", "TopK"])
 def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
-    """Of scores that f16 does not tell apart any may be chosen: no divergence. Each fault is pinned all the same."""
+    """Any of the scores that f16 does not distinguish may be chosen without a divergence; faults are still located."""
     f32, f16 = TensorProto.FLOAT, TensorProto.FLOAT16
     reference = chosen_class(tmp_path / "a.onnx", op, f32)
     tied = chosen_class(tmp_path / "b.onnx", op, f16)
@@ -538,9 +540,9 @@ def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
     assert layers["places"]["within_noise"] > 0
     assert layers["places"]["diagnosis"].startswith("an index: at the candidate's, the scores of the reference are")
     assert layers["y"]["equal"]
-    # A limit that was given is the only one.
+    # A tolerance on the command line replaces all others.
     assert graft("verify", reference, tied, "--layers", "--seeds", "3", "--atol", "0").code == 1
-    # Nothing is excused where both models compute alike.
+    # No difference is excused where both models compute in the same type.
     other = {"TopK": {"order": 0}, "ArgMax": {"axis": 0}, "ArgMin": {"axis": 0}}[op]
     assert graft("verify", reference, chosen_class(tmp_path / "c.onnx", op, f32, **other), "--layers").code == 1
 
@@ -554,12 +556,13 @@ def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
         right = moved_reference if node == "move" else reference
         answer = graft("verify", right, wrong, "--layers", "--seeds", "3", "--json")
         assert answer.code == 1
-        # Along another axis there are other dimensions, so that only the output has a partner.
+        # Along another axis the dimensions differ, so only the output is paired.
         assert node in answer.json["first_divergence"]["candidate_nodes"], answer.json["first_divergence"]
 
 
 def test_layers_pin_an_index_that_is_off_by_one(graft, tmp_path):
-    """Inside the node that chooses, where another name cannot tell: the scores of its neighbor are far off."""
+    """A node after ArgMax adds one to the index: the neighbor's score differs widely, and the divergence is at that
+    node."""
     paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
     for path, type in zip(paths, (TensorProto.FLOAT, TensorProto.FLOAT16), strict=True):
         chosen_class(path, "ArgMax", type, spread=0.3, more=0)
@@ -576,7 +579,7 @@ def test_layers_pin_an_index_that_is_off_by_one(graft, tmp_path):
 
 @pytest.mark.parametrize("layers", [[], ["--layers"]])
 def test_places_of_the_largest_of_an_input_are_judged_too(graft, tmp_path, layers):
-    """Which a candidate rounds before it chooses."""
+    """The candidate rounds the input before it selects."""
     np.save(tmp_path / "x.npy", (1 + np.random.default_rng(0).standard_normal((2, 64)) * 1e-4).astype(np.float32))
     paths = [
         chosen_class(tmp_path / f"{type}.onnx", "ArgMax", type, from_input=True)
