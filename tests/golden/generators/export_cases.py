@@ -1,5 +1,5 @@
-# export_cases.py - what the operators' lists of exported networks (src/ops/<op>/<op>_exports.py) share.
-"""What Graft should make of a network, shapes of inputs, and modules that several lists use."""
+# export_cases.py - shared parts of the operators' lists of exported networks (src/ops/<op>/<op>_exports.py).
+"""Defines expected results of the conversion, shapes of inputs, and modules that several lists use."""
 
 import functools
 
@@ -25,7 +25,8 @@ def left(operator, reason):
 
 
 def torch_scaled(function, shape):
-    """A module that calls the function with itself, for its parameters `weight` and `bias` of this shape."""
+    """Returns a module that calls the function with itself, and has the parameters `weight` and `bias` of this
+    shape."""
     import torch
     from torch import nn
 
@@ -48,7 +49,7 @@ def square_kernel():
 
 
 def tensorflow_convolution(x):
-    """From four channels to four."""
+    """Returns a convolution from four channels to four."""
     import tensorflow as tf
 
     return tf.nn.conv2d(x, square_kernel(), 1, "SAME")

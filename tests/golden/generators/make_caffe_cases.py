@@ -1,4 +1,4 @@
-# make_caffe_cases.py - small Caffe networks with seeded weights, and what OpenCV's reader makes of them.
+# make_caffe_cases.py - writes small Caffe networks with seeded weights, and the results of OpenCV's reader.
 """Usage: python tests/golden/generators/make_caffe_cases.py OUTPUT.npz, in an environment with protobuf and an OpenCV 4
 that reads Caffe; protoc has to be installed.
 
@@ -60,7 +60,8 @@ def layer(kind: str, name: str, bottoms: str, top: str, parameters: str = "") ->
 def results_of_opencv(
     text: str, trained: bytes, inputs: dict[str, np.ndarray], outputs: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands after each output."""
+    """Returns OpenCV's results. OpenCV returns the output of a layer, not a blob, so an identity layer follows each
+    output."""
     probes = {blob: f"probe_of_{blob}" for blob in outputs}
     for blob, probe in probes.items():
         is_old = "layers {" in text
@@ -83,7 +84,7 @@ def case(
     outputs: tuple[str, ...] = ("y",),
     results: dict[str, np.ndarray] | None = None,
 ) -> None:
-    """`results` where OpenCV does not know the layer: worked out by NumPy in this file."""
+    """Adds a case. `results` are computed by NumPy in this file where OpenCV does not have the layer."""
     text = "".join(
         f'input: "{key}"\ninput_shape {{ {" ".join(f"dim: {size}" for size in value.shape)} }}\n'
         for key, value in inputs.items()
@@ -329,7 +330,7 @@ def shapes() -> None:
 
 
 def pyramid(x: np.ndarray, height: int, is_max: bool) -> np.ndarray:
-    """spp_layer.cpp of Caffe, for one image."""
+    """Computes Caffe's spp_layer.cpp for one image."""
     levels = []
     for n in (2**level for level in range(height)):
         k = [-(-size // n) for size in x.shape[2:]]
@@ -383,7 +384,7 @@ def detection() -> None:
 
 
 def other_branches() -> None:
-    """Layers of SegNet, PSPNet, SENet, ShuffleNet, MobileNet and Faster R-CNN."""
+    """Adds cases for layers of SegNet, PSPNet, SENet, ShuffleNet, MobileNet and Faster R-CNN."""
     x = normal(2, 6, 4, 5)
     case("shuffle_channel", {"x": x}, layer("ShuffleChannel", "s", "x", "y", "shuffle_channel_param { group: 3 }"))
     factor = normal(2, 6, 1, 1)
@@ -506,7 +507,7 @@ def fields_seldom_used() -> None:
     case("relu6_threshold", {"x": x}, text, results={"y": x.clip(0, 0.5)})
     text = layer("Pooling", "p", "x", "y", "pooling_param { pool: AVE kernel_size: 3 pad_h: 0 pad_w: 1 stride: 2 }")
     case("pool_pads", {"x": x}, text)
-    # OpenCV takes the size of the image from the second bottom whatever these fields say.
+    # OpenCV takes the size of the image from the second bottom and ignores these fields.
     image = normal(1, 3, 40, 30)
     for name, more, size, step in (
         ("img_size", "img_size: 60", (60, 60), (60 / 3, 60 / 5)),
@@ -544,7 +545,7 @@ def fields_seldom_used() -> None:
 
 
 def corners_on_corners(x: np.ndarray, height: int, width: int) -> np.ndarray:
-    """interp.cpp of DeepLab: bilinear, the corners stay where they are."""
+    """Computes DeepLab's interp.cpp: bilinear with aligned corners."""
     for axis, size in ((2, height), (3, width)):
         place = np.arange(size) * ((x.shape[axis] - 1) / (size - 1) if size > 1 else 0)
         low = np.minimum(place.astype(int), x.shape[axis] - 1)
@@ -555,7 +556,7 @@ def corners_on_corners(x: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def maxima(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Windows of 2x2, rounded up: the largest number of each, and where in the image it is."""
+    """Returns the maximum of each 2x2 window, with the size rounded up, and its index in the image."""
     n, c, h, w = x.shape
     values, places = np.empty((2, n, c, -(-h // 2), -(-w // 2)), "float32")
     for at in np.ndindex(values.shape):
@@ -566,8 +567,8 @@ def maxima(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kept_boxes(boxes: np.ndarray, overlap: float, one: float) -> list[int]:
-    """From the best to the worst, each that no kept one overlaps by more; `one` is 1 where a box from 0 to 15 is 16
-    wide."""
+    """Returns the boxes that non-maximum suppression keeps, where `boxes` are sorted by score. `one` is 1 where a
+    box from 0 to 15 is 16 wide."""
     boxes = boxes.astype("float64")
     kept: list[int] = []
 
@@ -585,7 +586,7 @@ def kept_boxes(boxes: np.ndarray, overlap: float, one: float) -> list[int]:
 
 
 def proposals(scores, deltas, image, ratios, scales, smallest, most, wanted, overlap):
-    """proposal_layer.py and generate_anchors.py of py-faster-rcnn, base_size and feat_stride 16."""
+    """Computes proposal_layer.py and generate_anchors.py of py-faster-rcnn, with base_size and feat_stride 16."""
     anchors = []
     for ratio in ratios:
         width = np.round(np.sqrt(256 / ratio))
@@ -610,7 +611,7 @@ def proposals(scores, deltas, image, ratios, scales, smallest, most, wanted, ove
 
 
 def detections(location, scores, priors, classes, options) -> np.ndarray:
-    """detection_output_layer.cpp of SSD: class by class, the best first."""
+    """Computes SSD's detection_output_layer.cpp: class by class, the best score first."""
     boxes = priors.shape[2] // 4
     corners, variances = priors[0].reshape(2, boxes, 1, 4).astype("float64")
     found = location.reshape(len(location), boxes, 1 if options["share"] else classes, 4).astype("float64")
@@ -702,7 +703,8 @@ def detector(name: str, boxes: int, parameters: str, top_k: int = 40, code: str 
 
 
 def old_format() -> None:
-    """V1: `layers` with types as words of an enumeration, input_dim, and a data layer beside training."""
+    """Adds a network in the V1 format: `layers` with an enumeration of types, input_dim, and a data layer for
+    training."""
     text = re.sub(
         r"\s+",
         " ",

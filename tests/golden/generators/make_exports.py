@@ -61,7 +61,7 @@ warnings.simplefilter("ignore")
 
 
 def strip_metadata(model):
-    """Removes stack traces and other exporter notes, which hold paths of the machine that exported."""
+    """Removes stack traces and other metadata of the exporter, which contain paths of the exporting machine."""
     graphs = [model.graph]
     while graphs:
         graph = graphs.pop()
@@ -75,7 +75,7 @@ def strip_metadata(model):
 
 
 def cases_of(framework, case, operators):
-    """What the folders of these operators list for a framework."""
+    """Returns the cases that the folders of these operators list for a framework."""
     return [
         entry
         for folder, cases in load_all("exports").items()
@@ -85,7 +85,7 @@ def cases_of(framework, case, operators):
 
 
 class Exports:
-    """The files of one run and their lines in the manifest; `operators` are the folders that it is about."""
+    """Collects the files of a run and their lines in the manifest; `operators` are the folders of the run."""
 
     def __init__(self, out, operators):
         self.out, self.operators, self.entries = out, operators, []
@@ -208,7 +208,7 @@ def export_torch(exports, exporters):
                     output_names=["y"],
                     dynamic_axes={"x": {axis: axis_names[axis] for axis in dynamic_axes}, "y": {0: "batch"}},
                 )
-            except Exception as error:  # an exporter that cannot do it is worth knowing, not a failure of this script
+            except Exception as error:  # an exporter that fails is reported, but this script continues
                 print(f"torchscript cannot export {name} at opset {opset}: {str(error).splitlines()[0]}")
                 continue
             stem, exporter = f"torch{version}_script_opset{opset}_{name}", f"torch {version} TorchScript exporter"
@@ -283,7 +283,7 @@ def export_tensorflow(exports):
 
 
 def export_graphdef(exports):
-    """The same expressions as frozen graphs, which Graft reads itself."""
+    """Writes the TensorFlow expressions as frozen graphs, which Graft reads itself."""
     import tensorflow as tf
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 

@@ -1,4 +1,4 @@
-# make_onnx_networks.py - writes small networks as exporters do, with the constructs that whole networks have.
+# make_onnx_networks.py - exports small networks with the constructs of whole networks.
 """Writes tests/golden/onnx/NAME.onnx and NAME.npz: inputs (as in:NAME) and the exporting framework's own results
 (as out:NAME), for the test of the ONNX reader.
 
@@ -24,7 +24,7 @@ HEAD = ["boxes", "scores", "places"]
 
 
 class Encoder(nn.Module):
-    """One block of a transformer: attention with a mask, layer norms, GELU; batch and length are open."""
+    """A block of a transformer: attention with a mask, layer normalization, GELU; batch and length are dynamic."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +50,7 @@ class Encoder(nn.Module):
 
 
 class Detector(nn.Module):
-    """Features at two sizes, and the best places of the image: sizes that follow from the image, and TopK."""
+    """Features at two sizes, and TopK over positions of the image: sizes follow from the image."""
 
     def __init__(self):
         super().__init__()
@@ -84,9 +84,9 @@ class Recurrent(nn.Module):
 
 
 class Pieces(nn.Module):
-    """Operators whose attributes became inputs, and those that changed their meaning."""
+    """Operators whose attributes became inputs in a later opset, and operators that changed their meaning."""
 
-    # In operator set 9 PyTorch writes an Upsample for "bilinear" that computes something else, and warns of it.
+    # PyTorch exports "bilinear" in opset 9 as an Upsample with other results, and warns about it.
     mode = {"mode": "bilinear", "align_corners": False}
 
     def forward(self, x):
@@ -137,7 +137,7 @@ def encoder(opset, dynamo=False):
 
 def detector(opset, dynamo=False):
     axes = {0: "batch", 2: "height", 3: "width"}
-    # The traced form rounds sizes; the other asks for what it cannot know, that these are even.
+    # The traced form rounds sizes; the dynamo exporter would require a proof that these are even.
     open_axes = {0: "batch"} if dynamo else axes
     return lambda path: torch_export(
         Detector, ["image"], HEAD, [random(2, 3, 16, 24)], [open_axes], opset, path, dynamo
@@ -157,7 +157,7 @@ def pieces(opset, dynamo=False):
 
 
 def keras_network(opset, own):
-    """`own` is the exporter in Keras, otherwise it is tf2onnx on the function."""
+    """Exports with the exporter in Keras where `own` is true, otherwise with tf2onnx."""
 
     def export(path):
         import keras  # noqa: PLC0415
@@ -231,7 +231,7 @@ NETWORKS = {
 
 
 def without_traces(content):
-    """PyTorch writes where in which source file each node came from, which is most of a small file."""
+    """Removes the source locations that PyTorch writes for each node, which are most of a small file."""
     import onnx  # noqa: PLC0415
 
     model = onnx.ModelProto.FromString(content)

@@ -1,4 +1,4 @@
-# make_tensorflow_cases.py - small frozen graphs of TensorFlow with inputs and TensorFlow's own results.
+# make_tensorflow_cases.py - writes small frozen graphs of TensorFlow with inputs and TensorFlow's own results.
 """Usage: python tests/golden/generators/make_tensorflow_cases.py FOLDER, in an environment with TensorFlow. It writes
 cases.npz and corner_cases.npz; with a second argument, the name of one of them, only that.
 
@@ -30,7 +30,7 @@ def normal(*shape: int) -> np.ndarray:
 
 
 def case(name: str, inputs: dict[str, np.ndarray], build: Callable, dynamic: bool = False) -> None:
-    """`build` gets a placeholder for each input and returns a tensor or several."""
+    """Adds a case. `build` gets a placeholder for each input and returns one or several tensors."""
     graph = tf.Graph()
     with graph.as_default():
         holders = {}
@@ -418,7 +418,7 @@ def with_v1_control_flow(name: str, inputs: dict[str, np.ndarray], build: Callab
 def frozen(
     name: str, inputs: dict[str, np.ndarray], build: Callable, lowered: bool = False, dynamic: bool = False
 ) -> None:
-    """A function of TensorFlow 2, frozen as its users do; `lowered` turns While and If into the frames of TensorFlow 1."""
+    """Adds a frozen function of TensorFlow 2; `lowered` replaces While and If by the frames of TensorFlow 1."""
     batch = [
         tf.TensorSpec([None, *value.shape[1:]] if dynamic else value.shape, value.dtype, name=key)
         for key, value in inputs.items()
@@ -459,7 +459,7 @@ def loops_and_branches() -> None:
                 dynamic=True,
             )
 
-    def collatz(n):  # the number of turns is known at the end only, and a list grows
+    def collatz(n):  # the number of iterations depends on data, and a list grows
         def body(n, turns, all_of_them):
             return tf.where(n % 2 == 0, n // 2, 3 * n + 1), turns + 1, tf.concat([all_of_them, [n]], 0)
 
@@ -519,7 +519,7 @@ def loops_and_branches() -> None:
 
 
 def traps() -> None:
-    """What importers got wrong before."""
+    """Adds cases of known faults of importers."""
     x = normal(2, 6, 5, 4)
     w = normal(3, 3, 4, 2)
     dense = normal(60, 3)
@@ -726,7 +726,7 @@ def fused_by_grappler() -> None:
             )[0],
         )
 
-    # Of these TensorFlow has no kernel for the CPU: the results are those of their parts.
+    # TensorFlow has no CPU kernel for these operators: the results are those of their decompositions.
     def as_parts(name, inputs, parts, whole):
         case(name, inputs, parts)
         graph = tf.Graph()

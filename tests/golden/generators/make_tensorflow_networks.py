@@ -1,4 +1,4 @@
-# make_tensorflow_networks.py - frozen graphs of whole networks with TensorFlow's own results, at full size.
+# make_tensorflow_networks.py - writes frozen graphs of whole networks with TensorFlow's own results, at full size.
 """Usage: python tests/golden/generators/make_tensorflow_networks.py FOLDER [--only NAME ...] [--small], with TensorFlow
 installed.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # the plain kernels: those of oneDNN add up in another order
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # TensorFlow's own kernels: those of oneDNN add in another order
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
@@ -29,7 +29,7 @@ layers = keras.layers
 
 
 class Weights:
-    """He's scale for what is multiplied, small numbers for what is added."""
+    """Random weights: He's initialization for factors, small numbers for biases."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ class Weights:
         return self.random.normal(0, 0.05, size).astype("float32")
 
     def of(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """For a weight of Keras."""
+        """Returns a weight for a variable of Keras, by its name and shape."""
         if "kernel" in name:
             fan_in = int(np.prod(shape[:2])) if "depthwise" in name else None
             return self.kernel(*shape, fan_in=fan_in)
@@ -81,10 +81,11 @@ VGG16 = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 
 
 def box(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """3-D bounding boxes: dimensions, orientation in bins and confidence of each bin, from features of VGG-16.
+    """A network for 3-D bounding boxes: dimensions, orientation in bins and confidence of each bin, from features of
+    VGG-16.
 
-    Written as graphs of TensorFlow 1 were: each head writes its leaky ReLU in another way, and dropout is left in,
-    after Switch and Merge on a flag that is false unless it is fed.
+    The graph is in the style of TensorFlow 1: each head has another form of leaky ReLU, and dropout remains, after
+    Switch and Merge on a flag that is false unless it is fed.
     """
     weights = Weights(11)
     side, channels, hidden = (32, ((8, 2), (16, 2), (16, 3)), (24, 16, 16)) if small else (224, VGG16, (512, 256, 256))
@@ -147,7 +148,8 @@ def inception_v3(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def unet(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """Two ways up: transposed convolutions, and bilinear resizing with a convolution after it."""
+    """A U-Net with two kinds of upsampling: transposed convolutions, and bilinear resizing followed by a
+    convolution."""
     side, first = (32, 2) if small else (256, 64)
 
     def block(x: tf.Tensor, size: int) -> tf.Tensor:
@@ -175,7 +177,8 @@ def unet(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def style(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """Johnson's network: instance normalization written out, reflected borders, nearest neighbors on the way up."""
+    """Johnson's style transfer network: decomposed instance normalization, reflected borders, nearest-neighbor
+    upsampling."""
     weights = Weights(16)
     side, first, blocks = (32, 4, 1) if small else (256, 32, 5)
     graph = tf.Graph()
@@ -208,7 +211,7 @@ def style(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def recurrent(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """Loops and attention, as Keras writes them."""
+    """A network with Keras' loops and attention."""
     size = 6 if small else 64
     steps = keras.Input((12, 6))
     x = layers.Bidirectional(layers.GRU(size, return_sequences=True))(steps)
@@ -218,7 +221,7 @@ def recurrent(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def dropout_graph(is_left_in: bool) -> tf.compat.v1.GraphDef:
-    """Each way in which TensorFlow's versions have written dropout, on the way to an output of its own."""
+    """Returns a graph with every form of dropout in TensorFlow's versions, each with an output of its own."""
     weights = Weights(18)
     graph = tf.Graph()
     with graph.as_default():
@@ -252,7 +255,7 @@ NETWORKS: dict[str, Callable] = {
 
 
 def reached(graph: tf.Graph) -> list[tf.Operation]:
-    """Operations that run whatever is fed: what hangs on a Switch may be dead."""
+    """Returns the operations that always run; those after a Switch may be dead."""
     dead: set[str] = set()
     result = []
     for operation in graph.get_operations():
@@ -277,7 +280,7 @@ def save(folder: Path, name: str, definition: tf.compat.v1.GraphDef, shape: tupl
         read = {tensor.op.name for operation in graph.get_operations() for tensor in operation.inputs}
         idle = ("Const", "NoOp", "Placeholder", "PlaceholderWithDefault")
         outputs = [operation for operation in operations if operation.name not in read and operation.type not in idle]
-        # Copies of weights that a loop was to wait for, and its variables that nothing reads.
+        # Copies of weights that a loop waits for, and loop variables without readers.
         outputs = [o for o in outputs if o.type != "Exit" and (o.type != "Identity" or o.inputs[0].op.type != "Const")]
         chosen = operations if all_tensors else outputs
         tensors = {}
@@ -305,10 +308,10 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for name in arguments.only:
         definition, shape = NETWORKS[name](arguments.small)
-        # What is inside a loop cannot be fetched.
+        # Tensors inside a loop cannot be fetched.
         save(arguments.folder, name, definition, shape, not arguments.small and name != "recurrent")
     if arguments.small:
-        # With dropout the results are random: the judge is the network without.
+        # Results with dropout are random: the expected results are those of the network without it.
         save(arguments.folder, "dropout", dropout_graph(False), (3, 5, 8), False)
         (arguments.folder / "dropout.pb").write_bytes(dropout_graph(True).SerializeToString())
 

@@ -1,20 +1,23 @@
-# Random problems of operators, small and at edges: of the tests against ONNX Runtime on the CPU, and of those on a GPU.
-"""Each function draws a problem: what a test asks ONNX Runtime for."""
+# Random problems of operators, small and with edge cases, for the tests against ONNX Runtime on the CPU and for those
+# on a GPU.
+"""Each function draws a random problem, which a test runs in ONNX Runtime."""
 
 import numpy as np
 
-DTYPES = [np.float32, np.int32, np.int64]  # that ONNX Runtime's CPU kernels have
+DTYPES = [np.float32, np.int32, np.int64]  # types of ONNX Runtime's CPU kernels
 REDUCTIONS = ["add", "mul", "min", "max"]
 
 
 def in_order(arrays, names):
-    """As an operator takes them: what is left out before another input is a tensor without elements."""
+    """Returns the inputs in the operator's order; an input that is left out before another one is a tensor without
+    elements."""
     count = max(names.index(name) for name in arrays) + 1
     return [arrays.get(name, np.zeros(0, arrays[names[0]].dtype)) for name in names[:count]]
 
 
 def deformable_convolution(random):
-    """Half of the offsets are whole or half numbers, so that positions hit pixels and the edges; some lie far away."""
+    """Draws a problem. Half of the offsets are multiples of 0.5, so that positions hit pixels and the edges; some
+    lie far away."""
     window = [int(random.integers(1, 4)) for _ in range(2)]
     strides = [int(random.integers(1, 4)) for _ in range(2)]
     dilations = [int(random.integers(1, 3)) for _ in range(2)]
@@ -52,7 +55,8 @@ def deformable_convolution(random):
 
 
 def non_max_suppression(random):
-    """Boxes on a coarse grid half of the time, so that overlaps hit the threshold and scores are equal."""
+    """Draws a problem. Half of the problems have boxes on a coarse grid, so that overlaps hit the threshold and
+    scores are equal."""
     items, classes, boxes = random.integers(1, 4), random.integers(1, 4), random.integers(0, 90)
     is_center = int(random.integers(2))
     shape = (items, boxes, 4)
@@ -69,7 +73,7 @@ def non_max_suppression(random):
 
 
 def largest_k(random):
-    """Half of the time of a few different numbers, so that many are equal."""
+    """Draws a problem. Half of the problems have a few different numbers, so that many are equal."""
     dtype = DTYPES[random.integers(len(DTYPES))]
     shape = tuple(random.integers(1, 40, random.integers(1, 4)))
     axis = int(random.integers(-len(shape), len(shape)))
@@ -78,7 +82,8 @@ def largest_k(random):
 
 
 def region_align(random):
-    """Half of the regions have corners on whole and half pixels, so that samples hit pixels and the ends of the map."""
+    """Draws a problem. Half of the regions have corners on multiples of half a pixel, so that samples hit pixels and
+    the ends of the map."""
     items, channels, height, width = (int(random.integers(1, most)) for most in (3, 4, 20, 20))
     regions = int(random.integers(0, 5))
     scale = float(random.choice([1, 0.5, 0.25, 2, 1 / 3]))
@@ -94,7 +99,7 @@ def region_align(random):
     rois = (random.random((regions, 4), np.float32) * 1.6 - 0.3) * np.array([width, height] * 2, np.float32)
     if random.integers(2):
         rois = np.round(rois * 2) / 2
-    # Otherwise some are turned over, of which ONNX Runtime cannot count the samples.
+    # Without this, some regions are inverted, and ONNX Runtime cannot count their samples.
     if attributes["sampling_ratio"] == 0 or random.integers(8):
         rois = np.concatenate([np.minimum(rois[:, :2], rois[:, 2:]), np.maximum(rois[:, :2], rois[:, 2:])], axis=1)
     if random.integers(16) == 0:
@@ -104,14 +109,14 @@ def region_align(random):
 
 
 def multi_scale_deformable_attention(random):
-    """Of half of the problems the points lie on whole and half pixels of some map, so that they hit its pixels and its
-    edges."""
+    """Draws a problem. In half of the problems the points lie on multiples of half a pixel of some map, so that they
+    hit its pixels and edges."""
     items, heads, channels, queries = (int(random.integers(1, most)) for most in (3, 4, 6, 5))
     levels = int(random.integers(1, 5))
     shapes = random.integers(1, 12, (levels, 2)).astype(np.int64)
     is_split = bool(random.integers(2))
     points = [int(random.integers(1, 5))] * levels if is_split else random.integers(1, 6, levels).tolist()
-    pixels = int(shapes.prod(1).sum()) + int(random.integers(2)) * 3  # some pixels may be of no map
+    pixels = int(shapes.prod(1).sum()) + int(random.integers(2)) * 3  # some pixels may belong to no map
     value = random.standard_normal((items, pixels, heads, channels), np.float32)
     of_points = (levels, points[0]) if is_split else (sum(points),)
     locations = random.random((items, queries, heads, *of_points, 2)) * 1.6 - 0.3
@@ -123,7 +128,7 @@ def multi_scale_deformable_attention(random):
 
 
 def causal_conv_with_state(random):
-    """With a bias, a state, both or none of them."""
+    """Draws a problem with a bias, a state, both or neither."""
     items, channels, length = (int(random.integers(1, most)) for most in (4, 6, 24))
     taps = int(random.integers(1, 10))
     shapes = {"x": (items, channels, length), "weight": (channels, 1, taps)}
@@ -136,7 +141,8 @@ def causal_conv_with_state(random):
 
 
 def values(random, shape, dtype):
-    """Integers also where they overflow; floating-point numbers with infinities, NaN and both zeros now and then."""
+    """Draws values: integers that may overflow; floating-point numbers that sometimes include infinities, NaN and
+    both zeros."""
     if dtype != np.float32:
         large = random.integers(3) == 0
         limits = np.iinfo(dtype)
@@ -167,7 +173,7 @@ def scatter_reduce_elements(random, dtype):
 
 
 def reduced(make, random):
-    """Of a scatter: which problem, and with which updates."""
+    """Draws a problem of a scatter: its shapes by `make`, and its updates."""
     dtype = DTYPES[random.integers(len(DTYPES))]
     attributes, shape, indices, updates_shape = make(random, dtype)
     attributes["reduction"] = REDUCTIONS[random.integers(len(REDUCTIONS))]

@@ -1,4 +1,4 @@
-# State that is updated in place: an output of a plugin takes the memory of an input.
+# Tests state that is updated in place: an output of a plugin uses the memory of an input.
 from __future__ import annotations
 
 import pathlib
@@ -18,7 +18,7 @@ FLOAT, FLOAT16 = TensorProto.FLOAT, TensorProto.FLOAT16
 def step_in_place(
     path: pathlib.Path, dtype: int, has_state: bool = True, batch: int | str = 1, length: int | str = 1
 ) -> pathlib.Path:
-    """A step of a sequence whose state stays where it is: an attribute of Graft's own node."""
+    """Saves a step of a sequence whose state is updated in place, as an attribute of Graft's node requests."""
     weight = numpy_helper.from_array(np.ones((16, 1, 4)).astype(helper.tensor_dtype_to_np_dtype(dtype)), "weight")
     bias = numpy_helper.from_array(np.zeros(16).astype(helper.tensor_dtype_to_np_dtype(dtype)), "bias")
     node = helper.make_node(
@@ -42,7 +42,7 @@ def step_in_place(
 @pytest.mark.usefixtures("rtx", "graft_library")
 @pytest.mark.parametrize("dtype", [FLOAT, FLOAT16])
 def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) -> None:
-    """TensorRT-RTX fails where the preview flag for it is not set."""
+    """TensorRT-RTX fails unless the preview flag for aliased plugin I/O is set."""
     model, engine = step_in_place(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
     built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
     assert built.code == 0, built.err
@@ -55,7 +55,8 @@ def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_a_state_that_is_left_out_is_named(tmp_path: pathlib.Path) -> None:
-    """Sizes that only TensorRT knows: it says `Aliased input index for output at index 1 is invalid: 3` by itself."""
+    """The sizes are known only to TensorRT, whose own message is `Aliased input index for output at index 1 is
+    invalid: 3`."""
     model = step_in_place(tmp_path / "m.onnx", FLOAT, has_state=False, batch="n", length="l")
     shapes = "x=1x16x1..2x16x8..4x16x64"
     built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--shapes", shapes)
@@ -65,11 +66,12 @@ def test_a_state_that_is_left_out_is_named(tmp_path: pathlib.Path) -> None:
 
 
 class Layer(types.SimpleNamespace):
-    """Of a network, whose class is changed to that of a plugin's layer, as the bindings want it."""
+    """A layer of a network. Its class can be changed to that of a plugin's layer, as TensorRT's bindings require."""
 
 
 def network_of(major: int) -> types.SimpleNamespace:
-    """One layer of a plugin whose interface has that form, as TensorRT's bindings show it."""
+    """Returns a network with one plugin layer whose interface has this major version, as TensorRT's bindings show
+    it."""
     build = types.SimpleNamespace(interface_info=types.SimpleNamespace(kind="PLUGIN_V3ONE_BUILD", major=major))
     plugin = types.SimpleNamespace(get_capability_interface=lambda _: build)
     layer = Layer(type="v3", name="convolve", plugin=plugin)

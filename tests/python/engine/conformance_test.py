@@ -15,7 +15,7 @@ PLUGIN_NAME = "AsciiChar const* getPluginName() const noexcept override { return
 
 
 def library_with(compile_library: CompileLibrary, folder: pathlib.Path, name: str, *changes: tuple[str, str]) -> Any:
-    """The fixture's first plugin, FixtureIdentity, with one line of it changed."""
+    """Compiles the fixture's first plugin, FixtureIdentity, with one line changed."""
     text = FIXTURE
     for old, new in (*changes, ("count = 10;", "count = 1;")):
         assert old in text
@@ -26,7 +26,7 @@ def library_with(compile_library: CompileLibrary, folder: pathlib.Path, name: st
 
 
 def checks_of(done: Driven) -> dict[str, tuple[str, str]]:
-    """Of the only creator: by check, what came of it and why."""
+    """Returns the outcome and the detail of each check of the only creator."""
     (library,) = done.result["plugin_libraries"]
     (creator,) = library["creators"]
     return {check["check"]: (check["outcome"], check["detail"]) for check in creator["checks"]}

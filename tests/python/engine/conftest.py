@@ -1,4 +1,4 @@
-# What the engine driver's tests share: running the driver, compiling the fixture plugins, finding Graft's own.
+# Fixtures of the engine driver's tests: they run the driver, compile the fixture plugins and find Graft's own.
 from __future__ import annotations
 
 import atexit
@@ -28,7 +28,7 @@ from graft.engine.supervisor import worker_environment  # noqa: E402
 
 @dataclass
 class Driven:
-    """What one run of the driver wrote and returned."""
+    """The output and the exit code of a run of the driver."""
 
     code: int
     events: list[dict[str, Any]]
@@ -57,7 +57,7 @@ class Driven:
 
 
 def driver_environment(*first_on_path: pathlib.Path) -> dict[str, str]:
-    """Without LD_LIBRARY_PATH: the driver must find TensorRT's libraries by itself."""
+    """Returns the environment without LD_LIBRARY_PATH: the driver must find TensorRT's libraries by itself."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     environment["PYTHONPATH"] = os.pathsep.join(map(str, (*first_on_path, ROOT / "python")))
     return environment
@@ -78,7 +78,7 @@ def drive(*arguments: object, environment: dict[str, str] | None = None, **optio
 
 @functools.cache
 def forks() -> subprocess.Popen[str]:
-    """See forks.py. It has TensorRT-RTX, and stays for all tests of a run."""
+    """Starts forks.py with TensorRT-RTX, once for all tests of a run."""
     flavor = flavor_named("rtx")
     links = pathlib.Path(tempfile.mkdtemp())
     process = subprocess.Popen(
@@ -98,8 +98,8 @@ def forks() -> subprocess.Popen[str]:
 
 
 def drive_forked(*arguments: object) -> Driven:
-    """What `drive` gives for TensorRT-RTX, with one start of Python and TensorRT for all. Tests of how the driver is
-    started, and of what it does with its environment, are not for this."""
+    """Returns the result of `drive` for TensorRT-RTX, with one start of Python and TensorRT for all tests. Not for
+    tests of how the driver starts and of what it does with its environment."""
     process = forks()
     assert process.stdin and process.stdout
     process.stdin.write(json.dumps(list(map(str, arguments))) + "\n")
@@ -110,7 +110,7 @@ def drive_forked(*arguments: object) -> Driven:
 
 @dataclass
 class Answer:
-    """What one run of the program wrote and returned."""
+    """The output and the exit code of a run of the program."""
 
     code: int
     out: str
@@ -137,7 +137,7 @@ def graft(*arguments: object, python: str | pathlib.Path = sys.executable) -> An
 
 
 def has_gone(process: int) -> bool:
-    """Waits until it has ended; one whose end nobody has asked about counts. ctest ends a test that waits for ever."""
+    """Waits until a process has ended; a zombie counts as ended. ctest terminates a test that waits forever."""
     while True:
         try:
             if pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -147,7 +147,7 @@ def has_gone(process: int) -> bool:
         time.sleep(0.1)
 
 
-# What every plugin library has; this one is good for nothing.
+# The entry point of a plugin library, without any creator.
 ENTRY_POINT = 'extern "C" void* getCreators(int&) { return nullptr; }\n'
 
 
@@ -200,7 +200,7 @@ def fixture_library(compile_library: Callable[..., pathlib.Path]) -> pathlib.Pat
 
 @pytest.fixture(scope="session")
 def graft_library() -> pathlib.Path:
-    """Graft's own plugin library; skipped where it was not built (no CUDA compiler)."""
+    """Returns Graft's own plugin library; skips the test where it was not built (no CUDA compiler)."""
     library = pathlib.Path(os.environ.get("GRAFT_PLUGIN_LIBRARY", ROOT / "build/lib/libgraft_plugins.so"))
     if not library.is_file():
         pytest.skip(f"{library} was not built")
@@ -209,11 +209,11 @@ def graft_library() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def stand_ins(graft_library: pathlib.Path) -> pathlib.Path:
-    """The library beside it with the names of other libraries' plugins."""
+    """Returns the library next to Graft's with the names of other libraries' plugins."""
     return graft_library.with_name("libgraft_stand_ins.so")
 
 
 @pytest.fixture(scope="session")
 def onnx_names(graft_library: pathlib.Path) -> pathlib.Path:
-    """The library beside it with the names of standard ONNX operators."""
+    """Returns the library next to Graft's with the names of standard ONNX operators."""
     return graft_library.with_name("libgraft_onnx.so")

@@ -1,4 +1,4 @@
-# The driver against the real TensorRT-RTX: what it builds, and what it says of what it cannot.
+# Tests the driver with the real TensorRT-RTX: engines that it builds, and messages about models that it cannot build.
 from __future__ import annotations
 
 import hashlib
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("rtx")
 
 
 def folder_holds(folder: pathlib.Path, *names: str) -> bool:
-    """Nothing but these files: no temporary file stays behind."""
+    """Returns whether a folder has exactly these files, and no temporary file."""
     return {p.name for p in folder.iterdir()} == set(names)
 
 
@@ -71,7 +71,7 @@ def test_dynamic_shapes_need_and_take_a_range(tmp_path: pathlib.Path) -> None:
     assert "x is batchx3xheightxwidth" in refused.error["message"]
     assert "--shapes x=" in refused.error["next_step"]
     assert refused.error["inputs"] == ["x"]
-    assert refused.logged() == ""  # the driver spoke before TensorRT had to
+    assert refused.logged() == ""  # the driver's own check came before TensorRT's
     given = "x=1x3x8x8..4x3x16x16..8x3x32x32"
     result = drive("build", model, "--output", engine, "--shapes", given).result
     assert result["profiles"] == [{"x": given.removeprefix("x=")}]
@@ -93,7 +93,8 @@ def test_a_profile_that_does_not_go_through_the_network_is_an_error(
     assert (done.code, done.error["kind"], done.error["profile_end"]) == (2, "shapes", end)
     assert word in done.error["message"]
     assert "frozen" in done.error["message"]
-    assert "frozen" in done.logged(severity)  # TensorRT's own words: for the largest it warns, and builds
+    # TensorRT's own message: it only warns about the largest shape, and builds
+    assert "frozen" in done.logged(severity)
     assert folder_holds(tmp_path, "m.onnx")
     assert drive("build", model, "--output", tmp_path / "m.engine", "--shapes", "x=1x3x4").code == 0
 
@@ -350,7 +351,8 @@ def test_tf32_is_off_unless_it_is_allowed(tmp_path: pathlib.Path) -> None:
     allowed, result = engine_of(tmp_path, model, "--tf32")
     assert result["options"] == {"tf32": True}
     assert without != allowed
-    assert engine_of(tmp_path, model)[0] == without  # and a build repeats bit by bit, so that this says something
+    # builds are reproducible bit by bit, so the comparison is meaningful
+    assert engine_of(tmp_path, model)[0] == without
 
 
 def test_options_that_rtx_has_change_the_engine(tmp_path: pathlib.Path) -> None:
@@ -427,7 +429,7 @@ def test_an_operator_of_its_own_process_is_not_needed_for_help() -> None:
 def unnamed_library(
     tmp_path_factory: pytest.TempPathFactory, compile_library: Callable[..., pathlib.Path]
 ) -> pathlib.Path:
-    """The fixture plugins in namespace "", the only one in which --plugin-override looks."""
+    """Compiles the fixture plugins for namespace "", the only one that --plugin-override searches."""
     source = tmp_path_factory.mktemp("source") / "unnamed.cpp"
     text = (pathlib.Path(__file__).parent / "fixture_plugins.cpp").read_text()
     source.write_text(text.replace('return "fixture";', 'return "";'))

@@ -1,4 +1,4 @@
-# What the rules of graft inspect say, against the real TensorRT, with the models that ONNX tests its operators with.
+# Compares the rules of graft inspect with the real TensorRT, for the models of ONNX's operator tests.
 from __future__ import annotations
 
 import collections
@@ -15,8 +15,8 @@ from tensorrt_builds import what_tensorrt_builds
 
 pytestmark = pytest.mark.usefixtures("rtx")
 
-# Of these the network's own inputs or outputs are refused, not the node: a size or a number of rounds that is an input,
-# an int4 output. Rules judge nodes.
+# In these models TensorRT refuses the network's inputs or outputs, not the node: a size or an iteration count that is
+# an input, an int4 output. Rules judge nodes.
 REFUSED_FOR_ITS_ENDS = (
     "test_blackmanwindow",
     "test_constantofshape",
@@ -29,7 +29,7 @@ REFUSED_FOR_ITS_ENDS = (
 
 
 def operator_models(folder: pathlib.Path, per_operator: int) -> list[pathlib.Path]:
-    """Models of one node, with fixed sizes; what is not their first input is a constant, except large tensors."""
+    """Saves models of one node with fixed sizes; all inputs but the first are constants, except large tensors."""
     from onnx.backend.test.case.node import collect_testcases
 
     with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def operator_models(folder: pathlib.Path, per_operator: int) -> list[pathlib.Pat
 
 
 def test_a_rule_that_says_it_runs_is_right(tmp_path: pathlib.Path) -> None:
-    """Nothing that is called native is refused or fails, and nothing that is called unsupported builds."""
+    """No node that is native by rule is refused or fails, and no node that is unsupported by rule builds."""
     models = [m for m in operator_models(tmp_path, per_operator=2) if not m.stem.startswith(REFUSED_FOR_ITS_ENDS)]
     assert len({path.name for path in models}) > 250
     built = what_tensorrt_builds(models)
@@ -76,7 +76,7 @@ def test_a_rule_that_says_it_runs_is_right(tmp_path: pathlib.Path) -> None:
         assert answer.code in (0, 1), answer.err
         kinds = {node["verdict"] for node in answer.json["nodes"]}  # more than one of a node with branches
         verdicts.update(kinds)
-        # Of what TensorRT gets something else in its place, the file itself says nothing.
+        # Where TensorRT gets other nodes in place of the model's, building the file as it is proves nothing.
         is_as_it_is = answer.json["runs"] is not None and not kinds & {"lowered", "plugin"}
         if is_as_it_is and answer.json["runs"] != built[path]:
             wrong.append((path.stem, kinds, [node["reason"] for node in answer.json["nodes"]]))
@@ -87,8 +87,8 @@ def test_a_rule_that_says_it_runs_is_right(tmp_path: pathlib.Path) -> None:
 
 
 def test_nobody_knows_without_a_probe(tmp_path: pathlib.Path) -> None:
-    """RoiAlign for which another plugin is asked is not said to run: what was measured of it is said. Compress is known
-    to be refused."""
+    """RoiAlign, for which the parser requests another library's plugin, is not reported to run; the reason has the
+    measurement. Compress is known to be refused."""
     info = helper.make_tensor_value_info
     inputs = [info("image", 1, [1, 3, 8, 8]), info("rois", 1, [4, 4])]
     batch = numpy_helper.from_array(np.zeros(4, np.int64), "batch")

@@ -1,4 +1,4 @@
-# Runs commands of the engine driver one after another, each in forks of this process, which has everything imported.
+# Runs commands of the engine driver one after another, in forks of this process, which has imported all modules.
 """usage: forks.py FLAVOR: reads lines, each a JSON list of the driver's arguments. Answers each with a line, a JSON list:
 exit code, stdout, stderr.
 
@@ -25,14 +25,14 @@ START = subprocess.Popen
 
 
 def start_forked(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-    """In the place of a new interpreter that runs the worker's module."""
+    """Forks this process to run the worker's module, instead of a new interpreter."""
     events = command[-1]
 
     def work() -> None:
-        # Among these is the pipe through which the parent waits to hear that a program was started.
+        # One of these is the pipe on which the parent waits for the start of a program.
         for descriptor in map(int, os.listdir("/proc/self/fd")):
             if descriptor > 2 and descriptor != int(events):
-                with contextlib.suppress(OSError):  # the one that listed them is closed
+                with contextlib.suppress(OSError):  # the descriptor of the listing itself is closed already
                     os.close(descriptor)
         os.environ.clear()
         os.environ.update(options["env"])
@@ -56,7 +56,7 @@ def run(arguments: list[str], folder: pathlib.Path) -> list[Any]:
             code = end.code if isinstance(end.code, int) else 1
         except BaseException:
             traceback.print_exc()
-        finally:  # never on into what the parent does
+        finally:  # never continues with the parent's code
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)

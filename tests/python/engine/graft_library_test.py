@@ -1,4 +1,5 @@
-# Graft's own plugin library in the real TensorRT-RTX and the real TensorRT 11 registry, every operator and type.
+# Tests Graft's own plugin library in the real TensorRT-RTX and the real TensorRT 11 registry, for every operator and
+# type.
 from __future__ import annotations
 
 import json
@@ -21,7 +22,7 @@ INTEGERS = ["i32", "i64"]
 
 @pytest.fixture(scope="session")
 def case_models(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A folder of small models of every operator, and their manifest, written from the operators' cases."""
+    """Writes a folder of small models of every operator, and their manifest, from the operators' cases."""
     tool = pathlib.Path(os.environ.get("GRAFT_BUILD_DIR", ROOT / "build/release")) / "tests/case_models"
     if not tool.is_file():
         pytest.skip(f"{tool} was not built")
@@ -40,7 +41,7 @@ def listed(folder: pathlib.Path, **wanted: str) -> list[dict[str, Any]]:
 def build_all(
     folder: pathlib.Path, case_models: pathlib.Path, models: list[dict[str, Any]], *options: object
 ) -> Iterator[tuple[dict[str, Any], pathlib.Path, Driven]]:
-    """Each model with its engine and what the driver said."""
+    """Builds all models; yields each model with its engine and the driver's output."""
     engines = [folder / f"{number}.engine" for number in range(len(models))]
     for model, engine in zip(models, engines, strict=True):
         shapes = ("--shapes", model["shapes"]) if model["shapes"] else ()
@@ -53,7 +54,7 @@ def build_all(
 def test_every_plugin_builds(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, case_models: pathlib.Path, dtype: str
 ) -> None:
-    """With fixed and with dynamic sizes."""
+    """The models have fixed and dynamic sizes."""
     models = listed(case_models, kind="plugin", dtype=dtype, layout="linear")
     for model, engine, done in build_all(tmp_path, case_models, models, "--plugin-library", graft_library):
         (layer,) = done.result["network"]["plugins"]
@@ -90,7 +91,7 @@ def test_registry_creates_clones_serializes_and_refuses(
     assert found == {(c["name"], c["version"]) for c in json.loads(manifest.read_text())["creators"]}
     for creator in answer["creators"]:
         assert creator["failed"] == [], creator["name"]
-        # For each field: kept, and refused by name when of the wrong type.
+        # Each field is kept, and refused by name where its type is wrong.
         assert len(creator["passed"]) >= 3 * len(creator["fields"])
 
 
@@ -139,7 +140,8 @@ def test_a_bad_attribute_is_named_in_the_error(
 
 @pytest.fixture
 def tensorrt_environment(tmp_path: pathlib.Path) -> dict[str, str]:
-    """For a program that speaks to TensorRT-RTX itself, whose parser opens the library under a name without version."""
+    """Returns the environment of a program that uses TensorRT-RTX directly, whose parser opens the library by a name
+    without version."""
     libraries = pytest.importorskip("tensorrt_rtx_libs")
     core = next(pathlib.Path(libraries.__file__).parent.glob("libtensorrt_rtx.so.*"))
     (tmp_path / "libtensorrt_rtx.so").symlink_to(core)
@@ -167,7 +169,8 @@ else:
 def test_tensorrt_s_own_parser_makes_plugins_of_a_file_without_functions(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, tensorrt_environment: dict[str, str]
 ) -> None:
-    """With the functions that `graft convert` writes otherwise it makes none, whatever is loaded."""
+    """The parser creates no plugin for a node with an ONNX function, which `graft convert` writes by default,
+    whatever libraries are loaded."""
     pyramid = {"levels": [2, 1], "mode": "max", "binning": "adaptive"}
     nodes = [
         onnx.helper.make_node("LeakyReLU", ["x"], ["a"], domain="graft", alpha=0.2),
@@ -191,7 +194,7 @@ def test_tensorrt_s_own_parser_makes_plugins_of_a_file_without_functions(
     assert plugins_in(without, graft_library) == "3"
     assert plugins_in(without) == "refused"
 
-    # Graft itself reads the file like any other: it runs, it is the same, and an engine of it has the plugins.
+    # Graft reads the file like any other: its outputs are the same, and its engine has the plugins.
     assert graft("verify", model, without).code == 0
     built = graft("build", without, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
     assert len(built.json["network"]["plugins"]) == 3
@@ -200,7 +203,7 @@ def test_tensorrt_s_own_parser_makes_plugins_of_a_file_without_functions(
     assert len(onnx.load(again).functions) == 3
 
 
-# The driver has no option for the layout of a network's inputs and outputs, so this speaks to TensorRT itself.
+# The driver has no option for the layout of a network's inputs and outputs, so this script uses TensorRT directly.
 FORMAT_SCRIPT = """
 import sys
 import tensorrt_rtx as trt
@@ -239,8 +242,8 @@ def test_vector_layouts_build_without_a_reformat(
     dtype: str,
     form: str,
 ) -> None:
-    """With that layout at both ends of the network and reformats forbidden, only a plugin that takes it can build. (RTX is
-    not offered CHW32, which it would pack and unpack around each plugin.)"""
+    """Only a plugin that supports the layout can build where the network's inputs and outputs have it and reformats
+    are forbidden. (TensorRT-RTX is not offered CHW32, which it would pack and unpack around each plugin.)"""
     for model in listed(case_models, kind="plugin", dtype=dtype, layout=form.lower()):
         done = build_with_layout(case_models / model["file"], graft_library, form)
         assert done.returncode == 0, model["file"] + done.stderr[-2000:]
@@ -252,7 +255,7 @@ def test_a_plugin_that_lacks_the_layout_does_not_build(
     fixture_library: pathlib.Path,
     build_with_layout: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    """Or the test before this one would prove nothing: the fixture plugin is linear only."""
+    """Shows that the previous test can fail: the fixture plugin supports only the linear layout."""
     model = models.fixture(tmp_path / "m.onnx", "FixtureIdentity")
     assert build_with_layout(model, fixture_library, "LINEAR").returncode == 0
     assert build_with_layout(model, fixture_library, "HWC8").returncode != 0

@@ -25,7 +25,7 @@ def save(
     functions: Sequence[onnx.FunctionProto] = (),
     output_dtype: int | None = None,
 ) -> pathlib.Path:
-    """A model with the one input x and the one output y."""
+    """Saves a model with one input x and one output y."""
     graph = helper.make_graph(
         nodes, "g", [value("x", dtype, shape)], [value("y", output_dtype or dtype, None)], list(initializers)
     )
@@ -50,14 +50,14 @@ def dynamic(path: pathlib.Path) -> pathlib.Path:
 
 
 def frozen_batch(path: pathlib.Path) -> pathlib.Path:
-    """A batch that is declared dynamic and reshaped to 1, as exporters leave it."""
+    """Saves a model with a batch that is declared dynamic but reshaped to 1, as exporters write it."""
     sizes = numpy_helper.from_array(np.array([1, 12], np.int64), "sizes")
     node = helper.make_node("Reshape", ["x", "sizes"], ["y"], name="frozen")
     return save(path, [node], ["batch", 3, 4], initializers=[sizes])
 
 
 def two_inputs(path: pathlib.Path) -> pathlib.Path:
-    """Whose first dimensions have the same name."""
+    """Saves a model with two inputs whose first dimensions have the same name."""
     inputs = [value(name, TensorProto.FLOAT, ["batch", 3]) for name in ("x", "y")]
     node = helper.make_node("Add", ["x", "y"], ["z"], name="add")
     graph = helper.make_graph([node], "g", inputs, [value("z", TensorProto.FLOAT, None)])

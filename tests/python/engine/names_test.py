@@ -1,4 +1,4 @@
-# The program that runs the driver says what its options are called.
+# Tests that messages of the driver name options as the program that runs it does.
 from __future__ import annotations
 
 import ast
@@ -31,7 +31,7 @@ def test_messages_call_options_as_they_are_told(tmp_path: pathlib.Path, argument
 
 
 def test_a_next_step_of_python_is_python(tmp_path: pathlib.Path) -> None:
-    """What the message proposes is an argument that graft.build takes, where `shapes` is one."""
+    """The message proposes a valid argument `shapes` of graft.build."""
     model = tmp_path / "relu.onnx"
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ports[:1], ports[1:])

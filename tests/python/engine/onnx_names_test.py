@@ -1,5 +1,5 @@
-# Standard ONNX operators that TensorRT-RTX has no layer for: Graft's plugins under their own names, and what `graft build`
-# does of itself.
+# Tests standard ONNX operators that TensorRT-RTX has no layer for: Graft's plugins under ONNX's names, and the plugins
+# that `graft build` creates by itself.
 from __future__ import annotations
 
 import pathlib
@@ -19,8 +19,8 @@ INT64 = TensorProto.INT64
 def chosen_rows(
     path: pathlib.Path, dtype: int = TensorProto.FLOAT, shape: tuple[int | str, ...] = (64, 6)
 ) -> pathlib.Path:
-    """Rows of x that have something in them, which is what exporters make of x[mask]: sized by the data, and so is all
-    that follows."""
+    """Saves the nonzero rows of x, as exporters write x[mask]: the sizes of these rows and of all later tensors
+    depend on data."""
     axes = numpy_helper.from_array(np.array([1], np.int64), "axes")
     nodes = [
         helper.make_node("NonZero", ["x"], ["indices"], name="found"),
@@ -33,7 +33,7 @@ def chosen_rows(
 
 
 def chosen_scores(path: pathlib.Path) -> pathlib.Path:
-    """The same with booleans, which no plugin takes."""
+    """Saves scores above a limit, selected by booleans, which no plugin accepts."""
     limit = numpy_helper.from_array(np.array(0.5, np.float32), "limit")
     axis = numpy_helper.from_array(np.array([0], np.int64), "axis")
     nodes = [
@@ -46,7 +46,7 @@ def chosen_scores(path: pathlib.Path) -> pathlib.Path:
 
 
 def detector(path: pathlib.Path, limits_are_inputs: bool = False) -> pathlib.Path:
-    """The end of a YOLO: boxes and scores of 64 places, suppressed, and the rows of those that are left."""
+    """Saves the end of a YOLO: boxes and scores of 64 positions, suppression, and a gather of the remaining boxes."""
     rng = np.random.default_rng(0)
     constants = {
         "kernel": rng.standard_normal((7, 3, 3, 3)).astype(np.float32) / 5,
@@ -99,7 +99,7 @@ PLUGINS = {"ScatterND": "ScatterReduceND", "ScatterElements": "ScatterReduceElem
 
 
 def graph_layer(path: pathlib.Path, operator: str, reduction: str, dtype: int) -> pathlib.Path:
-    """A layer of a graph network: what comes along the edges, reduced at their ends, and used by what follows."""
+    """Saves a layer of a graph network: messages of edges are reduced at nodes, and a later layer reads the result."""
     nodes, edges, channels = 32, 64, 16
     index_shape = [edges, 1] if operator == "ScatterND" else [edges, channels]
     node = helper.make_node
@@ -144,7 +144,7 @@ def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: st
     (node,) = [
         n for n in graft("inspect", model, "--probe", "none", "--json").json["nodes"] if n["operator"] == operator
     ]
-    # Of real numbers `graft convert` would compare so few places with all indices.
+    # For floating-point types and so few positions, `graft convert` compares all positions with all indices instead.
     assert node["verdict"] == ("plugin" if dtype in (INT32, INT64) else "lowered")
 
 
@@ -159,7 +159,7 @@ def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Pa
 @pytest.mark.usefixtures("rtx", "graft_library")
 @pytest.mark.parametrize("limits_are_inputs", [False, True])
 def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool) -> None:
-    """TensorRT-RTX parses NonMaxSuppression, and its builder has nothing for it."""
+    """TensorRT-RTX parses NonMaxSuppression, but its builder has no implementation."""
     model, engine = detector(tmp_path / "m.onnx", limits_are_inputs), tmp_path / "m.engine"
     without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
@@ -169,7 +169,7 @@ def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("suppress", "NonMaxSuppression", "graft")
     assert layer["outputs"][0]["shape"] == [-1, 3]
-    assert len(layer["inputs"]) == (5 if limits_are_inputs else 2)  # what is constant bounds the memory
+    assert len(layer["inputs"]) == (5 if limits_are_inputs else 2)  # constants bound the memory
     assert built.json["network"]["outputs"][0]["shape"] == [1, -1, 4]
     assert b"NonMaxSuppression" in engine.read_bytes()
     verdicts = {
@@ -196,12 +196,12 @@ def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
     assert (layer["name"], layer["namespace"], layer["layer"]) == ("NonZero", "graft", "found")
     assert layer["outputs"][0]["dtype"] == "i64"
     assert layer["outputs"][0]["shape"] == [2, -1]
-    assert built["network"]["outputs"][0]["shape"] == [-1, 1]  # what follows has that size too
+    assert built["network"]["outputs"][0]["shape"] == [-1, 1]  # the later layer has that size too
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_what_one_found_is_searched_again(tmp_path: pathlib.Path) -> None:
-    """The size of the second's input depends on data, and so would what TensorRT is to time it with."""
+    """The size of the second NonZero's input depends on data; TensorRT must not time it with a size that does."""
     nodes = [
         helper.make_node("NonZero", ["x"], ["indices"], name="found"),
         helper.make_node("Transpose", ["indices"], ["rows"], name="rows_of", perm=[1, 0]),
@@ -228,7 +228,7 @@ def test_with_dynamic_sizes_too(tmp_path: pathlib.Path, graft_library: pathlib.P
 
 @pytest.mark.usefixtures("rtx")
 def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
-    """With no option, and of an input of booleans too."""
+    """`graft build` creates the plugins without an option, and also for a boolean input."""
     assert graft_library.is_file()
     model, engine = chosen_scores(tmp_path / "m.onnx"), tmp_path / "m.engine"
     options = ("--target", "sm120", "--shapes", "x=1..1000..8400")
@@ -259,7 +259,8 @@ def test_inspect_says_that_build_does(tmp_path: pathlib.Path, probe: str) -> Non
 
 
 def box_head(path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> pathlib.Path:
-    """The second stage of a detector: features of a convolution, aligned to regions, and a layer that is fed by them."""
+    """Saves the second stage of a detector: features of a convolution, aligned to regions, and a layer that reads
+    them."""
     rng = np.random.default_rng(2)
     element = helper.tensor_dtype_to_np_dtype(dtype)
     constants = {
@@ -297,8 +298,8 @@ def box_head(path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> 
     ],
 )
 def test_a_box_head_builds_without_a_gpu(tmp_path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> None:
-    """With the file as it is, TensorRT-RTX makes NVIDIA's plugin of RoiAlign, which asks for a GPU and may take the
-    process with it: the driver is a process of its own."""
+    """TensorRT-RTX runs an unchanged RoiAlign as NVIDIA's plugin, which needs a GPU and may crash the process: the
+    driver is a process of its own."""
     model, engine = box_head(tmp_path / "m.onnx", dtype, opset, regions), tmp_path / "m.engine"
     shapes = ("--shapes", "rois=1x4..20x4..1000x4", "--shapes", "items=1..20..1000") if regions == "n" else ()
     built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes)
@@ -308,7 +309,7 @@ def test_a_box_head_builds_without_a_gpu(tmp_path: pathlib.Path, dtype: int, ops
     assert [port["dtype"] for port in layer["inputs"]][2] == "i64"
     assert layer["outputs"][0]["shape"][1:] == [8, 7, 7]
     assert b"RegionAlign" in engine.read_bytes()
-    # What the attribute means where it is left out changed.
+    # The default of the attribute changed in opset 16.
     assert (b"output_half_pixel" in engine.read_bytes()) == (opset < 16)
 
 
@@ -334,7 +335,7 @@ def test_inspect_says_that_build_aligns_regions(tmp_path: pathlib.Path) -> None:
 
 
 def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
-    """The best of a detector's places, and what they hold."""
+    """Saves the best positions of a detector, and their values."""
     nodes = [
         helper.make_node("Sigmoid", ["x"], ["scores"], name="scores_of"),
         helper.make_node("TopK", ["scores", "k"], ["best", "places"], name="best_of", axis=0),
@@ -352,7 +353,7 @@ def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
 @pytest.mark.usefixtures("rtx", "graft_library")
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16])
 def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
-    """TensorRT-RTX parses TopK with any k, and its builder refuses one of more than 3840."""
+    """TensorRT-RTX parses TopK with any k, but its builder refuses a k above 3840."""
     model, engine = candidates(tmp_path / "m.onnx", 5000, dtype), tmp_path / "m.engine"
     without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
@@ -377,7 +378,7 @@ def test_what_tensorrt_sorts_is_its_own(tmp_path: pathlib.Path) -> None:
 
 
 def mixer(path: pathlib.Path, dtype: int, length: int | str, has_bias: bool, has_state: bool) -> pathlib.Path:
-    """The first half of a Mamba's layer: a projection, the convolution with its state, and what follows."""
+    """Saves the first half of a Mamba layer: a projection, the convolution with its state, and another projection."""
     rng = np.random.default_rng(3)
     element = helper.tensor_dtype_to_np_dtype(dtype)
     shapes = {"projection": (16, 8), "weight": (16, 1, 4), "back": (8, 16)} | ({"bias": (16,)} if has_bias else {})
@@ -438,8 +439,8 @@ def test_a_layer_of_a_state_space_model_builds(
 
 
 def aligned_head(path: pathlib.Path, dtype: int, opset: int, optional: str, offset_group: int) -> pathlib.Path:
-    """A stage with a deformable convolution, as exporters write DCN: offsets and mask from a convolution of the same
-    features, and a layer that is fed by the result."""
+    """Saves a stage with a deformable convolution, as exporters write DCN: offsets and mask from a convolution of
+    the same features, and a layer that reads the result."""
     rng = np.random.default_rng(3)
     element = helper.tensor_dtype_to_np_dtype(dtype)
     moves, masks = 18 * offset_group, 9 * offset_group
@@ -496,7 +497,7 @@ def aligned_head(path: pathlib.Path, dtype: int, opset: int, optional: str, offs
 def test_deformable_convolution_builds(
     tmp_path: pathlib.Path, dtype: int, opset: int, optional: str, offset_group: int
 ) -> None:
-    """TensorRT-RTX has no layer of that name."""
+    """TensorRT-RTX has no layer DeformConv."""
     model, engine = aligned_head(tmp_path / "m.onnx", dtype, opset, optional, offset_group), tmp_path / "m.engine"
     without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
@@ -507,7 +508,7 @@ def test_deformable_convolution_builds(
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("deform", "DeformableConvolution", "graft")
     assert layer["outputs"][0]["shape"] == [1, 12, 20, 24]
-    # A bias that the node leaves out before a mask has no elements.
+    # A bias that the node leaves out before a mask becomes a tensor without elements.
     shapes = [port["shape"] for port in layer["inputs"]][3:]
     mask = [1, 9 * offset_group, 20, 24]
     assert shapes == {"": [], "bias": [[12]], "mask": [[0], mask], "bias mask": [[12], mask]}[optional]
@@ -515,7 +516,7 @@ def test_deformable_convolution_builds(
 
 
 def one_node(path: pathlib.Path, operator: str, opset: int, /, **attributes: int | float | str) -> pathlib.Path:
-    """The node as ONNX has it, with all inputs and outputs, beside a layer of TensorRT's own."""
+    """Saves an unchanged ONNX node with all inputs and outputs, next to a layer of TensorRT's own."""
     shapes: dict[str, list[tuple[int, list[int]]]] = {
         "CausalConvWithState": [(FLOAT, [1, 6, 16]), (FLOAT, [6, 1, 4])],
         "DeformConv": [(FLOAT, [1, 3, 16, 16]), (FLOAT, [4, 3, 3, 3]), (FLOAT, [1, 18, 14, 14])],
@@ -542,8 +543,8 @@ def one_node(path: pathlib.Path, operator: str, opset: int, /, **attributes: int
     return path
 
 
-# Of each name in libgraft_onnx.so a node without what may be left out: first and last operator set, attributes, and what
-# it has to have besides.
+# For each name in libgraft_onnx.so, a node without optional attributes: first and last opset, attributes, and
+# attributes that the library requires in addition.
 UNMODIFIED: dict[str, tuple[tuple[int, int], dict[str, int | str], dict[str, str]]] = {
     "CausalConvWithState": ((27, 27), {}, {}),
     "DeformConv": ((19, 22), {}, {}),
@@ -559,7 +560,7 @@ UNMODIFIED: dict[str, tuple[tuple[int, int], dict[str, int | str], dict[str, str
 
 
 def in_library() -> dict[str, dict[str, Any]]:
-    """What `graft ops` says of each name that libgraft_onnx.so has."""
+    """Returns the entry of `graft ops` for each name in libgraft_onnx.so."""
     told = graft("ops", "--json").json["operators"]
     return {op["onnx_name"]: op for op in told if op["onnx_plugin"] is not None}
 
@@ -578,13 +579,14 @@ def test_each_name_of_the_library_has_a_node_here() -> None:
 def test_an_unmodified_node_builds_with_the_library_and_not_without(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
 ) -> None:
-    """With the parser's flag where the parser has a layer of that name; it then wants an output for the size too."""
+    """Sets the parser's flag where the parser has a layer of that name; the node then needs an output for the size
+    too."""
     (_, opset), attributes, demanded = UNMODIFIED[operator]
     model, engine = one_node(tmp_path / "m.onnx", operator, opset, **attributes, **demanded), tmp_path / "m.engine"
     needs_override = in_library()[operator]["onnx_plugin"]["needs_override"]
     has_device = bool(graft("doctor", "--json").json.get("cuda", {}).get("devices"))
     options = with_names(graft_library, onnx_names)
-    if operator != "RoiAlign" or not has_device:  # with a GPU NVIDIA's plugin can be made
+    if operator != "RoiAlign" or not has_device:  # with a GPU, NVIDIA's plugin builds
         assert drive_forked("build", model, "--output", engine, "--target", "sm120").code != 0
         assert (drive_forked("build", model, "--output", engine, *options).code == 0) == (not needs_override)
     flagged = drive_forked("build", model, "--output", engine, *options, "--plugin-override")
@@ -601,7 +603,7 @@ def test_an_unmodified_node_builds_with_the_library_and_not_without(
 def test_the_library_demands_what_depends_on_the_operator_set(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
 ) -> None:
-    """ONNX Runtime computes something else in the last operator set than in the first of just these nodes."""
+    """Exactly for these nodes, ONNX Runtime's results differ between the first and the last opset."""
     opsets, attributes, demanded = UNMODIFIED[operator]
     assert set(demanded) == set(in_library()[operator]["onnx_plugin"]["needs_attributes"])
     models = [one_node(tmp_path / f"{opset}.onnx", operator, opset, **attributes) for opset in sorted(set(opsets))]
@@ -630,7 +632,7 @@ def test_the_library_demands_what_depends_on_the_operator_set(
 def test_layers_of_other_names_stay_tensorrts_own_under_the_flag(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, onnx_names: pathlib.Path, operator: str
 ) -> None:
-    """Of ONNX's TopK Graft's operator has no K, and of a suppression one output more."""
+    """Graft's TopK has no input K, and its suppression has one more output than ONNX's."""
     model = one_node(tmp_path / "m.onnx", operator, 17)
     options = ("--plugin-library", graft_library, "--plugin-library", onnx_names, "--plugin-override")
     parsed = drive_forked("parse", model, *options)
@@ -661,7 +663,7 @@ def test_a_layer_of_tensorrts_own_builds_beside_one_of_the_library(
 
 
 def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
-    """The networks above mean what their names say."""
+    """ONNX Runtime runs the networks above and confirms their meaning."""
     rng = np.random.default_rng(1)
     x = (rng.standard_normal((64, 6)) * (rng.random((64, 6)) > 0.7)).astype(np.float32)
     options = onnxruntime.SessionOptions()

@@ -1,4 +1,4 @@
-# The `trials` command: many questions to one TensorRT, some of which end it.
+# Tests the `trials` command: many trials in one TensorRT process, some of which crash it.
 from __future__ import annotations
 
 import json
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("rtx")
 
 
 def ask(*questions: dict[str, Any], libraries: tuple[pathlib.Path, ...] = ()) -> list[dict[str, Any]]:
-    """The answers, that to the start first."""
+    """Returns the answers; the first is the answer to the start."""
     start = {"action": "start", "plugin_libraries": [str(library) for library in libraries]}
     lines = [start] + [{"limit": 60, "shapes": []} | question for question in questions]
     done = subprocess.run(
@@ -98,7 +98,7 @@ def test_a_crash_and_a_hang_cost_a_worker_and_no_more(tmp_path: pathlib.Path, fi
 def test_a_crash_that_leaves_a_process_behind(
     tmp_path: pathlib.Path, fixture_library: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process holds the worker's pipes open, which are no sign of life then."""
+    """The remaining process keeps the worker's pipes open, which must not count as a sign of life."""
     child = tmp_path / "child"
     monkeypatch.setenv("FIXTURE_CHILD", str(child))
     good = models.convolution(tmp_path / "good.onnx")
@@ -112,7 +112,7 @@ def test_a_crash_that_leaves_a_process_behind(
 def test_an_answer_that_a_plugin_wrote_is_not_believed(
     tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
 ) -> None:
-    """It says that its model is accepted, then ends the process."""
+    """The plugin forges the message that its model is accepted, then ends the process."""
     source = tmp_path / "forges.cpp"
     text = (HERE / "fixture_plugins.cpp").read_text()
     forge = """{
@@ -139,7 +139,8 @@ def test_an_open_size_is_asked_for(tmp_path: pathlib.Path) -> None:
 
 
 def test_two_that_only_crash_together(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-    """What the search for the smallest failing part is tested with: each alone builds, in the same worker too."""
+    """The search for the smallest failing part is tested with these nodes: each alone builds, also in the same
+    worker."""
 
     def chain(name: str, *axes: int) -> pathlib.Path:
         values = ["x", *(f"v{i}" for i in range(len(axes) - 1)), "y"]
@@ -156,7 +157,7 @@ def test_two_that_only_crash_together(tmp_path: pathlib.Path, fixture_library: p
 
 @pytest.mark.parametrize("verbose", [False, True])
 def test_a_worker_writes_verbose_messages_where_they_are_relayed(tmp_path: pathlib.Path, verbose: bool) -> None:
-    """A build has thousands of them, which cost more than the build of a small part."""
+    """A build has thousands of verbose messages, which take more time than the build of a small part."""
     request: dict[str, Any] = {
         "command": "trials",
         "flavor": "rtx",

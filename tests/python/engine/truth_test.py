@@ -1,4 +1,4 @@
-# graft inspect --probe: what the real parser and the real builder say of each node, also where they crash or hang.
+# graft inspect --probe: tests the verdicts of the real parser and builder on each node, also where they crash or hang.
 from __future__ import annotations
 
 import pathlib
@@ -15,12 +15,13 @@ from onnx import TensorProto, helper, numpy_helper
 pytestmark = pytest.mark.usefixtures("rtx")
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
-# K of a TopK that TensorRT does not build: with more than 16 parts of 3840 `graft convert` does not lower it.
+# K of a TopK that TensorRT does not build; `graft convert` does not lower it either, as it needs more than 16 parts of
+# 3840.
 BEYOND_PARTS = 70000
 End = tuple[str, int, Any]
 
 
-# An attribute with which Graft leaves the node to TensorRT, whose builder fails on it.
+# An attribute that makes Graft leave the node to TensorRT, whose builder fails on it.
 NOT_GRAFTS = {"plugin_version": "1"}
 
 
@@ -71,7 +72,8 @@ def smallest_node(name: str, **attributes: Any) -> onnx.NodeProto:
 
 
 def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
-    """The operators that the parser refuses, and those that it takes and that then fail in the build."""
+    """Checks the lists of operators that the parser refuses, and of those that it accepts but that fail in the
+    build."""
     trt = pytest.importorskip("tensorrt_rtx")
     logger = trt.Logger(trt.Logger.ERROR)
     parser = trt.OnnxParser(trt.Builder(logger).create_network(0), logger)
@@ -102,7 +104,8 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     said = verdicts(answer)
 
     def refused_in(truth: str) -> set[str]:
-        """What convert writes with other layers counts too: TensorRT refuses the node as it is."""
+        """Returns the operators that TensorRT refuses, including those that `convert` lowers: TensorRT refuses the
+        unchanged node."""
         nodes = {name: node for name, node in said.items() if node["truth"] == truth and node["tensorrt"]}
         return {name for name, node in nodes.items() if node["verdict"] in ("refused", "fails", "lowered")}
 
@@ -112,7 +115,7 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     assert "checkDet" in said["Det"]["tensorrt"]
     assert "no runners that implement it" in said["nms"]["tensorrt"]
     assert "K exceeds the maximum value allowed (3840)" in said["top_k"]["tensorrt"]
-    if not with_gpu:  # measured with RTX 1.7.1: an error of the parser, and no crash
+    if not with_gpu:  # measured with RTX 1.7.1: an error of the parser, not a crash
         assert "CUDA driver version is insufficient" in said["roi_align"]["tensorrt"]
         assert "a machine with a GPU" in said["roi_align"]["advice"]
     assert {node["truth"] for node in said.values()} == {"parser", "builder"}
@@ -121,11 +124,11 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     assert {name for name, kind in asked.items() if kind == "refused"} == {
         name for name, kind in found.items() if kind == "refused"
     }
-    assert asked["top_k"] == "lowered"  # by rule: the parser takes it, and convert writes another form
+    assert asked["top_k"] == "lowered"  # by rule: the parser accepts it, and convert writes another form
 
 
 def chain(path: pathlib.Path, nodes: list[tuple[str, dict[str, Any]]], shape: tuple[Any, ...] = (1, 4)) -> pathlib.Path:
-    """Nodes one after the other, named n0, n1 ..."""
+    """Saves a chain of nodes, named n0, n1 ..."""
     values = ["x", *(f"v{i}" for i in range(len(nodes) - 1)), "y"]
     made = []
     for i, (op_type, attributes) in enumerate(nodes):
@@ -167,7 +170,7 @@ def test_one_node_ends_tensorrt_and_the_others_do_not_suffer(
     assert verdicts(answer)[f"n{at}"]["cause"] == cause
     if verdict == "hangs":
         assert answer.json["trials"]["processes"] == 2  # the limit was waited for once
-    assert {node["truth"] for node in answer.json["nodes"]} == {"builder"}  # those after it were asked too
+    assert {node["truth"] for node in answer.json["nodes"]} == {"builder"}  # later nodes were tried too
     reduced = answer.json["reduced"]
     assert (reduced["file"], reduced["nodes"], reduced["verdict"]) == (str(smallest), 1, verdict)
     assert (reduced["node"], reduced["inside"], reduced["shapes"]) == (f"n{at}", None, [])
@@ -190,7 +193,8 @@ def test_two_nodes_that_fail_together_are_found_together(tmp_path: pathlib.Path,
 
 
 def test_two_hundred_nodes_take_less_than_a_minute(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-    """Convolutions, one crash, one refused node and one that fails in the build, found one after the other."""
+    """The network has convolutions, a node that crashes, a refused node and a node that fails in the build; all are
+    found, one after the other."""
     rng = np.random.default_rng(0)
     nodes, constants, value = [], {"k": [BEYOND_PARTS]}, "x"
     for i in range(196):
@@ -214,7 +218,7 @@ def test_two_hundred_nodes_take_less_than_a_minute(tmp_path: pathlib.Path, fixtu
     wrong = {name: kind for name, kind in kinds(answer).items() if kind != "native"}
     assert wrong == {"abort": "crashes", "det": "refused", "top_k": "fails"}
     assert all(node["truth"] == "builder" for node in verdicts(answer).values() if node["node"] != "det")
-    # Bisection, not one build for each node: seen are 5 builds.
+    # Bisection needs few builds, not one per node: measured are 5.
     assert answer.json["trials"]["builds"] <= 10
 
 
@@ -240,7 +244,7 @@ def test_a_node_in_a_branch_and_one_in_a_function(tmp_path: pathlib.Path) -> Non
 
 
 def graph(name: str, nodes: list[Any], inputs: tuple[Any, ...] = ()) -> Any:
-    """A sub-graph that gives the first output of its last node."""
+    """Returns a subgraph whose output is the first output of its last node."""
     ends = [helper.make_tensor_value_info(*end) for end in inputs]
     return helper.make_graph(nodes, name, ends, [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
 
@@ -250,7 +254,7 @@ def top_k(name: str, source: str = "x", k: str = "k") -> Any:
 
 
 def builds(model: pathlib.Path) -> bool:
-    """TensorRT itself, without Graft."""
+    """Returns whether TensorRT alone, without Graft, builds the model."""
     trt = pytest.importorskip("tensorrt_rtx")
     logger = trt.Logger(trt.Logger.ERROR)
     builder = trt.Builder(logger)
@@ -260,7 +264,7 @@ def builds(model: pathlib.Path) -> bool:
 
 
 def test_a_node_that_fails_in_a_branch(tmp_path: pathlib.Path) -> None:
-    """The others in the branches are asked about by themselves, and the smallest part is that node."""
+    """The other nodes in the branches are tried separately, and the smallest part is the failing node."""
     inner = helper.make_node(
         "If",
         ["c"],
@@ -342,8 +346,8 @@ def test_a_node_that_is_refused_in_a_branch_is_reduced_to_itself(tmp_path: pathl
 
 
 def test_nodes_alike_are_asked_about_once(tmp_path: pathlib.Path) -> None:
-    """Those that differ in nothing but the name fail together; of those with other sizes, the ones that build are not
-    taken for failing."""
+    """Nodes that differ only in their name fail together; nodes with other sizes that build are not reported as
+    failing."""
     nodes = [top_k(f"same_{i}", f"x_{i}") for i in range(6)]
     nodes += [top_k("shorter", "short", "less"), top_k("fits", "short", "few"), top_k("wide", "x_wide", "less")]
     inputs = [(f"x_{i}", FLOAT, [1, 80000]) for i in range(6)]
@@ -370,7 +374,7 @@ def test_nodes_alike_are_asked_about_once(tmp_path: pathlib.Path) -> None:
 
 
 def test_plugins_of_a_kind_fail_for_their_own_sizes(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-    """No rule knows of them: each of other sizes is asked about until one builds."""
+    """No rule covers these plugins: each node with other sizes is tried until one builds."""
     sizes = [[1, 3], [1, 3], [2, 3], [1, 3], [3, 3, 3]]
     nodes = [
         helper.make_node("FixtureLarge", [f"x_{i}"], [f"y_{i}"], name=f"n{i}", domain="fixture", gain=float(gain))
@@ -383,7 +387,7 @@ def test_plugins_of_a_kind_fail_for_their_own_sizes(tmp_path: pathlib.Path, fixt
 
 
 def many_kinds(path: pathlib.Path, kinds_of_failure: int) -> pathlib.Path:
-    """Plugins that fail in the build, each of a kind of its own, between nodes that build."""
+    """Saves plugins that fail in the build, each of a different kind, between nodes that build."""
     nodes = []
     for i in range(kinds_of_failure):
         nodes += [("Relu", {}), ("FixtureRefuse", {"alpha": float(i)}), ("Sigmoid", {})]
@@ -409,7 +413,7 @@ def test_the_budget_of_builds_ends_with_what_is_known(tmp_path: pathlib.Path, fi
 
 
 def test_the_budget_of_seconds_ends_with_what_is_known(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-    """The first question is always asked; with next to no time it is the only one."""
+    """The first trial always runs; with nearly no time it is the only one."""
     model = many_kinds(tmp_path / "m.onnx", 2)
     answer = inspect(model, "builder", "--plugin-lib", fixture_library, "--max-seconds", "0.001")
     assert answer.code == 1
@@ -420,7 +424,8 @@ def test_the_budget_of_seconds_ends_with_what_is_known(tmp_path: pathlib.Path, f
 
 
 def test_what_the_rules_know_is_not_searched_for(tmp_path: pathlib.Path) -> None:
-    """Twenty nodes without an implementation among two hundred: one build finds them, and one builds the rest."""
+    """The model has twenty nodes without an implementation among two hundred: one build finds them, and one builds
+    the others."""
     nodes, inputs, outputs = [], [("x", FLOAT, [1, 4])], []
     value = "x"
     for i in range(200):
@@ -442,8 +447,8 @@ def test_what_the_rules_know_is_not_searched_for(tmp_path: pathlib.Path) -> None
 
 
 def test_refused_nodes_of_a_kind_are_taken_out_together(tmp_path: pathlib.Path) -> None:
-    """The parser names one node without a plugin at a time. What lies after them is cut at what they would make. (Graft's
-    plugin takes no i8.)"""
+    """The parser names one node without a plugin at a time. Later nodes are cut off at the outputs of these nodes.
+    (Graft's plugin has no i8.)"""
     nodes, outputs = [], []
     for i in range(40):
         nodes += [
@@ -459,11 +464,12 @@ def test_refused_nodes_of_a_kind_are_taken_out_together(tmp_path: pathlib.Path) 
     assert {node["verdict"] for name, node in found.items() if name.startswith("turn")} == {"native"}
     assert "as with node 'nonzero0' (NonZero), which is alike" in found["nonzero7"]["reason"]
     trials = answer.json["trials"]
-    assert (trials["parses"], trials["builds"]) == (2, 1)  # one parse for each node before
+    assert (trials["parses"], trials["builds"]) == (2, 1)  # earlier versions needed one parse for each node
 
 
 def test_a_branch_that_is_known_to_fail_is_not_searched_for(tmp_path: pathlib.Path) -> None:
-    """Among two hundred nodes: it fails alone, then its branch is asked about, then the rest builds at once."""
+    """The branch is among two hundred nodes: its node fails alone, then the branch is tried, then all other nodes
+    build at once."""
     chosen = [helper.make_tensor_value_info("chosen", INT64, None)]
     nms = helper.make_node("NonMaxSuppression", ["boxes", "scores", "k"], ["chosen"], name="nms", **NOT_GRAFTS)
     none = numpy_helper.from_array(np.zeros((0, 3), np.int64), "none")
@@ -489,8 +495,8 @@ def test_a_branch_that_is_known_to_fail_is_not_searched_for(tmp_path: pathlib.Pa
 
 
 def scripted_tensorrt(folder: pathlib.Path, slowest: int) -> pathlib.Path:
-    """A Python whose engine driver is a script: its TensorRT refuses no model, fails on Tan, builds any number of nodes
-    up to `slowest`, and never ends with more."""
+    """Returns a Python whose engine driver is a script: its TensorRT accepts every model, fails on Tan, builds up to
+    `slowest` nodes, and hangs with more."""
     script = folder / "driver.py"
     script.write_text(
         f"""
@@ -523,8 +529,8 @@ for line in sys.stdin:
 
 
 def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path) -> None:
-    """1,024 nodes of which no more than 300 are built in time: every piece has an answer, and what fails in one is found
-    by halves."""
+    """At most 300 of 1,024 nodes are built in time: every piece has a verdict, and a failing node is found by
+    bisection."""
     python = scripted_tensorrt(tmp_path, slowest=300)
     flags = ("--truth", "builder", "--json", "--time-limit", "36000", "--max-seconds", "36000")
     plain = graft("inspect", chain(tmp_path / "plain.onnx", [("Relu", {})] * 1024), *flags, python=python)
@@ -536,11 +542,11 @@ def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path)
     found = graft("inspect", chain(tmp_path / "tan.onnx", nodes), *flags, python=python)
     assert {name: kind for name, kind in kinds(found).items() if kind != "native"} == {"n700": "fails"}
     assert (found.json["pieces"], found.json["unanswered"]) == (4, 0)
-    assert found.json["trials"]["builds"] == 22  # 7 as above; the others to find one of 256 by halves
+    assert found.json["trials"]["builds"] == 22  # 7 as above; the others find one of 256 nodes by bisection
 
 
 def test_sizes_supposed_of_a_part_are_no_failure_of_its_nodes(tmp_path: pathlib.Path) -> None:
-    """Of what lies after two nodes that are refused nobody knows that the one has twice the size of the other."""
+    """After two refused nodes, the sizes of their outputs are unknown, and guessed ones may contradict each other."""
     nodes = [
         helper.make_node("Compress", ["x", "some"], ["short"], name="first", axis=0),
         helper.make_node("Compress", ["x", "more"], ["long"], name="second", axis=0),
@@ -559,7 +565,7 @@ def test_sizes_supposed_of_a_part_are_no_failure_of_its_nodes(tmp_path: pathlib.
 
 
 def test_what_convert_makes_is_inspected_in_memory(tmp_path: pathlib.Path) -> None:
-    """An antialiased Resize that enlarges: what `graft convert` makes of it builds, and is offered to be asked about."""
+    """The converted form of an enlarging antialiased Resize builds, and the message proposes to inspect it."""
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], name="n", antialias=1, mode="linear")
     scales = np.array([1, 1, 2, 2], np.float32)
     model = write(tmp_path / "m.onnx", [resize], [("x", FLOAT, [1, 1, 8, 8])], [("y", FLOAT, None)], {"s": scales})
@@ -573,7 +579,7 @@ def test_what_convert_makes_is_inspected_in_memory(tmp_path: pathlib.Path) -> No
 
 
 def test_what_the_parser_takes_and_only_convert_makes_build(tmp_path: pathlib.Path) -> None:
-    """A TopK that is built in parts: neither the parser, which takes it, nor the conversion makes it native."""
+    """A TopK that is built in parts is not native: the parser accepts it, and only the converted form builds."""
     outputs = [("big_values", FLOAT, None), ("big_indices", INT64, None)]
     model = write(tmp_path / "m.onnx", [top_k("big")], [("x", FLOAT, [8000])], outputs, {"k": [5000]})
     assert not builds(model)
@@ -630,7 +636,7 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
 
 
 def nested(path: pathlib.Path, in_branch: Any, in_function: Any) -> pathlib.Path:
-    """An If with one node in a branch, beside a Relu, and calls of a function that holds another and a Relu."""
+    """Saves an If with a node next to a Relu in a branch, and calls of a function with another node and a Relu."""
 
     def branch(name: str, *nodes: Any) -> Any:
         return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
@@ -675,7 +681,7 @@ def test_plugins_in_a_branch_and_in_a_function_are_seen(
 def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
     tmp_path: pathlib.Path, fixture_library: pathlib.Path
 ) -> None:
-    """The node inside is compared with the plugins, and not the one that holds it."""
+    """The inner node is compared with the plugins, not the node that contains it."""
     in_branch = helper.make_node("FixtureIdentty", ["x"], ["b"], name="in_branch", domain="fixture")
     in_function = helper.make_node("FixtureIdentity", ["x"], ["m"], name="n", domain="fixture", plugin_version="2")
     model = nested(tmp_path / "m.onnx", in_branch, in_function)
@@ -684,16 +690,16 @@ def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
         assert (found[node]["verdict"], found[node]["cause"]) == ("refused", "plugin_name")
         assert "no plugin is registered under the name FixtureIdentty" in found[node]["reason"]
     assert "inside it, node 'in_branch' (fixture::FixtureIdentty)" in found["if"]["reason"]
-    assert found["beside"]["verdict"] == "not asked"  # nothing is known to be wrong with it
+    assert found["beside"]["verdict"] == "not asked"  # no fault of it is known
     assert "not asked: it lies in 'if'" in found["beside"]["reason"]
     assert (found["call_1"]["verdict"], found["call_1"]["cause"]) == ("refused", "plugin_version")
     assert "inside it, node 'n'" in found["call_1"]["reason"]
 
 
 def test_open_sizes_reach_the_parts(tmp_path: pathlib.Path) -> None:
-    """The size after the layer that halves it is half of what --shapes says."""
+    """After a layer that halves a size, the part has half of the size in --shapes."""
     pool = ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]})
-    # `graft convert` takes the maximum of at most 64 places in a window.
+    # `graft convert` lowers windows of at most 64 positions.
     dilated = ("MaxPool", {"kernel_shape": [9, 9], "dilations": [2, 2], "pads": [8] * 4})
     model = chain(tmp_path / "m.onnx", [pool, RELU, dilated, RELU], ("n", 3, "h", "w"))
     missing = graft("inspect", model, "--truth", "builder")
@@ -756,7 +762,8 @@ def test_what_lies_behind_bad_plugins_is_asked_as_if_they_were_what_was_meant(
 
 
 def behind_an_unknown_plugin(path: pathlib.Path, declared: list[int] | None) -> pathlib.Path:
-    """x (1 x 4) -> Wobble -> w -> MatMul with 8 x 2 -> Relu; and Relu, Det and another unknown one after Wobble."""
+    """Saves x (1 x 4) -> Wobble -> w -> MatMul with 8 x 2 -> Relu; and Relu, Det and another unknown operator after
+    Wobble."""
     nodes = [
         helper.make_node("Wobble", ["x"], ["w"], name="wobble", domain="acme"),
         helper.make_node("MatMul", ["w", "weights"], ["m"], name="multiply"),
@@ -776,7 +783,8 @@ def behind_an_unknown_plugin(path: pathlib.Path, declared: list[int] | None) -> 
 
 
 def test_what_nobody_knows_is_supposed_and_not_believed(tmp_path: pathlib.Path) -> None:
-    """What an unknown plugin makes is supposed to be like its input; a refusal that may come from that is no verdict."""
+    """The output of an unknown plugin is assumed to be like its input; a refusal that may follow from this
+    assumption is not a verdict."""
     answer = inspect(behind_an_unknown_plugin(tmp_path / "m.onnx", None), "parser")
     found = verdicts(answer)
     assert {name: node["verdict"] for name, node in found.items()} == {
@@ -805,7 +813,7 @@ def test_what_the_file_declares_behind_an_unknown_plugin_counts(tmp_path: pathli
 def test_a_node_with_a_fault_is_judged_like_any_other(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, level: str
 ) -> None:
-    """Every fault is the verdict on its node, with the file's name; the others are judged."""
+    """Every fault is the verdict on its node, with the file's name; the other nodes are judged as usual."""
     text = {
         "none": "attribute `negSlope`: found type string, allowed is float",
         "parser": "negSlope is string, and the plugin takes float32",

@@ -1,4 +1,4 @@
-# Checks the graph library against onnx and ONNX Runtime: files, inlining, operator sets, shape inference.
+# Compares the graph library with onnx and ONNX Runtime: files, inlining, operator sets, shape inference.
 from __future__ import annotations
 
 import os
@@ -40,14 +40,14 @@ NAMES = {
 
 
 def name_of_type(text: str) -> str:
-    """Graft's of "tensor(int8)"."""
+    """Returns Graft's name of a type such as "tensor(int8)"."""
     name = text.removeprefix("tensor(").removesuffix(")")
     return NAMES.get(name) or name.replace("uint", "u").replace("int", "i").replace("float", "f")
 
 
 def allowed_types(schema: onnx.defs.OpSchema) -> list[tuple[str, set[str]]]:
-    """For each input the parameter of its type, and what that may be: no tensor where it is a sequence, any where each is by
-    itself."""
+    """Returns for each input its type parameter and the allowed types: "no tensor" for a sequence, "any" for a
+    variadic input whose tensors have independent types."""
     parameters = {constraint.type_param_str: constraint.allowed_type_strs for constraint in schema.type_constraints}
     inputs = []
     for port in schema.inputs:
@@ -58,7 +58,7 @@ def allowed_types(schema: onnx.defs.OpSchema) -> list[tuple[str, set[str]]]:
 
 
 def test_the_types_of_operators_are_onnx_s() -> None:
-    """Of every operator in every operator set, as the schemas of the installed onnx have them."""
+    """Compares the types of every operator in every opset with the schemas of the installed onnx."""
     if f"onnx {onnx.__version__};" not in (SOURCE / "src/onnx/schema_types.inc").read_text():
         pytest.skip("another version of onnx")
     lines = subprocess.run([TOOL, "--types"], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -89,7 +89,7 @@ def test_the_types_of_operators_are_onnx_s() -> None:
 
 
 def random_inputs(model: onnx.ModelProto) -> dict[str, np.ndarray]:
-    """Values for each input that has no default; unknown dimensions become 3, one number to each name."""
+    """Returns values for each input without a default; unknown dimensions become 3, and each name gets one number."""
     generator = np.random.default_rng(7)
     defaults = {tensor.name for tensor in model.graph.initializer}
     inputs = {}
@@ -237,10 +237,10 @@ def test_external_data_round_trip(tmp_path: Path) -> None:
     graft(target, back, "inside")
     same(run(source, inputs), run(back, inputs))
     again = tmp_path / "again.onnx"
-    graft(target, again)  # what fits into one file is written into one
+    graft(target, again)  # a model that fits into one file is written as one
     assert not (tmp_path / "again.onnx.data").exists()
     same(run(source, inputs), run(again, inputs))
-    graft(target, target)  # a file over itself
+    graft(target, target)  # overwrites the input file
     same(run(source, inputs), run(target, inputs))
 
 
@@ -288,7 +288,7 @@ def test_a_graft_model_runs_without_graft(dtype: int, opset: int, steps: list[st
     assert bool(model.functions) == (steps[-1] == "attach")
     x = np.random.default_rng(1).normal(size=(2, 4, 5)).astype(helper.tensor_dtype_to_np_dtype(dtype))
     (y,) = run(target, {"x": x})
-    # Four operators round their results to f16 one after the other: 2^-11 each, of values up to 1.
+    # Four operators in a row round their results to f16: 2^-11 each, for values up to 1.
     tolerance = 1e-6 if dtype == TensorProto.FLOAT else 4 * 2.0**-11
     np.testing.assert_allclose(y.astype(np.float32), chain(x), rtol=0, atol=tolerance)
 
@@ -360,7 +360,7 @@ def test_a_raised_model_computes_the_same(case: str, step: str, tmp_path: Path) 
         output.ClearField("type")
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 5])], outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
-    for output in model.graph.output:  # the type of an output has to be there for ONNX Runtime
+    for output in model.graph.output:  # ONNX Runtime requires the type of an output
         kind = TensorProto.INT64 if output.name == "z" and case == "top_k" else TensorProto.FLOAT
         output.type.tensor_type.elem_type = kind
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
@@ -375,7 +375,7 @@ def test_a_raised_model_computes_the_same(case: str, step: str, tmp_path: Path) 
 
 IMAGE = [1, 4, 6, 8]
 ROIS = np.array([[0.3, 0.4, 5.2, 4.9], [1, 1, 4, 3]], np.float32)
-# Operator set, the older form, and the constants that it reads; x is an image.
+# Opset, the older form, and its constants; x is an image.
 OLD_FORMS = {
     "upsample7_linear": (7, "Upsample", {"mode": "linear", "scales": [1.0, 1.0, 2.0, 3.0]}, []),
     "upsample9": (9, "Upsample", {"mode": "nearest"}, [np.array([1, 1, 2.5, 3], np.float32)]),
@@ -457,7 +457,7 @@ def test_a_form_without_an_equal_is_refused(name: str, tmp_path: Path) -> None:
     elif values:
         model.graph.initializer.append(numpy_helper.from_array(np.array(values, np.float32), "scales"))
     if values:
-        # BatchNormalization has four inputs with a number for each channel.
+        # BatchNormalization has four inputs with one number per channel.
         model.graph.node[0].input.extend(["scales"] * (4 if op_type == "BatchNormalization" else 1))
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(model, source)
@@ -484,7 +484,8 @@ def types_of(model: onnx.ModelProto) -> dict[str, tuple[int, list[int | str | No
 
 
 def compare_types(ours: dict, theirs: dict) -> tuple[int, int]:
-    """Contradictions fail; returns how many values onnx knows in full, and how many of those Graft does too."""
+    """Fails on a contradiction; returns the number of values with a type and shape in onnx, and how many of these
+    Graft infers too."""
     known = reached = 0
     for name, (dtype, shape) in theirs.items():
         if dtype == 0 or shape is None:
@@ -534,7 +535,8 @@ def node_tests() -> list:
 
 
 def fix_small_inputs(model: onnx.ModelProto, values: list) -> None:
-    """Makes constants of integer inputs after the first: axes, shapes and the like, which usually are constants."""
+    """Turns integer inputs after the first into constants: axes, shapes and similar inputs, which are usually
+    constant."""
     for value, data in list(zip(model.graph.input, values))[1:]:
         if isinstance(data, np.ndarray) and data.dtype == np.int64 and data.size <= 64:
             model.graph.initializer.append(numpy_helper.from_array(data, value.name))
@@ -542,7 +544,7 @@ def fix_small_inputs(model: onnx.ModelProto, values: list) -> None:
 
 
 def test_inferred_shapes_agree_with_the_results_of_every_onnx_node_test(tmp_path: Path) -> None:
-    """ONNX's own test of each operator states the shapes of the results; Graft must not contradict them."""
+    """ONNX's own tests of operators contain the shapes of the results; Graft must not contradict them."""
     cases = []
     for case in node_tests():
         if case.model is None or any(o.domain == "" and o.version < 7 for o in case.model.opset_import):
@@ -571,5 +573,5 @@ def test_inferred_shapes_agree_with_the_results_of_every_onnx_node_test(tmp_path
             partly.add(case.model.graph.node[0].op_type)
     print(f"{len(cases)} models; of {known} results {reached} inferred in full; not: {', '.join(sorted(partly))}")
     assert not contradictions, "\n".join(contradictions[:20])
-    # What depends on data at run time, sequences, and operators that no trained network holds are not known.
+    # Shapes that depend on data, sequences, and operators that trained networks do not have are not inferred.
     assert reached > 0.7 * known

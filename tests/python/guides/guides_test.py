@@ -43,7 +43,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @PAGES
 def test_commands_name_programs_that_a_user_has(page: Path) -> None:
-    """`graft` and `python3`, those of the active environment: GRAFT_PYTHON is for who has another."""
+    """Guides use `graft` and `python3` of the active environment; GRAFT_PYTHON is for users with another
+    interpreter."""
     for block in blocks(page):
         assert block["kind"] != "sh" or "$GRAFT_PYTHON" not in block["text"], f"{page.name}: {block['text']}"
 
@@ -53,7 +54,7 @@ def run_commands(page: Path, folder: Path) -> None:
     if not script:
         pytest.skip("the page has no commands to run")
     shutil.copytree(ROOT / "examples", folder / "examples")
-    # As docs/guide/install.md says for a checkout: `graft` and `python3` are its own.
+    # docs/guide/install.md puts `graft` and `python3` of the checkout on PATH.
     path = f"{GRAFT.parent}:{PYTHON.parent}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path}
     result = subprocess.run(
@@ -94,7 +95,7 @@ ADD_AN_OPERATOR = ROOT / "docs" / "guide" / "add_an_operator.md"
 
 @pytest.fixture(scope="module")
 def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all commands of that guide have been run."""
+    """Returns a folder in which all commands of the guide have been run."""
     folder = tmp_path_factory.mktemp("add_an_operator")
     run_commands(ADD_AN_OPERATOR, folder)
     return folder
@@ -121,7 +122,8 @@ def test_operators_from_outside_work_in_engines_and_on_the_cpu(guide_folder: Pat
         model_of(tmp_path, "SplitSign", ["x"], ["positive", "negative"]),
         model_of(tmp_path, "PixelUnshuffle", ["x"], ["y"], factor=2),
     ]:
-        # As a plugin library the file goes to TensorRT as it is; as one of operators it may be converted before.
+        # With a plugin library, TensorRT gets the file as it is; with a library of operators, the file may be converted
+        # first.
         ways = [(model, "--plugin-lib"), (model, "--operators")]
         for build in ("my_build", "my_cpu_build"):
             library = f"{build}/libmy_plugins.so"

@@ -1,7 +1,7 @@
-"""What `make install` leaves works with the checkout gone, wherever the installation has been moved to since.
+"""The installation of `make install` works without the checkout and after it was moved.
 
-The checkout is gone for a command that runs in a mount namespace of its own with an empty folder in the checkout's place.
-Where such a namespace is not allowed, what the loader reports is looked at instead.
+The commands run in a mount namespace with an empty folder in place of the checkout. Where such a namespace is not
+allowed, the test checks the loader's report instead.
 """
 
 import json
@@ -25,7 +25,7 @@ def expected(images: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a network and images for it."""
+    """Returns a folder with a network and images for it."""
     shutil.copy(DIGITS, tmp_path / "digits.onnx")
     with np.load(DIGITS.with_name("digits_test.npz")) as data:
         np.save(tmp_path / "image.npy", data["images"][:4].astype(np.float32))
@@ -56,7 +56,8 @@ def test_what_python_compiled_of_the_examples_stays_behind(prefix: Path) -> None
 
 
 def test_the_guides_come_along(prefix: Path) -> None:
-    """As they are, but for links to what is in the checkout alone, and what README says of the checkout itself."""
+    """The guides are unchanged, except for links to files that only the checkout has, and README's part about the
+    checkout."""
     folder = prefix / "share" / "doc" / "graft"
     picture = "docs/guide/pictures/report_after.png"
     assert (folder / picture).read_bytes() == (ROOT / picture).read_bytes()
@@ -113,7 +114,7 @@ def test_doctor_finds_what_was_installed(prefix: Path, folder: Path) -> None:
     assert findings["CPU engine"]["found"]
     assert findings["plugin library"]["facts"]["path"] == str(prefix / "lib" / "libgraft_plugins.so")
     assert findings["Python"]["found"]
-    # TensorRT is the user's own to install, and doctor says how.
+    # The user installs TensorRT, and doctor says how.
     missing = [finding for finding in findings.values() if finding["needed"] and not finding["found"]]
     assert done.returncode == (3 if missing else 0)
     assert all("install" in finding["remedy"] for finding in missing), missing
@@ -150,13 +151,13 @@ def test_find_package_has_all_that_it_names(prefix: Path, folder: Path, example:
     assert done.returncode == 0, done.stderr
     commands = (folder / "build" / "compile_commands.json").read_text()
     assert str(ROOT) not in commands
-    if example == "use_from_code":  # the guides' test builds the other one
+    if example == "use_from_code":  # the guides' test builds the other example
         done = without_checkout(folder, "cmake", "--build", "build")
         assert done.returncode == 0, done.stdout
 
 
 def test_a_program_calls_the_toolkit(prefix: Path, folder: Path) -> None:
-    """The example of docs/guide/use_the_toolkit.md: what it says is what the program `graft` says."""
+    """The example of docs/guide/use_the_toolkit.md has the same results as the program `graft`."""
     example = ROOT / "examples" / "toolkit"
     assert len((example / "to_engine.cpp").read_text().splitlines()) <= 40
     graph = DIGITS.with_name("digits.pb")

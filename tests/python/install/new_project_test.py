@@ -1,4 +1,4 @@
-"""Projects of `graft new` pass their own tests with an installed Graft, and these see what is wrong."""
+"""Projects of `graft new` pass their own tests with an installed Graft, and these tests detect faults."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from conftest import ENVIRONMENT
 
 SOURCE = Path(__file__).with_name("own_operators.cpp")
 
-# Folder of the operator, by what it is like.
+# Folder of the operator, by the kind of the template.
 KINDS = {"elementwise": "beta_swish", "reduction": "rms_norm", "two_inputs": "gated_tanh", "data_sizes": "select_rows"}
 
 
 def run(prefix: Path, folder: Path, *command: object) -> subprocess.CompletedProcess[str]:
-    """As a user does who has the installation on PATH, which is all that CMake finds it by."""
+    """Runs a command like a user who has the installation on PATH, which is sufficient for CMake."""
     environment = ENVIRONMENT | {
         "GRAFT_PYTHON": os.environ["GRAFT_PYTHON"],
         "PATH": f"{prefix / 'bin'}:{os.environ['PATH']}",
@@ -34,13 +34,13 @@ def passes(prefix: Path, folder: Path, *command: object) -> str:
 
 
 def network_of(project: Path) -> Path:
-    """Of a project with the operator of the template."""
+    """Returns the network file of a project with the operator of the template."""
     folder = KINDS[project.name.removeprefix("my_")]
     return project / folder / f"{folder}_network.py"
 
 
 def test_an_installation_in_a_folder_of_that_name_is_no_wheel(prefix: Path, tmp_path: Path) -> None:
-    """A wheel's lies as deep in an environment, whose `bin` has a `graft` too."""
+    """A wheel's installation lies equally deep in an environment, whose `bin` has a `graft` too."""
     installation = tmp_path / "lib" / "python3" / "site-packages" / "graft"
     shutil.copytree(prefix, installation, symlinks=True, copy_function=os.link)
     (tmp_path / "bin").mkdir()
@@ -56,7 +56,7 @@ def test_an_installation_in_a_folder_of_that_name_is_no_wheel(prefix: Path, tmp_
 
 @pytest.fixture(scope="module", params=KINDS)
 def project(request: pytest.FixtureRequest, prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project without CUDA, built; its folder has the name of its kind."""
+    """Builds a project without CUDA; its folder has the name of its kind."""
     folder = tmp_path_factory.mktemp("new")
     done = run(prefix, folder, "graft", "new", f"my_{request.param}", "--like", request.param)
     assert done.returncode == 0 and not done.stderr, done.stderr
@@ -79,7 +79,8 @@ def test_it_passes_its_own_tests(prefix: Path, project: Path) -> None:
 
 @pytest.mark.parametrize("project", ["reduction"], indirect=True)
 def test_an_application_loads_it(prefix: Path, project: Path) -> None:
-    """What include/graft/toolkit/operators.hpp says, with the installed package alone."""
+    """An application that uses only the installed package loads the library as include/graft/toolkit/operators.hpp
+    describes."""
     folder = project.parent / "application"
     folder.mkdir()
     passes(prefix, folder, os.environ["GRAFT_PYTHON"], network_of(project), "network.onnx")
@@ -109,7 +110,8 @@ def test_an_application_loads_it(prefix: Path, project: Path) -> None:
 
 @pytest.mark.parametrize("project", ["reduction"], indirect=True)
 def test_a_network_of_tensorrts_api_takes_it(prefix: Path, project: Path) -> None:
-    """graft/tensorrt/add_layer.hpp with an operator from outside: TensorRT's own interface is all that stays to be linked."""
+    """graft/tensorrt/add_layer.hpp works with an operator of a library: only TensorRT's own interface remains to be
+    linked."""
     folder = project.parent / "network"
     folder.mkdir()
     (folder / "network.cpp").write_text(
@@ -139,7 +141,7 @@ def test_a_package_that_lacks_something_says_what(prefix: Path, project: Path) -
 
 
 def seen(prefix: Path, project: Path, file: Path, old: str, new: str) -> str:
-    """What the tests say of a change."""
+    """Applies a change and returns the output of the project's tests."""
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
@@ -167,7 +169,7 @@ def test_its_tests_see_a_wrong_fusion(prefix: Path, project: Path) -> None:
     fusion = project / KINDS[kind] / f"{KINDS[kind]}_fusion.yaml"
     told = seen(prefix, project, fusion, *changes[kind])
     assert "FAIL: test_convert_finds_the_operator" in told
-    # What `graft convert` says of it, and nothing of the kernels, which are right.
+    # The failure is in `graft convert`, not in the kernels, which are correct.
     assert "warning: fuse_library_operators: not done: " in told
     assert failures(told) == {"test_convert_finds_the_operator"}
     assert re.search(rf"my_{kind}_cases \.+ +Passed", told), told
@@ -194,7 +196,7 @@ def test_its_tests_see_a_wrong_reference_kernel(prefix: Path, project: Path) -> 
         r"elements, first y\[0, 0, \d\]: expected -?0\.\d+, got -?0\.\d+",
         told,
     ), told
-    # And the proof finds that it differs from what the pattern stands for.
+    # The proof finds that the kernel differs from the pattern.
     assert "(operators' own kernels)" in told
     assert failures(told) == {"test_kernel_computes_it", "test_convert_finds_the_operator"}
 
@@ -225,7 +227,7 @@ def test_its_cases_see_what_they_lack(prefix: Path, project: Path) -> None:
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_tests_see_an_overflow(prefix: Path, project: Path) -> None:
-    """Of the reference kernel, with which every kernel agrees that makes the same mistake."""
+    """The overflow is in the reference kernel; a kernel with the same fault would agree with it."""
     kernel = project / "gated_tanh" / "gated_tanh_cpu.cpp"
     e = "std::exp(2 * graft::ops::load(x[i], 1))"
     told = seen(prefix, project, kernel, "std::tanh(graft::ops::load(x[i], 1))", f"({e} - 1) / ({e} + 1)")
@@ -233,7 +235,7 @@ def test_its_tests_see_an_overflow(prefix: Path, project: Path) -> None:
         "FAILED GatedTanh f32_2x3x5x7_huge on the CPU: element 0 of 2x3x5x7: the reference kernel computes NaN of finite"
         in told
     ), told
-    # The proof of the rewrite finds it too.
+    # The proof of the rewrite finds the overflow too.
     assert failures(told) == {"test_kernel_overflows_where_the_function_does", "test_convert_finds_the_operator"}
     assert "by the CPU kernel, gated_tanh/gated_tanh_cpu.cpp, and " in told
 
@@ -256,7 +258,7 @@ def test_its_cases_name_their_file(prefix: Path, project: Path) -> None:
 
 @pytest.fixture
 def with_second(prefix: Path, project: Path) -> Iterator[Path]:
-    """The project with one more operator, an elementwise one."""
+    """Adds an elementwise operator to the project."""
     operators = (project / f"{project.name}.inc").read_text()
     passes(prefix, project.parent, "graft", "new", project.name, "--operator", "SecondOne")
     yield project
@@ -279,7 +281,7 @@ def test_a_second_operator_is_tested_as_the_first(prefix: Path, with_second: Pat
     wrong = seen(prefix, with_second, folder / "second_one_fusion.yaml", 'beta: "@beta"', 'beta: "@beta * 2"')
     assert "FAIL: test_convert_finds_the_operator (__main__.SecondOne" in wrong and "(__main__.GatedTanh" not in wrong
 
-    # Without a network of its own, which ctest says, and with that of another operator.
+    # Without a network of its own, which ctest reports, and with the network of another operator.
     network = folder / "second_one_network.py"
     network.unlink()
     told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
@@ -338,7 +340,7 @@ def test_a_wrong_line_of_the_list_is_named(prefix: Path, with_second: Path, line
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_an_operator_whose_line_is_a_comment_is_left_out(prefix: Path, with_second: Path) -> None:
-    """Also of the tests, which say so; the list may begin with a byte order mark."""
+    """The tests leave the operator out too, and report it; the list may begin with a byte order mark."""
     operators = with_second / f"{with_second.name}.inc"
     text = operators.read_text()
     line = "GRAFT_OPERATOR(second_one, my_two_inputs::SecondOne)"
@@ -347,7 +349,7 @@ def test_an_operator_whose_line_is_a_comment_is_left_out(prefix: Path, with_seco
     told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
     assert "my_two_inputs_commands tests nothing of second_one: its line in my_two_inputs.inc is a comment" in told
     assert "Ran 7 tests" in told
-    # Without a line at all the network is of no operator, which may be a slip.
+    # Without a line, the network belongs to no operator, which may be a mistake.
     operators.write_text(text.replace(line, ""))
     done = run(prefix, with_second, "cmake", "--build", "build")
     assert done.returncode == 0, done.stderr
@@ -374,7 +376,7 @@ def test_a_class_that_is_not_there_is_an_error_in_the_list(prefix: Path, with_se
     assert done.returncode != 0
     errors = re.findall(r"^.*error: .*$", done.stderr, re.M)
     assert errors, done.stderr
-    for error in errors:  # the first of each source that is generated from the list, and no other
+    for error in errors:  # one error for each source that is generated from the list
         assert re.search(r"my_two_inputs\.inc:3:\d+: error: .SecondOnce. is not a member of .my_two_inputs.", error)
 
 
@@ -395,7 +397,7 @@ def test_tests_that_python_cannot_run_say_why(prefix: Path, project: Path, tmp_p
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_a_configuration_that_finds_no_graft_says_what_to_do(project: Path, tmp_path: Path) -> None:
-    """Neither on PATH, nor in the Python that is active."""
+    """Graft is neither on PATH nor in the active Python."""
     command = ["cmake", "-S", str(project), "-B", str(tmp_path / "build")]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     told = " ".join(done.stderr.split())
@@ -406,7 +408,7 @@ def test_a_configuration_that_finds_no_graft_says_what_to_do(project: Path, tmp_
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_ctest_says_that_nothing_is_built(prefix: Path, project: Path) -> None:
-    """As after a build that has failed, whatever of it is there."""
+    """A failed build may leave any of the files."""
     for missing in ("libmy_two_inputs.so", "my_two_inputs_cases"):
         path = project / "build" / missing
         path.rename(path.with_suffix(".away"))
@@ -435,7 +437,8 @@ def test_the_script_of_the_tests_says_how_it_is_run(prefix: Path, project: Path)
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_a_network_says_what_its_inputs_may_be(prefix: Path, project: Path) -> None:
-    """An index, here of the gate: it is an integer, and no test has it in the thousands."""
+    """The gate is an integer index here. The tests cannot draw its values at random, so the network has to declare
+    them in RANGES."""
     network = network_of(project)
     text = network.read_text()
     x, y = '"x", "gate", "y"))', 'nodes = [*nodes, helper.make_node("Neg"'
@@ -446,7 +449,7 @@ def test_a_network_says_what_its_inputs_may_be(prefix: Path, project: Path) -> N
         y, f'nodes = [helper.make_node("Cast", ["index"], ["gate"], to=1), {y.removeprefix("nodes = [")}'
     )
     changed = changed.replace('"gate": [2', '"index": [2')
-    # It holds for 0 and 1, and for no other index.
+    # The expected values are correct for the indices 0 and 1 only.
     changed = changed.replace(
         "-np.tanh(x) / (1 + np.exp(-STEEPNESS * gate))",
         "-np.tanh(x) * np.where(gate == 0, 0.5, 1 / (1 + np.exp(-STEEPNESS)))",

@@ -1,4 +1,4 @@
-# A small sample of what `tools/fuzz.py left_out sizes` runs, and ONNX's own word on what a node has to have.
+# Runs a small sample of `tools/fuzz.py left_out sizes`, and compares required ports with ONNX's checker.
 import pathlib
 import random
 import sys
@@ -46,7 +46,7 @@ def test_a_model_that_kills_the_process_is_a_finding(monkeypatch):
 
 
 def refusal_by_onnx(node, opset):
-    """What ONNX's checker says of the ports of a node; it does not look at inputs of a variable number."""
+    """Returns the error of ONNX's checker about the ports of a node; the checker ignores variadic inputs."""
     context = onnx.checker.C.CheckerContext()
     context.ir_version = 10
     context.opset_imports = {"": opset}
@@ -71,7 +71,7 @@ def refusal_by_graft(node):
 
 
 def test_ports_are_refused_where_onnx_refuses_them():
-    """Every operator, with every number of inputs, and each input and output left out."""
+    """Tests every operator with every number of inputs, and with each input and output left out."""
     numbers = random.Random(1)
     compared = 0
     for name in sorted({schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}):

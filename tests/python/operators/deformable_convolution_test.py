@@ -1,4 +1,4 @@
-# DeformableConvolution's reference kernel against ONNX Runtime, on random problems.
+# Compares DeformableConvolution's reference kernel with ONNX Runtime on random problems.
 import functools
 
 import graft.ops
@@ -15,7 +15,7 @@ NAMES = ["x", "weight", "offset", "bias", "mask"]
 
 @functools.cache
 def session(given, attributes):
-    """Of a node with those of the inputs that `given` names."""
+    """Returns a session of a node with the inputs in `given`."""
     attributes = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes}
     inputs = [name if name in given else "" for name in NAMES]
     while not inputs[-1]:
@@ -48,7 +48,7 @@ def test_random_problems(seed):
 
 
 def test_a_position_that_is_no_number_lies_beyond_the_image():
-    """And one that is further away than an integer reaches."""
+    """Positions beyond the range of an integer are outside of the image, too."""
     x = np.ones((1, 1, 4, 4), np.float32)
     weight = np.ones((1, 1, 1, 1), np.float32)
     for far in (np.nan, np.inf, -np.inf, 3e38, -3e38, 2.0**31, -(2.0**31), 1e20):

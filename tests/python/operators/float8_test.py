@@ -1,4 +1,4 @@
-# f8e4m3fn in operators, all of its 256 values: ml_dtypes and NumPy judge.
+# Tests operators on all 256 values of f8e4m3fn, compared with ml_dtypes and NumPy.
 import graft.ops
 import ml_dtypes
 import numpy as np
@@ -9,7 +9,7 @@ EVERY = np.arange(256, dtype=np.uint8).view(F8)
 
 
 def rounded(values):
-    """As QuantizeLinear saturates; ml_dtypes makes NaN of what is too large."""
+    """Rounds and saturates as QuantizeLinear does; ml_dtypes converts values that are too large to NaN."""
     return np.clip(values, -448, 448).astype(F8)
 
 
@@ -32,7 +32,7 @@ def test_elementwise_rounds_as_ml_dtypes(scales, alpha):
 
 def test_every_tie_goes_to_even():
     finite = np.sort(EVERY.astype(np.float64)[np.isfinite(EVERY.astype(np.float64))])
-    # A third of a number and two thirds meet ties of the next power of two; halves meet those of subnormal numbers.
+    # 1.5, 0.75 and 1.25 produce ties between normal numbers, 0.5 and 2^-7 between subnormal ones.
     for factor in (0.5, 1.5, 0.75, 1.25, 2.0**-7):
         found = graft.ops.leaky_relu(finite.astype(F8), alpha=1.0, x_scale=factor, y_scale=1.0)
         assert_same_bits(found, rounded(finite * factor))

@@ -1,4 +1,4 @@
-# LargestK's reference kernel against ONNX Runtime, on random problems.
+# Compares LargestK's reference kernel with ONNX Runtime on random problems.
 import functools
 
 import graft.ops
@@ -45,7 +45,7 @@ def test_random_problems(seed):
 
 @pytest.mark.parametrize("largest", [0, 1])
 def test_nan_is_the_largest_number(largest):
-    """As NumPy sorts it; of ONNX Runtime it is not defined."""
+    """NaN sorts as in NumPy; ONNX Runtime does not define its order."""
     x = np.array([0, np.nan, -0.0, -np.inf, np.inf, np.nan, 1, 0], np.float32)
     values, indices = graft.ops.largest_k(x, k=8, largest=largest)
     order = np.argsort(x, kind="stable") if not largest else [1, 5, 4, 6, 0, 2, 7, 3]

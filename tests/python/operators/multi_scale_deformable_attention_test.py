@@ -1,4 +1,4 @@
-# MultiScaleDeformableAttention's reference kernel against ONNX Runtime's GridSample, on random problems.
+# Compares MultiScaleDeformableAttention's reference kernel with ONNX Runtime's GridSample on random problems.
 import functools
 
 import graft.ops
@@ -25,7 +25,7 @@ def session():
 
 
 def expected_sums(value, shapes, locations, weights, points):
-    """In double precision: a GridSample of each map, all samples times their weights, the sum."""
+    """Returns the weighted sum of a GridSample of each map, in double precision."""
     items, _, heads, channels = value.shape
     queries = locations.shape[1]
     sums = np.zeros((items * heads, channels, queries))
@@ -55,14 +55,14 @@ def test_random_problems(seed):
         points, inputs = random_problems.multi_scale_deformable_attention(random)
         expected = expected_sums(*inputs, points)
         found = graft.ops.multi_scale_deformable_attention(*inputs, points=points)
-        # A position of up to 20 pixels is rounded to float32 twice.
+        # A position of up to 20 pixels is rounded to f32 twice.
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4, err_msg=f"seed {seed}, problem {number}")
         not_zero += np.count_nonzero(expected)
     assert not_zero > CASES
 
 
 def attend(value, shapes, locations, weights=None):
-    """One query of one head that has one channel, with all points in one map."""
+    """Runs one query of one head with one channel, with all points in one map."""
     locations = np.array(locations, np.float32).reshape(1, 1, 1, -1, 2)
     count = locations.shape[3]
     weights = np.array([1] * count if weights is None else weights, np.float32).reshape(1, 1, 1, count)
@@ -84,7 +84,7 @@ def test_a_pixel_that_is_not_sampled_does_not_matter():
 
 
 def test_maps_that_value_does_not_hold():
-    """Sizes are data: whatever they are, nothing beyond value is read."""
+    """The sizes of maps are data: for any sizes, the kernel reads nothing beyond `value`."""
     assert attend([1, 2, 3, 4], [[4, 2]], [[0.25, 0.125]]) == 1
     assert attend([1, 2, 3, 4], [[4, 2]], [[0.25, 0.875]]) == 0
     assert attend([1, 2, 3, 4], [[0, 2]], [[0.25, 0.5]]) == 0

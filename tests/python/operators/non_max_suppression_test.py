@@ -1,4 +1,4 @@
-# NonMaxSuppression's reference kernel against ONNX Runtime, on random problems.
+# Compares NonMaxSuppression's reference kernel with ONNX Runtime on random problems.
 import functools
 
 import graft.ops
@@ -14,7 +14,7 @@ SEEDS = [1, 2, 3, 4]
 
 @functools.cache
 def session(is_center, inputs):
-    """Of so many of the node's inputs."""
+    """Returns a session of a node with the first `inputs` inputs."""
     shapes = {"boxes": [None] * 3, "scores": [None] * 3, "most": [1], "overlap": [1], "score": [1]}
     names = list(shapes)[:inputs]
     node = helper.make_node("NonMaxSuppression", names, ["y"], center_point_box=is_center)

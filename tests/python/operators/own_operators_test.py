@@ -1,5 +1,5 @@
-# graft.ops with operators of a library of one's own: lists of tensors, integers that say sizes, several outputs. NumPy and
-# ONNX Runtime say what they compute.
+# Tests graft.ops with the operators of a user's library: lists of tensors, integers that are sizes, several outputs.
+# The expected results are those of NumPy and ONNX Runtime.
 import inspect
 import os
 import pathlib
@@ -23,7 +23,8 @@ my = graft.ops.load_operators(LIBRARY)
 
 
 def output_of(code, library=LIBRARY):
-    """What the code prints, in a process of its own, since a library that is loaded stays; sys.argv[1] names it."""
+    """Runs code in a process of its own and returns its output, since a loaded library stays loaded; sys.argv[1] is
+    the library."""
     done = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -46,7 +47,7 @@ def fused(w, maps, epsilon=1e-4):
     return sum(share * each.astype(np.float64) for share, each in zip(w, maps)) / (w.sum() + epsilon)
 
 
-# Where one pixel is both corners, the operator takes its center, as PyTorch does, and ONNX Runtime its edge.
+# Where one pixel is both corners, the operator uses its center, as PyTorch does; ONNX Runtime uses its edge.
 @pytest.mark.parametrize(
     ("size", "corners"),
     [((1, 1, 1, 1), 0), ((3, 2, 1, 300), 0), *((size, c) for size in [(2, 3, 5, 7), (2, 1, 3, 4, 5)] for c in (0, 1))],
@@ -64,7 +65,7 @@ def test_integers_say_the_size(size, corners):
 
 
 def test_each_size_has_a_result_of_its_own():
-    """What is kept of a call is kept for its sizes."""
+    """Data that are cached between calls depend on the sizes."""
     theta = np.ones((1, 2, 3), np.float32)
     for width in (3, 5, 3):
         assert my.affine_sampling(theta, [1, 1, 2, width]).shape == (1, 2, width, 2)

@@ -1,4 +1,5 @@
-# graft.torch: opcheck, golden data, plain PyTorch's results and gradients, torch.compile, and what is refused.
+# Tests graft.torch: opcheck, golden data, comparison of results and gradients with plain PyTorch, torch.compile, and
+# errors.
 import numpy as np
 import pytest
 from golden_operators import assert_close, cases
@@ -51,11 +52,11 @@ def test_opcheck(sample, dtype, device):
 @each_device
 @pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_golden_data(function, device):
-    """On a GPU sums are made in f32, in another order."""
+    """On a GPU, sums are computed in f32 and in another order."""
     error = {"cpu": 2.0**-24, "cuda": 1e-5}[device]
     for case in cases(function):
         if device == "cuda" and not np.isfinite(np.asarray(case.expected, np.float64)).all():
-            continue  # the edges of f32 have tests of their own, in tests/gpu
+            continue  # tests/gpu covers the limits of f32
         inputs = [torch.from_numpy(each.view(np.int16)).view(torch.bfloat16) if each.dtype.name == "bfloat16"
                   else torch.from_numpy(each) for each in case.inputs]  # fmt: skip
         y = first(getattr(graft.torch, function)(*(each.to(device) for each in inputs), **case.attributes))
@@ -181,7 +182,7 @@ def test_channels_last_stays(function, dtype, device):
     run = getattr(graft.torch, function)
     y = run(last(x), **CHANNELS[function])
     assert is_last(y)
-    # The sums of a norm have another order.
+    # A normalization adds in another order.
     torch.testing.assert_close(
         y, run(x, **CHANNELS[function]).to(memory_format=torch.channels_last), rtol=2e-2, atol=2e-2
     )
@@ -192,7 +193,7 @@ def test_channels_last_stays(function, dtype, device):
 @pytest.mark.parametrize(
     ("function", "attributes", "channels", "dtype"),
     [
-        ("leaky_relu", {}, 12, torch.float16),  # no whole vectors
+        ("leaky_relu", {}, 12, torch.float16),  # no complete vectors
         ("leaky_relu", {}, 16, torch.float32),
         ("l2_normalize", {"axes": [2, 3]}, 16, torch.float16),
         ("instance_norm", {}, 16, torch.float16),
@@ -213,7 +214,8 @@ def test_other_layouts_become_contiguous(function, attributes, channels, dtype, 
 @pytest.mark.parametrize(("inputs", "outputs"), [(16, 24), (3, 16), (16, 3), (3, 3)])
 @pytest.mark.parametrize("which", ["both", "x", "weight"])
 def test_convolution_with_channels_last(inputs, outputs, which, dtype, device):
-    """The result lies as that of PyTorch's own convolution, but where neither side has whole vectors of channels."""
+    """The result has the memory format of PyTorch's own convolution, except where neither input nor output has
+    complete vectors of channels."""
     x = torch.randn(2, inputs, 9, 11, device=device).to(dtype)
     w = torch.randn(outputs, inputs, 3, 5, device=device).to(dtype)
     b = torch.randn(outputs, device=device)
@@ -292,7 +294,7 @@ def test_gradients_that_there_are_not():
 
 
 def example(function):
-    """Inputs in f32, and attributes."""
+    """Returns inputs in f32, and attributes."""
     for sample in SAMPLES:
         if sample.function == function:
             return sample.inputs("f32", "cpu"), sample.named("f32")
@@ -319,7 +321,8 @@ def test_vmap_is_refused(function):
 @pytest.mark.parametrize("fullgraph", [False, True])
 @pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_vmap_is_refused_in_compiled_code(function, fullgraph):
-    """By the operator's own words, which `fullgraph` puts into an error of PyTorch's own, a RuntimeError as well."""
+    """The message is the operator's; with `fullgraph`, PyTorch wraps it in an error of its own, which is a
+    RuntimeError too."""
     inputs, attributes = example(function)
     run_operator = getattr(graft.torch, function)
 
@@ -334,7 +337,7 @@ def test_vmap_is_refused_in_compiled_code(function, fullgraph):
 
 
 def test_what_vmap_is_told_to_do_is_the_same():
-    images = torch.randn(3, 2, 4, 6, 5)  # the mapped axis, and the batch
+    images = torch.randn(3, 2, 4, 6, 5)  # the mapped axis and the batch
     y = graft.torch.l2_normalize(images.flatten(0, 1), axes=[1]).unflatten(0, images.shape[:2])
     expected = torch.func.vmap(lambda x: F.normalize(x, dim=1))(images)
     torch.testing.assert_close(y, expected)
@@ -375,7 +378,7 @@ def test_gradients_within_gradients():
 
 @pytest.mark.parametrize("function", FIXED_SIZE_DEFINITIONS)
 def test_forward_mode_is_refused(function):
-    """PyTorch would say that the derivative is zero."""
+    """Without the refusal, PyTorch would return a derivative of zero."""
     inputs, attributes = example(function)
     tangent = torch.ones_like(inputs[0])
 

@@ -1,5 +1,5 @@
-# graft.torch with operators of several results, of integers, of lists of tensors and of integers that say sizes: Graft's own
-# and those of a library. PyTorch says what they compute.
+# Tests graft.torch with operators that have several results, integers, lists of tensors, or integers that are sizes:
+# Graft's own and those of a library. The expected results are PyTorch's.
 import itertools
 import os
 import pathlib
@@ -26,7 +26,7 @@ WITHOUT_SAMPLES = sorted(set(FIXED_SIZE_DEFINITIONS) - {sample.function for samp
 
 @pytest.fixture(scope="module")
 def my():
-    """With kernels where the build has them."""
+    """Loads the operators of the library, with CUDA kernels where the build has them."""
     for name in ("libmy_plugins.so", "libmy_operators.so"):
         if (LIBRARIES / name).exists():
             return graft.torch.load_operators(LIBRARIES / name)
@@ -126,7 +126,7 @@ def test_integers_say_the_size(my, size, corners, device):
 @each_device
 @each_dynamic
 def test_sizes_of_compiled_code(my, dynamic, device):
-    """What says the size comes of the sizes of another tensor: with `dynamic` one program serves all of them."""
+    """The size is computed from the sizes of another tensor: with `dynamic`, one compiled program serves all sizes."""
     testing = pytest.importorskip("torch._dynamo.testing")
     count = testing.CompileCounterWithBackend("aot_eager")
 
@@ -135,7 +135,8 @@ def test_sizes_of_compiled_code(my, dynamic, device):
         return my.affine_sampling(theta, [n, c, 2 * h, w + 1]) * 2
 
     compiled = torch.compile(network, fullgraph=True, dynamic=dynamic, backend=count)
-    for n, h, w in ((4, 5, 7), (5, 6, 9), (6, 11, 8)):  # no two sizes alike: PyTorch takes those for one
+    # all sizes differ, because PyTorch treats equal sizes as one symbol
+    for n, h, w in ((4, 5, 7), (5, 6, 9), (6, 11, 8)):
         theta, image = torch.randn(n, 2, 3, device=device), torch.randn(n, 1, h, w, device=device)
         found = compiled(theta, image)
         assert difference(found, sampled(theta, (n, 1, 2 * h, w + 1), 0) * 2) < 1e-5
@@ -283,7 +284,7 @@ class Fused(torch.nn.Module):
         return self.my.fast_normalized_fusion(w, [x, x * x, x + 1]), grid, values, indices
 
 
-# Tracing to TorchScript makes constants of the integers that a call is given.
+# Tracing to TorchScript turns the integers of a call into constants.
 @pytest.mark.parametrize(
     ("dynamo", "dynamic"),
     [(True, False), (True, True), (False, False)],

@@ -1,5 +1,5 @@
-# 10,000 random problems of an operator on a GPU, against its reference kernel on the CPU, which the tests beside compare
-# with ONNX Runtime on the same problems.
+# Runs 10,000 random problems of an operator on a GPU and compares them with its reference kernel on the CPU, which
+# tests/python/operators compares with ONNX Runtime on the same problems.
 import numpy as np
 import pytest
 import random_problems
@@ -69,8 +69,8 @@ MAKERS = [
     scatter_reduce_elements,
     scatter_reduce_nd,
 ]
-# Of sums of products, whose terms may be added in another order; what only moves elements, or whose order is promised, is
-# equal.
+# Tolerances of sums of products, whose terms may be added in another order. Operators that only move elements, or have
+# a defined order, must agree exactly.
 TOLERANCES = {
     causal_conv_with_state: 1e-5,
     deformable_convolution: 1e-4,
@@ -80,7 +80,7 @@ TOLERANCES = {
 
 
 def results_of(function, inputs, attributes):
-    """Of outputs whose size depends on data, what lies within that size."""
+    """Returns the results; outputs whose size depends on data are cut to that size."""
     results = function(*inputs, **attributes)
     results = [
         each.cpu().numpy() if torch.is_tensor(each) else np.asarray(each)

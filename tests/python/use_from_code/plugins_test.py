@@ -1,6 +1,6 @@
-"""graft.plugins in the registries of the TensorRTs that are installed, each test in a process of its own.
+"""Tests graft.plugins in the registries of the installed TensorRTs, each test in a process of its own.
 
-No TensorRT that can be installed here has add_plugin_v3, so networks are stand-ins; the plugins that they get are real.
+No TensorRT that can be installed here has add_plugin_v3, so networks are stand-ins; the plugins in them are real.
 """
 
 import importlib.util
@@ -237,7 +237,7 @@ def test_add_names_what_is_wrong(module: str) -> None:
 
 
 def test_add_looks_in_every_namespace() -> None:
-    """With creators that stand in for those of libraries in namespaces of their own."""
+    """Stand-ins represent creators of libraries in their own namespaces."""
     script = """
     import types
 

@@ -1,6 +1,6 @@
-# graft.verify as a judge: a fault of 1 % in any operand of any operator is found, and equal networks are the same.
-"""The networks are ONNX's own node tests. Whether a fault shows at all is computed with ONNX Runtime or onnx.reference,
-never with Graft."""
+# Tests graft.verify: it finds a fault of 1 % in any operand of any operator, and equal networks pass.
+"""The networks are ONNX's own node tests. ONNX Runtime or onnx.reference, never Graft, determine whether a fault
+changes the result."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from onnx.reference import ReferenceEvaluator
 FAULT = 1.01
 Array = np.ndarray[Any, Any]
 
-# Operands of which 1 % shows in no result, or in none that can be judged.
+# Operands where 1 % changes no result, or none that can be compared.
 WITHOUT_EFFECT = {
-    # The result is the same for each scale of the operand, but for epsilon.
+    # Apart from epsilon, the result does not depend on the operand's scale.
     ("GroupNormalization", 0),
     ("InstanceNormalization", 0),
     ("RMSNormalization", 0),
     ("LpNormalization", 0),
     ("MeanVarianceNormalization", 0),
-    # Overlaps of boxes are the same for each scale of all boxes. Selections change only where a score or an overlap is
+    # Overlaps do not depend on a common scale of all boxes. Selections change only where a score or an overlap is
     # within 1 % of a threshold.
     ("NonMaxSuppression", 0),
     ("NonMaxSuppression", 1),
@@ -43,7 +43,7 @@ WITHOUT_EFFECT = {
     ("Resize", 1),
     ("Resize", 2),
     ("Upsample", 1),
-    # One step of the 8-bit result is allowed; 1 % of the few steps that these results have is less.
+    # One step of the 8-bit result is allowed, and 1 % of these small results is less than a step.
     ("QLinearMatMul", 1),
     ("QLinearMatMul", 4),
     ("QLinearMatMul", 6),
@@ -52,7 +52,7 @@ WITHOUT_EFFECT = {
     ("QLinearConv", 6),
     ("QuantizeLinear", 0),
     ("QuantizeLinear", 1),
-    # The probability of dropping counts in training alone.
+    # The dropout ratio has an effect in training only.
     ("Dropout", 1),
     # The result is a sequence, which the CPU engines do not return.
     ("SplitToSequence", 0),
@@ -73,7 +73,7 @@ def run(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Any]:
 
 
 def differs(right: list[Any], wrong: list[Any]) -> bool:
-    """Whether a fault is far beyond what rounding explains: 0.1 % of the largest number."""
+    """Returns whether a fault exceeds 0.1 % of the largest number, far beyond rounding."""
     for x, y in zip(right, wrong, strict=True):
         if not isinstance(x, np.ndarray) or x.dtype.kind not in "fiub":
             return False
@@ -91,7 +91,7 @@ def differs(right: list[Any], wrong: list[Any]) -> bool:
 
 
 class Case:
-    """A node test, one operand of which is a constant or the result of another node."""
+    """A node test with one operand that is a constant or the result of another node."""
 
     def __init__(self, model: onnx.ModelProto, inputs: list[Array], index: int, computed: bool) -> None:
         self._model, self._inputs, self._index, self._computed = model, inputs, index, computed
@@ -105,7 +105,7 @@ class Case:
     def network(self, fault: float) -> onnx.ModelProto:
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
-        model.ir_version = 10  # the newest that ONNX Runtime takes whatever the operator set
+        model.ir_version = 10  # the newest that ONNX Runtime accepts with any opset
         graph = model.graph
         if not self._computed:
             array = self._inputs[self._index]
@@ -127,7 +127,7 @@ class Case:
 
 
 def for_runtimes(model: onnx.ModelProto, inputs: list[Array]) -> tuple[onnx.ModelProto, list[Array]]:
-    """The test in f32, and in an operator set that ONNX Runtime has where the operator is the same in it."""
+    """Returns the test in f32, in an opset that ONNX Runtime supports where the operator is the same there."""
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
     newest = 24
@@ -144,7 +144,8 @@ def for_runtimes(model: onnx.ModelProto, inputs: list[Array]) -> tuple[onnx.Mode
 
 
 def other_numbers(inputs: list[Array], index: int) -> list[list[Array]]:
-    """The numbers of the test, and others in which an operand shows that is zero, too small or never chosen in it."""
+    """Returns the test's inputs, and other inputs where an operand has an effect that is zero, too small or never
+    selected in the test."""
     random = np.random.default_rng(0)
     operand = inputs[index]
     near_one = random.uniform(0.5, 1.5, operand.shape).astype(operand.dtype)
@@ -152,7 +153,7 @@ def other_numbers(inputs: list[Array], index: int) -> list[list[Array]]:
     spread = (5 * random.standard_normal(operand.shape)).astype(operand.dtype)
     for replaced in (near_one, -10 * near_one, spread):
         tried.append([*inputs[:index], replaced, *inputs[index + 1 :]])
-    for scale in (1, 1.005):  # comparisons change where the operands are within 1 % of each other
+    for scale in (1, 1.005):  # comparisons change only where the operands are within 1 % of each other
         other = (scale * near_one).astype(operand.dtype)
         alike = [other if x.shape == operand.shape and x.dtype == operand.dtype else x for x in inputs]
         tried.append([*alike[:index], near_one, *alike[index + 1 :]])
@@ -161,7 +162,7 @@ def other_numbers(inputs: list[Array], index: int) -> list[list[Array]]:
 
 @functools.cache
 def operands() -> dict[tuple[str, int, bool], list[tuple[onnx.ModelProto, list[Array], int]]]:
-    """The node tests for each operator, operand position, and constant (False) or computed (True) operand."""
+    """Returns the node tests by operator, operand position, and constant (False) or computed (True) operand."""
     found: dict[tuple[str, int, bool], list[tuple[onnx.ModelProto, list[Array], int]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -185,7 +186,7 @@ def operands() -> dict[tuple[str, int, bool], list[tuple[onnx.ModelProto, list[A
 
 
 def find_cases(key: tuple[str, int, bool]) -> Iterator[Case]:
-    """Networks in which a fault of 1 % shows."""
+    """Yields networks in which a fault of 1 % changes the result."""
     most = 8
     for model, inputs, index in operands()[key][:most]:
         for numbers in other_numbers(inputs, index):
@@ -199,7 +200,8 @@ def find_cases(key: tuple[str, int, bool]) -> Iterator[Case]:
 
 
 def judge(right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: dict[str, Array], engine: Any) -> str | None:
-    """By both engines where one alone does not run the operator; None where neither runs the networks."""
+    """Returns the verdict of the given engine, or of both where it does not run the operator; None where neither
+    does."""
     for by in (engine, "auto"):
         try:
             return graft.verify(right, wrong, data=feeds, engine=by).verdict
@@ -210,7 +212,8 @@ def judge(right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: dict[str, Array
 
 
 def find_verdict(key: tuple[str, int, bool], engine: Any) -> str | None:
-    """Of the first network in which the fault shows and that an engine runs; None where there is none."""
+    """Returns the verdict on the first network in which the fault changes the result and that an engine runs; None
+    without such a network."""
     verdicts = (judge(case.network(1), case.network(FAULT), case.feeds, engine) for case in find_cases(key))
     return next((verdict for verdict in verdicts if verdict is not None), None)
 
@@ -218,7 +221,7 @@ def find_verdict(key: tuple[str, int, bool], engine: Any) -> str | None:
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
 def test_one_percent_in_each_operand_of_each_operator_is_found(engine: Any) -> None:
     keys = operands()
-    if engine == "openvino":  # operands of which a constant may be shared or computed ahead
+    if engine == "openvino":  # operators whose constants may be shared or folded
         keys = {key: tests for key, tests in keys.items() if key[0] in {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm"}}
     assert len(keys) > 20
     without_case, missed = [], []
@@ -235,7 +238,7 @@ def test_one_percent_in_each_operand_of_each_operator_is_found(engine: Any) -> N
 
 
 def with_integers(model: onnx.ModelProto, end: str) -> onnx.ModelProto:
-    """The network with integers that are computed from its first output, in the place of its outputs."""
+    """Returns the network with integers computed from its first output, in place of its outputs."""
     ended = onnx.ModelProto()
     ended.CopyFrom(model)
     graph = ended.graph
@@ -261,7 +264,7 @@ def with_integers(model: onnx.ModelProto, end: str) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("end", ["Cast", "Mod"])
 def test_one_percent_is_found_in_integers_that_come_from_it(end: str) -> None:
-    """No network of these is badly conditioned, so that each integer that differs is a difference."""
+    """None of these networks is ill-conditioned, so each integer that differs is a real difference."""
     missed: list[Any] = []
     compared = 0
     for op in ("Add", "Div", "MatMul", "Where"):
@@ -300,7 +303,8 @@ def test_one_percent_of_one_class_is_found_in_indices(end: str) -> None:
 
 @pytest.mark.parametrize("end", ["ArgMax", "Mod", "TopK", "Cast"])
 def test_integers_that_are_rounding_alone_are_never_the_same(end: str) -> None:
-    """Sin and Cos of numbers that f32 does not tell apart: nothing is alike, and each draw of the noise is another."""
+    """The results are Sin and Cos of numbers that f32 cannot distinguish: they do not agree, and each draw of the
+    noise differs."""
     x = {"x": (TensorProto.FLOAT, [64, 16])}
     weights = {"c": np.float32(1.2e9)}
     right, wrong = (
@@ -323,7 +327,7 @@ def ill_conditioned() -> Any:
 
 
 def test_equal_badly_conditioned_networks_are_the_same_each_time() -> None:
-    """bench/verify/ill_conditioned.py compares more of them."""
+    """bench/verify/ill_conditioned.py compares more such networks."""
     bench = ill_conditioned()
     beyond = 0
     for seed in range(12):

@@ -1,6 +1,6 @@
 # in_wheel.py ENVIRONMENT install|pytest ARGUMENT...: packs the wheel and installs it into an environment, or tests it there.
-"""The environment has what deps.toml pins, as links, and nothing of the checkout is on any path. pip decides whether these
-packages are what the wheel asks for: it may look nowhere else."""
+"""The environment has links to the packages that deps.toml pins, and no file of the checkout is on any path. pip,
+which may search nowhere else, decides whether these packages satisfy the wheel's requirements."""
 
 import os
 import pathlib
@@ -11,12 +11,12 @@ import sysconfig
 
 ROOT = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
 NOT_LINKED = ("setuptools", "_distutils_hack", "distutils-precedence.pth", "pkg_resources", "__pycache__")
-# What the other tests are told of the checkout.
+# Variables that point other tests to the checkout.
 HIDDEN = ("PYTHONPATH", "LD_LIBRARY_PATH", "GRAFT_BIN", "GRAFT_PYTHON", "GRAFT_PLUGIN_LIBRARY", "GRAFT_BUILD_DIR")
 
 
 def make_environment(folder: pathlib.Path) -> pathlib.Path:
-    """Its interpreter."""
+    """Creates the environment and returns its interpreter."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]

@@ -1,5 +1,5 @@
-"""Arrays of 256 MiB: they are not copied on their way in, nor outputs on their way out. Each call has a process of its own,
-whose largest resident size the system keeps."""
+"""Tests that inputs and outputs of 256 MiB are not copied. Each call runs in a process of its own, whose peak
+resident size is measured."""
 
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 MIB = 1 << 20
 ARRAY = 256
-# What a call takes for itself: compiled kernels, threads, allocators.
+# The memory of a call itself, in MiB: compiled kernels, threads, allocators.
 SLACK = 96
 START = """
 import resource
@@ -31,7 +31,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def growth(folder: pathlib.Path, call: str, shape: list[object], row: int, *operators: str) -> int:
-    """Of the largest resident size, in MiB, while the call runs with an array `x` in rows of this length."""
+    """Returns the growth of the peak resident size in MiB during the call, with an array `x` in rows of this length."""
     names = ["x", *(f"inner{i}" for i in range(1, len(operators))), "y"]
     nodes = [helper.make_node(op, [names[i]], [names[i + 1]]) for i, op in enumerate(operators)]
     x, y = (
@@ -54,8 +54,8 @@ def growth(folder: pathlib.Path, call: str, shape: list[object], row: int, *oper
 
 @pytest.mark.parametrize("engine", ["openvino", "auto"])
 def test_what_a_session_copies(tmp_path: pathlib.Path, engine: str) -> None:
-    """The caller's array is sent to the engine's process from where it is, and the output keeps the memory of the message
-    that it came in. The output of OpenVINO's first run is kept until a second run has given the same.
+    """The caller's array is sent to the engine's process without a copy, and the output uses the memory of the received
+    message. The output of OpenVINO's first run is kept until a second run has confirmed it.
     """
     call = f"""
 y = graft.Session(network, engine="{engine}").run(x)["y"]
@@ -67,7 +67,7 @@ np.testing.assert_array_equal(y[0, -5:], -x[0, -5:])
 
 
 def test_verify_copies_no_data(tmp_path: pathlib.Path) -> None:
-    """A fixed batch takes a part of the array at a time, so that what the engine needs for a run is small."""
+    """A fixed batch reads a part of the array at a time, so that the engine needs little memory for a run."""
     call = 'assert graft.verify(network, network, data={"x": x}).same'
     assert growth(tmp_path, call, [1, "n"], 1 << 20, "ReduceMax") < SLACK
 

@@ -1,4 +1,5 @@
-"""graft.quantize against the program; ONNX Runtime says how good the digits network is. Run in the installed wheel."""
+"""Compares graft.quantize with the program; ONNX Runtime measures the accuracy of the digits network. Runs in the
+installed wheel."""
 
 import json
 import os
@@ -31,7 +32,7 @@ COUNT = 24
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The digits network, converted."""
+    """Returns the converted digits network."""
     path = tmp_path_factory.mktemp("model") / "digits.onnx"
     graft.convert(DIGITS).model.save(path)
     return path
@@ -44,7 +45,7 @@ def images() -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
-    """Where temporary files are made; nothing of ours may be left there."""
+    """Returns the folder of temporary files, in which no file of Graft's may remain."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -67,7 +68,7 @@ def said(result: graft.QuantizeResult) -> dict[str, Any]:
 
 
 class Tensor:
-    """As PyTorch's on the CPU: no array of NumPy's, and one can be had of it."""
+    """A stand-in for PyTorch's tensor on the CPU: it is not a NumPy array, but converts to one."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
@@ -118,7 +119,8 @@ def test_a_generator_is_asked_for_one_sample_at_a_time_and_no_more_than_needed(t
     def endless() -> Iterator[np.ndarray]:
         random = np.random.default_rng(1)
         while True:
-            assert sum(sample() is not None for sample in samples) <= 1  # the one before, while the next is made
+            # only the previous one lives while the next one is created
+            assert sum(sample() is not None for sample in samples) <= 1
             sample = random.random(shape, np.float32)
             samples.append(weakref.ref(sample))
             yield sample
@@ -133,7 +135,7 @@ def test_a_generator_is_asked_for_one_sample_at_a_time_and_no_more_than_needed(t
 
 
 def test_inputs_may_have_any_name(tmp_path: pathlib.Path) -> None:
-    # numpy.savez has parameters of the first two names.
+    # The first two names are also parameters of numpy.savez.
     names = ["file", "allow_pickle", "a/b:0"]
     nodes = [helper.make_node("Sum", names, ["sum"]), helper.make_node("MatMul", ["sum", "w"], ["y"])]
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in names]
@@ -192,7 +194,7 @@ def test_f16_takes_arrays_and_no_samples(model: pathlib.Path, images: np.ndarray
 
 
 def faint(images: np.ndarray) -> np.ndarray:
-    """A twentieth as bright as the real ones: scales that they give saturate."""
+    """Returns images with a twentieth of the real brightness: scales calibrated on them saturate."""
     return images[:COUNT] / 20
 
 
@@ -287,7 +289,7 @@ def test_an_interrupt_ends_the_metric_and_the_work(model: pathlib.Path, tmp_path
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait() == 77
-    with pytest.raises(ProcessLookupError):  # nobody of its group is left
+    with pytest.raises(ProcessLookupError):  # no process of its group is left
         os.killpg(process.pid, 0)
 
 

@@ -1,4 +1,4 @@
-"""What README shows first, in the installed wheel and a folder of its own, with nothing of the checkout at hand."""
+"""Runs README's first example in the installed wheel and a folder of its own, without the checkout."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def run(command: list[str], folder: pathlib.Path) -> str:
 
 
 def accuracy(model: pathlib.Path) -> float:
-    """Of a network whose channels come last, by ONNX Runtime."""
+    """Returns the accuracy of a channels-last network in ONNX Runtime."""
     with np.load(graft.examples.DIGITS_IMAGES) as data:
         images, labels = data["images"], data["labels"]
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -51,7 +51,7 @@ def test_python(tmp_path: pathlib.Path) -> None:
 def test_shell(tmp_path: pathlib.Path) -> None:
     run(["bash", "-euc", BLOCKS["sh"]], tmp_path)
     assert (tmp_path / "digits.engine").stat().st_size > 10_000
-    # The figure of examples/digits/README.md, which another runtime measured of the network that was exported.
+    # The figure of examples/digits/README.md, measured with another runtime for the exported network.
     assert accuracy(tmp_path / "graft.onnx") == pytest.approx(447 / 450)
     assert accuracy(tmp_path / "f16.onnx") > 0.99
 

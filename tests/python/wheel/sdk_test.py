@@ -1,4 +1,5 @@
-"""What the wheel has for C++: a project of `graft new` becomes an engine by the commands that it prints, and a program is compiled."""
+"""Tests the wheel's C++ package: the commands that `graft new` prints build the project and an engine, and a program
+compiles."""
 
 import json
 import os
@@ -13,13 +14,13 @@ import onnx
 import pytest
 from conftest import DIGITS
 
-# As in an environment that was activated.
+# The environment variables of an activated environment.
 ENVIRONMENT = os.environ | {
     "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
 }
 NVCC = os.environ["GRAFT_CUDA_COMPILER"]
 DOCUMENTS = pathlib.Path(sys.prefix) / "share" / "doc" / "graft"
-# As the guide has it.
+# The command of the guide.
 PREFIX = """CMAKE_PREFIX_PATH="$(python3 -c 'import graft; print(graft.cmake_prefix())')" && export CMAKE_PREFIX_PATH"""
 
 
@@ -43,7 +44,7 @@ def test_from_nothing_to_an_engine_by_the_commands_that_are_printed(tmp_path: pa
     assert "Checking the functions and fusions of my_ops" in printed[0]
     tests = next(text for text in printed if "tests passed" in text)
     assert "100% tests passed, 0 tests failed out of 3" in tests
-    # Plainly, what is not tested here, and what to do to have it tested.
+    # The output names the tests that are skipped, and how to run them.
     program = tmp_path / "my_ops" / "build" / "my_ops_cases"
     if "my_ops_cases_gpu (Skipped)" in tests:
         assert "my_ops_cases_gpu will be skipped: " in tests
@@ -62,7 +63,7 @@ def test_a_pattern_that_cannot_be_read_ends_the_build(tmp_path: pathlib.Path) ->
     run(tmp_path, "graft new my_ops")
     fusion = tmp_path / "my_ops" / "beta_swish" / "beta_swish_fusion.yaml"
     fusion.write_text("- match: y = Mul(x, HardSigmoid<alpha=0.2>(x))\n  with: BetaSwish\n")
-    # The Python that is active knows where the package is.
+    # The active Python locates the package.
     build = "cmake -S my_ops -B build -DGRAFT_CUDA=OFF && cmake --build build 2>&1"
     told = run(tmp_path, build, code=2)
     assert "beta_swish/beta_swish_fusion.yaml:1:10: the pattern, line 1, column 23: " in told
@@ -71,7 +72,8 @@ def test_a_pattern_that_cannot_be_read_ends_the_build(tmp_path: pathlib.Path) ->
 
 
 def test_the_commands_of_the_guide_find_the_wheel(tmp_path: pathlib.Path) -> None:
-    """Its library of operators in a build without CUDA, which takes seconds; tests/python/guides runs all of them."""
+    """Runs the guide's commands for a library of operators without CUDA, which takes seconds; tests/python/guides
+    runs all commands."""
     guide = (DOCUMENTS / "docs" / "guide" / "add_an_operator.md").read_text()
     blocks = [block for block in re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S) if "my_cpu_build" in block]
     shutil.copytree(DOCUMENTS / "examples", tmp_path / "examples")
@@ -80,7 +82,7 @@ def test_the_commands_of_the_guide_find_the_wheel(tmp_path: pathlib.Path) -> Non
     assert "factor" in run(tmp_path, "\n".join([PREFIX, *blocks]))
 
 
-# Those that need no checkout and whose Python has all it needs.
+# Examples that need no checkout and whose packages are installed.
 @pytest.mark.parametrize(
     "name",
     ["from_caffe", "from_tensorflow", "from_pytorch", "python", "use_from_python", "cut_a_network", "sizes_from_data"],
@@ -93,7 +95,7 @@ def test_the_commands_of_a_guide_run_as_they_are_written(name: str, tmp_path: pa
 
 
 def test_a_program_calls_the_library(tmp_path: pathlib.Path) -> None:
-    """The example of the guide, as it comes with the wheel's documents."""
+    """Builds the guide's example from the wheel's documents."""
     shutil.copytree(DOCUMENTS / "examples" / "toolkit", tmp_path / "program")
     run(tmp_path, f"cmake -S program -B build -DCMAKE_PREFIX_PATH={graft.cmake_prefix()} && cmake --build build")
     told = run(tmp_path, f"build/to_engine {DIGITS / 'digits.pb'} {DIGITS / 'digits_test.npz'} digits.engine")
@@ -106,7 +108,7 @@ def test_links_of_the_documents_lead_somewhere(folder: str) -> None:
     pages = [*(DOCUMENTS / folder).glob("*.md" if folder == "." else "**/*.md")]
     assert pages
     for page in pages:
-        # A file's name has a dot, a folder's path a slash; a lambda of C++ in a code block has neither.
+        # A file's name has a dot and a folder's path a slash; a C++ lambda in a code block has neither.
         for target in re.findall(r"\[[^]\n]*\]\(([^)#\s]*[./][^)#\s]*)", page.read_text()):
             assert "://" in target or (page.parent / target).exists(), f"{page.relative_to(DOCUMENTS)}: {target}"
 
@@ -120,7 +122,8 @@ def test_the_readme_is_about_what_is_installed() -> None:
 
 
 def test_the_tests_of_a_project_run_in_the_environment_of_the_wheel(tmp_path: pathlib.Path) -> None:
-    """Also where it is not active, and `python3` is one without NumPy: what is printed then names the package and the Python."""
+    """The tests also run where the environment is not active and `python3` has no NumPy: the printed commands name
+    the package and the Python."""
     bare = ENVIRONMENT | {"PATH": "/usr/bin:/bin"}
 
     def run_bare(command: str) -> str:

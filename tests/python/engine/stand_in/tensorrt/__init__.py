@@ -1,6 +1,6 @@
-# A stand-in for the full TensorRT's Python module: enough of the documented interface to see how the driver calls it.
-"""STAND_IN_VERSION chooses what differs between 10.x and 11.x; STAND_IN_RECORD is a file that gets one line per call;
-STAND_IN_LACKS names flags that this TensorRT is to be without."""
+# A stand-in for the full TensorRT's Python module, with the part of the documented interface that the driver calls.
+"""STAND_IN_VERSION selects the behavior of 10.x or 11.x; STAND_IN_RECORD is a file that gets one line per call;
+STAND_IN_LACKS names flags that this TensorRT does not have."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Tensor:
 
 
 class Creator:
-    """Of a plugin library; made of a line such as `graft::LeakyReLU 1`."""
+    """A creator of a plugin library, parsed from a line such as `graft::LeakyReLU 1`."""
 
     field_names: list[object] = []
 
@@ -112,10 +112,10 @@ class Creator:
 
 
 class Registry:
-    """As TensorRT's: a library of which one plugin is registered already is refused as a whole.
+    """A registry that refuses, as TensorRT's does, a whole library if one of its plugins is registered already.
 
-    A library cannot be opened with the interface of another TensorRT, so its creators are listed by the program that
-    STAND_IN_LISTER names.
+    A library cannot be opened with the interface of another TensorRT, so the program STAND_IN_LISTER lists its
+    creators.
     """
 
     all_creators: list[Creator] = []
@@ -202,7 +202,7 @@ class Config:
 
     def set_memory_pool_limit(self, pool: enum.IntEnum, size: int) -> None:
         if pool.name.startswith("DLA") and size & (size - 1):
-            # TensorRT's setters report on the logger alone.
+            # TensorRT's setters report errors only to the logger.
             self.logger.log(ILogger.Severity.ERROR, f"Parameter check failed, {size} is no power of two")
             return
         record(f"{pool.name} {size}")
