@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures whether `inspect` and `convert` say what `build` does.
+"""Measures how often the verdicts of `inspect` and `convert` agree with the result of `build`.
 
-For each model: the exit code of `graft inspect` against that of `graft build`, of the model or of what `graft convert`
-makes where `inspect` says that nodes are lowered; and where `graft convert` exits 0, `graft build` of its result. All
-run through the Python package, which gives the same answers as the program; a model that none of the three can
-read is left out. The models are ONNX's node tests, generated from the onnx package, and the files that are named.
+For each model, compares the exit code of `graft inspect` with that of `graft build` of the model, or of the converted
+model where `inspect` reports lowered nodes; and where `graft convert` exits with 0, runs `graft build` of its result.
+All run through the Python package, which has the same results as the program; a model that none of the three can read
+is left out. The models are ONNX's node tests, generated from the onnx package, and the named files.
 
     .deps/venv/bin/python tools/agreement.py --node-tests 0 bench/networks /path/of/more.onnx
     .deps/venv/bin/python tools/agreement.py --node-tests 200 --target sm120
@@ -26,12 +26,12 @@ sys.path.insert(0, str(ROOT / "build" / "python"))
 import graft  # noqa: E402
 import onnx  # noqa: E402
 
-# The network, in the words of the report.
+# The outcome for a network, as the report prints it.
 Outcome = dict[str, object]
 
 
 def node_tests() -> dict[str, bytes]:
-    """The models of ONNX's own tests of operators, by name."""
+    """Returns the models of ONNX's own tests of operators, by name."""
     from onnx.backend.test.case.node import collect_testcases
 
     return {case.name: case.model.SerializeToString() for case in collect_testcases(None)}
@@ -46,7 +46,7 @@ def files_in(places: list[pathlib.Path]) -> dict[str, pathlib.Path]:
 
 
 def ranges_of(texts: list[str]) -> dict[str, tuple[list[int], ...]]:
-    """NAME=MIN..OPT..MAX as graft.build takes it."""
+    """Converts NAME=MIN..OPT..MAX to the form of graft.build."""
     ranges = {}
     for text in texts:
         name, _, shapes = text.rpartition("=")
@@ -91,7 +91,7 @@ def ask(source: object, target: str, folder: pathlib.Path) -> Outcome:
 
 
 def ask_safely(source: object, target: str) -> Outcome:
-    """The outcome, or the first line of the error that ended the question itself."""
+    """Returns the outcome, or the first line of the error that ended the measurement."""
     if isinstance(source, bytes):
         source = onnx.ModelProto.FromString(source)
     with tempfile.TemporaryDirectory() as folder:

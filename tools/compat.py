@@ -1,5 +1,6 @@
-# Tries the one plugin library with every TensorRT that the registries hold, and writes docs/compatibility.md.
-"""Run by `make compat`, after `tools/setup compat` has put each TensorRT into .deps/compat. Ends with 1 if a check fails."""
+# Tests the plugin library with every TensorRT that the package registries have, and writes docs/compatibility.md.
+"""`make compat` runs it, after `tools/setup compat` has installed each TensorRT in .deps/compat. Exits with 1 if a
+check fails."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def counted(pair: tuple[int, int] | None) -> str:
 
 
 def compile_bridge(folder: pathlib.Path) -> pathlib.Path:
-    """tools/plugin_bridge.cpp against the TensorRT headers; a stub stands for the one CUDA header that they include."""
+    """Compiles tools/plugin_bridge.cpp with the TensorRT headers; a stub replaces the only CUDA header that they
+    include."""
     headers = next(iter(ROOT.glob(".deps/venv/lib/python*/site-packages/kernel_lens/include/tensorrt")), None)
     if os.environ.get("TENSORRT_ROOT"):
         headers = pathlib.Path(os.environ["TENSORRT_ROOT"]) / "include"
@@ -113,7 +115,7 @@ def check_registry(
 
 
 def build(installed: pathlib.Path, file: pathlib.Path, shapes: str, *flags: str) -> dict[str, Any]:
-    """The last event of one build by the engine driver; `needs_gpu` if TensorRT asked for this machine's own GPU."""
+    """Returns the last event of a build by the engine driver; `needs_gpu` if TensorRT needed a GPU on this machine."""
     command = [sys.executable, "-m", "graft.engine", "build", str(file), "--output", str(file.with_suffix(".engine"))]
     command += ["--tensorrt", "rtx", "--target", TARGETS, "--shapes", shapes, *flags]
     done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
-# One TensorRT's plugin registry and one plugin library: create, clone, serialize and re-create every plugin in it.
-"""Run by tools/compat.py and by tests, in a process of its own: `compat_check.py MODULE LIBRARY BRIDGE [MANIFEST]`.
+# Creates, clones, serializes and re-creates every plugin of a plugin library in the plugin registry of one TensorRT.
+"""tools/compat.py and tests run it in a process of its own: `compat_check.py MODULE LIBRARY BRIDGE [MANIFEST]`.
 
-The manifest, which case_models writes, has fields for the creators of Graft's own library; others are made with none.
+The manifest, written by case_models, has fields for the creators of Graft's own library; other creators get no fields.
 
 Prints one JSON object: `version`, `creators`, and for each creator `passed` and `failed` checks.
 """
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-# What no creator may accept, by type of the field: the wrong type, and for scales a value out of range.
+# Values that no creator may accept, by type of the field: the wrong type, and for scales a value out of range.
 FLOATS, TEXT = np.array([0.5], np.float32), np.frombuffer(b"text", np.int8)
 
 
 class Bridge:
-    """tools/plugin_bridge.cpp, compiled."""
+    """The compiled tools/plugin_bridge.cpp."""
 
     ROOM = 1 << 16
 
@@ -48,18 +48,18 @@ class Bridge:
         return room.value.decode()
 
     def fields(self, plugin: int) -> dict[str, tuple[int, int, bytes]]:
-        """Name to type, length and bytes of each serialized field."""
+        """Returns type, length and bytes of each serialized field by its name."""
         rows = [line.split("\t") for line in self.text(plugin).splitlines()[1:]]
         return {name: (int(kind), int(length), bytes.fromhex(data)) for name, kind, length, data in rows}
 
 
 def pointer_of(bound: object) -> int:
-    """The C++ pointer that an object of the bindings (pybind11, simple layout) holds: the word after its header."""
+    """Returns the C++ pointer in an object of the bindings (pybind11, simple layout): the word after its header."""
     return ctypes.c_void_p.from_address(id(bound) + object.__basicsize__).value or 0
 
 
 class StandardError:
-    """What this process prints: a plugin's log goes there where TensorRT finds it no logger."""
+    """Captures the standard error of this process, to which plugins log where TensorRT has no logger for them."""
 
     def __init__(self) -> None:
         self._file = os.memfd_create("standard error")
@@ -79,7 +79,7 @@ class Check:
         self.sets = {(creator["name"], creator["version"]): creator["sets"] for creator in listed}
         self.trt = importlib.import_module(module)
         self.messages: list[str] = []
-        # Kept: a registry passes messages on only while somebody's logger lives.
+        # A member, because a registry passes messages on only while the logger exists.
         self.logger = self._make_logger()
         self.owner = self.trt.Builder(self.logger) if hasattr(self.trt, "Builder") else None
         self.stderr = StandardError()

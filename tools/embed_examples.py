@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the files that the guides show into them: each block after `<!-- file: PATH -->` becomes that file."""
+"""Writes the files that the guides show into the guides: each block after `<!-- file: PATH -->` becomes that file."""
 
 import re
 from pathlib import Path

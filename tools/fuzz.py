@@ -1,17 +1,18 @@
-"""Fuzzes the readers of files with libFuzzer, under the address and undefined-behavior sanitizers, and what is built of
-valid models that were changed.
+"""Fuzzes the readers of files with libFuzzer and the address and undefined-behavior sanitizers, and the whole
+conversion with changed copies of valid models.
 
 usage: python tools/fuzz.py [--seconds N] [--jobs N] [--keep] [onnx|tensorflow|caffe|npz|yaml|cache|image|plugin]...
        python tools/fuzz.py [--count N] [--seed N] left_out|sizes|files...
 
 Builds the preset `fuzz` (clang), starts from the stored cases of tests/golden and from tests/fuzz/corpus, and runs each
-format for so many seconds with so many processes. What ends a run - a crash, an error of a sanitizer, a file that takes
-10 seconds or more memory than tests/fuzz/target.hpp allows - is kept in build/fuzz/found/<format>; the exit code is then
-1. With --keep the inputs that reach new code are added to tests/fuzz/corpus, as few and as small as libFuzzer finds.
+format for the given seconds in the given number of processes. An input that ends a run - by a crash, an error of a
+sanitizer, a time above 10 seconds or more memory than tests/fuzz/target.hpp allows - is stored in
+build/fuzz/found/<format>; the exit code is then 1. With --keep, inputs that reach new code are added to
+tests/fuzz/corpus, as few and as small as libFuzzer finds.
 
-left_out, sizes and files run the Python package of build/python (tools/mutated_models.py): ONNX's node tests with inputs
-left out, with sizes and attributes at their extremes, and the stored cases of all formats with other bytes. Each file is
-read, inspected by rule and converted within 2 GiB and 20 s of processor time.
+left_out, sizes and files run the Python package of build/python (tools/mutated_models.py): ONNX's node tests with
+inputs left out, with sizes and attributes at their extremes, and the stored cases of all formats with changed bytes.
+Each file is read, inspected by rule and converted within 2 GiB and 20 s of processor time.
 """
 
 import argparse
@@ -34,12 +35,12 @@ GOLDEN = ROOT / "tests/golden"
 MUTATIONS = ("left_out", "sizes", "files")
 FORMATS = ("onnx", "tensorflow", "caffe", "npz", "yaml", "cache", "image", "plugin")
 LARGEST_SEED = 16384
-# What the repository keeps of each format.
+# Limits of the corpus of each format in the repository.
 MOST_FILES = 300
 MOST_BYTES = 400_000
 
 
-# Color type and bits of a channel.
+# Pairs of a color type and the bits of a channel.
 PNG_KINDS = ((0, 1), (0, 8), (0, 16), (2, 8), (3, 4), (4, 8), (6, 8), (6, 16))
 CACHES = (
     "TRT-8601-EntropyCalibration2\nimage: 3c010a14\n(Unnamed Layer* 0) [Convolution]_output: 3d3a5b1c\n",
@@ -49,7 +50,7 @@ CACHES = (
 
 
 def png(kind: int, depth: int) -> bytes:
-    """Seven by five pixels of PNG's color type."""
+    """Returns a PNG of seven by five pixels with this color type."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -65,7 +66,7 @@ def png(kind: int, depth: int) -> bytes:
 
 
 def seeds(name: str) -> dict[str, bytes]:
-    """The stored cases as files, by name."""
+    """Returns the stored cases as files, by name."""
     if name == "onnx":
         folders = (GOLDEN / folder for folder in ("models", "near_misses", "exports"))
         files = {path.stem: path.read_bytes() for folder in folders for path in sorted(folder.glob("*.onnx"))}
@@ -78,7 +79,7 @@ def seeds(name: str) -> dict[str, bytes]:
     elif name == "cache":
         files = {str(i): text.encode() for i, text in enumerate(CACHES)}
     elif name == "plugin":
-        # The second byte chooses a creator; the fuzzer finds the rest from there.
+        # The second byte selects a creator; the fuzzer finds other values from there.
         files = {str(i): bytes([0, i]) + random.Random(i).randbytes(200) for i in range(64)}
     else:
         with numpy.load(GOLDEN / name / "cases.npz") as cases:
@@ -94,7 +95,8 @@ def seeds(name: str) -> dict[str, bytes]:
 
 
 def dictionary(name: str) -> str:
-    """Words of the format for libFuzzer: names of operators, layers and attributes, from the sources of the reader."""
+    """Returns words of the format for libFuzzer: names of operators, layers and attributes in the sources of the
+    reader."""
     sources = {
         "onnx": ["src/onnx/schema.inc"],
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
@@ -154,7 +156,7 @@ def fuzz(name: str, seconds: int, jobs: int) -> bool:
 
 
 def keep(name: str) -> None:
-    """The smallest inputs that together reach all that is reached, beside those that the repository has."""
+    """Adds the smallest inputs that together reach all covered code to those in the repository."""
     merged = TREE / "merged" / name
     shutil.rmtree(merged, ignore_errors=True)
     merged.mkdir(parents=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Writes docs/ops from `graft ops --json`, and docs/guide/command_line.md from the commands' --help.
-"""With --check nothing is written: exit code 1 names the files that are out of date."""
+"""--check writes nothing, and exits with 1 and the names of outdated files."""
 
 import argparse
 import json
@@ -98,12 +98,12 @@ def kind_of(port):
 
 
 def number_of(cell):
-    """The number in a figure of speed.json, which is bold where it falls short of its goal."""
+    """Returns the number of a figure in speed.json, which is bold where it misses its target."""
     return float(cell.strip("*"))
 
 
 def largest_cases(rows):
-    """The case of each type that takes the longest."""
+    """Returns the slowest case of each type."""
     largest = {}
     for row in rows:
         kept = largest.get(row["type"])
@@ -113,7 +113,7 @@ def largest_cases(rows):
 
 
 def speed_rows(name):
-    """Measured figures, from the file that the benchmarks write; none where nothing was measured."""
+    """Returns the measured figures in the file that the benchmarks write; none where nothing was measured."""
     figures = ROOT / "docs" / "ops" / "speed.json"
     return largest_cases(json.loads(figures.read_text()).get(name, [])) if figures.is_file() else []
 
@@ -150,7 +150,7 @@ def speed_section(op):
 
 
 def largest_error(row):
-    """A result is off if it is not the expected value rounded to its type."""
+    """Returns the largest error as text. A result is off if it is not the expected value rounded to its type."""
     if row["dtype"] == "f32":
         return f"{row['of_bound']:.2g} of the bound" if row["off"] else "none"
     parts = []
@@ -176,7 +176,7 @@ def error_row(row):
 
 
 def accuracy_file():
-    """What the GPU tests write."""
+    """Returns the accuracy figures that the GPU tests write."""
     figures = ROOT / "docs" / "ops" / "accuracy.json"
     return json.loads(figures.read_text()) if figures.is_file() else {"rows": []}
 
@@ -187,8 +187,8 @@ def accuracy_rows(name):
 
 
 def error_chart(name, rows):
-    """Shares on a logarithmic scale from 0.000001 % to 100 %; of f32, whose results need not be the rounded ones, the
-    largest error as a part of the bound."""
+    """Returns a chart of the shares of inexact results, on a logarithmic scale from 0.000001 % to 100 %; for f32,
+    whose results need not be correctly rounded, of the largest error relative to the bound."""
 
     def bar(kind, count, row):
         part = count / row["results"]
@@ -231,7 +231,7 @@ def chart_name(op, kind):
 
 
 def charts(op):
-    """File name and content of each chart that the operator's page shows."""
+    """Returns the file name and the content of each chart on the operator's page."""
     result = {}
     if rows := speed_rows(op["name"]):
         result[chart_name(op, "speed")] = speed_chart(op["name"], rows)
@@ -245,7 +245,8 @@ def body_lines(function):
 
 
 def variant_rows(functions, shown):
-    """A row for each function that has a line which no row above it has: combinations of those above are left out."""
+    """Yields a row for each function with a line that no earlier row has; combinations of earlier functions are left
+    out."""
     base = body_lines(shown)
     seen = set(base)
     for function in sorted(functions, key=lambda f: (not f["name"].startswith(shown["name"]), len(f["name"]))):
@@ -263,7 +264,7 @@ def code_lines(lines):
 
 
 def function_shown(op):
-    """The function for the default choices, of f32."""
+    """Returns the function for f32 and the default choices."""
     defaults = [attribute["default"] for attribute in op["attributes"] if attribute["type"] == "string"]
 
     def order(function):
@@ -274,7 +275,7 @@ def function_shown(op):
 
 
 def converted_function(op, graft):
-    """The function that `graft convert` writes for the page's example, in ONNX's text form."""
+    """Returns the function that `graft convert` writes for the page's example, in ONNX's text form."""
     with tempfile.TemporaryDirectory() as folder:
         model, converted = f"{folder}/example.onnx", f"{folder}/converted.onnx"
         onnx.save(onnx.parser.parse_model(onnx_text(op)), model)
@@ -374,7 +375,7 @@ def operator_page(op, graft):
 
 
 def onnx_library_text(op, has_sizes):
-    """What becomes of such a node in a program that calls TensorRT's parser itself."""
+    """Returns the text about such a node in a program that calls TensorRT's parser directly."""
     name, plugin = op["onnx_name"], op["onnx_plugin"]
     ports = {port["name"] for port in op["ports"] if not port["output"]}
     constants = ", ".join(f"`{each}`" for each in op["onnx_inputs"] if each not in ports)
@@ -433,9 +434,9 @@ TensorFlow's own file, which Graft reads itself. Where TensorRT has the operator
 
 
 def fusions_page():
-    """From the list of exported networks that the tests go through."""
+    """Returns the page of fusions, from the list of exported networks that the tests run."""
     manifest = json.loads((ROOT / "tests" / "golden" / "exports" / "manifest.json").read_text())
-    # What tells the kinds of an operator apart.
+    # The attributes that distinguish the kinds of an operator.
     telling = {
         op["operator"]: list(dict.fromkeys(n for k in op["kinds"] for n in k["attributes"]))
         for op in manifest["operators"]
@@ -511,7 +512,8 @@ def tensorflow_page(operators):
 
 
 def add_file_names(operators):
-    """A page is called after the operator's folder; the program lists operators in the order of ops.inc."""
+    """Adds the name of each operator's page, which is that of its folder; the program lists operators in the order
+    of ops.inc."""
     lines = (ROOT / "src" / "ops" / "ops.inc").read_text()
     folders = re.findall(r"^GRAFT_OPERATOR\((\w+),", lines, re.MULTILINE)
     if len(folders) != len(operators):

@@ -50,7 +50,7 @@ def function(definition, array: str, more: list[str]) -> str:
 
 
 def split(parameters: str) -> list[str]:
-    """At the commas outside of brackets and strings."""
+    """Splits parameters at the commas outside of brackets and strings."""
     parts, depth, begin = [], 0, 0
     for i, c in enumerate(parameters):
         depth += (c in "([") - (c in ")]")

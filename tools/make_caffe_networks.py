@@ -1,4 +1,4 @@
-# make_caffe_networks.py - well-known Caffe networks at full size with seeded weights, and the judging of Graft by them.
+# make_caffe_networks.py - writes well-known Caffe networks at full size with seeded weights, and tests Graft with them.
 """Usage: python tools/make_caffe_networks.py FOLDER [NAME ...] [--engines] [--document]
 
 Needs NumPy, ONNX Runtime and an OpenCV 4 that reads Caffe. For each network (all, unless named): writes FOLDER/NAME.prototxt
@@ -42,12 +42,12 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, *parts: bytes) -> bytes:
-    """A length-delimited field of protobuf: the weights are too many for a general writer."""
+    """Returns a length-delimited field of protobuf; a general writer would be too slow for that many weights."""
     return varint(number << 3 | 2) + varint(sum(map(len, parts))) + b"".join(parts)
 
 
 class Network:
-    """The text of a network and its weights, while its layers are added. Blobs are called after their layers."""
+    """Builds the text and the weights of a network, layer by layer. Blobs have the names of their layers."""
 
     def __init__(self, name: str, seed: int, **inputs: tuple[int, ...]):
         self.random = np.random.default_rng(seed)
@@ -100,7 +100,8 @@ class Network:
         bias: bool = True,
         kind: str = "Convolution",
     ) -> str:
-        """Weights after He et al. 2015, so that values neither fade nor grow from layer to layer."""
+        """Adds a convolution with weights after He et al. 2015, so that values neither vanish nor grow from layer to
+        layer."""
         inputs = self.channels[bottom]
         shape = (
             (outputs, inputs // group, kernel, kernel)
@@ -124,7 +125,7 @@ class Network:
         return self.relu(self.convolution(*arguments, **named))
 
     def batch_norm(self, blob: str, eps: float = 1e-5) -> str:
-        """BatchNorm and Scale, both in place; statistics are stored as sums over a count, as Caffe does."""
+        """Adds BatchNorm and Scale, both in place; statistics are stored as sums and a count, as in Caffe."""
         n, count = self.channels[blob], np.float32(999.98)
         mean, variance = self.normal(n, scale=0.2), self.random.uniform(0.5, 1.5, n).astype("float32")
         self.layer(
@@ -282,7 +283,7 @@ def squeezenet() -> Network:
 
 
 def mobilenet_ssd() -> Network:
-    """Howard et al. 2017 under Liu et al. 2016: convolutions of one channel each, six heads, boxes found."""
+    """Howard et al. 2017 as the backbone of Liu et al. 2016: depthwise convolutions, six heads, detected boxes."""
     net = Network("MobileNet-SSD", 7, data=(1, 3, 300, 300))
 
     def normalized(name: str, bottom: str, outputs: int, kernel: int, more: str = "", group: int = 1) -> str:
@@ -344,7 +345,7 @@ def fcn8s() -> Network:
     x = net.convolution("score_fr", x, 21, 1, gain=1.0)
 
     def enlarged(name: str, bottom: str, kernel: int, stride: int) -> str:
-        # A trained one interpolates: each output takes about (kernel / stride)^2 inputs.
+        # A trained layer interpolates: each output reads about (kernel / stride)^2 inputs.
         gain = 2.0 * kernel * kernel / (kernel / stride) ** 2
         return net.convolution(
             name, bottom, 21, kernel, f"stride: {stride}", gain=gain, bias=False, kind="Deconvolution"
@@ -400,7 +401,7 @@ def yolov2() -> Network:
 
 
 def pyramid(x: np.ndarray) -> np.ndarray:
-    """spp_layer.cpp with three levels of maxima."""
+    """Computes spp_layer.cpp with three levels of maxima."""
     rows = []
     for n in (1, 2, 4):
         kernel = [-(-size // n) for size in x.shape[2:]]
@@ -416,7 +417,7 @@ def pyramid(x: np.ndarray) -> np.ndarray:
 
 
 def region(x: np.ndarray) -> np.ndarray:
-    """region_layer.c of Darknet: 5 boxes of x, y, w, h, certainty and 80 classes."""
+    """Computes region_layer.c of Darknet: 5 boxes of x, y, w, h, confidence and 80 classes."""
     y = x.reshape(len(x), 5, 85, *x.shape[2:]).astype("float64")
     y[:, :, [0, 1, 4]] = 1 / (1 + np.exp(-y[:, :, [0, 1, 4]]))
     classes = np.exp(y[:, :, 5:] - y[:, :, 5:].max(2, keepdims=True))
@@ -428,8 +429,8 @@ def region(x: np.ndarray) -> np.ndarray:
 class Case:
     make: object
     outputs: tuple[str, ...]
-    # Layers that OpenCV does not read: the layer's top, its bottom, and what NumPy makes of it. The rest of the network, if
-    # any, gets NumPy's result through an input of OpenCV's network.
+    # Layers that OpenCV does not read: the layer's top, its bottom, and its result by NumPy. Later layers, if any, read
+    # this result through an input of OpenCV's network.
     by_numpy: tuple = ()
 
 
@@ -448,7 +449,8 @@ CASES = {
 
 
 def forward(text: str, weights: pathlib.Path, inputs: dict[str, np.ndarray], outputs: list[str]) -> list[np.ndarray]:
-    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands after each blob."""
+    """Returns OpenCV's results. OpenCV returns the output of a layer, not a blob, so an identity layer follows each
+    blob."""
     for blob in outputs:
         text += f'layer {{ name: "probe_{blob}" type: "Power" bottom: "{blob}" top: "probe_{blob}" }}\n'
     network = cv2.dnn.readNetFromCaffe(np.frombuffer(text.encode(), np.uint8), np.fromfile(weights, np.uint8))
@@ -475,7 +477,7 @@ def expected_results(
 
 
 def by_score(rows: np.ndarray) -> np.ndarray:
-    """Boxes as OpenCV lists them, the best first, where Caffe goes class by class."""
+    """Sorts boxes by score, as OpenCV lists them; Caffe lists them by class."""
     rows = rows.reshape(-1, 7)
     rows = rows[rows[:, 2] > 0]
     return rows[np.argsort(-rows[:, 2], kind="stable")]

@@ -1,13 +1,13 @@
-# make_digits_imports.py - the trained digits network again, as TensorFlow and as Caffe write it.
-"""Takes the trained weights from examples/digits/digits.onnx and writes the same network in another format, beside it:
+# make_digits_imports.py - writes the trained digits network as a TensorFlow graph and as a Caffe network.
+"""Reads the trained weights from examples/digits/digits.onnx and writes the network in another format next to it:
 
     python tools/make_digits_imports.py tensorflow   digits.pb: TensorFlow builds it, channels last, and freezes it
     python tools/make_digits_imports.py caffe        digits.prototxt and digits.caffemodel, run with OpenCV's reader
     python tools/make_digits_imports.py onnx         nothing but the figure below, of ONNX Runtime
 
-Each counts how many of the 450 held-out digits another program than Graft gets right and writes that into
-accuracy.json, which the demo shows beside what it measures. They want different environments (Python 3.11):
-pip install tensorflow==2.19.1 onnx==1.18.0; pip install opencv-python-headless==4.12.0.88 protobuf==4.25.8 onnx==1.18.0
+Each counts how many of the 450 held-out digits a program other than Graft classifies correctly, and writes the number
+to accuracy.json, which the demo shows next to its own measurement. They need different environments (Python 3.11): pip
+install tensorflow==2.19.1 onnx==1.18.0; pip install opencv-python-headless==4.12.0.88 protobuf==4.25.8 onnx==1.18.0
 with Debian's protobuf-compiler; pip install onnxruntime==1.22.1 onnx==1.18.0.
 """
 
@@ -23,7 +23,8 @@ import onnx
 from onnx import numpy_helper
 
 HERE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "digits"
-SLOPE, SCALE, CHANNELS, SIDE = 0.1, 12.0, 32, 4  # of the network in tools/train_digits.py, before it is flattened
+# of the network in tools/train_digits.py; SIDE and CHANNELS before Flatten
+SLOPE, SCALE, CHANNELS, SIDE = 0.1, 12.0, 32, 4
 
 
 def trained_weights() -> dict[str, np.ndarray]:
@@ -110,7 +111,7 @@ def write_caffe(weights: dict[str, np.ndarray]) -> None:
     blobs = {
         name: [weights[f"{name}.weight"], weights[f"{name}.bias"]] for name in ("conv1", "conv2", "conv3", "embed")
     }
-    blobs["norm"] = [np.ones(32, np.float32)]  # the trained factor of each channel, which SSD's layer has
+    blobs["norm"] = [np.ones(32, np.float32)]  # the scale per channel that SSD's layer trains
     blobs["classifier"] = [weights["classifier"].T]
     (HERE / "digits.prototxt").write_text(NETWORK)
     (HERE / "digits.caffemodel").write_bytes(weights_file(blobs))

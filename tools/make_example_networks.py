@@ -1,12 +1,13 @@
-# make_example_networks.py - the small networks that the guides "from TensorFlow", "from Caffe" and "cut a network" convert.
-"""Seeded weights, nothing trained: these show layers, not skill.
+# make_example_networks.py - writes the small networks of the guides "from TensorFlow", "from Caffe" and "cut a
+# network".
+"""The weights are random with a fixed seed, not trained: the networks show layers.
 
     python tools/make_example_networks.py tensorflow   examples/from_tensorflow/boxes.pb, by Keras, frozen by freeze.py there
     python tools/make_example_networks.py caffe        examples/from_caffe/pyramid.prototxt and pyramid.caffemodel
     python tools/make_example_networks.py detector     examples/cut/detector.onnx
 
-Each writes an input and what TensorFlow, OpenCV or ONNX Runtime makes of it beside the network, as .npz. Environments as for
-tools/make_digits_imports.py.
+Each writes an input and the result of TensorFlow, OpenCV or ONNX Runtime next to the network, as .npz. The environments
+are those of tools/make_digits_imports.py.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ RANDOM = np.random.default_rng(3)
 
 
 def make_tensorflow() -> None:
-    """A 3-D bounding box network in miniature: a backbone, Flatten, and heads for size, orientation and confidence. The
-    orientation is one vector of length 1 for each of two bins."""
+    """Writes a small 3-D bounding box network: a backbone, Flatten, and heads for size, orientation and confidence.
+    The orientation is one vector of length 1 for each of two bins."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
@@ -73,8 +74,8 @@ layer { name: "prob" type: "Softmax" bottom: "fc" top: "prob" }
 
 
 def make_caffe() -> None:
-    """A classifier with spatial pyramid pooling, as it was trained: with the layers that only training needs. OpenCV's
-    reader has no SPP layer, so that the result beside it is worked out by NumPy from OpenCV's of the layer before."""
+    """Writes a classifier with spatial pyramid pooling, including the layers that only training needs. OpenCV's
+    reader has no SPP layer, so NumPy computes the result from OpenCV's output of the previous layer."""
     import cv2
     from make_caffe_cases import weights_file
 
@@ -134,7 +135,8 @@ detector (float[1, 3, 64, 64] image) => (float[1, found, 4] detections, int64[fo
 
 
 def make_detector() -> None:
-    """A one-stage detector in miniature: a stride of 8, a box and three scores for each cell, non-maximum suppression."""
+    """Writes a small one-stage detector: a stride of 8, a box and three scores for each cell, non-maximum
+    suppression."""
     import onnx
     import onnxruntime
     from onnx import numpy_helper

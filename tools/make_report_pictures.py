@@ -1,7 +1,7 @@
-"""Makes the pictures of docs/guide/reports.md: runs graft, opens its pages in Chromium and photographs them.
+"""Writes the pictures of docs/guide/reports.md: runs graft, opens its pages in Chromium and takes screenshots.
 
 Needs `make build` and `tools/setup browser`. ResNet-50 is that of the onnx package, with seeded weights in place of its
-constants; one weight of the judged one is changed, so that there is something to see.
+constants; one weight of the judged network is changed, so that the report shows a difference.
 """
 
 import argparse
@@ -23,7 +23,7 @@ MOST_BYTES = 150_000
 
 
 def resnet50() -> onnx.ModelProto:
-    """With weights as a network has them before it is trained, and each batch normalized to about one."""
+    """Returns the network with initial weights as before training; batch normalization keeps values near one."""
     model = onnx.load(LIGHT)
     random = np.random.default_rng(50)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 # Writes src/onnx/schema.inc: versions, inputs, outputs, attributes and defaults of the operators of ai.onnx;
-# schema_versions.inc: what of that changed between operator sets; schema_types.inc: the types of each operator set; and
-# schema_ports.inc: the inputs and outputs of all operator sets.
-"""Run it with the onnx package installed; --check compares instead and names what to do where the file is stale."""
+# schema_versions.inc: changes of these between opsets; schema_types.inc: the types in each opset; and schema_ports.inc:
+# the inputs and outputs in all opsets.
+"""Needs the onnx package. --check only compares, and names the command to run where a file is outdated."""
 
 import argparse
 import pathlib
@@ -12,12 +11,12 @@ import numpy
 import onnx.defs
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "src" / "onnx"
-NEWEST = 28  # as onnx/onnx_io.hpp
-# Models are upgraded to this operator set or a newer one before rules are applied to them: forms count from here on.
+NEWEST = 28  # as in onnx/onnx_io.hpp
+# Models are upgraded to this opset or a newer one before rules are applied, so older forms are left out.
 OLDEST_FORM = 17
 OLDEST_TYPES = 13
 KINDS = {"FLOAT": "f", "INT": "i", "STRING": "s", "TENSOR": "t", "FLOATS": "F", "INTS": "I", "STRINGS": "S"}
-# As onnx's schemas write the element type of a tensor, and as ElementType does.
+# The element type of a tensor in onnx's schemas, and in ElementType.
 TYPES = {
     "float": "f32",
     "double": "f64",
@@ -41,7 +40,8 @@ TYPES = {
 
 
 def text_of_default(attribute):
-    """The shortest text from which the same f32 is read; nothing where there is no default or no text for it."""
+    """Returns the default as the shortest text that reads as the same f32; an empty string where there is no default
+    or no text for it."""
     value = onnx.helper.get_attribute_value(attribute.default_value) if attribute.default_value.name else None
     match KINDS.get(attribute.type.name):
         case _ if value is None:
@@ -58,7 +58,7 @@ def text_of_default(attribute):
 
 
 def attributes_of(schemas):
-    """Those of every version that counts, each with the default that the newest version gives it."""
+    """Returns the attributes of all given versions, each with the default of the newest version."""
     newest = schemas[-1].attributes
     texts = set()
     for schema in schemas:
@@ -70,14 +70,16 @@ def attributes_of(schemas):
 
 
 def types_of(schema, port):
-    """Of tensors: there are none where the port takes sequences alone. Nothing where inputs of one port may differ."""
+    """Returns the allowed tensor types; none where the port allows only sequences. None where the tensors of a
+    variadic port may have different types."""
     allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == port.type_str), None)
     tensors = [t[len("tensor(") : -1] for t in allowed or [port.type_str] if t.startswith("tensor(")]
     return sorted(TYPES[tensor] for tensor in tensors) if port.is_homogeneous else None
 
 
 def letters_of(schema):
-    """One for each input and output, the same one where the type has to be the same, and the types of each."""
+    """Returns a letter for each input and output, equal where the types have to be equal, and the types of each
+    letter."""
     letters, inputs, types = {}, "", []
     for port in schema.inputs:
         allowed = types_of(schema, port)
@@ -89,13 +91,13 @@ def letters_of(schema):
 
 
 def counted_from(first, schemas):
-    """Those of an operator set and newer ones."""
+    """Returns the schemas that are valid in opset `first` or later."""
     oldest = max((s.since_version for s in schemas if s.since_version <= first), default=0)
     return [s for s in schemas if s.since_version >= oldest]
 
 
 def forms_of(schemas):
-    """Those that count."""
+    """Returns the schemas of OLDEST_FORM and later, without deprecated ones."""
     return counted_from(OLDEST_FORM, [s for s in schemas if not s.deprecated])
 
 
@@ -111,7 +113,8 @@ def row_of(name, schemas):
 
 
 def rows_of_versions(name, schemas):
-    """Nothing where all versions that count have the same inputs, outputs and attributes."""
+    """Returns a row for each change of the form; none where all versions have the same inputs, outputs and
+    attributes."""
     rows = []
     for schema in forms_of(schemas):
         form = f'{schema.min_input}, {schema.max_input}, {schema.max_output}, "{attributes_of([schema])}"'
@@ -121,7 +124,8 @@ def rows_of_versions(name, schemas):
 
 
 def rows_of_types(name, schemas):
-    """The first row is that of OLDEST_TYPES, from the operator set on in which the operator came to be so."""
+    """Returns a row for each change of the types. The first row is valid in OLDEST_TYPES, and begins with the opset
+    that introduced these types."""
     rows = []
     for schema in counted_from(OLDEST_TYPES, schemas):
         inputs, outputs, types = letters_of(schema)
@@ -133,12 +137,13 @@ def rows_of_types(name, schemas):
 
 
 def letters_of_ports(ports):
-    """One for each: s where it has to be there, o where it may be left out, v for any number of them."""
+    """Returns a letter for each port: s for a required one, o for an optional one, v for a variadic one."""
     return "".join(port.option.name[0].lower() for port in ports)
 
 
 def rows_of_ports(name, schemas):
-    """Nothing of operator sets in which the operator is deprecated: its schema has no ports there."""
+    """Returns a row for each change of the ports. Opsets in which the operator is deprecated have no row: the schema
+    has no ports there."""
     rows = []
     for schema in schemas:
         if schema.deprecated:
@@ -151,7 +156,7 @@ def rows_of_ports(name, schemas):
 
 
 def texts_of(operators):
-    """By the names of the files."""
+    """Returns the contents of the files by name."""
     origin = f"from the schemas of onnx {onnx.__version__}; made by tools/make_schema.py."
     rows = [
         f"// The operators of ai.onnx, {origin}",

@@ -1,7 +1,9 @@
-"""Valid models that are changed as no mutation of bytes would: inputs left out, sizes and attributes at their extremes.
+"""Changes valid models in ways that mutations of bytes do not reach: inputs left out, sizes and attributes at their
+extremes.
 
-tools/fuzz.py and tests/python/test_mutated_models.py run them through the Python package in child processes: what ends a
-child, what Graft calls a defect of its own, and what takes more memory or time than allowed is a finding.
+tools/fuzz.py and tests/python/mutated_models/test_mutated_models.py run the models through the Python package in child
+processes. A finding is a model that ends a child, that Graft reports as a defect of its own, or that needs more memory
+or time than allowed.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ SIZES = (0, 1, 2, 3, 7, 1000, 4097, 65537, 1 << 24, 1 << 31, 1 << 40, (1 << 62) 
 
 
 def node_tests() -> list[Seed]:
-    """The models of ONNX's own node tests: every operator, with most of its attributes."""
+    """Returns the models of ONNX's own node tests: every operator, with most of its attributes."""
     from onnx.backend.test.case.node import collect_testcases
 
     with warnings.catch_warnings():
@@ -68,7 +70,7 @@ def _nodes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 
 def leave_out(content: bytes, random_numbers: random.Random) -> bytes:
-    """An input or output of a node becomes absent, or is not there at all."""
+    """Empties the name of an input or output of a node, or removes it."""
     model = onnx.ModelProto.FromString(content)
     nodes = [node for node in _nodes(model) if node.input or node.output]
     for _ in range(random_numbers.choice((1, 1, 1, 2))):
@@ -92,7 +94,7 @@ def leave_out(content: bytes, random_numbers: random.Random) -> bytes:
 
 
 def change_sizes(content: bytes, random_numbers: random.Random) -> bytes:
-    """Sizes of inputs, integers in attributes and in constants that are sizes, axes or counts; and types."""
+    """Changes sizes of inputs, types, and integers in attributes and constants that are sizes, axes or counts."""
     model = onnx.ModelProto.FromString(content)
     changes: list[Callable[[], None]] = []
     for value in [*model.graph.input, *model.graph.output]:
@@ -114,7 +116,7 @@ def change_sizes(content: bytes, random_numbers: random.Random) -> bytes:
                     changes.append(lambda a=attribute, i=at: a.ints.__setitem__(i, random_numbers.choice(EXTREMES)))
                     changes.append(lambda a=attribute: a.ints.pop() and None)
             changes.append(lambda n=node, a=attribute: n.attribute.remove(a))
-    # Inputs of integers become constants, which are sizes, axes and counts more often than not.
+    # Integer inputs become constants, which are mostly sizes, axes and counts.
     for value in list(model.graph.input):
         tensor = value.type.tensor_type
         if tensor.elem_type not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
@@ -129,7 +131,7 @@ def change_sizes(content: bytes, random_numbers: random.Random) -> bytes:
         if changes:
             try:
                 random_numbers.choice(changes)()
-            except (ValueError, IndexError):  # one of two changes undid what the other one is about
+            except (ValueError, IndexError):  # an earlier change removed the target of this one
                 continue
     return model.SerializeToString()
 
@@ -146,7 +148,7 @@ def _become_constant(model: onnx.ModelProto, value: onnx.ValueInfoProto, count: 
 
 
 def change_bytes(content: bytes, random_numbers: random.Random) -> bytes:
-    """Other bytes, some repeated, some missing: for files of any format."""
+    """Changes, repeats and removes bytes; for files of any format."""
     data = bytearray(content)
     for _ in range(random_numbers.choice((1, 1, 2, 4))):
         if not data:
@@ -170,7 +172,8 @@ MUTATIONS = {"left_out": leave_out, "sizes": change_sizes, "bytes": change_bytes
 
 @dataclass
 class Limits:
-    """Of one file. The time is that of the child and of the engines' processes, the memory that of the largest of these."""
+    """The limits for a file. The time is the sum over the child and the engines' processes, the memory that of the
+    largest of these."""
 
     seconds: int = 20
     mebibytes: int = 2048
@@ -178,7 +181,7 @@ class Limits:
 
 @dataclass
 class Finding:
-    """A file that Graft does not bear, and why."""
+    """A file that exposes a fault, and the reason."""
 
     name: str
     content: bytes
@@ -186,7 +189,7 @@ class Finding:
 
 
 def _use(path: pathlib.Path) -> None:
-    """Does with a file what inspect, convert and verify do, without TensorRT."""
+    """Inspects, converts and verifies a file without TensorRT."""
     import graft
 
     model = graft.load(path, progress=False)
@@ -196,7 +199,7 @@ def _use(path: pathlib.Path) -> None:
 
 
 def _processes() -> list[pathlib.Path]:
-    """This process and those of the engines, which it started."""
+    """Returns this process and the engines' processes that it started."""
     children = pathlib.Path("/proc/self/task").glob("*/children")
     numbers = [number for each in children for number in each.read_text().split()]
     return [pathlib.Path("/proc", number) for number in ("self", *numbers)]
@@ -217,7 +220,7 @@ def _forget_peaks() -> None:
 
 
 def _seconds() -> float:
-    """Processor time of these processes, and of those that have ended."""
+    """Returns the processor time of these processes, including ended ones."""
     ticks = 0
     for process in _processes():
         fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -226,10 +229,10 @@ def _seconds() -> float:
 
 
 def _work(files: list[tuple[str, bytes, str]], first: int, limits: Limits, report: int, folder: pathlib.Path) -> None:
-    """Runs files in this process, which ends with the first one that kills it; says what it does beforehand."""
+    """Runs files in this process, which may die of one of them; reports each file before it runs."""
     import graft
 
-    faulthandler.disable()  # of the test's process; a crash is told by how the child ends
+    faulthandler.disable()  # of the test's process; the child's exit status shows a crash
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -260,7 +263,7 @@ def _work(files: list[tuple[str, bytes, str]], first: int, limits: Limits, repor
 
 
 def run(files: list[tuple[str, bytes, str]], limits: Limits | None = None) -> list[Finding]:
-    """Files with their names and endings, one after another in a child that is replaced where it ends."""
+    """Runs files with their names and extensions, one after another, in a child that is replaced where it dies."""
     limits = limits or Limits()
     with tempfile.TemporaryDirectory(prefix="graft-fuzz-") as folder:
         return _run_in(pathlib.Path(folder), files, limits)
@@ -303,7 +306,8 @@ def _run_in(folder: pathlib.Path, files: list[tuple[str, bytes, str]], limits: L
 
 
 def mutated(seeds: list[Seed], mutation: str, count: int, seed: int) -> list[tuple[str, bytes, str]]:
-    """So many files, the same for the same seed; every seed is used before one is used again."""
+    """Returns `count` mutated files, the same ones for the same `seed`; every seed model is used before one is used
+    again."""
     numbers = random.Random(seed)
     order = list(seeds)
     numbers.shuffle(order)

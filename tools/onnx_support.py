@@ -1,9 +1,10 @@
 # onnx_support.py - runs ONNX's own test of each operator through Graft and writes docs/ops/onnx.md and lowerings.md.
-"""docs/ops/onnx.md is what tests/import/test_onnx_backend.py asserts, as a table: for each operator its tests, by
-operator set, and who found the expected results in the converted model. docs/ops/lowerings.md, with --tensorrt: which
-of these models the installed TensorRT-RTX builds before and after the conversion.
+"""docs/ops/onnx.md is a table of what tests/import/test_onnx_backend.py asserts: for each operator its tests by opset,
+and the runtime in which the converted model has the expected results. docs/ops/lowerings.md, with --tensorrt, lists
+which of these models the installed TensorRT-RTX builds before and after the conversion.
 
-Run after a build, with the environment of .deps/venv: python tools/onnx_support.py [--build build/release] [--tensorrt]
+Run it after a build, with the environment of .deps/venv: python tools/onnx_support.py [--build build/release]
+[--tensorrt]
 """
 
 import argparse
@@ -75,7 +76,7 @@ build after. Of those that were lowered, {right} give the results that ONNX expe
 
 
 def write_lowerings(build):
-    """Prints the figures and fails where a lowered model gives other results."""
+    """Prints the figures, and fails where a lowered model has other results."""
     import onnx_judges  # noqa: PLC0415
     import tensorrt_rtx  # noqa: PLC0415
     from program import run_program  # noqa: PLC0415
@@ -153,7 +154,7 @@ def main():
         who = onnx_judges.judge(converted[case.name], case)[0] if case.name in converted else "refused"
         has_reason = any(case.name.startswith(name) for name in tests.NO_JUDGE)
         counts[who or ("nobody" if has_reason else "wrong")] += 1
-        # The expanded form of an operator is a test of others.
+        # The expanded form of an operator tests other operators.
         if "_expanded" in case.name:
             continue
         node = case.model.graph.node[-1]

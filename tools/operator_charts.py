@@ -6,7 +6,7 @@ LABEL = 92  # left of the bars
 FIGURE = 96  # right of them
 BAR = 12
 
-# The background belongs to the picture, so that it is readable where the page and the system differ in their theme.
+# The background is part of the picture, so that it is readable where the page's theme differs from the system's.
 STYLE = """<style>
 .back { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328; font: 11px sans-serif } .title { font-weight: bold }
 .a { fill: #1a7f37 } .b { fill: #8c959f } .c { fill: #bf8700 }
@@ -17,7 +17,8 @@ STYLE = """<style>
 
 
 def bar_chart(title, groups, legend):
-    """`groups` is a list of (label, [(class, length from 0 to 1, figure)]); `legend` is a list of (class, text)."""
+    """Returns a bar chart as SVG. `groups` is a list of (label, [(class, length from 0 to 1, figure)]); `legend` is
+    a list of (class, text)."""
     parts = []
     y = 44
     for label, bars in groups:

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-OPSET = 17  # that of the functions which `graft convert` writes
+OPSET = 17  # the opset of the functions that `graft convert` writes
 
 
 def example_of(op):
@@ -15,7 +15,7 @@ def example_of(op):
 
 
 def is_of_indices(op, port):
-    """Whether the port's numbers are; all others of examples are f32."""
+    """Returns whether the port has indices (i64); all other ports of examples are f32."""
     return op["type_rows"][0][port]["dtype"] == "i64"
 
 
@@ -28,7 +28,7 @@ def has_indices_as_output(op):
 
 
 def onnx_text(op):
-    """The example as a model in ONNX's text form, as onnx.parser.parse_model reads it."""
+    """Returns the example as a model in ONNX's text form, which onnx.parser.parse_model reads."""
     example = example_of(op)
 
     def tensor(name, shape, dtype="float"):
@@ -49,7 +49,7 @@ def onnx_text(op):
 
 
 def python_text(op):
-    """A script that writes example.onnx."""
+    """Returns a script that writes example.onnx."""
     example = example_of(op)
     output_type = "INT64" if has_indices_as_output(op) else "FLOAT"
     indices = ", ".join(f'"{name}": TensorProto.INT64' for name in inputs_of_indices(op))
@@ -84,7 +84,7 @@ def cpp_literal(attribute, held, header):
 
 
 def cpp_text(op):
-    """A function that adds the example to a network."""
+    """Returns a C++ function that adds the example to a network."""
     folder = op["file"].removesuffix(".md")
     header = (ROOT / "src" / "ops" / folder / f"{folder}.hpp").read_text()
     example = example_of(op)

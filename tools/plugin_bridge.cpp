@@ -1,7 +1,7 @@
-// Lets a script call what TensorRT's Python bindings keep from it: clone a C++ plugin, read its serialized fields.
+// Makes functions available that TensorRT's Python bindings lack: cloning a C++ plugin, reading its serialized fields.
 //
-// It takes the pointers that the bindings hold. IPluginV3 and IPluginCreatorV3One are the same in TensorRT 10, 11 and
-// RTX.
+// The functions take the pointers of the bindings' objects. IPluginV3 and IPluginCreatorV3One are the same in TensorRT
+// 10, 11 and RTX.
 #include <NvInferRuntime.h>
 
 #include <cstdint>
@@ -46,7 +46,7 @@ Interface* capability(void* plugin, PluginCapabilityType type) {
 
 extern "C" {
 
-/// Whether the pointer is to a plugin of the third generation, told by the interface's own name.
+/// Returns whether the pointer is an IPluginV3, by the name of its interface.
 bool bridge_is_plugin(void* plugin) {
   return std::strcmp(static_cast<IPluginV3*>(plugin)->getInterfaceInfo().kind, "PLUGIN") == 0;
 }
@@ -55,14 +55,15 @@ void* bridge_clone(void* plugin) { return static_cast<IPluginV3*>(plugin)->clone
 
 void bridge_destroy(void* plugin) { delete static_cast<IPluginV3*>(plugin); }
 
-/// A plugin made from what another one serializes, as TensorRT makes it when it loads an engine.
+/// Creates a plugin from the serialized fields of another one, as TensorRT does when it loads an engine.
 void* bridge_recreate(void* creator, void* plugin) {
   auto* runtime = capability<IPluginV3OneRuntime>(plugin, PluginCapabilityType::kRUNTIME);
   return static_cast<IPluginCreatorV3One*>(creator)->createPlugin("recreated", runtime->getFieldsToSerialize(),
                                                                   TensorRTPhase::kRUNTIME);
 }
 
-/// `name version namespace`, then one line a serialized field: `name type length bytes-in-hexadecimal`; "" for no room.
+/// Writes `name version namespace`, then one line for each serialized field: `name type length bytes-in-hexadecimal`;
+/// an empty string where there is not enough room.
 void bridge_describe(void* plugin, char* text, std::size_t room) {
   auto* core = capability<IPluginV3OneCore>(plugin, PluginCapabilityType::kCORE);
   std::string all =
@@ -77,7 +78,7 @@ void bridge_describe(void* plugin, char* text, std::size_t room) {
   std::strncpy(text, all.size() < room ? all.c_str() : "", room);
 }
 
-/// Whether a plugin with one input and one output takes this data type and format at both.
+/// Returns whether a plugin with one input and one output supports this data type and format for both.
 bool bridge_accepts(void* plugin, int dtype, int format, int rank) {
   DynamicPluginTensorDesc descs[2]{};
   for (auto& desc : descs) {

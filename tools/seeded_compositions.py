@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
-# Asks `graft run` for networks of two and three seeded nodes, and compares with ONNX Runtime or onnx.reference.
-"""If and Loop are among the nodes, and the inputs of every other network have symbolic sizes. The results have to be those of
-ONNX Runtime to the last bit, or within rounding those of onnx.reference where ONNX Runtime refuses the network, and the
-same in each process.
+# Runs networks of two and three seeded nodes with `graft run`, and compares with ONNX Runtime or onnx.reference.
+"""If and Loop are among the nodes, and the inputs of every second network have symbolic sizes. The results have to
+equal ONNX Runtime's bit by bit or, where ONNX Runtime refuses the network, onnx.reference's within rounding, and have
+to be the same in each process.
 
 usage: tools/seeded_compositions.py [--count N] [--processes N]
 """
@@ -24,7 +23,7 @@ OPSET = 20
 
 
 class Network:
-    """A graph that grows by one node after the other; each knows the sizes of what it is given."""
+    """A graph to which nodes are added one after the other, with the sizes of the last result."""
 
     def __init__(self, random):
         self.random = random
@@ -32,7 +31,7 @@ class Network:
         self.shape = tuple(int(size) for size in random.integers(2, 7, int(random.integers(3, 5))))
         self.input_shape = self.shape
         self.last = "x"
-        self.between = []  # Results of earlier steps, which the model returns too.
+        self.between = []  # Results of earlier steps, which are outputs of the model too.
 
     def pick(self, values):
         return values[int(self.random.integers(len(values)))]
@@ -46,7 +45,7 @@ class Network:
         return self.constant(self.random.standard_normal(shape).astype(np.float32))
 
     def add(self, op, *others, shape=None, outputs=1, **attributes):
-        """A node whose first input is the last result."""
+        """Adds a node whose first input is the last result."""
         made = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, [self.last, *others], made, **attributes))
         self.last = made[0]
@@ -205,7 +204,8 @@ def tiled(network):
 
 
 def quantized(network):
-    """Cast to an integer type and back; numbers in f16 are computed in f32 by Graft, as Session says."""
+    """Casts to an integer type and back. f16 is left out, because Graft computes f16 in f32, as documented for
+    Session."""
     kind = network.pick([TensorProto.INT8, TensorProto.INT32, TensorProto.INT64])
     network.add("Cast", to=kind)
     network.add("Cast", to=FLOAT)
@@ -216,7 +216,7 @@ def value_info(name):
 
 
 def chosen(network):
-    """If: one of two computations, by a number of the data."""
+    """Adds an If with two computations, selected by a number of the data."""
     index = len(network.nodes)
     zero = network.constant(np.float32(0))
     network.nodes += [
@@ -237,7 +237,7 @@ def chosen(network):
 
 
 def repeated(network):
-    """Loop: a value that is carried, and one that is collected."""
+    """Adds a Loop with a carried value and a collected one."""
     index = len(network.nodes)
     times = network.constant(np.asarray(network.pick([1, 3]), np.int64))
     other = network.real(network.shape[-1])
@@ -263,7 +263,7 @@ CONTROL = (chosen, repeated)
 
 
 def composition(seed):
-    """(a description, the model, its inputs)."""
+    """Returns (a description, the model, its inputs)."""
     random = np.random.default_rng([2000, seed])
     network = Network(random)
     steps = [network.pick(STEPS) for _ in range(int(random.integers(2, 4)))]
@@ -287,7 +287,7 @@ def by_onnxruntime(model, inputs):
 
 
 def difference(found, model, inputs):
-    """(who says what is right, what is wrong or nothing)."""
+    """Returns (the runtime with the expected results, the difference or nothing)."""
     names = [output.name for output in model.graph.output]
     try:
         expected = by_onnxruntime(model, inputs)
@@ -304,7 +304,8 @@ def difference(found, model, inputs):
 
 
 def run(seeds, compare):
-    """For each seed (what it is of, the engine, who says what is right, what is wrong, the bits of the results)."""
+    """Returns for each seed (a description, the engine, the runtime with the expected results, the difference, the
+    bits of the results)."""
     import graft  # noqa: PLC0415 - in a process of its own
 
     rows = []
@@ -319,7 +320,7 @@ def run(seeds, compare):
 
 
 def run_in_processes(seeds, processes):
-    """The rows of the first process, which compares, and the rows whose bits another process does not have."""
+    """Returns the rows of the first process, which compares, and the rows whose bits differ in another process."""
     context = multiprocessing.get_context("spawn")
     first, unstable = [], set()
     for number in range(processes):

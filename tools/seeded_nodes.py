@@ -1,9 +1,9 @@
-#!/usr/bin/env python3
-# Asks both CPU engines for single nodes, and writes down what they get wrong.
-"""ONNX's own tests of its operators, the same with their parameters as constants, and models of one node with seeded
-attributes and numbers run in OpenVINO and in ONNX Runtime, three times each, since an engine may keep what a run left. Each of
-these models is run in other forms too: with symbolic sizes, and with its first input made by an If or by a Loop. Who is right
-is said by ONNX's stored results, or for a seeded model by onnx.reference where one engine agrees with it.
+# Runs single nodes in both CPU engines, and records the nodes that they compute wrongly.
+"""Runs three sets of models in OpenVINO and in ONNX Runtime: ONNX's own tests of operators, these tests with their
+parameters as constants, and models of one node with seeded attributes and numbers. Each runs three times, since an
+engine may keep state of a run, and in other forms: with symbolic sizes, and with its first input computed by an If or
+by a Loop. The expected results are ONNX's stored results or, for a seeded model, those of onnx.reference where one
+engine agrees with it.
 
 Writes src/verify/known_faults.inc and docs/engines_on_cpu.md. An engine that refuses a model is not wrong.
 
@@ -34,13 +34,13 @@ from onnx_judges import Case, difference, node_cases, real_inputs, to_array, wit
 
 ENGINES = ("openvino", "onnxruntime")
 NAMES = {"openvino": "OpenVINO", "onnxruntime": "ONNX Runtime"}
-AUTO = "auto"  # What `graft run` does without --engine.
+AUTO = "auto"  # The choice of `graft run` without --engine.
 INC = ROOT / "src" / "verify" / "known_faults.inc"
 PAGE = ROOT / "docs" / "engines_on_cpu.md"
 RUNS = 3
 RIGHT, WRONG, REFUSED = "right", "wrong", "refused"
 
-# What says nothing: beginnings of names of ONNX's tests, and why.
+# Tests that are left out: prefixes of names of ONNX's tests, and why.
 LEFT_OUT = {
     "test_bernoulli": "random numbers",
     "test_training_dropout": "random numbers",
@@ -52,7 +52,7 @@ LEFT_OUT = {
 
 
 def a_model(node, inputs, constants=(), outputs=("y",), opset=20):
-    """A case of one node, or of two, without its results. `inputs` and `constants` are named arrays."""
+    """Returns a case of one or two nodes, without its results. `inputs` and `constants` are named arrays."""
     infos = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         for name, value in inputs.items()
@@ -195,7 +195,8 @@ def scattering(random):
 
 
 def of_constants(random):
-    """What is computed of constants alone, and then beside a number that is none: it has to be the same in each run."""
+    """Returns a node on constants only, followed by a node that also reads an input: the result has to be the same
+    in each run."""
     op = pick(random, ["GatherND", "GatherElements", "Gather", "ScatterElements", "ScatterND", "Expand", "Tile", "CumSum",
                        "Transpose", "Slice"])  # fmt: skip
     d = numbers(random, (4, 4))
@@ -378,7 +379,7 @@ def transforms(random):
 
 
 def ties(random):
-    """Equal numbers, of which those with the lowest indices come first."""
+    """Returns a TopK of many equal numbers, where the lowest indices come first."""
     shape, axis = pick(random, [((2, 500, 3), 1), ((2, 3, 500), -1), ((2, 500), -1), ((500,), 0), ((500, 2, 3), 0)])
     x = np.round(numbers(random, shape)).astype(pick(random, [np.float32, np.int32, np.int64]))
     node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=axis, largest=pick(random, [0, 1]))
@@ -386,13 +387,13 @@ def ties(random):
 
 
 INTEGERS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
-# Those that graft.Session takes and returns; others stand between two casts.
+# Integer types that graft.Session accepts and returns; others are converted by Casts.
 OF_SESSIONS = (np.int8, np.uint8, np.int32, np.int64)
-BLAMED = "blamed"  # Metadata: the place of the node that is tested.
+BLAMED = "blamed"  # Key of the model's metadata: the index of the tested node.
 
 
 def any_integers(random, shape, dtype):
-    """Numbers of the whole range, of which products and sums wrap; of 64 bits as many as 32 bits hold."""
+    """Returns numbers of the whole range, whose products and sums wrap; for 64-bit types, of the 32-bit range."""
     info = np.iinfo(dtype if np.dtype(dtype).itemsize < 8 else np.int32)  # noqa: PLR2004
     low = 0 if np.dtype(dtype).kind == "u" else info.min
     few = random.integers(max(low, -9), 10, shape)
@@ -400,7 +401,8 @@ def any_integers(random, shape, dtype):
 
 
 def between_casts(node, inputs, constants=()):
-    """The model of a node of integers whose type graft.Session may not take: then its inputs and its result are cast."""
+    """Returns the model of a node of integers. Where graft.Session does not accept a type, the inputs and the result
+    are cast."""
     kinds = {np.dtype(value.dtype) for value in inputs.values()}
     if all(kind in OF_SESSIONS for kind in kinds):
         return a_model(node, inputs, constants)
@@ -418,7 +420,7 @@ def between_casts(node, inputs, constants=()):
 
 
 def integers(random):
-    """Arithmetic of all integer types, which wraps."""
+    """Returns a node of integer arithmetic, which wraps, in any integer type."""
     dtype = pick(random, INTEGERS)
     one = ["Abs", "Neg", "Sign", "BitwiseNot", "ReduceSum", "ReduceMax", "ReduceProd"]
     two = ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "Equal",
@@ -440,7 +442,7 @@ def integers(random):
 
 
 def casts(random):
-    """Between all types, of numbers that both hold."""
+    """Returns a Cast between any two types, of numbers that both represent."""
     to = pick(random, [*INTEGERS, np.float32, bool])
     given = pick(random, [np.float32, *OF_SESSIONS])
     low = 0 if np.dtype(to).kind == "u" or np.dtype(given).kind == "u" else -100
@@ -453,7 +455,7 @@ def casts(random):
 
 
 def left_out(random):
-    """Optional inputs that are left out, those in the middle too."""
+    """Returns a node with left-out optional inputs, also between others."""
     x = numbers(random, (2, 3, 4, 5))
     some = {name: np.asarray(value) for name, value in {
         "low": np.float32(-1), "high": np.float32(2), "axes": np.asarray([1, -1]), "begin": np.asarray([0, 1]),
@@ -477,7 +479,7 @@ def left_out(random):
 
 
 def pairs_of_attributes(random):
-    """Attributes that stand together seldom."""
+    """Returns a node with a rare combination of attributes."""
     op = pick(random, ["MaxPool", "AveragePool", "LpPool", "LSTM", "GRU", "RNN", "Resize", "Conv", "ConvTranspose",
                        "GridSample", "Softmax", "TopK"])  # fmt: skip
     x = numbers(random, (2, 3, int(random.integers(6, 10)), int(random.integers(6, 10))))
@@ -546,7 +548,7 @@ KINDS = (elementwise, binary, reduction, arguments, pooling, convolution, gather
 
 
 def with_symbolic_sizes(case):
-    """All sizes of all inputs are symbolic; nothing where no input has a size."""
+    """Returns the case with symbolic sizes of all inputs; None where no input has a size."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     found = False
@@ -563,8 +565,8 @@ def with_symbolic_sizes(case):
 
 
 def behind(case, control):
-    """The first input is made by an If or a Loop, of symbolic sizes; nothing where it is not of f32, or the model has more
-    than one node."""
+    """Returns the case with symbolic sizes and a first input that an If or a Loop computes; None where this input is
+    not f32, or the model has more than one node."""
     dynamic = with_symbolic_sizes(case) if len(case.model.graph.node) == 1 else None
     if dynamic is None or not dynamic.model.graph.input:
         return None
@@ -606,13 +608,13 @@ def behind(case, control):
 
 
 def forms_of(case):
-    """The case in its other forms."""
+    """Returns the case in its other forms."""
     forms = [with_symbolic_sizes(case), behind(case, "If"), behind(case, "Loop")]
     return [form for form in forms if form is not None]
 
 
 def forms_of_all(cases):
-    """Every second case with symbolic sizes, and one in eight behind an If and a Loop too."""
+    """Returns every second case with symbolic sizes, and every eighth case also after an If and after a Loop."""
     share = 8
     return [
         form for i, case in enumerate(cases[::2]) for form in forms_of(case)[: None if i % (share // 2) == 0 else 1]
@@ -620,13 +622,14 @@ def forms_of_all(cases):
 
 
 def blamed_node(case):
-    """The node that is tested: the first one, whose result a second one may overwrite, unless the model says it."""
+    """Returns the tested node: the one in the model's metadata, otherwise the first, whose result a second node may
+    overwrite."""
     places = {prop.key: int(prop.value) for prop in case.model.metadata_props if prop.key == BLAMED}
     return case.model.graph.node[places.get(BLAMED, 0)]
 
 
 def seeded_case(name, seed):
-    """Of a kind; nothing where onnx.reference does not run it."""
+    """Returns the case of a kind and a seed; None where onnx.reference does not run it."""
     [(number, kind)] = [(number, kind) for number, kind in enumerate(KINDS) if kind.__name__ == name]
     case = kind(np.random.default_rng([number, seed]))
     inputs = case.data_sets[0][0]
@@ -639,7 +642,7 @@ def seeded_case(name, seed):
 
 
 def seeded_cases(count):
-    """So many of each kind."""
+    """Returns `count` cases of each kind."""
     cases = [seeded_case(kind.__name__, seed) for kind in KINDS for seed in range(count)]
     return [case for case in cases if case is not None]
 
@@ -648,7 +651,7 @@ def seeded_cases(count):
 
 
 def outcome(engine, model, data_sets, rtol, atol):
-    """(RIGHT, WRONG or REFUSED, why)."""
+    """Returns (RIGHT, WRONG or REFUSED, the reason)."""
     import graft  # noqa: PLC0415 - in the process that may die
 
     try:
@@ -667,12 +670,13 @@ def outcome(engine, model, data_sets, rtol, atol):
 
 
 def outcomes_of(engine, cases):
-    """In one process, that may die of a case."""
+    """Runs cases in one process, which a case may crash."""
     return [outcome(engine, *case[1:5]) for case in cases]
 
 
 def run_part(engine, cases):
-    """A result for each case. Where the process dies its cases run in smaller parts, and alone in the end."""
+    """Returns a result for each case. Where the process dies, its cases run in smaller parts, and finally one by
+    one."""
     context = multiprocessing.get_context("spawn")
     try:
         with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
@@ -688,13 +692,14 @@ def parts_of(cases, size=256):
 
 
 def run_all(engine, cases):
-    """A result for each case, by as many processes as there are cores."""
+    """Returns a result for each case, computed by one process per core."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
         return [found for part in threads.map(functools.partial(run_part, engine), parts_of(cases)) for found in part]
 
 
 def plain(case):
-    """With arrays alone, which reach another process, and None for what is left out; nothing for lists and text."""
+    """Returns the case with arrays only, which can be sent to another process, and None for left-out inputs; None
+    for a case with lists or strings."""
     sets = []
     for inputs, expected in case.data_sets:
         values = [None if value is None else to_array(value) for value in (*inputs, *expected)]
@@ -707,8 +712,8 @@ def plain(case):
 
 
 def rounding_of(case, sets):
-    """What f32 explains, whichever way sums go: ONNX's tests allow 1e-7. A number in the middle of two steps may become
-    either."""
+    """Returns the error that f32 explains for any order of sums, where ONNX's tests allow 1e-7. A tie between two
+    quantization steps may be rounded either way."""
     if case.model.graph.node[-1].op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
         return 1
     largest = 0.0
@@ -730,11 +735,11 @@ def is_reference_right(case):
     return True
 
 
-# What the cases of an engine's faults have in common
+# Common properties of the cases of an engine's faults
 
 
 def literals(case):
-    """What is true of the node that a fault is blamed on."""
+    """Returns the properties of the tested node."""
     graph = case.model.graph
     node = blamed_node(case)
     controlled = {name for one in graph.node if one.op_type in ("If", "Loop", "Scan") for name in one.output}
@@ -773,7 +778,7 @@ def literals(case):
 
 
 def has_fraction(case):
-    """Whether the sizes of a Resize times its scales are no integers; so it is where the scales are an input."""
+    """Returns whether the sizes of a Resize times its scales are not integers; true where the scales are an input."""
     graph = case.model.graph
     node = blamed_node(case)
     if len(node.input) <= 2 or not node.input[2]:  # noqa: PLR2004
@@ -793,12 +798,13 @@ def type_name(code):
 
 
 def is_attribute(literal):
-    """One that the node has, of another value than the one that is usual."""
+    """Returns whether a literal is about an attribute of the node with another value than the default."""
     return re.match(r"\w+=(?!absent)", literal) is not None
 
 
 def worth(literal):
-    """Of literals that explain as much the first is taken: what a node has explains more than what it lacks."""
+    """Returns the sort key of a literal. Among literals that explain as many cases the first is chosen: a present
+    property is preferred to an absent one."""
     kinds = ("fraction", "given", "type", "dynamic", "control", "rank", "constant", "computed")
     kind = next((place for place, kind in enumerate(kinds, 1) if literal.startswith(f"{kind}(")), 0)
     if literal.endswith("=absent"):
@@ -807,8 +813,9 @@ def worth(literal):
 
 
 def rules_of(wrong, right):
-    """Conjunctions of at most three literals that hold of wrong cases and of no right one: each time the one that
-    explains most of those that are left. (rules with their cases, cases that nothing tells from right ones)."""
+    """Returns (rules with their cases, cases without a rule). A rule is a conjunction of at most three literals that
+    is true for wrong cases and for no right one; each step takes one of the shortest, and among these the one that
+    covers most of the remaining cases."""
     left, rules = dict(wrong), []
     while left:
         known = set.union(*left.values())
@@ -832,7 +839,7 @@ def rules_of(wrong, right):
 
 
 def faults_of(engine, cases, results, others):
-    """((operator, rule, cases) ..., cases without a rule)."""
+    """Returns ((operator, rule, cases) ..., cases without a rule)."""
     by_operator = collections.defaultdict(lambda: ({}, []))
     why = {}
     for case, (verdict, text), (other, _) in zip(cases, results[engine], others, strict=True):
@@ -849,8 +856,8 @@ def faults_of(engine, cases, results, others):
     for operator, (wrong, right) in sorted(by_operator.items()):
         if not wrong:
             continue
-        # Where the same form is right with other numbers, it is the numbers that matter, unless an attribute has a part in
-        # it. What a second node does to a constant is that node's affair.
+        # Where the same form is right with other numbers, the fault depends on the numbers, unless an attribute
+        # contributes. The effect of a second node on a constant is that node's fault.
         by_numbers = {
             name: have
             for name, have in wrong.items()
@@ -865,7 +872,7 @@ def faults_of(engine, cases, results, others):
     return found, unexplained
 
 
-# What is written
+# Output files
 
 
 def shortened(text, most=160):
@@ -959,7 +966,7 @@ def main():
         cases += forms_of_all([case for case in map(plain, cases) if case is not None])
         cases = [case for case in map(plain, cases) if case is not None and re.search(arguments.only, case.name)]
     results = {engine: run_all(engine, cases) for engine in ENGINES}
-    # What ONNX Runtime computes rightly, auto returns.
+    # Where ONNX Runtime is right, auto returns its result.
     doubtful = [place for place, (verdict, _) in enumerate(results["onnxruntime"]) if verdict != RIGHT]
     automatic = dict(zip(doubtful, run_all(AUTO, [cases[place] for place in doubtful]), strict=True))
     results[AUTO] = [automatic.get(place, (RIGHT, "")) for place in range(len(cases))]

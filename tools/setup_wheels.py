@@ -1,4 +1,4 @@
-"""Installs the wheels of deps.toml into .deps, each group once; tools/setup calls it with the groups."""
+"""Installs the wheels of deps.toml in .deps, each group once; tools/setup calls it with the groups."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ def fail(text: str) -> None:
 
 
 def stamp_of(pins: list[str]) -> str:
-    """What a group's stamp must hold: it changes with the pins and with the Python they were chosen for."""
+    """Returns the expected stamp of a group, which changes with the pins and with the Python version."""
     return hashlib.sha256("\n".join([sys.version, *sorted(pins)]).encode()).hexdigest()
 
 
@@ -55,7 +55,7 @@ def install_once(name: str, pins: list[str], target: pathlib.Path | None = None)
 
 
 def link(path: pathlib.Path, target: pathlib.Path) -> None:
-    """Makes path a relative symbolic link to target, if it is not one already."""
+    """Replaces path with a relative symbolic link to target, unless it is one already."""
     wanted = os.path.relpath(target, path.parent)
     if path.is_symlink() and os.readlink(path) == wanted:
         return
@@ -71,10 +71,10 @@ def site_packages() -> pathlib.Path:
 
 
 def has_tensorrt_headers() -> bool:
-    """Whether an SDK new enough to have IPluginV3 is installed; cmake/FindTensorRTHeaders.cmake looks in the same places."""
+    """Returns whether an SDK with IPluginV3 is installed; cmake/FindTensorRTHeaders.cmake searches the same places."""
     places = [pathlib.Path("/usr/include/x86_64-linux-gnu"), pathlib.Path("/usr/include")]
     if os.environ.get("TENSORRT_ROOT"):
-        return True  # a wrong TENSORRT_ROOT is CMake's to refuse, by name
+        return True  # CMake refuses a wrong TENSORRT_ROOT by name
     headers = [place / "NvInferRuntime.h" for place in places]
     return any(header.is_file() and "IPluginV3" in header.read_text(errors="replace") for header in headers)
 
@@ -89,7 +89,7 @@ def nvcc_version(nvcc: str) -> tuple[int, ...]:
 
 
 def has_cuda_compiler(minimum: str) -> bool:
-    """Whether a new enough nvcc is installed; cmake/FindCudaCompiler.cmake looks in the same places."""
+    """Returns whether a new enough nvcc is installed; cmake/FindCudaCompiler.cmake searches the same places."""
     wanted = tuple(int(part) for part in minimum.split("."))
     for nvcc in (os.environ.get("CUDACXX"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"):
         if nvcc and nvcc_version(nvcc) >= wanted:
@@ -98,7 +98,7 @@ def has_cuda_compiler(minimum: str) -> bool:
 
 
 def finish_cuda_wheels() -> None:
-    """Gives the wheels' CUDA the names that nvcc and CMake look for, which no wheel carries."""
+    """Links the wheels' CUDA libraries to the names that nvcc and CMake search, which the wheels lack."""
     toolkit = site_packages() / "nvidia" / "cu13"
     link(toolkit / "lib64", toolkit / "lib")
     link(toolkit / "lib" / "libcudart.so", toolkit / "lib" / "libcudart.so.13")

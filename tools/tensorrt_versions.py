@@ -1,4 +1,5 @@
-# tensorrt_versions.py - what each release of TensorRT runs: measures it, and writes the tables of `graft inspect --for`.
+# tensorrt_versions.py - measures which operators each release of TensorRT runs, and writes the tables of `graft inspect
+# --for`.
 """Run with the environment of .deps/venv, after `tools/setup compat`:
 
     python tools/tensorrt_versions.py --measure     asks each TensorRT-RTX of .deps/compat: tensorrt_measured.json
@@ -28,7 +29,7 @@ COMPAT = ROOT / ".deps" / "compat"
 HERE = ROOT / "src" / "inspect"
 FACTS, MEASURED, TABLES = (HERE / f"tensorrt_{name}" for name in ("facts.json", "measured.json", "versions.inc"))
 PAGE = ROOT / "docs" / "ops" / "versions.md"
-# A build waits more than it computes.
+# A build mostly waits, so several run at once.
 PROCESSES = 3
 LEAST_AGREEMENT = 0.95
 
@@ -42,19 +43,19 @@ parser = trt.OnnxParser(network, logger)
 print(json.dumps([name for name in json.load(sys.stdin) if not parser.supports_operator(name)]))
 """
 
-# As ONNX writes a type, and as Graft does.
+# ONNX's and Graft's names of types.
 WORDS = {
     "float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "int32": "i32", "int64": "i64",
     "bool": "bool", "int8": "i8", "uint8": "u8", "int16": "i16", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
-# Its first input is a condition, whatever the type is that it chooses from.
+# Where's first input is the condition, not one of the values.
 NOT_THE_MAIN_PORT = {("Where", 0)}
 
 Json = dict[str, Any]
 
 
 def installed_releases() -> dict[str, pathlib.Path]:
-    """ "1.5" -> folder, the oldest first."""
+    """Returns the folder of each release by its version, such as "1.5", the oldest first."""
     found = {folder.name.removeprefix("rtx-"): folder for folder in COMPAT.glob("rtx-*") if folder.is_dir()}
     if not found:
         sys.exit("tensorrt_versions: no TensorRT in .deps/compat; run: tools/setup compat")
@@ -67,7 +68,7 @@ def short(version: str) -> str:
 
 
 def node_cases() -> dict[str, Any]:
-    """ONNX's test of each operator whose model is one node with tensors; parameters are constants."""
+    """Returns ONNX's tests of operators whose model is one node with tensors; parameters are constants."""
     import onnx_judges  # noqa: PLC0415
 
     cases = {case.name: onnx_judges.with_constants(case) for case in onnx_judges.node_cases()}
@@ -87,7 +88,7 @@ def integers_of(case: Any) -> dict[str, list[int]]:
 
 
 def save_cases(cases: dict[str, Any], folder: pathlib.Path) -> dict[pathlib.Path, dict[str, list[int]]]:
-    """The values of integer inputs, for those that TensorRT reads as sizes or axes."""
+    """Saves the cases and returns the values of integer inputs, which TensorRT may read as sizes or axes."""
     import onnx  # noqa: PLC0415
 
     values = {}
@@ -99,12 +100,12 @@ def save_cases(cases: dict[str, Any], folder: pathlib.Path) -> dict[pathlib.Path
 
 
 def main_port(model: Any) -> tuple[int, Any] | None:
-    """The first input of a node that may be of several types, and its schema."""
+    """Returns the first input of a node that allows several types, and the schema."""
     import onnx  # noqa: PLC0415
 
     node = model.graph.node[0]
     if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in node.attribute):
-        return None  # types of a body are its own
+        return None  # the types in a body are independent
     version = next(opset.version for opset in model.opset_import if opset.domain == "")
     schema = onnx.defs.get_schema(node.op_type, version)
     allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
@@ -116,8 +117,8 @@ def main_port(model: Any) -> tuple[int, Any] | None:
 
 
 def with_type(model: Any, port: int, schema: Any, word: str, every: bool) -> Any:
-    """The model with all that has the type of that port in another one; `every`: also what has its type by chance, as
-    scales and grids have, where it may be of that type."""
+    """Returns the model with another type for the port and for all ports that share its type parameter; `every`:
+    also for ports that have an independent but equal type, such as scales and grids, where they allow the new one."""
     import numpy as np  # noqa: PLC0415
     import onnx  # noqa: PLC0415
     from onnx import numpy_helper  # noqa: PLC0415
@@ -154,8 +155,8 @@ def with_type(model: Any, port: int, schema: Any, word: str, every: bool) -> Any
 
 
 def types_of(port: int, answers: dict[str, list[Any]]) -> Json:
-    """In which types one of the models was built, and of which it could not be found out: the operator set of the model
-    does not have them, or the GPU of the machine was asked for."""
+    """Returns the types in which one of the models was built, and those that are unknown: the model's opset does not
+    have them, or TensorRT needed a GPU on this machine."""
     built = {word for word, each in answers.items() if any(answer.built for answer in each)}
     unclear = {word for word, each in answers.items() if any(answer.needs_gpu for answer in each)}
     unclear |= set(WORDS.values()) - set(answers)
@@ -180,7 +181,7 @@ def measure() -> None:
         newest = list(releases.values())[-1]
         answers = ask_tensorrt(values, newest, values, PROCESSES)
 
-        # Of each operator the form with most inputs that the newest release builds; of those the smallest.
+        # For each operator, the form with most inputs that the newest release builds, and among these the smallest.
         templates: dict[str, tuple[tuple[bool, int, int], str]] = {}
         for path, answer in answers.items():
             model = cases[path.stem].model
@@ -233,7 +234,7 @@ def measure() -> None:
 
 
 def one_line_each(measured: dict[str, Json]) -> str:
-    """JSON with one operator a line."""
+    """Returns JSON with one operator per line."""
     text = "{\n"
     for version, found in measured.items():
         types = ",\n".join(f"   {json.dumps(name)}: {json.dumps(entry)}" for name, entry in found["types"].items())
@@ -266,7 +267,7 @@ def documented_source(facts: Json, entry: Json) -> str:
 
 
 def measured_rows(facts: Json, measured: dict[str, Json]) -> list[str]:
-    """Of the releases that were asked, equal ones together."""
+    """Returns the rows of the measured releases; consecutive equal releases share a row."""
     numbers = [order(short(version)) for version in measured]
     by_name: dict[str, list[Json | None]] = collections.defaultdict(lambda: [None] * len(numbers))
     for i, found in enumerate(measured.values()):
@@ -361,7 +362,7 @@ Of ONNX's tests, those whose answer is wrong or unknown, by operator, with the r
 
 
 class Held:
-    """What the rules say of models, against what a release makes of them."""
+    """The agreement of the rules' verdicts with a release's results."""
 
     def __init__(self) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
@@ -404,7 +405,7 @@ def held(build: pathlib.Path, version: str, values: dict[pathlib.Path, dict[str,
 
 
 def save_stored(folder: pathlib.Path) -> dict[pathlib.Path, dict[str, list[int]]]:
-    """The models of the onnx package that are not tests of operators."""
+    """Saves the models of the onnx package that are not tests of operators."""
     import onnx  # noqa: PLC0415
     import onnx_judges  # noqa: PLC0415
 

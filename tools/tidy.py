@@ -1,13 +1,14 @@
-"""Runs clang-tidy over what is shipped (the tests are left to the compilers), each again only when it, a header of it, or the checks have changed.
+"""Runs clang-tidy on the shipped sources (not on the tests); each source again only when it, one of its headers, or the
+checks have changed.
 
-Most of the time goes to headers, so sources with the same flags are read together, as one that includes them: their
-headers are read once. A group that is not clean (a finding, or names of two sources that collide) is halved until each
-source with findings stands alone, and what is reported is what it has alone.
+Parsing headers takes most of the time, so sources with the same flags are checked together, in a source that includes
+them: their headers are parsed once. A group with a finding, or with a name that occurs in two sources, is halved until
+each source with findings is alone; the findings of this last run are reported.
 
 usage: python tools/tidy.py BUILD_TREE [SOURCE...]
 
-The build tree must have been built: ninja's record of each object's headers is what tells whether a source is
-unchanged since it last passed. Passes are remembered in BUILD_TREE/.tidy.
+The build tree must have been built: ninja's record of each object's headers shows whether a source is unchanged since
+it last passed. BUILD_TREE/.tidy stores which sources passed.
 """
 
 import concurrent.futures
@@ -23,9 +24,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = [ROOT / name for name in ("src", "include", "examples")]
 
-# Sources that are read together. More share more, but collide more often, and keep fewer cores busy.
+# Number of sources in a group. Larger groups share more headers, but names collide more often, and fewer cores are
+# busy.
 GROUP = 4
-# Its front end knows other warnings than the compilers, and finds uses of deprecated names inside libstdc++.
+# clang-tidy's front end has other warnings than the compilers, and reports uses of deprecated names inside libstdc++.
 QUIET = ("-Wno-unknown-warning-option", "-Wno-deprecated-declarations")
 
 
@@ -34,7 +36,7 @@ def is_own(path: pathlib.Path) -> bool:
 
 
 def headers_of_objects(tree: pathlib.Path) -> dict[str, list[pathlib.Path]]:
-    """For each object in the tree, our own files that it was compiled from."""
+    """Returns for each object in the tree the repository's files that it was compiled from."""
     text = subprocess.run(["ninja", "-C", str(tree), "-t", "deps"], capture_output=True, text=True, check=True).stdout
     files: dict[str, list[pathlib.Path]] = {}
     current = ""
@@ -62,14 +64,14 @@ def fingerprint(command: str, files: list[pathlib.Path], common: bytes) -> str:
 
 
 def flags_of(entry: dict[str, str]) -> tuple[str, ...]:
-    """The flags of a compilation, without what names its files."""
+    """Returns the flags of a compilation, without those that name its files."""
     words = shlex.split(entry["command"])
     flags = words[next(i for i, word in enumerate(words) if word.startswith("-")) : words.index("-o")]
     return *flags, *QUIET
 
 
 def sources_of(entry: dict[str, str]) -> list[pathlib.Path]:
-    """What a compilation compiles: the file itself, or the sources that CMake put together into it."""
+    """Returns the sources of a compilation: the file itself, or the sources of CMake's unity file."""
     source = pathlib.Path(entry["file"]).resolve()
     if source.parent.name != "Unity":
         return [source]
@@ -77,7 +79,7 @@ def sources_of(entry: dict[str, str]) -> list[pathlib.Path]:
 
 
 def check(tidy: str, folder: pathlib.Path, flags: list[str], sources: list[pathlib.Path]) -> dict[pathlib.Path, str]:
-    """The findings of each source, or nothing."""
+    """Returns the findings of each source; an empty string where it has none."""
     one = sources[0]
     if len(sources) > 1:
         lines = "".join(f'#include "{source}"  // NOLINT(bugprone-suspicious-include)\n' for source in sources)
@@ -115,7 +117,7 @@ def main(arguments: list[str]) -> int:
         stamp = passed / fingerprint(f"{source.name} {entry['command']}", own, common)
         if not stamp.exists():
             stale[source] = stamp
-            # An example stands alone: HeaderFilterRegex passes over what is included from outside of src.
+            # An example is checked alone, because HeaderFilterRegex ignores included files outside of src.
             alone = None if source.is_relative_to(ROOT / "src") else source
             alike.setdefault((flags_of(entry), alone), []).append(source)
 

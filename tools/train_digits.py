@@ -32,7 +32,7 @@ BATCH = 64
 
 
 class DigitNet(nn.Module):
-    """1x8x8 scan in 0..1 -> (logits[10], embedding[32] of length 1)."""
+    """The network: 1x8x8 scan in 0..1 -> (logits[10], embedding[32] of length 1)."""
 
     def __init__(self):
         super().__init__()
@@ -63,7 +63,7 @@ def load_split():
 
 
 def augment(images, generator):
-    """Shifts each image by at most one pixel: 1,347 scans are few."""
+    """Shifts each image by at most one pixel, because 1,347 scans are few."""
     padded = F.pad(images, (1, 1, 1, 1))
     offsets = torch.randint(0, 3, (images.shape[0], 2), generator=generator)
     return torch.stack([p[:, dy : dy + 8, dx : dx + 8] for p, (dy, dx) in zip(padded, offsets.tolist())])

