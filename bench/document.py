@@ -50,7 +50,7 @@ def bold(value: str, condition: bool) -> str:
 
 
 def table(rows: list[dict[str, str]]) -> str:
-    """Columns that are empty in every row are left out."""
+    """Returns a Markdown table; columns that are empty in every row are left out."""
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     lines += ["| " + " | ".join(row[name].replace("|", "\\|") for name in names) + " |" for row in rows]
@@ -67,13 +67,13 @@ def shape_text(shape: list[int]) -> str:
 
 
 def attributes_of(row: Row) -> str:
-    """What the name says after the tensors."""
+    """Returns the attributes in the name of a case, which follow the tensors."""
     found = re.search(r" (\w+=.*)$", row["name"])
     return found[1] if found else ""
 
 
 def are_timed(rows: list[Row]) -> bool:
-    """Whether these are of an operator that neither bandwidth nor arithmetic measures: its times are shown."""
+    """Returns whether neither bandwidth nor arithmetic is a measure of the operator, so that times are shown."""
     return not any(row["operations"] or row["to_reach"]["of_copy"] for row in rows if "failed" not in row)
 
 
@@ -112,7 +112,7 @@ def cells_of(row: Row, in_time: bool) -> dict[str, str]:
 
 
 def tables_of(rows: list[Row]) -> str:
-    """One table, or one each for what memory and what arithmetic limits."""
+    """Returns one table of the cases that memory limits and one of those that arithmetic limits."""
     parts = []
     for of_arithmetic in (False, True):
         chosen = [cells_of(row, are_timed(rows)) for row in rows if bool(row["operations"]) == of_arithmetic]
@@ -123,7 +123,7 @@ def tables_of(rows: list[Row]) -> str:
 
 
 def ratio(of: Row | None, to: dict[str, Any] | None, wanted: float) -> str:
-    """Of speeds; in bold if it is less than what is wanted."""
+    """Returns the ratio of the speeds of `of` and `to`, in bold if it is less than `wanted`."""
     if of is None or to is None or "us" not in of or "us" not in to:
         return ""
     value = to["us"] / of["us"]
@@ -131,7 +131,7 @@ def ratio(of: Row | None, to: dict[str, Any] | None, wanted: float) -> str:
 
 
 def beside_cudnn(rows: list[Row]) -> str:
-    """A line for each layer, with every batch that it was timed at: f16 beside cuDNN's, and i8 beside f16."""
+    """Returns a row for each layer with every measured batch: f16 relative to cuDNN, and i8 relative to f16."""
     layers: dict[tuple[str, ...], dict[tuple[int, str], Row]] = {}
     for row in rows:
         if row["operations"] and kind_of(row) in ("f16 hwc8", "i8 chw32"):
@@ -162,7 +162,7 @@ Profiles = dict[str, list[dict[str, Any]]]
 
 
 def profile_text(kernels: list[dict[str, Any]]) -> str:
-    """What the profiler saw of the longest of a case's kernels."""
+    """Returns the profiler's figures of the longest of a case's kernels."""
     if not kernels:
         return ""
     kernel = max(kernels, key=lambda k: k.get("us", 0))
@@ -177,7 +177,7 @@ def profile_text(kernels: list[dict[str, Any]]) -> str:
 
 
 def shortfalls(rows: list[Row], notes: list[dict[str, Any]], profiles: Profiles) -> str:
-    """Every miss, under the first note that matches its case, in the order of the notes."""
+    """Returns every miss, under the first note that matches its case, in the order of the notes."""
     groups: dict[str, list[Row]] = {note["text"].strip(): [] for note in notes}
     unexplained: list[Row] = []
     for row in (row for row in rows if row["misses"]):
@@ -190,7 +190,7 @@ def shortfalls(rows: list[Row], notes: list[dict[str, Any]], profiles: Profiles)
 
 
 def matches(name: str, pattern: str) -> bool:
-    # A case's name holds brackets, which fnmatch would take for a set of characters.
+    # A case's name contains brackets, which fnmatch would read as a set of characters.
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
@@ -201,7 +201,8 @@ def bullets(rows: list[Row], profiles: Profiles) -> str:
 
 
 def speed_of(rows: list[Row]) -> list[dict[str, str]]:
-    """For the operator's page: what has something to reach, and the small tensors; of one shown in times, all."""
+    """Returns the rows for the operator's page: cases with a target, and small tensors; all cases of an operator
+    that is shown in times."""
     in_time = are_timed(rows)
     chosen = [
         row
@@ -226,7 +227,7 @@ def main() -> None:
     notes = tomllib.loads((ROOT / "bench" / "notes.toml").read_text())["note"]
     profiles = json.loads(options.profile.read_text()) if options.profile else {}
     rows = result["results"]
-    judge(rows, result["empty_kernel_us"])  # by the present rules, whatever those of the run were
+    judge(rows, result["empty_kernel_us"])  # by the current rules, not those of the run
     short = sum(bool(row["misses"]) for row in rows)
     text = HEADER.format(
         device=result["name"],

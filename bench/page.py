@@ -1,4 +1,4 @@
-# page.py - what the pages of figures are written with: tables, and the text between two marks.
+# page.py - writes parts of the pages of figures: tables, and the text between two marks.
 from __future__ import annotations
 
 
@@ -8,7 +8,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def replace(page: str, text: str, mark: str, content: str) -> str:
-    """The page's text with this content between `<!-- mark: begin -->` and `<!-- mark: end -->`."""
+    """Returns the page's text with this content between `<!-- mark: begin -->` and `<!-- mark: end -->`."""
     begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->"
     before, _, rest = text.partition(begin)
     _, found, after = rest.partition(end)

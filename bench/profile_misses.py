@@ -1,9 +1,9 @@
-# profile_misses.py - asks Nsight Compute about each case of a benchmark's result that falls short.
+# profile_misses.py - profiles each case of a benchmark's result that misses its target with Nsight Compute.
 """Usage, on the machine with the GPU, with ncu on PATH:
   python bench/profile_misses.py RESULT.json --library build/lib/libgraft_plugins.so --output PROFILE.json
 
-PROFILE.json: for the name of each case, its kernels with their time, how busy memory and issue slots were, the occupancy that was
-reached, and what warps waited for most. `bench/document.py --profile` puts that beside the case.
+PROFILE.json has for each case's name its kernels, with their time, the utilization of memory and issue slots, the
+occupancy, and the main reason for which warps wait. `bench/document.py --profile` shows these figures with the case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SEPARATOR = "empty_kernel"  # runs before each case
 
 
 def run_cases(library_path: str, indices: list[tuple[int, str]]) -> None:
-    """In the process that ncu watches: each case once, after an empty kernel."""
+    """Runs each case once, after an empty kernel, in the process that ncu profiles."""
     import torch
     from graft.bench.cuda import random_tensor, storage_shape, stream
     from graft.bench.library import Library
@@ -84,7 +84,7 @@ def kernel_of(row: dict[str, str], units: dict[str, str]) -> dict[str, Any]:
 
 
 def parse(text: str, names: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """ncu's `--csv --page raw`: a line of names, a line of units, then a line for each kernel."""
+    """Parses ncu's `--csv --page raw`: a line of names, a line of units, then a line for each kernel."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     rows = list(csv.DictReader(lines))
     profiles: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-# document.py - puts the results of networks.py and speed.py into docs/import.md, between its marks.
+# document.py - writes the results of networks.py and speed.py between the marks of docs/import.md.
 """Usage: python bench/import/document.py --commit HASH [--networks NETWORKS.json] [--speed SPEED.json] [--machine TEXT]"""
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-# networks.py - whole TensorFlow networks through Graft: every tensor beside TensorFlow's, engines, a table.
+# networks.py - converts whole TensorFlow networks, compares every tensor with TensorFlow's, builds engines, and writes
+# a table.
 """Usage: python bench/import/networks.py FOLDER [--only NAME ...] [--graft PROGRAM] [--record RESULT.json]
 
-FOLDER is what tests/golden/generators/make_tensorflow_networks.py made: NAME.pb with NAME.npz. Each network is
-converted with proof, with and without plugins. Every tensor of the ONNX file that still has its TensorFlow name is
-computed by ONNX Runtime and compared with TensorFlow's own; the outputs are compared with OpenVINO's own reader of
-TensorFlow graphs as well; `graft verify` compares the .pb with the .onnx; TensorRT-RTX builds the engine in f32. Needs
-onnxruntime, openvino and tensorrt_rtx, not TensorFlow. Exit code 1 if anything disagrees or fails.
+FOLDER is the output of tests/golden/generators/make_tensorflow_networks.py: NAME.pb with NAME.npz. Each network is
+converted with proofs, with and without plugins. ONNX Runtime computes every tensor of the ONNX file that still has its
+TensorFlow name, and the script compares it with TensorFlow's own. The outputs are also compared with OpenVINO's own
+reader of TensorFlow graphs; `graft verify` compares the .pb with the .onnx; TensorRT-RTX builds the engine in f32.
+Needs onnxruntime, openvino and tensorrt_rtx, not TensorFlow. Exit code 1 if results differ or a step fails.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import openvino
 from onnx import helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What is asked for: 1e-5 of a tensor's largest number. Both runtimes add up in f32, each in its own order.
+# Tolerance relative to a tensor's largest number. Both runtimes add in f32, each in its own order.
 ALLOWED = 1e-5
 
 
@@ -42,7 +43,7 @@ def run(*command: object) -> tuple[dict, float, str]:
 
 
 def distance(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Of the largest element; infinite for other shapes."""
+    """Returns the largest difference relative to the largest element; infinite for different shapes."""
     if found.shape != wanted.shape or not np.isfinite(found).all():
         return float("inf")
     largest = float(np.abs(wanted).max(initial=0))
@@ -51,8 +52,8 @@ def distance(found: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def original_of(name: str, arrays: dict[str, np.ndarray]) -> str | None:
-    """The tensor of TensorFlow's that one of the ONNX file is. What has its channels in front is called after it, with
-    an addition that no name of TensorFlow has: `:Conv` or `~1`. `:Transpose` is what goes into an operator."""
+    """Returns the TensorFlow tensor for a tensor of the ONNX file. A tensor with channels first has the original's
+    name with an addition that no TensorFlow name has: `:Conv` or `~1`. `:Transpose` is the input of an operator."""
     if name.endswith(":Transpose"):
         return None
     for candidate in (name, name.rsplit("~", 1)[0], name.rsplit(":", 1)[0]):
@@ -62,8 +63,8 @@ def original_of(name: str, arrays: dict[str, np.ndarray]) -> str | None:
 
 
 def add_up_in_double(model: onnx.ModelProto) -> None:
-    """ONNX Runtime adds all numbers of a mean up one after another in f32: of 65,536 (the variance of the style network)
-    the result is 1.6e-5 off the exact one, where TensorFlow's is 2.8e-6 off. So the judge's means are taken in double."""
+    """Computes means of the reference in double. ONNX Runtime adds the numbers of a mean sequentially in f32: for
+    65,536 numbers (the variance of the style network), its error is 1.6e-5, where TensorFlow's is 2.8e-6."""
     nodes = []
     for node in model.graph.node:
         if node.op_type != "ReduceMean":
@@ -81,13 +82,13 @@ def add_up_in_double(model: onnx.ModelProto) -> None:
 
 
 def compare_tensors(path: pathlib.Path, arrays: dict[str, np.ndarray]) -> tuple[int, float, str, list[str]]:
-    """How many tensors have a name of TensorFlow's, the worst of them, and outputs that are not there."""
+    """Returns the number of tensors with a TensorFlow name, the largest error and its tensor, and missing outputs."""
     model = onnx.load(path)
     outputs = [output.name for output in model.graph.output]
     types = {info.name: info.type.tensor_type.elem_type for info in [*model.graph.value_info, *model.graph.output]}
     made = [name for node in model.graph.node for name in node.output if types.get(name) == onnx.TensorProto.FLOAT]
     originals = {name: original for name in made if (original := original_of(name, arrays))}
-    # Where the tensor itself is there, `Rsqrt:Sqrt` is a step on the way to it.
+    # Where the tensor itself exists, `Rsqrt:Sqrt` is an intermediate result.
     originals = {name: original for name, original in originals.items() if name == original or original not in made}
     kept = list(originals)
     model.graph.output.extend(
@@ -110,7 +111,7 @@ def compare_tensors(path: pathlib.Path, arrays: dict[str, np.ndarray]) -> tuple[
 
 
 def openvino_says(path: pathlib.Path, arrays: dict[str, np.ndarray]) -> float:
-    """How far OpenVINO's own reading of the .pb is from TensorFlow."""
+    """Returns the largest difference between OpenVINO's own reading of the .pb and TensorFlow."""
     core = openvino.Core()
     compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     feeds = {key.removeprefix("in/"): value for key, value in arrays.items() if key.startswith("in/")}
@@ -126,7 +127,7 @@ def openvino_says(path: pathlib.Path, arrays: dict[str, np.ndarray]) -> float:
 
 
 def shapes_of(model: onnx.ModelProto) -> list[str]:
-    """`--shapes` for inputs with an open batch."""
+    """Returns `--shapes` for inputs with a dynamic batch."""
     arguments = []
     for value in model.graph.input:
         dims = [dim.dim_value or None for dim in value.type.tensor_type.shape.dim]

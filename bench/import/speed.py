@@ -1,10 +1,10 @@
-# speed.py - time and memory of reading large networks, beside tf2onnx in the same run.
+# speed.py - measures time and memory of reading large networks, and those of tf2onnx in the same run.
 """Usage: python bench/import/speed.py VGG16.pb [--tf2onnx PYTHON] [--runs 3] [--record RESULT.json]
 
-Converts a frozen TensorFlow graph with Graft (with proof and without), then the ONNX file that comes of it, then the
-same network as a Caffe model, written here from the ONNX file's weights; and the frozen graph with tf2onnx, run by the
-Python given, in turns. The median of the runs counts; memory is the largest resident set of any run. The output of each
-run is removed before the next.
+Converts a frozen TensorFlow graph with Graft (with and without proofs), then the resulting ONNX file, then the network
+as a Caffe model, written here from the ONNX file's weights; and the frozen graph with tf2onnx, run by the given Python,
+in alternation. Times are medians of the runs; memory is the largest resident set of any run. The output of each run is
+removed before the next.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def resident_bytes(process: int) -> int:
 
 
 def measure(command: list[str], most_bytes: int = 0) -> dict:
-    """Wall time, CPU time and the largest resident set of one process. It is ended where it takes more than most_bytes."""
+    """Returns wall time, CPU time and peak resident set of a process, which is killed where it needs more than
+    most_bytes."""
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
@@ -71,7 +72,7 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def write_caffe(path: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    """The chain of layers of a VGG as .prototxt and .caffemodel (NetParameter.layer = 100: name 1, type 2, blobs 7)."""
+    """Writes the layers of a VGG as .prototxt and .caffemodel (NetParameter.layer = 100: name 1, type 2, blobs 7)."""
     model = onnx.load(path)
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     text = 'name: "vgg"\nlayer { name: "image" type: "Input" top: "image" input_param { shape { dim: 1 dim: 3 dim: 224 dim: 224 } } }\n'
@@ -124,7 +125,8 @@ def main() -> None:
     made = folder / "out.onnx"
     from_tensorflow = folder / "vgg16.onnx"
     measure([arguments.graft, "convert", str(arguments.graph), "-o", str(from_tensorflow), "--no-prove"])
-    # In a process of its own: each process started from here begins as a copy of this one, and would count its memory.
+    # Runs in a process of its own, because each process that this one starts begins as a copy and would count its
+    # memory.
     with concurrent.futures.ProcessPoolExecutor(1) as once:
         caffe = once.submit(write_caffe, from_tensorflow, folder).result()
 

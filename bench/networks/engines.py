@@ -1,14 +1,16 @@
-# engines.py - which networks become an engine as exported, after `graft convert`, and cut in two; writes docs/engines.md.
+# engines.py - determines which networks build as exported, after `graft convert`, and cut in two; writes
+# docs/engines.md.
 """Usage: python bench/networks/engines.py FOLDER [--page docs/engines.md] [--only PATTERN ...] [--jobs N]
                                          [--graft PROGRAM] [--again]
 
-For each network of unseen.py: exports it into FOLDER, unless it is there (export.py); asks the installed TensorRT to
-build it with `graft build`; converts it with `graft convert`, judges the result with `graft verify` on the inputs of the
-export, and builds it. Where it does not build, `graft convert --cut` writes two halves: the one for TensorRT is built,
-and `graft verify` judges both together. If the rules behind --cut miss what the builder refuses, --probe builder asks it.
+For each network of unseen.py: exports it to FOLDER, unless it exists (export.py); builds it with `graft build` and the
+installed TensorRT; converts it with `graft convert`, compares the result by `graft verify` on the inputs of the export,
+and builds it. Where it does not build, `graft convert --cut` writes two halves: the half for TensorRT is built, and
+`graft verify` compares both together with the network. If the rules behind --cut miss a node that the builder refuses,
+--probe builder finds it.
 
-FOLDER/engines.json has all that was found. A network that is in it is not measured again without --again. Needs what
-export.py needs; exit code 1 if a network is neither built nor cut, or a verdict is another than "the same".
+FOLDER/engines.json has all results. A network in this file is not measured again without --again. Needs the packages of
+export.py; exit code 1 if a network is neither built nor cut, or a verdict is not "the same".
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Measurement:
         self.folder = folder
 
     def graft(self, *command: object) -> tuple[dict, float]:
-        """What a command says as JSON, with its exit code, and the seconds that it took."""
+        """Runs a command and returns its JSON with its exit code, and its time in seconds."""
         started = time.perf_counter()
         try:
             done = subprocess.run(
@@ -61,7 +63,7 @@ class Measurement:
         return {**said, "exit": done.returncode}, seconds
 
     def export(self, name: str, exporter: str) -> tuple[pathlib.Path, str]:
-        """The model, and why there is none."""
+        """Returns the model, and why it could not be exported."""
         model = self.folder / f"{name}.{exporter}.onnx"
         if model.exists():
             return model, ""
@@ -150,7 +152,7 @@ def is_cut(row: dict) -> bool:
 
 
 def obstacles(row: dict) -> str:
-    """By name: the nodes that are in the way, or the builder's message where no node is named."""
+    """Returns the names of the nodes that prevent the build, or the builder's message where it names no node."""
     if "export" in row:
         return f"the exporter: {row['export']}"
     causes = row.get("cut", {}).get("causes") or row["convert"]["unsupported"]
@@ -175,7 +177,7 @@ def cell(text: str) -> str:
 
 
 def tensorrt_of(doctor: dict) -> str:
-    """The name and version of the TensorRT that builds."""
+    """Returns the name and version of the TensorRT that builds."""
     found = (finding for finding in doctor["findings"] if finding["facts"].get("builder"))
     return next((f"{finding['name']} {finding['facts']['version']}" for finding in found), "TensorRT")
 

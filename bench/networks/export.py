@@ -1,10 +1,10 @@
-# export.py - small networks of torchvision, transformers and timm with seeded random weights, as ONNX files.
+# export.py - exports small networks of torchvision, transformers and timm with seeded random weights to ONNX.
 """Usage: python bench/networks/export.py FOLDER [--only PATTERN ...] [--exporter torchscript|dynamo|both] [--list]
 
-Writes FOLDER/NAME.EXPORTER.onnx and, beside it, NAME.EXPORTER.npz with inputs that fit the network: one network per
-family, as small as the family allows, with weights drawn from a seed. Files that are there already are kept. What an
-exporter refuses is written to FOLDER/export.json with its reason. Each network is exported in a process of its own.
-Needs torch, torchvision, transformers, timm, onnx and onnxscript, which Graft itself does not.
+Writes FOLDER/NAME.EXPORTER.onnx and, next to it, NAME.EXPORTER.npz with inputs that fit the network: one network per
+family, as small as the family allows, with seeded weights. Existing files are kept. A network that an exporter refuses
+is listed in FOLDER/export.json with the reason. Each export runs in a process of its own. Needs torch, torchvision,
+transformers, timm, onnx and onnxscript, which Graft itself does not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import warnings
 import unseen
 
 SEED = 7
-OPSET = 17  # of the TorchScript exporter; the other one chooses its own
+OPSET = 17  # of the TorchScript exporter; the dynamo exporter chooses its own
 LONGEST = 900  # seconds that an export may take before it counts as refused
 EXPORTERS = ("torchscript", "dynamo")
 
@@ -46,7 +46,7 @@ CLASSIFIERS = {
     "swin_t": 64,
 }
 SEGMENTERS = {"deeplabv3_mobilenet_v3_large": 64, "fcn_resnet50": 48, "lraspp_mobilenet_v3_large": 64}
-# Fewer boxes and smaller images than usual; every stage of the detector is there.
+# Fewer boxes and smaller images than usual; the detector has all stages.
 RCNN = {"min_size": 160, "max_size": 160, "rpn_post_nms_top_n_test": 100, "box_detections_per_img": 20}
 DETECTORS = {
     "fasterrcnn_mobilenet_v3_large_320_fpn": (160, {**RCNN, "num_classes": 5}),
@@ -80,8 +80,9 @@ def torchvision_segmenter(name):
 
 
 def spread_scores(model, images):
-    """Untrained scores of a detector are all but equal, and rounding would decide which box comes first: gives the
-    normalizations the statistics of the images, and the scores before their softmax or sigmoid a deviation of 2."""
+    """Sets the normalizations to the statistics of the images, and scales the scores before their softmax or sigmoid
+    to a deviation of 2. Untrained scores of a detector are almost equal, so rounding would determine the order of
+    boxes."""
     import torch
 
     model.eval()
@@ -502,7 +503,7 @@ def plain_network(name):
 
 
 def Picked(model, outputs, inputs=None):  # noqa: N802 - it stands for a class of PyTorch, which is imported late
-    """A network that takes tensors in order and returns a tuple of the named outputs."""
+    """Returns a network that takes tensors in order and returns a tuple of the named outputs."""
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -553,7 +554,7 @@ def export(name: str, exporter: str, path: pathlib.Path) -> None:
         arrays[key] = tensor.numpy()
     import onnx
 
-    # Of an input that no node reads TorchScript writes nothing.
+    # TorchScript omits an input that no node reads.
     names = [value.name for value in onnx.load(str(unfinished), load_external_data=False).graph.input]
     missing = [key for key in names if key not in arrays]
     if missing and len(names) == len(arrays):

@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-# What the second CPU engine costs `graft convert`: each network with OpenVINO alone, with auto, and with both.
+# Measures the time of `graft convert` with OpenVINO alone, with auto, and with both CPU engines.
 """Prints a table of medians, in wall time and in processor time of all processes. Networks are ONNX files, of export.py.
 
 usage: judges.py GRAFT MODEL.onnx ... [--runs 3]
@@ -24,7 +23,7 @@ def processor_seconds():
 
 
 def convert(graft, model, engine, output):
-    """Wall time, processor time, and what was proven."""
+    """Returns wall time, processor time, and the number of proofs."""
     wall, processor = time.perf_counter(), processor_seconds()
     done = subprocess.run(
         [graft, "convert", model, "-o", output, "--engine", engine, "--json"], capture_output=True, text=True
@@ -37,7 +36,7 @@ def convert(graft, model, engine, output):
 
 def row(graft, model, runs, folder):
     found = {engine: [] for engine in ENGINES}
-    for _ in range(runs):  # in turn, so that what else the machine does falls on all of them
+    for _ in range(runs):  # in alternation, so that other load on the machine affects all of them
         for engine in ENGINES:
             found[engine].append(convert(graft, model, engine, pathlib.Path(folder) / "out.onnx"))
     middle = {e: [statistics.median(run[i] for run in found[e]) for i in range(2)] for e in ENGINES}

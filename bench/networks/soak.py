@@ -1,17 +1,17 @@
-# soak.py - every network of a folder many times through graft: run, convert and verify, with ONNX Runtime as judge.
+# soak.py - runs, converts and verifies every network of a folder many times, and compares with ONNX Runtime.
 """Usage: python bench/networks/soak.py FOLDER [--only PATTERN ...] [--jobs N] [--graft PROGRAM] [--record RESULT.json]
                                       [--resume] [--page PAGE.md]
 
-FOLDER is what bench/networks/export.py made: NAME.onnx with NAME.npz. For each network:
+FOLDER is the output of bench/networks/export.py: NAME.onnx with NAME.npz. For each network:
 
-- `graft run` ten times, each in a process of its own: all results are bitwise equal, and equal to ONNX Runtime's;
-- `graft convert` and `graft verify` of the original against the result, three times with different seeds: each says
-  "the same", and the converted network is equal to the original in ONNX Runtime, which is how a false verdict is told
-  from a true one.
+- `graft run` ten times, each in a process of its own: all results are bitwise equal, and agree with ONNX Runtime's;
+- `graft convert` and `graft verify` of the original and the result, three times with different seeds: each verdict is
+  "the same", and the converted network agrees with the original in ONNX Runtime, which shows whether the verdict is
+  true.
 
-Prints a row for each network as it ends, then what failed with the message; RESULT.json has it all, of
-earlier runs too; with --resume the networks that are in it are not run again. PAGE.md is a table of RESULT.json. Needs
-numpy, onnx and onnxruntime. Exit code 1 if anything is not as it must be.
+Prints a row for each network when it ends, then the failures with their messages. RESULT.json has the results of this
+and earlier runs; --resume skips the networks in it. PAGE.md is a table of RESULT.json. Needs numpy, onnx and
+onnxruntime. Exit code 1 if any check fails.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ import numpy as np
 import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Of the largest element of an output. Both runtimes add up in f32, each in its own order, through up to 200 layers.
+# Tolerance relative to the largest element of an output. Both runtimes add in f32, each in its own order, through up to
+# 200 layers.
 ALLOWED = 1e-3
-# Where ONNX Runtime with and without its own rewrites differs by more, this many times that difference.
+# Where ONNX Runtime differs more with and without its own rewrites, the tolerance is this multiple of that difference.
 OF_ITS_OWN = 10
 
 
@@ -49,7 +50,8 @@ def reference(model: pathlib.Path, inputs: dict[str, np.ndarray], optimized: boo
 
 
 def distance(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Of the largest element; infinite for another shape or type, for other integers, and for a NaN on one side."""
+    """Returns the largest difference relative to the largest element; infinite for another shape or type, for
+    different integers, and for a NaN on one side."""
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return float("inf")
     if wanted.dtype.kind != "f":
@@ -63,7 +65,7 @@ def distance(found: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def furthest(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> float:
-    """Outputs in order: a conversion may not rename them, but says so itself where it must."""
+    """Returns the largest distance of any output; infinite where the names of the outputs differ."""
     if found.keys() != wanted.keys():
         return float("inf")
     return max((distance(found[name], wanted[name]) for name in wanted), default=0.0)
@@ -99,7 +101,7 @@ def kind_of(network: str) -> str:
 
 
 def commit() -> str:
-    """Of the sources that this file belongs to."""
+    """Returns the commit of the sources of this file."""
     done = subprocess.run(
         ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     )
@@ -107,7 +109,7 @@ def commit() -> str:
 
 
 def page_of(rows: list[dict], given: argparse.Namespace) -> str:
-    """A table of the networks by kind."""
+    """Returns the page with a table of the networks by kind."""
     good = sum(not row["problems"] for row in rows)
     commits = ", ".join(sorted({row["commit"] for row in rows}))
     lines = [
@@ -154,7 +156,7 @@ class Soak:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 self.judge(model, pathlib.Path(folder), row)
-        except Exception as failed:  # one network must not end the others' soak
+        except Exception as failed:  # one network must not end the run of the others
             row["problems"].append(f"judge: {type(failed).__name__}: {str(failed)[:500]}")
         row["seconds"] = round(time.perf_counter() - started, 1)
         return row

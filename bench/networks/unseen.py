@@ -1,14 +1,16 @@
-# unseen.py - the networks of docs/engines.md that export.py does not have: small, with seeded weights, one exporter each.
-"""Hardly anything in Graft was developed with these: detectors, segmenters, language, speech, graph and generative networks of
-transformers, diffusers and plain PyTorch. engines.py measures them, with some of export.py's that are in SHARED."""
+# unseen.py - defines the networks of docs/engines.md that are not in export.py: small, with seeded weights, one
+# exporter each.
+"""Almost no part of Graft was developed with these networks: detectors, segmenters, language, speech, graph and
+generative networks of transformers, diffusers and plain PyTorch. engines.py measures them, and those of export.py in
+SHARED."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Name: kind, exporter, what makes the network and its inputs.
+# Name: kind, exporter, function that returns the network and its inputs.
 NETWORKS: dict[str, tuple[str, str, Callable]] = {}
-# Networks of export.py that docs/networks.md does not have in this form: name, kind, exporter.
+# Networks of export.py that are not in docs/networks.md in this form: name, kind, exporter.
 SHARED = [
     ("torchvision_fasterrcnn_mobilenet_v3_large_fpn", "detector", "torchscript"),
     ("torchvision_keypointrcnn_resnet50_fpn", "detector", "torchscript"),
@@ -40,7 +42,7 @@ def make(name: str):
 
 
 def outputs_of(model, *names):
-    """A network that takes its inputs by name and returns the named outputs as a tuple."""
+    """Returns a network that takes its inputs by name and returns the named outputs as a tuple."""
     import torch
 
     class Named(torch.nn.Module):
@@ -101,7 +103,7 @@ TEXT = {
     "max_position_embeddings": 64,
 }
 DECODER = {**TEXT, "num_key_value_heads": 2, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "head_dim": 8}
-# Attention of encoder and decoder, as the DETR families name them.
+# Options of encoder and decoder, with the names of the DETR families.
 DETR = {
     "d_model": 32,
     "encoder_layers": 2,
@@ -263,7 +265,8 @@ def torch_yolo_with_suppression():
 
 @network("detector", "dynamo")
 def torch_center_net():
-    """Peaks of a heat map: a pixel that its 3x3 maximum leaves as it is, the best of them, and what lies there."""
+    """Peaks of a heat map: pixels that equal their 3x3 maximum, the best of these, and the features at their
+    positions."""
     import torch
     import torch.nn.functional as F  # noqa: N812 - PyTorch's own name of it
     from torch import nn
@@ -442,7 +445,7 @@ def transformers_clipseg():
 
 @network("segmenter", "torchscript")
 def torch_segnet():
-    """The decoder puts each maximum back where it came from."""
+    """The decoder scatters each maximum back to its position."""
     import torch
     from torch import nn
 
@@ -453,7 +456,7 @@ def torch_segnet():
             self.up = nn.ModuleList(nn.Conv2d(a, b, 3, 1, 1) for a, b in [(32, 24), (24, 16), (16, 5)])
             self.pool = nn.MaxPool2d(2, return_indices=True)
 
-        def unpool(self, x, index):  # the exporters do not know MaxUnpool2d
+        def unpool(self, x, index):  # the exporters do not support MaxUnpool2d
             batch, channels, rows, columns = x.shape
             empty = torch.zeros(batch, channels, rows * columns * 4)
             return empty.scatter(2, index.flatten(2), x.flatten(2)).view(batch, channels, rows * 2, columns * 2)
@@ -729,7 +732,8 @@ def transformers_vits_decoder():
 
 @network("speech", "dynamo")
 def torch_mel_recognizer():
-    """From samples to letters: spectrogram, mel filters, logarithm, convolutions, a GRU in both directions."""
+    """A speech recognizer from samples to letters: spectrogram, mel filters, logarithm, convolutions, a
+    bidirectional GRU."""
     import torch
     from torch import nn
 
@@ -826,7 +830,7 @@ def torch_gcn():
 
 @network("graph", "dynamo")
 def torch_gat():
-    """Attention over the edges that arrive at a node: a softmax by scattered maxima and sums."""
+    """Attention over the incoming edges of a node: a softmax by scattered maxima and sums."""
     import torch
     from torch import nn
 
@@ -863,7 +867,7 @@ def torch_gat():
 
 @network("graph", "dynamo")
 def torch_sage():
-    """The means and the maxima of the neighbors beside the node itself."""
+    """Concatenates the means and the maxima of the neighbors with the node itself."""
     import torch
     from torch import nn
 
@@ -887,7 +891,7 @@ def torch_sage():
 
 @network("graph", "torchscript")
 def torch_edge_conv():
-    """DGCNN: the nearest neighbors of each point by distance, and the largest of a layer on the differences."""
+    """DGCNN: the nearest neighbors of each point by distance, and the maximum of a layer on the differences."""
     import torch
     from torch import nn
 
@@ -972,7 +976,7 @@ def torch_point_net():
 
 @network("generative", "dynamo")
 def transformers_gpt2_with_past():
-    """One step of decoding: keys and values of the past come in, and go out longer by one."""
+    """A decoding step: past keys and values are inputs, and outputs that are longer by one."""
     import torch
     import transformers
 
@@ -1104,7 +1108,7 @@ def transformers_swin2sr():
 
 @network("generative", "dynamo")
 def torch_vq_vae():
-    """The nearest vector of a table in place of each pixel, then the decoder."""
+    """Replaces each pixel by the nearest vector of a table, then runs the decoder."""
     import torch
     from torch import nn
 
@@ -1218,11 +1222,11 @@ def transformers_videomae():
 
 @network("image", "torchscript")
 def transformers_superpoint():
-    """Key points: as many as the scores leave above a threshold, and their descriptors from the feature map."""
+    """Key points with scores above a threshold, and their descriptors from the feature map."""
     import transformers
     from transformers.models.superpoint import modeling_superpoint
 
-    # The exporter writes max_pool2d of three axes, without a batch, as a MaxPool that ONNX does not have.
+    # The exporter writes max_pool2d of three axes, without a batch, as a MaxPool that is invalid in ONNX.
     suppress = modeling_superpoint.simple_nms
     modeling_superpoint.simple_nms = lambda scores, radius: suppress(scores[None], radius)[0]
     config = transformers.SuperPointConfig(

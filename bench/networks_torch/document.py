@@ -1,7 +1,7 @@
 # Writes docs/networks_on_gpu.md from the results of time_networks.py and overhead.py.
 """Usage: python bench/networks_torch/document.py [--networks NETWORKS.json] [--overhead OVERHEAD.json] --commit COMMIT
 
-The page keeps what it has of the one that is not given.
+The page keeps its present content for an omitted file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSIONS = ("plain", "graft", "graft, channels last")
 MODES = ("eager", "compiled", "eager graph", "compiled graph")
-BEST = 5  # kernels of a version that the page names
+BEST = 5  # number of kernels of a version that the page names
 CALLS = {
     "launch": "launch alone",
     "inference_mode": "inference mode",

@@ -1,5 +1,5 @@
 # Four networks, each in plain PyTorch and with Graft's operators.
-"""`kind` is "plain" or "graft"; the same seed gives both the same weights."""
+"""`kind` is "plain" or "graft"; both have the same weights for the same seed."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def make(
     network = NETWORKS[name](kind).eval().requires_grad_(False)
     f32 = {}
     for path, module in network.named_modules():
-        # The scales and biases of Graft's operators are f32 beside any type.
+        # The scales and biases of Graft's operators are always f32.
         if kind == "graft" and isinstance(module, InstanceNorm):
             f32[path] = (module.weight.data, module.bias.data)
         elif kind == "graft" and isinstance(module, Convolution):

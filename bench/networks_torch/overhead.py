@@ -1,9 +1,9 @@
-# What a call of graft.torch costs on the CPU above the launch of its kernel.
+# Measures the CPU time of a call of graft.torch, apart from the launch of its kernel.
 """Usage: python bench/networks_torch/overhead.py [RESULT.json]
 
-Calls on small tensors, many one after another, by the clock of the host: the launch alone is the extension's own call with
-addresses that are ready; compiled is one of eight calls in a compiled function. PyTorch's operators of the same maths stand
-beside them.
+Times many successive calls on small tensors by the clock of the host. "launch" is the extension's own call with
+prepared addresses; "compiled" is one of eight calls in a compiled function. PyTorch's operators of the same maths are
+measured as well.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from graft.torch._library import _plan
 
 CALLS = 300  # fewer than a stream holds before a launch has to wait
 COMPILED = 8  # calls in one compiled function
-ROUNDS = 40  # in which all ways of all operators take turns
+ROUNDS = 40  # rounds in which all ways of all operators alternate
 
-# How a call is made: under which mode of PyTorch's, what, and how many operators one call of it runs.
+# A way to call: PyTorch's mode, the function, and the number of operators that one call runs.
 Way = tuple[Callable[[], AbstractContextManager[Any]], Callable[[], Any], int]
 
 
@@ -43,7 +43,8 @@ def microseconds(way: Way) -> float:
 
 
 def quartile(times: Iterable[float]) -> float:
-    """The fastest: for seconds at a time, others slow the processor down by half, PyTorch's own operators as well."""
+    """Returns the first quartile: other load halves the processor's speed for seconds at a time, also for PyTorch's
+    own operators."""
     return statistics.quantiles(times, n=4)[0]
 
 
@@ -63,7 +64,8 @@ def ways_of(name: str, tensors: list[Any], attributes: dict[str, Any], plain: Ca
     def calls_in_one(xs: list[Any]) -> list[Any]:
         return [function(x, *tensors[1:], **attributes) for x in xs]
 
-    # What is compiled hangs on the code object, and one of all operators would have more versions than it may.
+    # Compiled code belongs to the code object, and a code object shared by all operators would exceed the limit of
+    # versions.
     calls_in_one.__code__ = calls_in_one.__code__.replace(co_name=f"calls_of_{name}")
     copies = [tensors[0].clone() for _ in range(COMPILED)]
     compiled = torch.compile(calls_in_one, fullgraph=True)

@@ -1,4 +1,5 @@
-# Times the networks of networks.py on a GPU: eager, compiled and as CUDA graphs, plain beside Graft's, in one run.
+# Times the networks of networks.py on a GPU: eager, compiled and as CUDA graphs, with PyTorch's and Graft's operators
+# in one run.
 """Usage: python bench/networks_torch/time_networks.py RESULT.json [--only NAME] [--dtype f16|f32] [--commit COMMIT]
 
 Needs PyTorch with CUDA; PYTHONPATH has the package graft. Exit code 1 if an output differs by more than its tolerance.
@@ -20,9 +21,11 @@ import torch
 from networks import NETWORKS, image, make
 
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
-# Of the largest output, against plain PyTorch in f32 without TF32: products of 10 (TF32) or 11 bits, over up to 20 layers.
+# Tolerance relative to the largest output, compared with plain PyTorch in f32 without TF32: products have 10 (TF32) or
+# 11 bits, over up to 20 layers.
 TOLERANCES = {"f16": 2e-2, "f32": 5e-3}
-# What is timed, and how weights lie in memory: convolutions whose weights have their channels last give such images too.
+# The timed versions, and the memory format of weights: a convolution with channels-last weights has a channels-last
+# output.
 VERSIONS = {
     "plain": ("plain", torch.contiguous_format),
     "graft": ("graft", torch.contiguous_format),
@@ -43,7 +46,8 @@ def milliseconds(function: Callable[[], Any], count: int) -> float:
 
 
 def median_ms(functions: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Of rounds in which all take turns, so that a clock which changes does it to all."""
+    """Returns the median time of each function in rounds in which all alternate, so that a changing clock affects
+    all of them."""
     counts = {}
     for name, function in functions.items():
         for _ in range(3):
@@ -70,7 +74,7 @@ def graph_of(function: Callable[[], Any]) -> tuple[Callable[[], Any], Any]:
 
 
 def kernels(function: Callable[[], Any], most: int = 12) -> list[dict[str, Any]]:
-    """What one call spends on the device, by kernel, longest first."""
+    """Returns the device time of one call by kernel, longest first."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         function()
         torch.cuda.synchronize()
@@ -91,7 +95,7 @@ def measure(name: str, dtype: str) -> dict[str, Any]:
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     exact = make(name, "plain", torch.float32, "cuda")(x.float()).double()
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
-    torch._dynamo.reset()  # what is compiled below stays to the end
+    torch._dynamo.reset()  # code that is compiled below is kept until the end
     functions: dict[str, Callable[[], Any]] = {}
     errors: dict[str, float] = {}
     profiles: dict[str, Any] = {}
@@ -165,7 +169,8 @@ def main() -> int:
                     compile_only(name, dtype)
                     continue
                 results.append(measure(name, dtype))
-                arguments.result.write_text(json.dumps(document, indent=1))  # what there is, if a later one fails
+                # keeps the results if a later network fails
+                arguments.result.write_text(json.dumps(document, indent=1))
                 print(table(results[-1:]), flush=True)
     if arguments.compile_only:
         return 0

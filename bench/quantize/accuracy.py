@@ -1,15 +1,18 @@
-# accuracy.py - what f16 and int8 cost in accuracy, beside ONNX Runtime's static quantizer with the same data.
+# accuracy.py - measures the accuracy of f16 and int8, and compares with ONNX Runtime's static quantizer on the same
+# data.
 """Usage: python bench/quantize/accuracy.py FOLDER [--only NETWORK ...] [--graft PROGRAM] [--record RESULT.json]
 
-FOLDER is what bench/quantize/data.py made. Each network is converted and then quantized by `graft quantize` to f16 and to int8
-with each method, with each list of improvements, and with the layers in f32 that --max-drop asks for, and by onnxruntime.quantization.quantize_static (Q/DQ, symmetric int8 for
-activations and weights, weights per channel) with the same samples and the same method, twice: with every operator
-that it quantizes by itself, and with convolutions and matrix products alone. ONNX Runtime's quantizer gets the network
-as `graft convert --plugins never` writes it, of standard operators alone, after its own quant_pre_process.
+FOLDER is the output of bench/quantize/data.py. Each network is converted and then quantized by `graft quantize`: to
+f16, and to int8 with each method, with each list of improvements, and with the layers in f32 that --max-drop requires.
+onnxruntime.quantization.quantize_static (Q/DQ, symmetric int8 for activations and weights, weights per channel)
+quantizes it with the same samples and the same method, twice: with every operator that it quantizes by default, and
+with only convolutions and matrix products. ONNX Runtime's quantizer gets the network as `graft convert --plugins never`
+writes it, in standard operators, after its own quant_pre_process.
 
-All models are judged alike: ONNX Runtime runs them with its graph optimizations off, so that Q and DQ are computed as
-they stand, in f32, on test data that none was calibrated with. `graft run` has to give the same answers on the first samples.
-A network without labels is judged by its distance from its own f32 outputs. Needs onnxruntime 1.31 and onnx.
+All models are compared in the same way: ONNX Runtime runs them without graph optimizations, so that Q and DQ are
+computed literally, in f32, on test data that no calibration used. `graft run` has to return the same answers for the
+first samples. A network without labels is measured by its distance from its own f32 outputs. Needs onnxruntime 1.31 and
+onnx.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ IMPROVEMENTS = ("bias", "equalize,bias", "equalize,smooth,bias", "equalize,smoot
 PERCENTILE = 99.99
 MAX_DROP = 0.5
 BATCH = 50
-TRIED_WITH_GRAFT = 100  # samples that `graft run` repeats
+TRIED_WITH_GRAFT = 100  # number of samples that `graft run` repeats
 SAMPLES_FOR_F16 = 8
 
 Feeds = dict[str, np.ndarray]
@@ -68,7 +71,7 @@ class Task:
             self.signs = ["", *metadata["character"].splitlines(), " "]
 
     def samples(self) -> Iterator[Feeds]:
-        """The calibration data, one run after the other."""
+        """Yields the calibration data, one run after the other."""
         if self.calibration.is_dir():
             for path in sorted(self.calibration.iterdir()):
                 with np.load(path) as arrays:
@@ -80,7 +83,7 @@ class Task:
                 yield {self.input: values[i : i + 1]}
 
     def batches(self) -> Iterator[tuple[Feeds, np.ndarray | None]]:
-        """The test data with their labels."""
+        """Yields the test data with their labels."""
         for key, values in self.test.items():
             if key.startswith("labels"):
                 continue
@@ -93,7 +96,7 @@ class Task:
                 )
 
     def few(self) -> np.ndarray:
-        """Some of the calibration data as one run, for f16."""
+        """Returns a part of the calibration data as one run, for f16."""
         chosen: dict[tuple[int, ...], list[np.ndarray]] = {}
         for feeds in self.samples():
             values = feeds[self.input]
@@ -102,7 +105,8 @@ class Task:
 
 
 class Samples(CalibrationDataReader):
-    """ONNX Runtime keeps every tensor of a range of samples at once: 14 GB of 64 lines of text. So a range is one sample."""
+    """Calibration data in ranges of one sample: ONNX Runtime keeps all tensors of a range, 14 GB for 64 lines of
+    text."""
 
     def __init__(self, task: Task) -> None:
         self.all = list(task.samples())
@@ -120,7 +124,7 @@ class Samples(CalibrationDataReader):
 
 def graft(program: pathlib.Path, *arguments: object) -> dict:
     done = subprocess.run([program, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
-    # 1 is an answer as well: an output misses its limit, and the model is written.
+    # Exit code 1 is valid: an output misses its limit, and the model is written.
     if done.returncode not in (0, 1):
         raise RuntimeError(f"exit code {done.returncode}: {(done.stdout + done.stderr).strip()[-400:]}")
     return json.loads(done.stdout)
@@ -155,7 +159,7 @@ def run_with_graft(program: pathlib.Path, model: pathlib.Path, task: Task) -> li
 
 
 def edits(first: str, second: str) -> int:
-    """Levenshtein's distance."""
+    """Returns the Levenshtein distance."""
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, 1):
         before, row[0] = row[0], i
@@ -165,7 +169,7 @@ def edits(first: str, second: str) -> int:
 
 
 def texts_of(probabilities: np.ndarray, signs: list[str]) -> list[str]:
-    """The likeliest sign of each step, repetitions once; blanks do not count."""
+    """Returns the decoded texts: the most likely sign of each step, without repetitions and blanks."""
     found = []
     for row in probabilities.argmax(axis=2):
         kept = [signs[sign] for sign, before in zip(row, [0, *row[:-1]], strict=True) if sign and sign != before]
@@ -181,7 +185,7 @@ def answers_of(outputs: Outputs, task: Task) -> list:
 
 
 def accuracy_of(results: list[Outputs], task: Task) -> float | None:
-    """Per cent of the images with the right class, or of the signs that are right."""
+    """Returns the percentage of images with the correct class, or of correct signs; None without labels."""
     wrong, total = 0, 0
     for outputs, (_, labels) in zip(results, task.batches(), strict=True):
         if labels is None:
@@ -196,7 +200,7 @@ def accuracy_of(results: list[Outputs], task: Task) -> float | None:
 
 
 def snr(results: list[Outputs], wanted: list[Outputs]) -> dict[str, float]:
-    """Signal to noise in dB of each output, against f32."""
+    """Returns the signal to noise ratio of each output in dB, relative to f32."""
     found = {}
     for name in wanted[0]:
         signal = sum(float((batch[name].astype("float64") ** 2).sum()) for batch in wanted)
@@ -209,7 +213,7 @@ def snr(results: list[Outputs], wanted: list[Outputs]) -> dict[str, float]:
 
 
 def box_errors(results: list[Outputs], wanted: list[Outputs]) -> dict[str, float]:
-    """Of the angles that the bins of the orientation say, in degrees, and of the dimensions, in per cent of their size."""
+    """Returns the errors of the orientation's angles in degrees, and of the dimensions in per cent of their size."""
 
     def joined(batches: list[Outputs], name: str) -> np.ndarray:
         return np.concatenate([batch[f"{name}/result"] for batch in batches]).astype("float64")
@@ -258,7 +262,7 @@ def quantize_with_onnxruntime(plain: pathlib.Path, target: pathlib.Path, task: T
         "entropy": CalibrationMethod.Entropy,
         "percentile": CalibrationMethod.Percentile,
     }[method]
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints as it goes
+    with contextlib.redirect_stdout(io.StringIO()):  # quantize_static prints its progress
         quantize_static(
             str(plain),
             str(target),
@@ -281,7 +285,7 @@ def quantize_with_onnxruntime(plain: pathlib.Path, target: pathlib.Path, task: T
 
 
 def ways_of(task: Task, program: pathlib.Path, work: pathlib.Path, options: argparse.Namespace) -> Iterator[tuple]:
-    """(label, type, quantizer, method, how to make it): everything that is compared."""
+    """Yields (label, type, quantizer, method, function that writes the model) for all compared models."""
     source, plain, ready = work / "graft.onnx", work / "plain.onnx", work / "ready.onnx"
 
     def graft_f16(target: pathlib.Path) -> None:
@@ -338,7 +342,7 @@ def measure(task: Task, options: argparse.Namespace) -> Iterator[dict]:
             row["seconds"] = time.perf_counter() - start
             own = program if quantizer == "graft" and options.run else None
             row |= judge(target, task, wanted, own)
-        # One model that fails must not take the others' figures along; it is in the table as failed.
+        # A failing model must not prevent the others' figures; the table lists it as failed.
         except Exception as failure:
             row["failed"] = str(failure).strip().splitlines()[-1][:400]
         print(line_of(row), flush=True)
@@ -362,7 +366,8 @@ def line_of(row: dict) -> str:
 
 
 def misses_of(rows: list[dict]) -> list[str]:
-    """What is asked for: f16 as f32, int8 within half a per cent of it, and no worse than ONNX Runtime's with the same method."""
+    """Returns the missed targets: f16 as accurate as f32, int8 within half a per cent of it, and not worse than ONNX
+    Runtime's int8 with the same method."""
     misses = []
     for name in dict.fromkeys(row["network"] for row in rows):
         own = [row for row in rows if row["network"] == name and row.get("accuracy") is not None]
@@ -420,7 +425,7 @@ def main() -> int:
         for row in measure(Task(folder, options.test), options):
             rows.append(row)
             misses = misses_of(rows)
-            if options.record:  # after each, so that a run that is cut off leaves what it has
+            if options.record:  # after each model, so that an interrupted run keeps its results
                 options.record.write_text(json.dumps(about | {"results": rows, "misses": misses}, indent=1) + "\n")
     for miss in misses:
         print(miss, file=sys.stderr)

@@ -1,22 +1,23 @@
-# calibration.py - time and memory of calibrating ResNet-50 over a folder of images, beside the bare inference.
+# calibration.py - measures time and memory of calibrating ResNet-50 with a folder of images, relative to bare
+# inference.
 """Usage: python bench/quantize/calibration.py FOLDER [--images 1000] [--runs 3] [--graft PROGRAM] [--record RESULT.json]
 
-Makes in FOLDER, where they are not there yet, ResNet-50 (its shape; weights are random and seeded, in He's scale, so that numbers
-neither grow nor vanish), a folder of JPEG files of gradients, shapes and noise, and a recipe. Then, one after the other and as often
-as --runs says:
+Creates in FOLDER, where they do not exist, ResNet-50 (its architecture; weights are random, seeded and initialized
+after He et al., so that numbers neither grow nor vanish), a folder of JPEG files of gradients, shapes and noise, and a
+recipe. Then runs the following in alternation, --runs times each:
 
-bare       OpenVINO in this process, the program that Graft's CPU engine is made of, in f32 on the same images, one at a time. Reading
-           and preparing an image, with Pillow, is not in its time.
-calibrate  `graft quantize --precision int8` from start to end: reading, preparing, running and counting, scales, writing. The judging of
-           the result is left at one sample: it is no calibration.
+bare       OpenVINO in this process, the library of Graft's CPU engine, in f32 on the same images, one at a time.
+           Reading and preparing an image, with Pillow, is not in its time.
+calibrate  `graft quantize --precision int8` from start to end: reading, preparing, running and counting, scales,
+           writing. The comparison of the result is limited to one sample, as it is not part of calibration.
 
-The medians count, of the clock and of the CPU time of all threads, which says more on a machine that is shared. The bare
-network is compiled before its clock starts; what the command takes for each image beyond a tenth of them is beside that of
-the bare network's, the whole command with its start, compilation, placing and judging is beside all of it. Memory is the peak of
-the process at a tenth of the images and at all of them. Then a run with --state is killed (SIGKILL) after its
-counts were saved for the first time, and taken up again: the model has to be the same to the last bit. Exit code 1 where it is
-not, where an image takes more than 1.3 times the bare inference, or where memory grows by more than 5 %.
-Needs onnx, openvino and Pillow.
+Results are medians of wall time, and of the CPU time of all threads, which is more reliable on a shared machine. The
+bare network is compiled before its time starts. The time per image beyond a tenth of the images is compared with that
+of the bare network; the time of the whole command, with its start, compilation, placement and comparison, with the bare
+network's total. Memory is the peak of the process at a tenth of the images and at all of them. Then a run with --state
+is killed (SIGKILL) after its counts were saved for the first time, and continued: the model has to be the same to the
+last bit. Exit code 1 where it differs, where an image takes more than 1.3 times the bare inference, or where memory
+grows by more than 5 %. Needs onnx, openvino and Pillow.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def resnet50(path: pathlib.Path) -> None:
             name, stride = f"res{stage}_{block}", 2 if stage > 2 and block == 0 else 1
             y = relu(convolution(x, channels, width, 1, 1, f"{name}_a"))
             y = relu(convolution(y, width, width, 3, stride, f"{name}_b"))
-            # What is added to the shortcut is small beside it, as in trained networks; else the sums double block by block.
+            # The addend of the shortcut is relatively small, as in trained networks; otherwise the sums double with
+            # each block.
             y = convolution(y, width, 4 * width, 1, 1, f"{name}_c", 0.3)
             if block == 0:
                 x = convolution(x, channels, 4 * width, 1, stride, f"{name}_shortcut")
@@ -150,7 +152,7 @@ def make_images(folder: pathlib.Path, count: int) -> None:
 
 
 def folder_of(everything: pathlib.Path, count: int, target: pathlib.Path) -> pathlib.Path:
-    """A folder of the first so many."""
+    """Creates a folder with the first `count` images."""
     target.mkdir()
     for path in sorted(everything.iterdir())[:count]:
         (target / path.name).symlink_to(path.resolve())
@@ -193,7 +195,7 @@ def timed(command: list[str]) -> dict[str, float]:
     said = process.stderr.read() if process.stderr else ""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):  # 1: the outputs are not good, and the model is written
+    if process.returncode not in (0, 1):  # 1: the outputs miss their limit, and the model is written
         raise SystemExit(f"exit code {process.returncode}: {said[-500:]}")
     return {
         "seconds": time.perf_counter() - start,
@@ -210,7 +212,7 @@ def killed_and_resumed(
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not state.exists():
         time.sleep(0.05)
-    time.sleep(0.5)  # into the samples that are not saved
+    time.sleep(0.5)  # waits until samples after the saved state are processed
     was_running = process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait()

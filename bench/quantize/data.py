@@ -1,4 +1,4 @@
-# data.py - the networks that accuracy.py judges, each with data to calibrate with and other data to test with.
+# data.py - writes the networks of accuracy.py, each with calibration data and test data.
 """Usage: python bench/quantize/data.py FOLDER --wheel rapidocr_onnxruntime-1.4.4-py3-none-any.whl [--box3d NAME.pb]
 
 Writes FOLDER/NETWORK/ for each of these, with the network as it came, task.json, calibration.npz (or a folder of them, where
@@ -83,7 +83,7 @@ def draw(text: str, random: np.random.Generator, fonts: pathlib.Path) -> Image.I
 
 
 def as_network_wants(image: Image.Image, width: int) -> np.ndarray:
-    """As PP-OCR prepares its lines: 48 high, blue first, -1 to 1, and zeros after the line."""
+    """Prepares a line as PP-OCR does: 48 pixels high, blue first, -1 to 1, with zeros after the line."""
     scaled = image.resize((min(width, -(-48 * image.width // image.height)), 48), Image.Resampling.BILINEAR)
     pixels = np.asarray(scaled, "float32")[:, :, ::-1].transpose(2, 0, 1) / 127.5 - 1
     result = np.zeros((3, 48, width), "float32")
@@ -104,7 +104,7 @@ def lines(count: int, width: int, seed: int, words: list[str], fonts: pathlib.Pa
 
 
 def shapes(count: int, side: int, seed: int) -> np.ndarray:
-    """N x side x side x 3 with mean 0: gradients, with ellipses and boxes in front, and noise."""
+    """Returns N x side x side x 3 with mean 0: gradients, with ellipses and boxes in front, and noise."""
     random = np.random.default_rng(seed)
     result = []
     for _ in range(count):

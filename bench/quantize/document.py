@@ -1,4 +1,4 @@
-# document.py - puts the results of accuracy.py and calibration.py into docs/precision.md, between its marks.
+# document.py - writes the results of accuracy.py and calibration.py between the marks of docs/precision.md.
 """Usage: python bench/quantize/document.py --commit HASH [--accuracy ACCURACY.json] [--calibration CALIBRATION.json] [--machine TEXT]"""
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-# Badly conditioned networks in two forms that are mathematically the same, and what graft.verify says of them.
-"""Prints how many of the pairs get another verdict than "same", and in how many the verdict changes from run to run.
+# Compares ill-conditioned networks in two mathematically equal forms by graft.verify.
+"""Prints the number of pairs with another verdict than "same", and of pairs whose verdict changes between runs.
 
     PYTHONPATH=build/python .deps/venv/bin/python bench/verify/ill_conditioned.py --networks 300 --runs 3
 
-The two forms of a network differ in the order of sums, in fused or opened normalizations, and in products in the place of
-divisions, and in nothing else, so that "different" and "disputed" are wrong verdicts.
+The two forms of a network differ only in the order of sums, in fused or decomposed normalizations, and in products
+instead of divisions, so "different" and "disputed" are wrong verdicts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHAPE = (1, 4, 6, 6)
 
 
 class Form:
-    """One of the two forms of a network: nodes that are appended to the tensor in hand."""
+    """A form of a network; nodes are appended to the current tensor."""
 
     def __init__(self, is_reference: bool) -> None:
         self.is_reference = is_reference
@@ -58,7 +58,7 @@ Stage = Callable[[Form, np.random.Generator], None]
 
 
 def offset(form: Form, random: np.random.Generator) -> None:
-    """Little variance around a large mean."""
+    """Appends a scale and a shift to a small variance around a large mean."""
     scale, mean = 10.0 ** -random.integers(0, 6), 1.27 * 10.0 ** random.integers(0, 4)
     c = form.constant(mean)
     if form.is_reference:
@@ -102,7 +102,7 @@ def layer_norm(form: Form, random: np.random.Generator) -> None:
 
 
 def batch_norm(form: Form, random: np.random.Generator) -> None:
-    """A mean that is near to the numbers, and next to no variance."""
+    """Appends a batch normalization whose mean is near to the numbers, with almost no variance."""
     scale, bias, variance = random.uniform(0.5, 2, 4), random.uniform(-1, 1, 4), 10.0 ** -random.uniform(0, 8, 4)
     mean = random.uniform(-1, 1, 4) * 10.0 ** random.integers(0, 4)
     if form.is_reference:
@@ -116,7 +116,7 @@ def batch_norm(form: Form, random: np.random.Generator) -> None:
 
 
 def cancellation(form: Form, random: np.random.Generator) -> None:
-    """(x + c)^2 - c^2 - 2cx is x^2."""
+    """Appends (x + c)^2 - c^2 - 2cx, which equals x^2."""
     c = float(10 ** random.integers(0, 3))
     a = form.op("Add", form.at, form.constant(c))
     if form.is_reference:
@@ -128,7 +128,7 @@ def cancellation(form: Form, random: np.random.Generator) -> None:
 
 
 def softmax(form: Form, random: np.random.Generator) -> None:
-    """Large logits."""
+    """Appends a softmax of large logits."""
     logits = form.op("Mul", form.at, form.constant(10.0 ** random.integers(1, 4)))
     if form.is_reference:
         form.at = form.op("Softmax", logits, axis=-1)
@@ -138,7 +138,7 @@ def softmax(form: Form, random: np.random.Generator) -> None:
 
 
 def reductions(form: Form, random: np.random.Generator) -> None:
-    """A mean of means, and what is left when it is taken away."""
+    """Appends a mean of means, and subtracts it."""
     shifted = form.op("Add", form.at, form.constant(10.0 ** random.integers(0, 4)))
     if form.is_reference:
         mean = form.op("ReduceMean", shifted, axes=[2, 3])
@@ -148,7 +148,7 @@ def reductions(form: Form, random: np.random.Generator) -> None:
 
 
 def division(form: Form, random: np.random.Generator) -> None:
-    """By a number that may be small."""
+    """Appends a division by a number that may be small."""
     square = form.op("ReduceMean", form.op("Mul", form.at, form.at), axes=[1])
     small = form.op("Add", square, form.constant(10.0 ** -random.integers(2, 6)))
     if form.is_reference:
@@ -158,7 +158,7 @@ def division(form: Form, random: np.random.Generator) -> None:
 
 
 def chain(form: Form, random: np.random.Generator) -> None:
-    """A long one, each step of which rounds."""
+    """Appends a long chain in which each step rounds."""
     for _ in range(random.integers(8, 24)):
         factor, term = random.uniform(0.9, 1.2), random.uniform(-0.2, 0.2)
         product = (
@@ -171,7 +171,7 @@ def chain(form: Form, random: np.random.Generator) -> None:
 
 
 def products(form: Form, random: np.random.Generator) -> None:
-    """x A B as (x A) B and as x (A B), with numbers that cancel."""
+    """Appends (x A) B or x (A B), with numbers that cancel."""
     a = random.standard_normal((6, 12)).astype(np.float32) * 100
     b = np.linalg.pinv(a.astype(np.float64)).astype(np.float32)
     left, right = form.constant(a), form.constant(b)
@@ -198,13 +198,13 @@ LATER: list[Stage] = [
 
 
 def networks(seed: int) -> tuple[onnx.ModelProto, onnx.ModelProto, str]:
-    """The two forms of a network, and the stages that it consists of."""
+    """Returns the two forms of a network, and the names of its stages."""
     choice = np.random.default_rng(seed)
     stages = [FIRST[choice.integers(len(FIRST))]]
     stages += [LATER[choice.integers(len(LATER))] for _ in range(choice.integers(1, 4))]
     forms = Form(True), Form(False)
     for form in forms:
-        random = np.random.default_rng([seed, 1])  # the same numbers for both
+        random = np.random.default_rng([seed, 1])  # equal numbers for both forms
         for stage in stages:
             stage(form, random)
     return forms[0].model(), forms[1].model(), " > ".join(stage.__name__ for stage in stages)
@@ -232,7 +232,8 @@ def main() -> int:
         if set(found) != {"same"}:
             print(f"network {seed}: {', '.join(found)}: {stages}", flush=True)
     print(dict(verdicts), f"{unstable} with other verdicts in other runs, {time.process_time() - start:.0f} s")
-    # A comparison in which rounding alone moves most numbers by more than the largest says so, and claims nothing.
+    # Where rounding alone moves most numbers by more than the largest number, the verdict is "nothing compared", which
+    # is not wrong.
     wrong = arguments.networks - verdicts["same"] - verdicts["nothing compared"]
     return 0 if wrong == 0 and unstable == 0 else 1
 
