@@ -5,7 +5,7 @@ import graft
 import numpy as np
 
 converted = graft.convert(sys.argv[1])
-cut = graft.cut(converted.model, plugins=False)  # the suppression to the host, though Graft has a plugin for it
+cut = graft.cut(converted.model, plugins=False)  # the suppression runs on the host, although Graft has a plugin for it
 if cut is None:
     sys.exit("everything runs in TensorRT")
 print(cut, f"{cut.share_in_tensorrt:.1%} of the arithmetic in TensorRT")

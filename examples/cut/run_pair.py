@@ -1,6 +1,6 @@
 # run_pair.py CUT.json INPUTS.npz OUTPUTS.npz [ENGINE]: runs both halves of a network that `graft convert --cut` wrote.
-"""The half for TensorRT runs in the engine that `graft build` made of it, on the GPU, with PyTorch's memory; without an
-engine, in ONNX Runtime, as the host's half does in any case."""
+"""The half for TensorRT runs in an engine of `graft build`, on the GPU, with PyTorch's memory; without an engine, in
+ONNX Runtime. The host's half always runs in ONNX Runtime."""
 
 import json
 import pathlib

@@ -1,8 +1,8 @@
-# What the demo needs of NumPy: results.py images DATA.npz OUT.npy, and results.py table FOLDER DATA.npz.
-"""`images` writes the test images with channels last, as the TensorFlow graph takes them. `table` prints what the commands
-left in FOLDER: NAME.convert.json, NAME.verify.json, NAME.build.json where an engine was built, and the outputs of the
-converted network in NAME.npz. What other programs made of the originals is stored in accuracy.json, by
-tools/make_digits_imports.py."""
+# The demo's steps that need NumPy: results.py images DATA.npz OUT.npy, and results.py table FOLDER DATA.npz.
+"""`images` writes the test images with channels last, the layout of the TensorFlow graph. `table` prints the results
+of the commands in FOLDER: NAME.convert.json, NAME.verify.json, NAME.build.json where an engine was built, and the
+outputs of the converted network in NAME.npz. accuracy.json has the results of other programs for the original
+networks, by tools/make_digits_imports.py."""
 
 import json
 import pathlib

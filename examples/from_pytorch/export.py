@@ -1,4 +1,4 @@
-"""export.py FOLDER: exports the network of operators.py, with an image and what PyTorch computes of it."""
+"""export.py FOLDER: exports the network of operators.py, with an image and PyTorch's result for it."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ program = torch.onnx.export(
     network, (image,), dynamo=True, dynamic_shapes={"image": {0: batch}}, output_names=["features"]
 )
 for node in program.model.graph:
-    node.metadata_props.clear()  # stack traces, which name the folders of this machine
+    node.metadata_props.clear()  # removes stack traces, which contain folders of this machine
 program.save(folder / "operators.onnx", external_data=False)
 with torch.no_grad():
     np.savez(folder / "operators.npz", image=image.numpy(), features=network(image).numpy())

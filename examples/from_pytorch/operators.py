@@ -1,11 +1,13 @@
-# Each of Graft's operators as a PyTorch module: PyTorch's own maths in training, one node of Graft in the exported file.
+# Each of Graft's operators as a PyTorch module: PyTorch's own operators in training, one Graft node in the exported
+# file.
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 
 def graft(operator, inputs, shape=None, **attributes):
-    """The node graft::operator. The result has the type of the first input, and its shape if none is given."""
+    """Returns the node graft::operator. The result has the type of the first input, and its shape unless `shape` is
+    given."""
     x = inputs[0]
     shape = x.shape if shape is None else shape
     return torch.onnx.ops.symbolic(f"graft::{operator}", inputs, attributes, dtype=x.dtype, shape=shape, version=1)
@@ -85,7 +87,7 @@ class Upsampling(nn.Module):
 
 
 class Network(nn.Module):
-    """All of them, one after another."""
+    """A network of all these modules, one after another."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""other_ways.py FOLDER: LeakyReLU as a node of Graft by a table of translations, and by TorchScript."""
+"""other_ways.py FOLDER: exports LeakyReLU as a Graft node, by a translation table and by TorchScript."""
 
 import sys
 from pathlib import Path
@@ -12,8 +12,8 @@ folder = Path(sys.argv[1])
 x = torch.randn(2, 3)
 
 
-# A table: PyTorch's operator, and the function that writes a node in its place. The network is not touched. onnxscript
-# writes only nodes whose schema it knows.
+# The translation table maps PyTorch's operator to the function that writes a node in its place. The network stays
+# unchanged. onnxscript writes only nodes with a known schema.
 def leaky_relu(x, negative_slope=0.01):
     return onnxscript.values.Opset("graft", 1).LeakyReLU(x, alpha=negative_slope)
 
@@ -36,7 +36,8 @@ program = torch.onnx.export(nn.LeakyReLU(0.2), (x,), dynamo=True, custom_transla
 program.save(folder / "table.onnx")
 
 
-# TorchScript: `symbolic` of an autograd function. The end of an attribute's name is its type: _f float, _i int, _s text.
+# TorchScript: `symbolic` of an autograd function. The suffix of an attribute's name is its type: _f float, _i int, _s
+# string.
 class LeakyReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, slope):

@@ -1,4 +1,4 @@
-# to_engine.py GRAPH.pb IMAGES.npz ENGINE: takes a frozen TensorFlow graph to an int8 engine.
+# to_engine.py GRAPH.pb IMAGES.npz ENGINE: builds an int8 engine from a frozen TensorFlow graph.
 import sys
 
 import graft
@@ -6,7 +6,7 @@ import numpy as np
 
 network = graft.load(sys.argv[1])
 (image,) = network.inputs
-images = np.load(sys.argv[2])["images"].reshape(-1, 8, 8, 1)  # the graph has its one channel last
+images = np.load(sys.argv[2])["images"].reshape(-1, 8, 8, 1)  # the graph has channels last (one channel)
 
 converted = graft.convert(network)
 compared = graft.verify(network, converted.model, data=images)

@@ -1,4 +1,5 @@
-# accuracy.py MODEL.onnx: which part of the digits it gets right, by ONNX Runtime; a metric for graft quantize.
+# accuracy.py MODEL.onnx: prints the share of digits that a model classifies correctly in ONNX Runtime; a metric for
+# graft quantize.
 import pathlib
 import sys
 

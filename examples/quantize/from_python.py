@@ -1,4 +1,5 @@
-# from_python.py MODEL OUTPUT.onnx: the digits network in int8, with samples from a generator and a metric in Python.
+# from_python.py MODEL OUTPUT.onnx: quantizes the digits network to int8, with samples from a generator and a metric in
+# Python.
 import sys
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ from accuracy import DATA, accuracy
 
 
 def samples() -> Iterator[dict[str, np.ndarray]]:
-    """One run's inputs at a time; yours would read a file, or ask a data loader."""
+    """Yields the inputs of one run at a time. An application would read files or use a data loader."""
     for image in np.load(DATA)["images"][:128]:
         yield {"image": image[np.newaxis]}
 

@@ -1,4 +1,4 @@
-# The pictures of the example: draws them, reads and writes PNG, compares two. Needs numpy alone.
+# Draws the pictures of the example, writes PNG files and compares pictures. Needs only NumPy.
 """Draws the pictures of the style-transfer example and turns arrays into PNG files.
 
 pictures.py content PICTURE.npy                          the picture that is to be painted, 1 x 3 x height x width in 0..1
@@ -19,7 +19,7 @@ HEIGHT, WIDTH = 192, 256
 
 
 def smooth_noise(shape: tuple[int, int], scale: float, random: np.random.Generator) -> np.ndarray:
-    """A sum of waves in random directions, of about `scale` pixels each; mean 0, spread 1."""
+    """Returns a sum of waves in random directions with a length of about `scale` pixels; mean 0, deviation 1."""
     y, x = np.mgrid[: shape[0], : shape[1]]
     total = np.zeros(shape)
     for _ in range(12):
@@ -34,9 +34,10 @@ def blend(picture: np.ndarray, mask: np.ndarray, color: tuple[float, float, floa
 
 
 def draw_content(height: int = HEIGHT, width: int = WIDTH, seed: int = 5) -> np.ndarray:
-    """A lake before mountains with a house and trees, height x width x 3 in 0..1. Another seed, another place."""
+    """Returns a picture of a lake before mountains, with a house and trees: height x width x 3 in 0..1. The seed
+    determines the scene."""
     random = np.random.default_rng(seed)
-    h, w = 2 * height, 2 * width  # drawn twice as large, then averaged: smooth edges
+    h, w = 2 * height, 2 * width  # drawn at twice the size, then averaged, for smooth edges
     y, x = np.mgrid[:h, :w]
     unit_y, unit_x = y / h, x / w
     picture = (1 - unit_y)[..., None] * np.array([0.25, 0.50, 0.85]) + unit_y[..., None] * np.array([1.0, 0.85, 0.65])
@@ -83,12 +84,13 @@ def draw_content(height: int = HEIGHT, width: int = WIDTH, seed: int = 5) -> np.
 
 
 def pixels(picture: np.ndarray) -> np.ndarray:
-    """1 x 3 x height x width in 0..1 to height x width x 3 bytes."""
+    """Converts 1 x 3 x height x width in 0..1 to height x width x 3 bytes."""
     return np.round(np.clip(picture[0].astype(np.float32), 0, 1).transpose(1, 2, 0) * 255).astype(np.uint8)
 
 
 def write_png(path: pathlib.Path, image: np.ndarray) -> None:
-    """Each row as its difference from the row above, which packs better than the pixels themselves."""
+    """Writes a PNG file with each row as its difference from the previous row, which compresses better than the
+    pixels."""
     above = np.vstack([np.zeros_like(image[:1]), image[:-1]])
     rows = (image - above).reshape(len(image), -1)
     data = b"".join(b"\2" + row.tobytes() for row in rows)

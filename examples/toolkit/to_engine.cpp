@@ -1,4 +1,4 @@
-// Takes a frozen TensorFlow graph to an int8 engine: to_engine digits.pb digits_test.npz digits.engine
+// Builds an int8 engine from a frozen TensorFlow graph: to_engine digits.pb digits_test.npz digits.engine
 #include <cstdio>
 
 #include "graft/toolkit/build.hpp"
@@ -20,7 +20,7 @@ int main(int argc, char** argv) try {
 
   const std::string input = original.inputs().front().name;
   gt::Tensor images = gt::read_npz(argv[2]).at("images");
-  images.shape = {images.shape[0], 8, 8, 1};  // the graph has its one channel last
+  images.shape = {images.shape[0], 8, 8, 1};  // the graph has channels last (one channel)
   const bool same =
       gt::verify(original, converted.model, {.data = {{input, images}}, .watch = watch}).verdict == gt::Verdict::same;
   std::printf("%zu rewrites, %s\n", converted.rewrites.size(), same ? "the same" : "not the same");

@@ -1,4 +1,4 @@
-// A network with Graft's operators, written by hand with TensorRT's C++ API.
+// Builds a network with Graft's operators through TensorRT's C++ API.
 #include <NvInfer.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-# A network with Graft's plugins, written by hand with TensorRT's Python API.
+# Builds a network with Graft's plugins through TensorRT's Python API.
 """network.py TENSORRT [ENGINE]: TENSORRT is tensorrt, tensorrt_rtx or tensorrt_lean."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ logger = trt.Logger(trt.Logger.WARNING)
 
 
 def write_network(network: Any) -> None:
-    """TensorRT 10 and 11 take plugins in a network by hand: two of Graft's, then a native layer."""
+    """Adds two of Graft's plugins and a native layer, with the API of TensorRT 10 and 11."""
     image = network.add_input("image", trt.float32, (1, 3, 32, 32))
     normal = graft.plugins.add(network, "L2Normalize", [image], axes=[1], epsilon=1e-6)
     leaky = graft.plugins.add(network, "LeakyReLU", [normal.get_output(0)], name="activation", alpha=0.1)
@@ -23,7 +23,7 @@ def write_network(network: Any) -> None:
 
 
 def write_network_from_onnx(network: Any) -> None:
-    """TensorRT-RTX does not: there the ONNX parser adds the plugin, and the rest follows by hand."""
+    """Adds a plugin through the ONNX parser, because TensorRT-RTX has no API for plugins, and then native layers."""
     node = onnx.helper.make_node("LeakyReLU", ["image"], ["leaky"], domain="graft", alpha=0.1)
     ends = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 3, 32, 32]) for n in ("image", "leaky")]
     graph = onnx.helper.make_graph([node], "start", ends[:1], ends[1:])
@@ -48,7 +48,7 @@ def build(path: str) -> None:
     by_hand = hasattr(network, "add_plugin_v3")
     (write_network if by_hand else write_network_from_onnx)(network)
     config = builder.create_builder_config()
-    if hasattr(config, "set_compute_capability"):  # TensorRT-RTX: for a GPU that need not be here
+    if hasattr(config, "set_compute_capability"):  # TensorRT-RTX builds for a GPU that this machine need not have
         config.num_compute_capabilities = 1
         config.set_compute_capability(trt.ComputeCapability.SM89, 0)
     engine = builder.build_serialized_network(network, config)

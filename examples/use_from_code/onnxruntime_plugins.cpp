@@ -1,8 +1,7 @@
-// For ONNX Runtime's TensorRT provider: a library that loads Graft's plugins into TensorRT's registry when it is
-// loaded.
+// A library for ONNX Runtime's TensorRT provider. When it is loaded, it loads Graft's plugins into TensorRT's registry.
 //
-// The provider opens the libraries of trt_extra_plugin_lib_paths and expects each to register itself. Graft's library
-// links no TensorRT, so that one file serves all versions; it leaves that to whoever loads it.
+// The provider opens the libraries of trt_extra_plugin_lib_paths and expects each to register itself. Graft's plugin
+// library links no TensorRT, so that one file works with all versions, and therefore cannot register itself.
 #include <NvInferRuntime.h>
 
 #include <cstdlib>

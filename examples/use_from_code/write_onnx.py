@@ -1,4 +1,4 @@
-# ONNX files with Graft's nodes, written with onnx.helper.
+# Writes ONNX files with Graft's nodes by onnx.helper.
 """write_onnx.py graft|drop-in FILE.onnx: InstanceNorm and LeakyReLU under Graft's names, or under those of older plugins."""
 
 import sys
@@ -9,7 +9,7 @@ INPUT, OUTPUT = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3, 3
 
 
 def graft_names() -> list:
-    """Graft's domain; attributes that are left out have their defaults."""
+    """Returns nodes in Graft's domain; attributes that are left out have their defaults."""
     return [
         helper.make_node("InstanceNorm", ["image"], ["normal"], domain="graft", epsilon=1e-3, scales=[1.0, 2.0, 3.0]),
         helper.make_node("LeakyReLU", ["normal"], ["result"], domain="graft", alpha=0.1),
@@ -17,7 +17,7 @@ def graft_names() -> list:
 
 
 def drop_in_names() -> list:
-    """The plugin's name, in any domain; `plugin_version` where it is not 1."""
+    """Returns nodes with the names of other plugins, in any domain; `plugin_version` is needed where it is not 1."""
     norm = {"epsilon": 1e-3, "scales": [1.0, 2.0, 3.0], "bias": [0.0, 0.0, 0.0], "relu": 0, "plugin_version": "3"}
     return [
         helper.make_node("InstanceNormalization_TRT", ["image"], ["normal"], domain="trt", **norm),

@@ -1,4 +1,4 @@
-# Operators as functions on NumPy arrays; the same calls take tensors of PyTorch and CuPy.
+# Calls operators on NumPy arrays; the same calls accept tensors of PyTorch and CuPy.
 import graft.ops
 import ml_dtypes
 import numpy as np
@@ -10,7 +10,7 @@ print("length of a vector", float(np.linalg.norm(y[0, :, 0, 0])))
 half = graft.ops.instance_norm(x.astype(ml_dtypes.bfloat16), activation="relu")
 print("type", half.dtype)
 
-steps = np.clip(np.rint(x / 0.05), -128, 127).astype(np.int8)  # int8 with the scale 0.05
+steps = np.clip(np.rint(x / 0.05), -128, 127).astype(np.int8)  # int8 with a scale of 0.05
 print("int8", graft.ops.leaky_relu(steps, alpha=0.1, x_scale=0.05, y_scale=0.05).dtype)
 
 out = np.empty((2, 8 * 5), np.float32)

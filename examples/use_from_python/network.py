@@ -1,4 +1,4 @@
-# A PyTorch network with Graft's operators: trained, compiled, and exported with the operators' functions.
+# Trains, compiles and exports a PyTorch network with Graft's operators and their ONNX functions.
 import sys
 
 import graft.torch

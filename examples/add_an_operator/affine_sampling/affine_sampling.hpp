@@ -1,4 +1,5 @@
-// AffineSampling: where an affine transform of an image samples it, as ONNX's AffineGrid and PyTorch's affine_grid say.
+// AffineSampling: the positions at which an affine transform samples an image, as in ONNX's AffineGrid and PyTorch's
+// affine_grid.
 #pragma once
 
 #include <stdexcept>
@@ -31,7 +32,7 @@ struct AffineSampling {
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
   static graft::OnnxForm onnx_form() { return {.name = "AffineGrid"}; }
-  /// Of `theta` this is the shape, of `size` the values, which may be expressions of other sizes.
+  /// `inputs` has the shape of `theta` and the values of `size`, which may be expressions of other sizes.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {
     const graft::Shape& theta = inputs[0];
     const graft::Shape& size = inputs[1];
@@ -44,7 +45,7 @@ struct AffineSampling {
     grid.emplace_back(static_cast<std::int64_t>(size.size()) - 2);
     return {grid};
   }
-  /// Kernels do not see `size`: what it says has to be read off the output.
+  /// Checks the sizes of the output, from which kernels read the values of `size`: they do not get `size` itself.
   static graft::Status check(const graft::Problem& problem) {
     const graft::Extents& theta = problem.inputs[0].extents;
     const graft::Extents& grid = problem.outputs[0].extents;
@@ -55,7 +56,7 @@ struct AffineSampling {
     return graft::invalid_argument("AffineSampling: `theta` is " + to_string(theta) + " and `grid` " + to_string(grid) +
                                    ", allowed are N,2,3 and N,H,W,2, or N,3,4 and N,D,H,W,3");
   }
-  /// `size` is a tensor here.
+  /// Returns the ONNX function, in which `size` is a tensor.
   [[nodiscard]] std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) const {
     const std::string places =
         "theta32 = Cast<to=1>(theta)\n"

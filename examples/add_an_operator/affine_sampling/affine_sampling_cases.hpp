@@ -1,4 +1,4 @@
-// Cases of AffineSampling: what its kernels are tested with.
+// The cases with which AffineSampling's kernels are tested.
 #pragma once
 
 #include "affine_sampling/affine_sampling.hpp"
@@ -6,7 +6,8 @@
 
 namespace my {
 
-/// Every type, images and volumes of many sizes, with both meanings of the corners; and what has to be refused.
+/// Returns every type, images and volumes of many sizes, with both values of `align_corners`, and problems that must be
+/// refused.
 inline std::vector<graft::ops::OperatorCase> cases(const AffineSampling& /*tag*/) {
   using graft::ops::Fill;
   std::vector<graft::ops::OperatorCase> cases;
@@ -21,7 +22,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const AffineSampling& /*tag*/
         .inputs = {theta},
         .fill = fill,
         .tolerance = graft::ops::f32_error(10),
-        .absolute = 4e-6,  // terms of both signs cancel
+        .absolute = 4e-6,  // terms of both signs cancel out
         .shape_values = {size}});
   };
   for (const graft::DType dtype : {graft::DType::f32, graft::DType::f16, graft::DType::bf16}) {

@@ -1,4 +1,4 @@
-// Reference kernel of AffineSampling: in double.
+// Reference kernel of AffineSampling, in double.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ graft::Status my::run(const AffineSampling& op, const graft::Problem& problem, c
     const int axes = sizes.rank() - 2;
     context.parallel_for(sizes.element_count() / axes, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t point = begin; point < end; ++point) {
-        std::array<double, 4> place{};  // x first, and a 1
+        std::array<double, 4> place{};  // x first, then y and z, and a 1
         std::int64_t rest = point;
         for (int axis = axes; axis > 0; --axis) {
           const std::int64_t size = sizes[axis];

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int threads = 256;
 
-/// The images' sizes without channels, as a kernel gets them.
+/// The spatial sizes of the images, as a kernel argument.
 struct Sizes {
   int axes;
   std::int64_t at[3];
@@ -19,7 +19,7 @@ __global__ void affine_points(const T* theta, T* grid, Sizes sizes, bool align_c
   const std::int64_t point = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
   if (point >= count) return;
   const int axes = sizes.axes;
-  float place[4];  // x first, and a 1
+  float place[4];  // x first, then y and z, and a 1
   std::int64_t rest = point;
   for (int axis = axes - 1; axis >= 0; --axis) {
     const std::int64_t size = sizes.at[axis];

@@ -1,4 +1,4 @@
-// Attributes of every type, each with what it allows.
+// Attributes of every type, each with its allowed values.
 #pragma once
 
 #include "graft/define_operator.hpp"

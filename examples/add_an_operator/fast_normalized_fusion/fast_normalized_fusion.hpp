@@ -30,7 +30,7 @@ struct FastNormalizedFusion {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
-  /// `inputs` has a shape for `w` and one for each x.
+  /// `inputs` has the shape of `w` and of each x.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {
     if (inputs[0].size() != 1) {
       throw std::invalid_argument("`w` has rank " + std::to_string(inputs[0].size()) + ", allowed is 1");
@@ -52,7 +52,7 @@ struct FastNormalizedFusion {
     }
     return {};
   }
-  /// The text with a number in the place of each #, and the one before it in the place of each %.
+  /// Returns the text with `number` in place of each #, and `number` - 1 in place of each %.
   static std::string numbered(std::string_view text, std::size_t number) {
     std::string result;
     for (const char c : text) {
@@ -60,7 +60,7 @@ struct FastNormalizedFusion {
     }
     return result;
   }
-  /// A body for each count of inputs, under a name of its own.
+  /// Returns the ONNX function, whose body and name depend on the number of inputs.
   static std::optional<graft::Function> function(const graft::FunctionInputs& inputs) {
     std::string body =
         "w32 = Cast<to=1>(w)\n"

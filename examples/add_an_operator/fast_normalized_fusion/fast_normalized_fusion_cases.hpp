@@ -1,4 +1,4 @@
-// Cases of FastNormalizedFusion: what its kernels are tested with.
+// The cases with which FastNormalizedFusion's kernels are tested.
 #pragma once
 
 #include "fast_normalized_fusion/fast_normalized_fusion.hpp"
@@ -6,7 +6,8 @@
 
 namespace my {
 
-/// Every type with many sizes, from one tensor to as many as a node may have; and what has to be refused.
+/// Returns every type with many sizes, from one tensor to as many as a node may have, and problems that must be
+/// refused.
 inline std::vector<graft::ops::OperatorCase> cases(const FastNormalizedFusion& /*tag*/) {
   using graft::ops::Fill;
   constexpr std::size_t most_maps = graft::TypeRow::max_ports - 2;
@@ -21,7 +22,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const FastNormalizedFusion& /
         .inputs = std::move(inputs),
         .fill = fill,
         .tolerance = graft::ops::f32_error(40),
-        .absolute = 2e-5});  // terms of both signs cancel
+        .absolute = 2e-5});  // terms of both signs cancel out
   };
   for (const graft::DType dtype : {graft::DType::f32, graft::DType::f16, graft::DType::bf16}) {
     for (const std::int64_t count : {0, 1, 255, 257, 10007}) add({.dtype = dtype, .extents = {count}}, 3, "");
@@ -43,7 +44,7 @@ inline std::vector<graft::ops::OperatorCase> cases(const FastNormalizedFusion& /
   return cases;
 }
 
-/// What `graft bench` times.
+/// Returns the cases that `graft bench` times.
 inline std::vector<graft::ops::TimedCase> timings(const FastNormalizedFusion& /*tag*/) {
   std::vector<graft::ops::TimedCase> timings;
   for (const graft::DType dtype : {graft::DType::f32, graft::DType::f16, graft::DType::bf16}) {

@@ -1,4 +1,4 @@
-// Reference kernel of FastNormalizedFusion: in double.
+// Reference kernel of FastNormalizedFusion, in double.
 #include <vector>
 
 #include "fast_normalized_fusion/fast_normalized_fusion.hpp"

@@ -1,4 +1,4 @@
-// CUDA kernel of FastNormalizedFusion: a thread for each element, which reads it in every tensor, in f32.
+// CUDA kernel of FastNormalizedFusion, in f32: one thread per element, which reads the element of every tensor.
 #include "fast_normalized_fusion/fast_normalized_fusion.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int threads = 256;
 
-/// The addresses of the tensors, which a kernel gets by value: there is room for as many as a node may have.
+/// The addresses of the tensors, a kernel argument with room for as many as a node may have.
 template <class T>
 struct Maps {
   const T* at[graft::TypeRow::max_ports];

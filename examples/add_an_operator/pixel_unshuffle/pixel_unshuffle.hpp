@@ -1,4 +1,4 @@
-// PixelUnshuffle: space to depth, with the channels in PyTorch's order.
+// PixelUnshuffle: space to depth, with PyTorch's order of channels.
 #pragma once
 
 #include <stdexcept>
@@ -26,18 +26,18 @@ struct PixelUnshuffle {
     return std::array{graft::input("x", "T", "N,C,H,W", "H and W are multiples of factor"),
                       graft::output("y", "T", "N,C*factor*factor,H/factor,W/factor", "of the type of x")};
   }
-  /// What the ports' types stand for.
+  /// The element types for which "T" stands.
   static constexpr auto types() {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
-  /// Sizes may be numbers, or names and expressions of them: the arithmetic is the same.
+  /// Returns the shape of y. Sizes may be numbers, or names and expressions; the arithmetic is the same.
   [[nodiscard]] std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) const {
     const graft::Shape& x = inputs[0];
     if (x.size() != 4) throw std::invalid_argument("`x` has rank " + std::to_string(x.size()) + ", allowed is 4");
     return {{x[0], x[1] * (factor * factor), floor_div(x[2], factor), floor_div(x[3], factor)}};
   }
-  /// What infer_shapes cannot know where sizes are names.
+  /// Checks the sizes at run time, which are unknown to infer_shapes where they are names.
   [[nodiscard]] graft::Status check(const graft::Problem& problem) const {
     const graft::Extents& x = problem.inputs[0].extents;
     if (x[2] % factor == 0 && x[3] % factor == 0) return {};

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int threads = 256;
 
-/// Sizes of the output, and the factor.
+/// The sizes of the output, and the factor.
 struct Sizes {
   std::int64_t channels, height, width, factor;
 };

@@ -1,4 +1,4 @@
-// SplitSign: the positive and the negative part of a tensor, whose sum is the tensor.
+// SplitSign: the positive and the negative part of a tensor; their sum is the tensor.
 #pragma once
 
 #include "graft/define_operator.hpp"
@@ -21,7 +21,7 @@ struct SplitSign {
     using enum graft::DType;
     return std::array{graft::TypeConstraint("T", f32, f16, bf16)};
   }
-  /// A shape for each output.
+  /// Returns a shape for each output.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0], inputs[0]}; }
 
   static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {
