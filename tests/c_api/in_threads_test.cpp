@@ -1,4 +1,4 @@
-// Loops on several threads: every element once, and what a piece throws reaches the caller.
+// Tests loops on several threads: every element is visited once, and an exception of a piece reaches the caller.
 #include "c_api/in_threads.hpp"
 
 #include <gtest/gtest.h>

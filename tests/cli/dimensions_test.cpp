@@ -1,4 +1,4 @@
-// Shapes as they are typed.
+// Tests how shapes on the command line are parsed.
 #include "cli/dimensions.hpp"
 
 #include <gtest/gtest.h>

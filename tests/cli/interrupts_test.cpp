@@ -1,4 +1,4 @@
-// What becomes of a program whose mapped file is cut short.
+// Tests a program whose memory-mapped file is truncated.
 #include "cli/interrupts.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace graft::cli {
 namespace {
 
-/// A file of zeros, which goes with it.
+/// A file of zeros, which the destructor removes.
 class ZeroFile {
  public:
   explicit ZeroFile(std::uintmax_t size) {

@@ -78,7 +78,7 @@ def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_
         without = graft("build", converted, "-o", tmp_path / "e", *target, "--plugins", "never")
         assert without.code == 0, without.err
 
-    # Without a target TensorRT-RTX builds for all of these.
+    # Without --target, TensorRT-RTX builds for all of these GPUs.
     missing = ", ".join(f"sm{gpu}" for gpu in (80, 86, 89, 120) if not has_code(gpu))
     answer = graft("build", converted, "-o", tmp_path / "e", "--tensorrt", "rtx", "--shapes", DIGITS_SHAPES)
     assert answer.code == (1 if missing else 0), answer.err
@@ -186,7 +186,7 @@ def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_leaves_nothing(tmp_path, number):
-    # Enough layers that the build takes seconds.
+    # The network has enough layers that the build takes seconds.
     nodes, previous = [], "x"
     weight = helper.make_tensor("w", 1, [64, 64, 3, 3], [0.01] * (64 * 64 * 9))
     for i in range(60):
@@ -244,7 +244,8 @@ def test_trtexec_profiles(graft, tmp_path):
     options = [word for text in ranges for word in ("--profile", f"image={text}")]
     other = tmp_path / "other"
     built(graft, DIGITS, "-o", other, "--target", "sm120", *options)
-    assert other.stat().st_size == engine.stat().st_size  # not bit by bit: with two profiles a build does not repeat
+    # not compared bit by bit: builds with two profiles are not reproducible
+    assert other.stat().st_size == engine.stat().st_size
 
 
 @pytest.mark.parametrize(

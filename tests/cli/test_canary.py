@@ -1,4 +1,5 @@
-# graft canary: what it writes, and whether its script names the node that a stand-in for TensorRT computes wrongly.
+# graft canary: tests the files that it writes, and that its script names the node that a stand-in for TensorRT computes
+# wrongly.
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ def held_against_schema(name, file):
 
 
 def ask(folder, *options, **fault):
-    """Runs the script as a user does, with the stand-in for their TensorRT. Returns exit code, report, all it printed."""
+    """Runs the script like a user, with the stand-in for TensorRT. Returns exit code, report and output."""
     report = folder / "canary_report.json"
     report.unlink(missing_ok=True)
     done = subprocess.run(
@@ -89,7 +90,7 @@ def test_what_the_folder_holds(graft, network, tmp_path):
 
 
 def all_tensors(path, feeds):
-    """Every tensor of a model, as ONNX Runtime has it."""
+    """Returns every tensor of a model, computed by ONNX Runtime."""
     model = onnx.load(path)
     names = [name for node in model.graph.node for name in node.output]
     del model.graph.output[:]
@@ -113,7 +114,7 @@ def test_expected_numbers_are_those_of_onnx_runtime_at_even_places(graft, tmp_pa
         assert (tensor["elements"], list(whole[tensor["name"]].shape)) == (flat.size, tensor["shape"])
         places = [k * flat.size // samples for k in range(samples)]
         np.testing.assert_allclose(expected[tensor["name"]], flat[places], rtol=1e-3, atol=1e-4)
-        # A limit as wide as the numbers would call anything right; one of 0 would refuse what rounds differently.
+        # A tolerance as wide as the numbers would accept any result; a tolerance of 0 would refuse different rounding.
         assert 0 < allowed[tensor["name"]].max() < 0.02 * np.abs(flat).max()
     assert SAMPLES in counts
     code, report, _ = ask(folder, tensor="d")
@@ -176,7 +177,8 @@ def test_a_fault_of_fusion_is_narrowed_to_the_nodes_that_are_fused(canary, wrong
 
 def test_fusion_is_not_searched_with_part_of_the_tensors(canary):
     code, report, printed = ask(canary, "--most", "3", tensor="d", while_inside=["c"])
-    # With a, b, c returned it is right, with the others it is wrong: the first wrong tensor of those is named.
+    # The network is right where a, b and c are outputs, and wrong with the other outputs: the first wrong tensor of
+    # these is named.
     assert (code, report["first"]["node"]) == (1, "add"), printed
 
 
@@ -207,7 +209,7 @@ def test_a_tensor_that_the_builder_does_not_return_is_left_inside(canary):
 def test_tf32_is_off_unless_it_is_asked_for(canary):
     assert ask(canary, operator="Conv", change="slightly", tf32=True)[1]["verdict"] == "good"
     assert ask(canary, operator="Conv", change="slightly")[1]["verdict"] == "wrong"
-    # What TF32 may be off by is allowed where it is on, and a fault is still one.
+    # The rounding of TF32 is allowed where TF32 is on, and a fault is still found.
     assert ask(canary, "--precision", "tf32", operator="Conv", change="slightly", tf32=True)[1]["verdict"] == "good"
     assert ask(canary, "--precision", "tf32", operator="Conv", tf32=True)[1]["first"]["node"] == "conv1"
 
@@ -224,7 +226,7 @@ def test_a_network_of_f16_is_judged_as_one(graft, network, tmp_path):
     assert answer.code == 0, answer.err
     assert graft("canary", narrow, "-o", tmp_path / "canary").code == 0
     bundle = json.loads((tmp_path / "canary" / "canary.json").read_text())
-    # 16 epsilon of f16, as `graft verify` allows.
+    # 16 epsilon of f16, the tolerance of `graft verify`.
     assert 2.0**-6 in {tensor["tolerance"]["relative"] for tensor in bundle["tensors"]}
     code, _, printed = ask(tmp_path / "canary")
     assert code == 0, printed

@@ -1,4 +1,5 @@
-# What `graft inspect` and `graft convert` say against what `graft build` does, with the installed TensorRT as the judge.
+# Compares the verdicts of `graft inspect` and `graft convert` with the result of `graft build`, with the installed
+# TensorRT.
 import shlex
 import sys
 
@@ -20,7 +21,7 @@ def constant(name, array):
 
 
 def u8_between_casts(path):
-    """Two casts with u8 between them, which TensorRT's parser refuses and no rule for a single node sees."""
+    """Saves two Casts with u8 between them, which TensorRT's parser refuses and no rule for a single node covers."""
     nodes = [
         node("Greater", ["x", "zero"], ["b"]),
         node("Cast", ["b"], ["u"], to=UINT8),
@@ -30,7 +31,7 @@ def u8_between_casts(path):
 
 
 def u8_table(path):
-    """A lookup in a constant table of u8, which TensorRT builds."""
+    """Saves a lookup in a constant u8 table, which TensorRT builds."""
     nodes = [node("Gather", ["table", "i"], ["u"]), node("Cast", ["u"], ["y"], to=FLOAT)]
     table = constant("table", np.arange(12, dtype=np.uint8).reshape(4, 3))
     return save(path, nodes, [info("i", INT64, [5])], [("y", [5, 3])], [table])
@@ -46,12 +47,12 @@ def capital_letters(path):
 
 
 def places_of_ones(path):
-    """NonZero, which TensorRT-RTX has as a plugin of Graft's alone."""
+    """Saves NonZero, which TensorRT-RTX runs only as Graft's plugin."""
     return save(path, [node("NonZero", ["x"], ["y"])], [("x", [2, 4])], [info("y", INT64, [2, None])])
 
 
 def places_in_a_loop(path):
-    """Counts in the body of a Loop, of places that depend on its iteration: all that the network computes."""
+    """Saves a Loop whose body counts positions that depend on its iteration; the network computes nothing else."""
     inner = [
         node("Cast", ["i"], ["step"], to=FLOAT),
         node("Greater", ["x", "step"], ["mask"]),
@@ -80,7 +81,7 @@ def forget_gate(path):
 
 
 def growing_tensor(path):
-    """A Loop whose state has one row more after each iteration."""
+    """Saves a Loop whose state has one more row after each iteration."""
     inner = [node("Concat", ["h", "h0"], ["h_out"], axis=0), node("Identity", ["c"], ["c_out"])]
     ends = [info("i", INT64, []), info("c", BOOL, []), info("h", FLOAT, None)]
     body = helper.make_graph(inner, "body", ends, [info("c_out", BOOL, []), info("h_out", FLOAT, None)])
@@ -91,7 +92,7 @@ def growing_tensor(path):
 
 
 def somebodys_suppression(path):
-    """A plugin of NVIDIA's that TensorRT-RTX does not have."""
+    """Saves a node of an NVIDIA plugin that TensorRT-RTX does not have."""
     made = node(
         "EfficientNMS_TRT",
         ["boxes", "scores"],

@@ -1,4 +1,4 @@
-# The generated pages: up to date, about every operator and command, with examples that run.
+# Tests that the generated pages are up to date, cover every operator and command, and have examples that run.
 import re
 import subprocess
 import sys
@@ -15,7 +15,7 @@ PAGES = [page for page in sorted((SOURCE / "docs" / "ops").glob("*.md")) if "```
 
 
 def code(page, before):
-    """The block of code that follows a line with these words."""
+    """Returns the block of code after a line with these words."""
     return re.search(rf"{before}[^\n]*\n\n```\w*\n(.*?)\n```\n", page.read_text(), re.DOTALL).group(1)
 
 
@@ -42,7 +42,7 @@ def test_operator_pages_are_short(graft):
 
 
 def under_onnx_name(graft, model):
-    """The model of one node with ONNX's own operator in its place."""
+    """Replaces the only node of a model by ONNX's own operator."""
     (node,) = model.graph.node
     node.op_type, node.domain = graft("ops", node.op_type, "--json").json["onnx_name"], ""
     del model.opset_import[:]
@@ -75,5 +75,5 @@ def test_examples_of_an_operator_page_are_one_model_that_runs(graft, page, tmp_p
     runnable = written if written.functions else under_onnx_name(graft, model)
     (expected,) = ort.InferenceSession(runnable.SerializeToString()).run(["y"], inputs)
     assert len(found.shape) == len(stated)
-    assert all(size in (None, is_size) for size, is_size in zip(stated, found.shape))  # None: the data decide
+    assert all(size in (None, is_size) for size, is_size in zip(stated, found.shape))  # None: the size depends on data
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-# --engine: what runs models on the CPU.
+# Tests --engine, the choice of the engine that runs models on the CPU.
 import os
 import sys
 
@@ -10,7 +10,7 @@ from conftest import DIGITS, DIGITS_DATA
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-# Runs when Python starts: an ONNX Runtime that gets one operator wrong.
+# Runs when Python starts, and makes ONNX Runtime compute one operator wrongly.
 FAULTY = """
 import onnx, onnxruntime
 right = onnxruntime.InferenceSession
@@ -29,7 +29,7 @@ WITHOUT_ONNXRUNTIME = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
 
 
 def volume_samples():
-    """OpenVINO reads no GridSample of volumes."""
+    """Returns a GridSample of volumes, which OpenVINO does not support."""
     sizes = {"x": [1, 2, 3, 4, 5], "grid": [1, 2, 3, 4, 3], "y": [1, 2, 2, 3, 4]}
     x, grid, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in sizes.items())
     node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="linear")
@@ -93,7 +93,7 @@ def test_finds_a_difference(graft, tmp_path):
 
 @pytest.fixture
 def faulty(tmp_path):
-    """The environment of a program whose ONNX Runtime has a fault."""
+    """Returns the environment of a program whose ONNX Runtime has a fault."""
     folder = tmp_path / "faulty"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(FAULTY)
@@ -109,7 +109,7 @@ def test_auto_runs_what_openvino_does_not_read(graft, tmp_path):
 
 
 def one_node(path, *arguments, **attributes):
-    """A network of one node of f32 with an input x."""
+    """Saves a network of one f32 node with an input x."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2, 6, 8])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph([helper.make_node(*arguments, ["x"], ["y"], **attributes)], "one", [x], [y])
@@ -213,8 +213,8 @@ def test_a_proof_that_is_disputed_undoes_the_rewrite(graft, tmp_path, faulty):
 
 
 def pooled_regions():
-    """The largest numbers of two regions, and an activation. OpenVINO computes the regions wrongly (test_roialign_mode_max
-    of ONNX)."""
+    """Returns the maxima of two regions, followed by an activation. OpenVINO computes the regions wrongly (ONNX's
+    test_roialign_mode_max)."""
     x, y = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
         for name, shape in (("x", [1, 2, 8, 8]), ("y", [2, 2, 3, 3]))
@@ -254,7 +254,7 @@ def test_a_known_fault_is_routed_round_and_said(graft, tmp_path, engine):
     verified = graft("verify", model, converted, "--engine", engine)
     assert verified.code == 0
     assert verified.out.startswith("the same")
-    # ONNX Runtime comes first with auto, so that nothing is left out.
+    # ONNX Runtime is the first choice of auto, so no engine is left out.
     assert (left_out in verified.out) == (engine == "both")
     for layers in ([], ["--layers"]):
         shown = graft("verify", model, model, "--engine", engine, "--json", *layers)
@@ -270,7 +270,7 @@ def test_a_known_fault_is_routed_round_and_said(graft, tmp_path, engine):
 
 
 def one_sided(path, factor):
-    """A transform whose result has other sizes in OpenVINO, times a factor."""
+    """Saves a transform whose result has other sizes in OpenVINO, times a factor."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 8, 1])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4, 5, 2])
     constants = {"axis": np.int64(2), "factor": np.float32(factor)}
@@ -292,7 +292,7 @@ def test_a_known_fault_is_no_rounding_noise(graft, tmp_path):
 
 
 def largest_in_regions(path):
-    """RoiAlign with the mode max, of which OpenVINO takes the largest of other numbers."""
+    """Saves RoiAlign with the mode max, for which OpenVINO uses other samples."""
     regions = np.array([[0, 0, 3, 3], [1, 1, 5, 4]], np.float32)
     constants = {"regions": regions, "batches": np.zeros(2, np.int64)}
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, 6, 6])

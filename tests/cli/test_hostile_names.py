@@ -1,4 +1,5 @@
-# Names that a terminal would act on, or that turn the direction of text: none reaches a terminal, JSON has them exactly.
+# Tests names with control characters and bidirectional marks: no such character reaches a terminal, and JSON contains
+# the exact names.
 import os
 import pty
 import re
@@ -10,7 +11,7 @@ from conftest import DIGITS, PROGRAM, save
 from onnx import helper
 
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\udc80-\udcff]")
-# Colors, the bar of progress, the terminal's ends of lines.
+# Graft's own control sequences: colors, the progress bar, line ends.
 OURS = re.compile(r"\x1b\[(?:1|2|3[123]|0)m|\r\x1b\[K|\r(?=\n)")
 CODES = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b31m\u202egpj.exe\u2066\u200f\u200b\ufeff\r\x7f"
 
@@ -21,7 +22,7 @@ def named(text):
 
 @pytest.fixture
 def model(tmp_path):
-    """Every name in it is harmful, and a node that neither TensorRT nor Graft runs."""
+    """Saves a model in which every name is harmful, and a node that neither TensorRT nor Graft runs."""
     nodes = [
         helper.make_node("Relu", [named("in")], [named("mid")], name=named("relu")),
         helper.make_node("Identity", [named("mid")], [named("same")], name=named("identity")),

@@ -1,4 +1,4 @@
-# graft ops: the operators as their definitions say.
+# Tests that graft ops lists the operators as their definitions declare them.
 import onnx.defs
 import pytest
 
@@ -16,7 +16,7 @@ def test_the_first_operators_and_their_drop_ins_are_there(operators):
 
 
 def test_no_operator_has_a_name_of_onnx(operators):
-    """But for those that compute the operator of that name."""
+    """Only operators that compute the ONNX operator may have its name."""
     standard = {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
     computed = {op["onnx_name"] for op in operators if op["onnx_name"]}
     assert computed <= standard

@@ -1,4 +1,5 @@
-# Symbolic links where a command writes: a stranger's archive may hold them, and no command writes through one.
+# Tests symbolic links at the paths of output files: an untrusted archive may contain them, and no command writes
+# through one.
 import json
 import os
 import pathlib
@@ -45,7 +46,7 @@ def test_a_link_is_replaced_and_not_followed(graft, folder, command):
     arguments, names = WRITERS[command]
     secrets = [folder.parent / f"secret_{name}" for name in names]
     for name, secret in zip(names, secrets, strict=True):
-        # A state is read before it is written, and has to be whole.
+        # A state file is read before it is written, and has to be complete.
         if name != "s.npz":
             secret.write_bytes(SECRET)
         (folder / name).symlink_to(secret)
@@ -60,7 +61,7 @@ def test_a_link_is_replaced_and_not_followed(graft, folder, command):
 @pytest.mark.parametrize("command", [["canary", "m.onnx", "-o", "out"], ["new", "out"]], ids=["canary", "new"])
 def test_a_folder_that_is_a_link_is_refused(graft, folder, command):
     elsewhere = folder.parent / "elsewhere"
-    for there in (False, True):  # a link that leads nowhere, and one to a folder
+    for there in (False, True):  # a dangling link, and a link to a folder
         if there:
             elsewhere.mkdir()
         else:
@@ -72,7 +73,7 @@ def test_a_folder_that_is_a_link_is_refused(graft, folder, command):
 
 
 def test_the_report_of_a_canary_replaces_a_link(graft, folder):
-    """The script runs where the user's TensorRT is; without any it refuses, and writes why."""
+    """The script runs on the machine with the user's TensorRT; without TensorRT it fails and writes the reason."""
     assert graft("canary", "m.onnx", "-o", "canary", cwd=folder).code == 0
     secret = folder.parent / "secret"
     secret.write_bytes(SECRET)
@@ -101,7 +102,7 @@ def test_the_system_s_own_links_stay(graft, folder):
 
 
 def make_slow(path):
-    """Enough runs of a large product to be killed in."""
+    """Saves many large products, so that the command can be killed while it runs."""
     weights = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)
     nodes = [helper.make_node("MatMul", ["x" if i == 0 else f"y{i - 1}", "w"], [f"y{i}"]) for i in range(40)]
     return save(

@@ -1,4 +1,5 @@
-# Python files in the working directory, named like modules that Graft's children import: none of them runs.
+# Tests that no Python file in the working directory runs that is named like a module which Graft's child processes
+# import.
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ COMMANDS = {
 
 @pytest.fixture
 def planted(tmp_path):
-    """A working directory full of them; each leaves a file there when it runs."""
+    """Creates a working directory with such files; each writes a file there when it runs."""
     folder = tmp_path / "download"
     packages = [folder / "graft", folder / "graft" / "engine", folder / "graft" / "bench"]
     for package in packages:
@@ -51,8 +52,8 @@ def test_nothing_of_the_working_directory_runs(graft, planted, command, path):
 
 
 def test_no_library_of_the_working_directory_is_loaded(graft, tmp_path):
-    """Files named like the libraries that the program needs; the loader would take one from an empty entry of the
-    program's search path before the system's, and fail."""
+    """The files are named like the libraries that the program needs. With an empty entry in the program's search
+    path, the loader would load one of them instead of the system's, and fail."""
     text = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
     assert "libc.so.6" in needed

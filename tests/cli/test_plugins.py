@@ -1,4 +1,4 @@
-# graft plugins: what a real plugin registry sees.
+# Tests graft plugins, which lists what a real plugin registry finds.
 import pathlib
 
 import pytest
@@ -51,7 +51,7 @@ def test_check_says_what_was_checked_and_what_was_left_out(graft):
     answer = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean")
     assert answer.code == 0, answer.err
     assert answer.out.startswith(f"nothing found; {made} of {len(checks)} checks made with TensorRT lean runtime")
-    # A creator conforms where each of its checks was made.
+    # A creator conforms only where all of its checks ran.
     creators = [each for library in told.json["plugin_libraries"] for each in library["creators"]]
     complete = [each for each in creators if all(check["outcome"] == "passed" for check in each["checks"])]
     assert sum(line.startswith("  conforms ") for line in answer.out.splitlines()) == len(complete)
@@ -65,7 +65,7 @@ def test_check_says_what_was_checked_and_what_was_left_out(graft):
 @needs_plugin_library
 @pytest.mark.parametrize(("tensorrt", "engine"), [("lean", False), ("rtx", True)])
 def test_check_says_that_no_kernel_was_compared(graft, tensorrt, engine):
-    """The words read like an approval of all of it. Stand-ins, alone, do not conform."""
+    """A bare success message would read like an approval of the kernels too. Stand-ins do not conform alone."""
     library = pathlib.Path(PLUGIN_LIBRARY).with_name("libgraft_stand_ins.so") if engine else PLUGIN_LIBRARY
     answer = graft("plugins", library, "--check", "--tensorrt", tensorrt)
     assert answer.code == (1 if engine else 0), answer.err

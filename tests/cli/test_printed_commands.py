@@ -1,4 +1,4 @@
-# Every command that a command prints works when it is copied: it is run, in one folder, as a user would.
+# Tests that every printed command works when it is copied: all run in one folder, as a user would run them.
 import os
 import pathlib
 import re
@@ -12,12 +12,12 @@ LINE = re.compile(
     r"^(?:next)?\s*(?:[\w ]+: )?(graft [a-z_]+(?: .*)?)$"
 )  # alone on its line, or after "Make one with: "
 QUOTED = re.compile(r"`(graft [a-z][^`]*)`")
-# Words in capitals and `...` stand for what the user has to choose.
+# Words in capitals and `...` are placeholders for the user's values.
 PLACEHOLDER = re.compile(r"(?:^|[ =:/])(?:[A-Z]{2,}|N)(?:$|[ =.:])|\.\.\.")
 MENTION = re.compile(r"^graft [a-z]+$")  # "`graft convert` makes native layers of it": no call
-# A start without the sizes of a dynamic input gets them printed, and with them it has to work.
+# A command without the sizes of a dynamic input prints an example of them, with which it has to work.
 MISSING = re.compile(r"for example ((?:--shapes \S+ ?)+)")
-ANSWERS = ("inspect", "verify")  # exit code 1 is an answer
+ANSWERS = ("inspect", "verify")  # exit code 1 is a valid verdict
 MOST = 60
 
 FAMILY = {
@@ -114,7 +114,7 @@ def test_every_printed_command_works(folder):
             printed_by.setdefault(follower, command)
         waiting[:0] = followers  # before another command writes the same file
     assert not failed, "\n".join(failed)
-    # The collection itself works: these are printed, by different rules.
+    # Checks the collection itself: different rules print these commands.
     assert "graft run --help" in printed_by
     assert any(command.startswith("graft convert digits.prototxt digits.caffemodel") for command in printed_by)
     assert any(command.startswith("graft build ") for command in printed_by)
@@ -122,7 +122,7 @@ def test_every_printed_command_works(folder):
 
 @needs_plugin_library
 def test_every_example_of_help_works(folder):
-    """The files have the names that examples use; two examples need a GPU and a library of the user's."""
+    """The files have the names in the examples; two examples need a GPU and a user's library."""
     (folder / "build" / "lib").mkdir(parents=True)
     shutil.copy2(PLUGIN_LIBRARY, folder / "build" / "lib")
     code, text = run("graft --help", folder)

@@ -1,4 +1,4 @@
-# quantize and verify give one judgment: the command that quantize prints ends as quantize did.
+# Tests that quantize and verify agree: the command that quantize prints has the same exit code as quantize.
 import numpy as np
 import onnx
 import pytest
@@ -9,7 +9,7 @@ DATA = f"image={DIGITS_DATA}:images"
 
 
 def product(path, rest, outputs, columns=20):
-    """A matrix product and what is made of it, `v`."""
+    """Saves a matrix product, followed by the nodes in `rest`, which read it as `v`."""
     weights = np.random.default_rng(0).standard_normal((16, columns)).astype("f4")
     text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[8,16] x) => ({outputs}) <float thirty = {{30}}> {{
         v = MatMul (x, w)
@@ -33,7 +33,7 @@ NETWORKS = {
 
 
 def check_that_both_agree(graft, answer):
-    """Whether both accept the model."""
+    """Checks that verify agrees with quantize, and returns whether both accept the model."""
     command = answer.json["check"]["command"].split()
     assert command[:2] == ["graft", "verify"]
     verified = graft(*command[1:])
@@ -64,7 +64,7 @@ def test_of_f16_with_data_and_typed_inputs(graft, tmp_path):
 def test_of_int8_the_bar_is_20_db(graft, tmp_path):
     model = product(tmp_path / "model.onnx", "y = Relu (v)", "float[8,20] y")
     x = np.random.default_rng(1).standard_normal((64, 16)).astype("f4")
-    x[0, 0] = 150  # With steps for this number little is left of the others.
+    x[0, 0] = 150  # With a scale for this number, the others lose most of their digits.
     np.savez(tmp_path / "x.npz", x=x)
     out = tmp_path / "int8.onnx"
     command = ["quantize", model, "-o", out, "--precision", "int8", "--data", tmp_path / "x.npz", "--method", "minmax"]

@@ -1,4 +1,4 @@
-# graft quantize --metric: a command of the user's says how good each tried model is. ONNX Runtime judges the digits network.
+# Tests graft quantize --metric: a user's command measures each candidate. ONNX Runtime runs the digits network.
 import os
 import shlex
 import signal
@@ -17,14 +17,14 @@ COMMAND = shlex.join([sys.executable, str(ACCURACY)])
 
 @pytest.fixture(scope="module")
 def faint(session_folder, digits):
-    """Images a twentieth as bright as the real ones: scales that they give saturate."""
+    """Saves images with a twentieth of the real brightness: scales calibrated on them saturate."""
     path = session_folder / "faint.npy"
     np.save(path, digits[0][:16] / 20)
     return path
 
 
 def quantize(graft, model, folder, metric, *options, data=DIGITS_DATA, code=0, env=None):
-    """Leaves its temporary files, if any, in folder/tmp."""
+    """Runs the command; temporary files that it leaves are in folder/tmp."""
     temporary = folder / "tmp"
     temporary.mkdir()
     answer = graft(
@@ -67,7 +67,7 @@ def test_layers_stay_in_f32_until_the_metric_is_met(graft, converted, digits, fa
 
 
 def test_a_drop_that_cannot_be_met_is_told(graft, converted, tmp_path):
-    # The first model that is measured, which is the f32 network, gets 1, all others 0.
+    # The metric of the first measured model, the f32 network, is 1; that of all others is 0.
     once = f"test -e {tmp_path}/asked && echo 0 || echo 1; touch {tmp_path}/asked; : {{}}"
     result = quantize(graft, converted, tmp_path, once, "--max-drop", 0.5, code=1)
     assert (result["met"], result["metric_f32"], result["metric_int8"]) == (False, 1, 0)

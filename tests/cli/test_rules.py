@@ -1,5 +1,5 @@
-# graft convert --rules: what rules do is judged by ONNX Runtime, by TensorFlow's and OpenCV's stored results, and by a
-# real TensorRT; every example of docs/guide/rules.md runs.
+# graft convert --rules: compares the effect of rules with ONNX Runtime, with stored results of TensorFlow and OpenCV,
+# and with a real TensorRT; runs every example of docs/guide/rules.md.
 import os
 import re
 
@@ -17,7 +17,8 @@ GUIDE = SOURCE / "docs" / "guide" / "rules.md"
 
 
 def run(path, feeds, as_written=False):
-    """ONNX Runtime's results; `as_written` without its own fusions, whose int8 kernels saturate on older processors."""
+    """Returns ONNX Runtime's results; `as_written`: without its own fusions, whose int8 kernels saturate on older
+    processors."""
     options = ort.SessionOptions()
     if as_written:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -30,7 +31,7 @@ def constant(name, values, dtype="float32"):
 
 
 def style(path):
-    """Two instance normalizations, a clamp, and an output too many."""
+    """Saves two instance normalizations, a clamp, and a superfluous output."""
     nodes = [
         helper.make_node("InstanceNormalization", ["x", "scale", "bias"], ["norm_out"], name="norm1"),
         helper.make_node("Relu", ["norm_out"], ["relu_out"], name="relu"),
@@ -56,7 +57,7 @@ def norm(path):
 
 
 def fixed(path):
-    """A batch of 2, written into a Reshape as well."""
+    """Saves a network with a batch of 2, also as a constant in a Reshape."""
     nodes = [
         helper.make_node("Relu", ["x"], ["r"], name="relu"),
         helper.make_node("Reshape", ["r", "sizes"], ["flat"], name="reshape"),
@@ -68,7 +69,7 @@ def fixed(path):
 
 
 def model_of(name, folder):
-    """The model and, for Caffe, its weights."""
+    """Returns the model and, for Caffe, its weights."""
     if name == "orientation.pb":
         return [ORIENTATION]
     if name == "convolution.prototxt":
@@ -80,7 +81,7 @@ def model_of(name, folder):
 
 @pytest.fixture
 def convert(graft, tmp_path):
-    """Converts a model by rules; the answer has .model, the file that was written."""
+    """Converts a model by rules; the result has .model, the written file."""
 
     def with_rules(name, rules, *arguments):
         (tmp_path / "rules.yaml").write_text(rules)
@@ -171,7 +172,7 @@ def test_caffe_convolution_goes_to_the_plugin_and_agrees_with_opencv(graft, conv
     (choice,) = answer.json["choices"]
     assert choice["kind"] == "plugin"
     assert "rules.yaml:1" in choice["reason"]
-    # Of the file that was written inspect says what convert says, although the operator has a native form.
+    # inspect has the same verdict on the written file as convert, although the operator has a native form.
     (node,) = [n for n in graft("inspect", answer.model, "--json").json["nodes"] if n["operator"].startswith("graft::")]
     assert (node["verdict"], node["reason"]) == ("plugin", choice["reason"])
     expected = CAFFE["convolution_0/out/y"]
@@ -192,8 +193,8 @@ def test_caffe_convolution_in_int8_is_near_opencv_and_says_how_far(convert):
     assert types[0] == "QuantizeLinear"
     assert types[-1] == "DequantizeLinear"
     found = run(answer.model, {"x": x}, as_written=True)["y"]
-    # Half a step of y, of x and of the weights: each at most half of 1/127 of the largest, and errors of the terms add
-    # up like a random walk.
+    # Errors are half a step of y, of x and of the weights, each at most half of 1/127 of the largest, and errors of the
+    # terms add up like a random walk.
     error = np.abs(found - expected)
     assert 0 < error.max() < 0.03 * np.abs(expected).max()
     (rewrite,) = (r for r in answer.json["rewrites"] if r["pass"] == "rules_before")
@@ -210,7 +211,7 @@ def test_rule_made_plugin_builds_in_tensorrt(convert, graft, tmp_path, int8):
     options = ["--target", "sm120", "--plugin-lib", PLUGIN_LIBRARY, "--json"]
     built = graft("build", answer.model, "-o", tmp_path / "out.engine", *options)
     assert built.code == 0, built.err
-    # The engine holds each plugin's name as plain bytes.
+    # The engine contains each plugin's name as plain bytes.
     assert b"Convolution" in (tmp_path / "out.engine").read_bytes()
 
 
@@ -255,7 +256,7 @@ def test_pattern_with_captures(convert):
 
 
 def test_after_the_fusions(convert):
-    """The fusion has made an L2Normalize; the rule changes its epsilon."""
+    """The rule changes the epsilon of the L2Normalize that a fusion created."""
     answer = convert(
         "norm.onnx",
         "- set: {op: 'graft::L2Normalize'}\n  stage: after\n  attributes: {epsilon: 1.0e-2}\n"
@@ -287,7 +288,7 @@ def test_removing_what_does_nothing_is_proven(graft, tmp_path):
         helper.make_node("Abs", ["r"], ["y"], name="abs"),
     ]
     save(tmp_path / "m.onnx", nodes, [("x", ["n", 5])], [("y", ["n", 5])])
-    # Of what comes out of a Relu, Abs changes nothing; of what comes into it alone, it does: the region is Abs alone.
+    # Abs changes nothing after a Relu, but the region of the rule is Abs alone, with arbitrary inputs.
     for rule, code in [("- remove: {op: Abs}\n", 1), ("- match: y = Abs(Relu(x))\n  with: Relu\n", 0)]:
         (tmp_path / "r.yaml").write_text(rule)
         answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
@@ -298,7 +299,7 @@ def test_removing_what_does_nothing_is_proven(graft, tmp_path):
 @pytest.mark.parametrize("prove", ["", "  prove: false\n  reason: a test\n"])
 @pytest.mark.parametrize("rule", ["match: y = Abs(Neg(x))", "replace: {op: Abs}"])
 def test_an_operator_does_not_come_where_it_does_not_take_the_type(graft, tmp_path, rule, prove):
-    """In f32 it comes: the rule by itself is right."""
+    """In f32 the operator is inserted: the rule itself is valid."""
     nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("Abs", ["n"], ["y"], "abs")]
     command = ["convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml", "--no-prove"]
     (tmp_path / "r.yaml").write_text(f"- {rule}\n  with: LeakyReLU\n{prove}")
@@ -321,7 +322,7 @@ def test_constants_and_attributes(convert):
     high = [n for n in onnx.load(answer.model).graph.node if n.op_type == "Clip"][0].input[2]
     values = {i.name: numpy_helper.to_array(i) for i in onnx.load(answer.model).graph.initializer}
     assert values[high] == 0.25
-    # The same constant again changes nothing, and so needs no changes_result.
+    # An equal constant changes nothing, and so needs no changes_result.
     answer = convert("style.onnx", "- constant: {high: 1.5}\n")
     assert answer.code == 0, answer.err
     assert convert("style.onnx", "- constant: {high: 1.25}\n").code == 1
@@ -420,7 +421,7 @@ def test_outputs(convert):
     assert [o.name for o in onnx.load(answer.model).graph.output] == ["y", "norm_out", "relu_out", "clip_out"]
 
 
-# ---- What is said
+# ---- Messages
 
 
 NEAR = [

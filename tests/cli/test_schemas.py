@@ -1,4 +1,4 @@
-# The published schemas of what commands print with --json. That outputs fit them is tested wherever a test asks for JSON.
+# Tests the published schemas of the commands' --json output. Every test that requests JSON validates it against them.
 import json
 import re
 

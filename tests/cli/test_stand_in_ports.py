@@ -1,5 +1,5 @@
-# Nodes of other libraries' deformable operators, with the inputs in their owner's order: what they compute on the CPU
-# is what torchvision and PyTorch did, which made the golden values.
+# Tests nodes of other libraries' deformable operators, with inputs in the other library's order: results on the CPU
+# equal those of torchvision and PyTorch, which computed the golden values.
 import json
 import os
 import pathlib
@@ -15,14 +15,15 @@ TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProt
 
 
 def golden(stem, name):
-    """The attributes, inputs and result of one case."""
+    """Returns the attributes, inputs and result of a case."""
     (case,) = (each for each in json.loads((GOLDEN / f"{stem}.json").read_text())["cases"] if each["name"] == name)
     arrays = np.load(GOLDEN / f"{stem}.npz")
     return case["attributes"], [arrays[key] for key in (case["x"], *case["more"])], arrays[case["y"]]
 
 
 def write(folder, domain, op_type, arrays, **attributes):
-    """A model of the one node, whose inputs are those arrays in their order; and what `graft run` needs to run it."""
+    """Saves a model of one node whose inputs are the arrays in their order, and returns the arguments of `graft run`
+    for it."""
     path, values = folder / f"{op_type}.onnx", folder / f"{op_type}.npz"
     np.savez(values, **arrays)
     node = helper.make_node(op_type, list(arrays), ["y"], name="node", domain=domain, **attributes)
@@ -47,7 +48,7 @@ def convert(graft, model):
     return out, onnx.load(out).graph
 
 
-# Each owner's inputs in their order, and what it calls the attributes.
+# The names of the attributes and the order of the inputs in each library.
 NVIDIA = ("stride", "padding", "dilation", "group", "deformable_group")
 MMCV = ("stride", "padding", "dilation", "groups", "deform_groups")
 MODULATED = ("x", "offset", "mask", "weight", "bias")
@@ -86,7 +87,8 @@ def test_deformable_convolution_is_torchvisions(graft, tmp_path, case, domain, o
 
 @pytest.mark.parametrize(("domain", "padding"), [("mmcv", [1, 1]), ("mmdeploy", [1, 1, 1, 1])])
 def test_the_first_version_has_neither_mask_nor_bias(graft, tmp_path, domain, padding):
-    """mmdeploy writes each number of the padding twice, mmcv a step and a bias that there is not."""
+    """mmdeploy writes each number of the padding twice; mmcv writes a step, and a bias flag although there is no
+    bias."""
     _, (x, weight, offset), y = golden("deformable_convolution", "f32_first")
     fields = {"stride": [1, 1], "padding": padding, "dilation": [1, 1], "groups": 1, "deform_groups": 1}
     if domain == "mmcv":
@@ -117,7 +119,8 @@ def test_fields_that_mean_something_else_are_refused(graft, tmp_path):
 @pytest.mark.parametrize("case", ["four_levels", "one_level"])
 @pytest.mark.parametrize("kernels", ["own", "functions"])
 def test_attention_is_pytorchs(graft, tmp_path, case, kernels):
-    """NVIDIA's plugin is also told where each map begins, and reads the number of points off the locations."""
+    """NVIDIA's plugin has an additional input with the start of each map, and derives the number of points from the
+    locations."""
     _, (value, shapes, locations, weights), y = golden("multi_scale_deformable_attention", f"f32_{case}")
     areas = shapes.prod(1)
     arrays = {"value": value, "shapes": shapes, "starts": np.cumsum(areas) - areas, "locations": locations}

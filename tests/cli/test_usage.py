@@ -1,4 +1,4 @@
-# What holds for every command: help, flags, exit codes, where things are written.
+# Tests properties of every command: help, flags, exit codes, output streams.
 import re
 import subprocess
 
@@ -54,7 +54,8 @@ def test_the_page_for_man_has_all_that_help_has(graft):
         assert f"\n.SS graft {command}\n" in page
         for option in re.findall(r"^  (-.*?)(?:  |$)", graft("help", command).out, re.MULTILINE):
             assert f"\n.B {option}\n".replace("-", "\\-") in page
-    assert not re.search(r"^\.(?!TH |SH |SS |TP$|B |I |PP$|nf$|fi$)", page, re.MULTILINE)  # what roff would run or drop
+    # lines that roff would execute or drop
+    assert not re.search(r"^\.(?!TH |SH |SS |TP$|B |I |PP$|nf$|fi$)", page, re.MULTILINE)
     answer = graft("help", "convert", "--man")
     assert (answer.code, "--man" in answer.err) == (2, True)
 
@@ -119,8 +120,8 @@ def test_wrong_use_names_the_argument(graft, arguments, named):
 
 
 def options_with_values():
-    """Each command's options that take a value, with a value, and the other words that the command cannot do without:
-    by what its help and its completions say."""
+    """Returns the options with a value of each command, with a value, and the other required arguments, by the
+    command's help and completions."""
     completions = subprocess.run([PROGRAM, "completions", "bash"], capture_output=True, text=True, check=True).stdout
     found = []
     for command in COMMANDS:

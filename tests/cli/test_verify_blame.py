@@ -1,4 +1,4 @@
-# graft verify --layers: whatever the damage and the tolerance, a node that is not damaged is never blamed.
+# Tests that graft verify --layers never blames an undamaged node, for any damage and any tolerance.
 import copy
 
 import numpy as np
@@ -64,13 +64,13 @@ def flattened_as_nhwc(model):
 
 @pytest.fixture(scope="module")
 def data(session_folder):
-    """A few of the images, which is what many tests together have time for."""
+    """Saves a few of the images, because many tests run with them."""
     path = session_folder / "images.npy"
     np.save(path, np.load(DIGITS_DATA)["images"][:64])
     return f"image={path}"
 
 
-# What is done, and the nodes of which one is to blame.
+# The damage, and the nodes of which one has to be blamed.
 DAMAGES = {
     "no damage": (lambda m: None, []),
     "one weight": (lambda m: change_weight(m, "conv2.weight", one_larger), ["/conv2/Conv"]),
@@ -117,7 +117,8 @@ def test_only_the_damaged_node_is_blamed(graft, data, tmp_path, damage):
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "int8"])
 def test_rounding_in_many_nodes_is_no_other_order(graft, data, kind):
-    """Sorted, what int8 leaves of a tensor is within 5 % of what it was; so is any other order of it."""
+    """After rounding to int8, the sorted elements of a tensor are within 5 % of the original ones, as are those of
+    any other order."""
     result = graft("verify", DIGITS, "--emulate", kind, "--json", "--data", data).json
     assert result["first_divergence"] is None
     assert {layer["layout"] for layer in result["layers"]} == {None}
@@ -134,8 +135,8 @@ def test_the_damage_is_found_under_emulation_too(graft, data, tmp_path):
 
 
 def numbered(path, shifted, damaged=None, name="{1}"):
-    """Tensors and nodes are numbered, as by old exporters of PyTorch: one node more, and each name is that of another
-    tensor."""
+    """Saves a network with numbered tensors and nodes, as old PyTorch exporters write them: with an additional node,
+    each name is that of another tensor."""
     random = np.random.default_rng(0)
     nodes, weights, last = [], [], "x"
 

@@ -1,4 +1,5 @@
-# graft verify says what of a node differs, which file is the reference, and which element is how far off.
+# Tests that graft verify reports which property of a node differs, which file is the reference, and how much which
+# element differs.
 import json
 
 import numpy as np
@@ -11,7 +12,7 @@ from test_verify_blame import DAMAGES, change_weight, node_of
 
 @pytest.fixture
 def first_of(graft, tmp_path):
-    """The first divergence of a damaged network of digits, and what is printed of it."""
+    """Returns the first divergence of a damaged digits network, and the printed text about it."""
 
     def run(change):
         model = onnx.load(DIGITS)
@@ -70,7 +71,7 @@ def test_an_input_that_is_a_constant_in_one_only_is_named(first_of):
         model.graph.node.insert(place, shape)
 
     first, text = first_of(change)
-    assert first["differences"] is None  # three nodes stand for one: they are listed
+    assert first["differences"] is None  # three nodes replace one: they are listed
     assert "node 'double' (Mul)" in text
 
 
@@ -189,7 +190,7 @@ def test_the_reference_is_named(graft, tmp_path):
 
 
 def test_each_maximum_has_its_own_element(graft, tmp_path):
-    """The largest difference is not where the largest relative one is."""
+    """The largest absolute difference and the largest relative one are at different elements."""
 
     def network(name, values):
         constant = numpy_helper.from_array(np.array(values, np.float32), "k")

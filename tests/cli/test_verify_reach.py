@@ -1,5 +1,5 @@
-# graft verify of networks that differ where inputs rarely come: what was not reached is said, and synthetic integers
-# reach more. That the files differ is shown by ONNX Runtime with other inputs.
+# Tests graft verify of networks that differ only for rare inputs: unreached parts are reported, and synthetic integers
+# reach more. ONNX Runtime shows with other inputs that the files differ.
 import math
 
 import numpy as np
@@ -13,7 +13,8 @@ F32 = TensorProto.FLOAT
 
 
 def network(path, text_nodes, inputs, outputs, **constants):
-    """`text_nodes` are (operator, inputs, outputs, attributes); inputs and outputs are (name, type, shape)."""
+    """Saves a network. `text_nodes` are (operator, inputs, outputs, attributes); inputs and outputs are (name, type,
+    shape)."""
     nodes = [
         helper.make_node(op, reads.split(), gives.split(), name=f"{op}_{i}", **(attributes[0] if attributes else {}))
         for i, (op, reads, gives, *attributes) in enumerate(text_nodes)
@@ -29,7 +30,7 @@ def network(path, text_nodes, inputs, outputs, **constants):
 
 
 def differ(paths, **inputs):
-    """Whether ONNX Runtime computes different outputs from these inputs."""
+    """Returns whether ONNX Runtime computes different outputs from these inputs."""
     first, second = (
         onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, inputs) for path in paths
     )
@@ -40,7 +41,7 @@ WEIGHT = np.random.default_rng(0).standard_normal((10, 4)).astype(np.float32)
 
 
 def part_of_weight(path, weight):
-    """Two of the ten rows of a weight are added up, which ones a constant says."""
+    """Saves a network that adds two of the ten rows of a weight, selected by a constant."""
     return network(
         path,
         [("Gather", "w rows", "r"), ("ReduceSum", "r axes", "s", {"keepdims": 0}), ("Add", "x s", "y")],
@@ -69,7 +70,7 @@ def test_weights_that_no_output_depends_on_are_named(graft, tmp_path, layers):
 
 
 def test_weights_that_something_else_makes_up_for_are_not_named(graft, tmp_path):
-    """A factor of two moved from one weight into the other; and a third one that is not reached."""
+    """A factor of two moves from one weight to another; a third weight is not reached."""
 
     def scaled(path, factor, rest):
         return network(
@@ -121,12 +122,12 @@ def test_a_branch_that_no_run_executed_is_named(graft, tmp_path, layers):
         "the weights 'wt' differ in 16 of 16 elements, and no output shows it: the inputs may not reach them",
         "no run executed then_branch of node 'If_2' (If), so nothing was compared of it",
     ]
-    # Inputs that reach it find the difference.
+    # Inputs that reach the weight show the difference.
     assert graft("verify", *paths, *layers, "--range", "x=90..300").code == 1
 
 
 def test_branches_that_were_executed_are_not_named(graft, tmp_path):
-    """The largest of eight numbers is on both sides of its median in twenty runs."""
+    """In twenty runs, the largest of eight numbers is above and below the threshold, so both branches run."""
     path = branches(tmp_path / "a.onnx", WEIGHT[:4], 1.4)
     assert graft("verify", path, path, "--seeds", "20", "--json").json["unreached"] == []
 
@@ -206,7 +207,7 @@ def table_by_elements(path, weight):
 
 
 def compared(path, weight):
-    """Every id is compared with 0 to 9, as another spelling of OneHot does."""
+    """Saves a network that compares every id with 0 to 9, another form of OneHot."""
     return network(
         path,
         [
@@ -239,7 +240,7 @@ def test_integers_reach_all_rows_of_a_table(graft, tmp_path, make):
 
 
 def wrapped(path, type, before=()):
-    """A step of a random number generator, with and without a node before it."""
+    """Saves a step of a random number generator, with and without a node before it."""
     numpy_type = {I32: np.int32, I64: np.int64}[type]
     name = "b" if before else "a"
     return network(
@@ -271,7 +272,8 @@ def test_later_runs_have_large_and_negative_integers(graft, tmp_path, type, befo
 
 
 def test_sizes_counts_and_numbers_stay_small(graft, tmp_path):
-    """Integers from which sizes or real numbers are computed; what is bounded before may be large."""
+    """Integers from which sizes or real numbers are computed stay small; integers that are bounded first may be
+    large."""
     path = network(
         tmp_path / "a.onnx",
         [
@@ -295,7 +297,7 @@ def test_sizes_counts_and_numbers_stay_small(graft, tmp_path):
 
 
 def test_a_network_that_refuses_large_integers_runs_with_small_ones(graft, tmp_path):
-    """An operator whose own limit no rule knows: ONNX Runtime refuses to repeat a row so often."""
+    """No rule covers the limit of this operator: ONNX Runtime refuses that many repetitions of a row."""
     path = network(
         tmp_path / "a.onnx",
         [("Abs", "n", "m"), ("Concat", "m one", "times", {"axis": 0}), ("Tile", "x times", "y")],

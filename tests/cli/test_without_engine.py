@@ -1,5 +1,5 @@
-# A build without OpenVINO: what needs no CPU engine works, ONNX Runtime answers where it is installed, and the rest says
-# what is missing.
+# Tests a build without OpenVINO: functions that need no CPU engine work, ONNX Runtime runs models where it is
+# installed, and all others name the missing tool.
 import os
 import sys
 

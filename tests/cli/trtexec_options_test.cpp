@@ -1,4 +1,4 @@
-// trtexec's spellings of build's options.
+// Tests trtexec's names of build's options.
 #include "cli/trtexec_options.hpp"
 
 #include <fmt/format.h>

@@ -37,7 +37,7 @@ constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "# To be wri
 #elif defined(WRONG_WITH)
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: Fiine\n"}};
 #else
-// LeakyReLU is Graft's: a fusion of a library makes the library's own operators.
+// LeakyReLU is Graft's operator, but a library's fusion may create only the library's own operators.
 constexpr std::array fusions{graft::FusionRules{"fine_fusion.yaml", "- match: y = Relu(x)\n  with: LeakyReLU\n"}};
 #endif
 

@@ -1,4 +1,4 @@
-// Attributes by name, as every tool sets and reads them.
+// Tests setting and reading attributes by name.
 #include "graft/attribute.hpp"
 
 #include <gmock/gmock.h>

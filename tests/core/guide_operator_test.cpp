@@ -1,4 +1,5 @@
-// The operator and the attributes of the guide "add an operator": what a definition says reaches the framework.
+// Tests the operator and the attributes of the guide "add an operator": all that a definition declares reaches the
+// framework.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

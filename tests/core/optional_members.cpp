@@ -1,5 +1,5 @@
-// A definition whose optional members have the documented signatures, but for the one that is named WRONG_... .
-// Compiled by tests of their own: without WRONG_... it compiles, with it the compiler says what the member has to be.
+// A definition whose optional members have the documented signatures, except the one that WRONG_... names. Tests
+// compile it: without WRONG_... it compiles; with WRONG_... the compiler prints the required signature.
 #include "graft/elementwise.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// A definition whose ports are right, but for what WRONG_... names. Compiled by tests of their own, as
+// A definition whose ports are valid, except for the fault that WRONG_... names. Tests compile it like
 // optional_members.cpp.
 #include <array>
 #include <tuple>

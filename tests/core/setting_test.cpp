@@ -1,4 +1,4 @@
-// What messages call a setting: its field, or what a program says.
+// Tests the names of settings in messages: the field, or the name that a program sets.
 #include "graft/setting.hpp"
 
 #include <gtest/gtest.h>

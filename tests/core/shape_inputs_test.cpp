@@ -1,4 +1,4 @@
-// An operator with a shape input: its values where shapes are inferred, and that kernels are not given it.
+// Tests an operator with a shape input: shape inference gets its values, and kernels do not get it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ TEST(ShapeInputs, MakeShapes) {
   EXPECT_EQ(extents, (std::vector<Extents>{{2, 5, 7, 2}}));
 }
 
-/// ONNX Runtime's AffineGrid of [[1, 2, 3], [4, 5, 6]] and a size of 1,1,2,2, for both meanings of the corners.
+/// The expected values are ONNX Runtime's AffineGrid of [[1, 2, 3], [4, 5, 6]] and a size of 1,1,2,2, for both values
+/// of align_corners.
 TEST(ShapeInputs, AreKnownToKernelsByTheOutput) {
   const std::vector<float> theta{1, 2, 3, 4, 5, 6};
   std::vector<float> grid(8);

@@ -1,4 +1,4 @@
-// Dimension expressions and extents, against 64-bit integer arithmetic.
+// Compares dimension expressions and extents with 64-bit integer arithmetic.
 #include "graft/shape.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// "Did you mean".
+// Tests the suggestions of "did you mean ...?".
 #include "core/suggest.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Nearest, suggests_nothing_far_away) {
   EXPECT_EQ(nearest("x", {"run"}), std::nullopt);
 }
 
-/// The table of edits would have 10^10 fields.
+/// The table of edit distances would have 10^10 elements.
 TEST(Nearest, of_long_words_is_not_looked_for) {
   const std::string word(100'000, 'a');
   EXPECT_EQ(nearest(word, {std::string(100'000, 'b'), word.substr(1), "run"}), std::nullopt);

@@ -1,4 +1,4 @@
-// An operator with a variadic input: what the framework makes of its ports, and the tensors that its kernels get.
+// Tests an operator with a variadic input: its ports in the framework, and the tensors that its kernels get.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST(VariadicInputs, HaveOneType) {
   EXPECT_EQ(type().output_dtypes(std::vector{DType::f32}), std::nullopt);
 }
 
-/// In linear layout, of f32.
+/// f32 tensors in linear layout.
 struct Tensors {
   explicit Tensors(const std::vector<std::vector<float>>& values) : data(values), result(data.back().size()) {
     for (const std::vector<float>& each : data) {
@@ -70,7 +70,7 @@ TEST(VariadicInputs, ReachTheKernel) {
   EXPECT_THAT(with_negative_weight.result, testing::ElementsAre(0.F, 5.F));
 }
 
-/// 30 of them, whose mean is 15.5 as their sum is 465; a tensor that is left out or read twice changes it.
+/// The mean of 30 tensors with the sum 465 is 15.5; a tensor that is omitted or read twice changes it.
 TEST(VariadicInputs, MayFillANode) {
   const auto op = type().create();
   ASSERT_TRUE(op->set("epsilon", 2.F).ok());

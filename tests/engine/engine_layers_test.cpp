@@ -1,4 +1,4 @@
-// A model's nodes in the layers that TensorRT tells of.
+// Tests how a model's nodes are found in the layers that TensorRT lists.
 #include "engine/engine_layers.hpp"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ onnx::Value* add(onnx::Graph& graph, const char* op, std::vector<onnx::Value*> i
   return node->outputs[0];
 }
 
-/// x and w in int8, a product of both, its sum with x.
+/// Returns a model with x and w in int8, their product, and its sum with x.
 onnx::Model product() {
   onnx::Model model;
   onnx::Graph& graph = model.graph();

@@ -1,4 +1,4 @@
-// Calibration caches, for the fuzzer and its test.
+// Fuzzes the reader of calibration caches.
 #include <array>
 #include <cstdlib>
 

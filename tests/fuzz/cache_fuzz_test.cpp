@@ -1,4 +1,4 @@
-// Calibration caches that were made to break the reader.
+// Tests the reader with malformed calibration caches.
 #include "tests/fuzz/spoiled.hpp"
 
 namespace graft::fuzz {

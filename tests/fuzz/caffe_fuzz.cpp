@@ -1,4 +1,4 @@
-// Caffe networks, for the fuzzer and its test: the text of the network, a zero byte, and the weights.
+// Fuzzes the reader of Caffe networks. An input is the text of the network, a zero byte, and the weights.
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 

@@ -1,4 +1,4 @@
-// Hooks of the address sanitizer's allocator.
+// Counts memory by hooks of the address sanitizer's allocator.
 #include "tests/fuzz/counting.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Data of a field ends where its memory ends, at any alignment, so that the address sanitizer sees a byte too many.
+// The data of a field end where their memory ends, at any alignment, so that the address sanitizer finds reads beyond
+// them.
 #include "tests/fuzz/created_plugins.hpp"
 
 #include <NvInferRuntime.h>
@@ -17,7 +18,7 @@
 
 namespace graft {
 
-// In a program with kernels it asks CUDA.
+// Replaces the function of programs with kernels, which calls CUDA.
 Status runs_on_current_device(int /*compute*/) { return {}; }
 
 }  // namespace graft
@@ -53,7 +54,7 @@ std::size_t size_of(PluginFieldType type) {
   }
 }
 
-/// The fields of one engine, with what they point to.
+/// The fields of an engine, with the memory to which they point.
 class Fields {
  public:
   void add(TakenBytes& bytes, nvinfer1::IPluginCreatorV3One& creator) {
@@ -116,7 +117,7 @@ nvinfer1::DynamicPluginTensorDesc tensor(TakenBytes& bytes) {
   return tensor;
 }
 
-/// Up to where a GPU is needed.
+/// Calls a plugin's functions that need no GPU.
 void use(nvinfer1::IPluginV3& plugin, TakenBytes& bytes) {
   using Type = nvinfer1::PluginCapabilityType;
   auto* build = static_cast<nvinfer1::IPluginV3OneBuild*>(plugin.getCapabilityInterface(Type::kBUILD));
@@ -183,7 +184,7 @@ void create_plugin(TakenBytes& bytes) {
     const std::unique_ptr<nvinfer1::IPluginV3> again(own.createPlugin("fuzz", kept, nvinfer1::TensorRTPhase::kRUNTIME));
     if (again != nullptr) return;
   }
-  std::abort();  // an engine that was written does not load
+  std::abort();  // a serialized engine must load
 }
 
 }  // namespace graft::fuzz

@@ -1,13 +1,13 @@
-// Plugins made as TensorRT makes them from an engine: by their creators, from serialized fields.
+// Creates plugins as TensorRT does for an engine: by their creators, from serialized fields.
 #pragma once
 
 #include "tests/fuzz/taken_bytes.hpp"
 
 namespace graft::fuzz {
 
-/// Chooses a creator, an operator's own or one under which it stands in for another library's plugin, hands it fields
-/// of any name, type, length and data, and asks a plugin that it makes what TensorRT asks. Ends the program where what
-/// a plugin serializes makes no plugin again.
+/// Selects a creator of an operator or of a plugin that it replaces, passes it fields of any name, type, length and
+/// data, and makes TensorRT's calls on the plugin that it creates. Ends the program where the serialized fields of a
+/// plugin do not create a plugin again.
 void create_plugin(TakenBytes& bytes);
 
 }  // namespace graft::fuzz

@@ -1,4 +1,4 @@
-// PNG and JPEG, for the fuzzer and its test: read, and prepared by a recipe.
+// Fuzzes the reading of PNG and JPEG, and their preparation by a recipe.
 #include <zlib.h>
 
 #include <random>
@@ -12,7 +12,7 @@ namespace graft::fuzz {
 namespace {
 
 constexpr std::size_t png_begin = 8;
-constexpr std::size_t around_chunk = 12;  // its length, its kind, its checksum
+constexpr std::size_t around_chunk = 12;  // length, kind and checksum
 
 std::uint32_t big_endian(std::string_view bytes) {
   std::uint32_t value = 0;
@@ -23,7 +23,7 @@ std::uint32_t big_endian(std::string_view bytes) {
 }  // namespace
 
 void run(std::string_view bytes) {
-  // The file, pixels and coefficients; beside them what the decoders need for a few rows and their tables.
+  // The file, pixels and coefficients, and the decoders' memory for a few rows and their tables.
   constexpr std::size_t most = std::size_t{224} << 20U;
   const Counting while_it_runs(most, most);
   try {
@@ -38,7 +38,7 @@ void run(std::string_view bytes) {
   }
 }
 
-/// Bytes within one chunk of a PNG, whose checksum is then made to fit.
+/// Changes bytes within a chunk of a PNG, and updates the chunk's checksum.
 std::string mutate(std::string_view bytes, std::uint64_t seed) {
   std::string changed(bytes);
   if (bytes.size() < png_begin + around_chunk || bytes[0] != '\x89') return "";

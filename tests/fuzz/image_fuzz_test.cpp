@@ -1,4 +1,4 @@
-// Images that were made to break the reader: spoiled PNGs, whose checksums fit, and spoiled JPEGs.
+// Tests the reader with malformed images: damaged PNGs with valid checksums, and damaged JPEGs.
 #include <png.h>
 #include <turbojpeg.h>
 

@@ -1,4 +1,4 @@
-// What libFuzzer calls. It changes fields of the message three times out of four, otherwise bytes.
+// The entry points of libFuzzer. Three of four mutations change fields of the message, the others change bytes.
 #include <cstring>
 
 #include "tests/fuzz/target.hpp"

@@ -1,4 +1,4 @@
-// NumPy's files, for the fuzzer and its test: archives, and single arrays by what they begin with.
+// Fuzzes the reader of NumPy's files: archives, and single arrays, which the first bytes distinguish.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,8 @@
 namespace graft::fuzz {
 
 void run(std::string_view bytes) {
-  constexpr std::size_t most = std::size_t{600} << 20U;  // an archive's 256 MiB, and a transposed array again
+  // the limit of 256 MiB for an archive, and a transposed copy of an array
+  constexpr std::size_t most = std::size_t{600} << 20U;
   const Counting while_it_runs(most, most);
   try {
     if (bytes.starts_with("\x93NUMPY")) {

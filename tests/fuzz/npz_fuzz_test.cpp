@@ -1,4 +1,4 @@
-// NumPy's files that were made to break the reader: spoiled arrays and archives.
+// Tests the reader with malformed NumPy files: damaged arrays and archives.
 #include "io/npy.hpp"
 #include "tests/fuzz/spoiled.hpp"
 

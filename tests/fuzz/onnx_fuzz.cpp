@@ -1,4 +1,4 @@
-// ONNX files, for the fuzzer and its test.
+// Fuzzes the reader of ONNX files.
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
 
@@ -13,7 +13,8 @@
 namespace graft::fuzz {
 namespace {
 
-/// The compiled schema of ONNX cannot name its fields (optimize_for = LITE_RUNTIME), so they are read from a file.
+/// The schema of ONNX with the names of its fields, read from a file: the compiled one lacks them (optimize_for =
+/// LITE_RUNTIME).
 class Schema {
  public:
   Schema() {

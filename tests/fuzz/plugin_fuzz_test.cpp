@@ -1,4 +1,4 @@
-// Fields of plugins as an engine might hold them: of any type and length, for every operator.
+// Tests fields of plugins as an engine might contain them: of any type and length, for every operator.
 #include "tests/fuzz/spoiled.hpp"
 
 namespace graft::fuzz {

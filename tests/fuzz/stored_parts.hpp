@@ -1,4 +1,4 @@
-// The stored cases of an importer as files: what belongs to each case is joined by the caller.
+// Reads the stored cases of an importer; the caller joins the parts of each case to a file.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace graft::fuzz {
 
-/// The bytes under `<case>/<part>` of tests/golden/<folder>/cases.npz, by case.
+/// Returns the bytes under `<case>/<part>` of tests/golden/<folder>/cases.npz, by case.
 inline std::map<std::string, std::string> stored_parts(const std::string& folder, const std::string& part) {
   std::map<std::string, std::string> result;
   for (const auto& [name, array] : io::read_npz(golden_folder() / folder / "cases.npz")) {

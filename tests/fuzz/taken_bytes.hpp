@@ -1,4 +1,4 @@
-// The input of a fuzzer, taken piece by piece; zeros where it has ended.
+// Reads the input of a fuzzer piece by piece; zeros after its end.
 #pragma once
 
 #include <algorithm>

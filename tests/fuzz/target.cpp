@@ -1,4 +1,4 @@
-// The way of a model's file through Graft, with its memory counted.
+// Runs a model's file through Graft, and counts its memory.
 #include "tests/fuzz/target.hpp"
 
 #include "graft/error.hpp"
@@ -27,9 +27,9 @@ void run(std::string_view bytes) {
     // Not counted: `graft convert` writes tensors one after another to a file, and does not read them again.
     const std::string written = serialize_onnx(model);
     model = onnx::Model();
-    onnx::parse_onnx(written, "", "written").graph().check();  // what Graft writes it can read
+    onnx::parse_onnx(written, "", "written").graph().check();  // Graft can read its own files
   } catch (const Error& error) {
-    if (error.kind() == Error::Kind::internal) throw;  // a defect of ours, not of the file
+    if (error.kind() == Error::Kind::internal) throw;  // a defect of Graft, not of the file
   }
 }
 

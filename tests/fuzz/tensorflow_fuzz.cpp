@@ -1,4 +1,4 @@
-// Frozen TensorFlow graphs, for the fuzzer and its test.
+// Fuzzes the reader of frozen TensorFlow graphs.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
@@ -16,7 +16,7 @@ std::string mutate(std::string_view bytes, std::uint64_t seed) {
   if (!graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "";
   mutate(graph, seed);
   std::string written;
-  {  // a map is written in the order of a hash otherwise, which differs from run to run
+  {  // otherwise the entries of a map are written in hash order, which differs between runs
     google::protobuf::io::StringOutputStream stream(&written);
     google::protobuf::io::CodedOutputStream coded(&stream);
     coded.SetSerializationDeterministic(true);

@@ -1,4 +1,4 @@
-// Lines of a text, changed.
+// Changes lines of a text.
 #include "tests/fuzz/text.hpp"
 
 #include <random>

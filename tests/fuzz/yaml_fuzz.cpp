@@ -1,4 +1,4 @@
-// Rules and image recipes, for the fuzzer and its test; each text is read as both, and names are matched.
+// Fuzzes the readers of rules and image recipes: each text is read as both, and patterns are matched with names.
 #include <array>
 
 #include "graft/error.hpp"

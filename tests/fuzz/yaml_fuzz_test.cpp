@@ -1,4 +1,4 @@
-// Rules and recipes that were made to break the reader: spoiled ones, deep ones, and those that expand.
+// Tests the readers with malformed rules and recipes: damaged, deeply nested, and expanding ones.
 #include "tests/fuzz/spoiled.hpp"
 
 namespace graft::fuzz {
@@ -45,7 +45,7 @@ TEST(YamlHostile, DeepAndExpanding) {
     for (int i = 0; i < count; ++i) result += text;
     return result;
   };
-  constexpr int many = 4'000;  // yaml-cpp takes time with the square of some of them
+  constexpr int many = 4'000;  // yaml-cpp's time is quadratic in some of these counts
   for (const char* text : {"[", "{", "- ", "{a: ", "? ", "[{", "&a [", "*", "!!x "}) expect_bounded(times(many, text));
   std::string aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 0; i < 30; ++i) {

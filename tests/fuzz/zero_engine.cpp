@@ -1,4 +1,4 @@
-// Zeros in the place of results.
+// An engine whose results are zeros.
 #include "tests/fuzz/zero_engine.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace graft::fuzz {
 namespace {
 
-/// A hostile file declares sizes that no test has memory for.
+/// Maximum number of elements: a hostile file may declare sizes that exceed any memory.
 constexpr std::int64_t most_zeros = 1 << 14;
 
 void check_size(const onnx::Value& value) {

@@ -1,5 +1,5 @@
-// int8 convolution, bit by bit: every variant against whole-number sums and the f32 steps that follow them, written
-// down here once more.
+// Compares every variant of the int8 convolution bit by bit with integer sums and the f32 steps after them, which this
+// test implements independently.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ constexpr float alpha = 0.1F;
 
 float scale_of_channel(std::int64_t k) { return 0.003F + 0.0007F * static_cast<float>(k % 11); }
 
-/// sum, exactly; times the scales, plus bias, in one rounding; leaky ReLU; division; nearest, ties to even; saturation.
+/// Returns the expected element: the exact sum; times the scales, plus bias, in one rounding; leaky ReLU; division;
+/// rounding to nearest, ties to even; saturation.
 std::int8_t expected_at(const Problem8& p, const std::vector<std::int8_t>& x, const std::vector<std::int8_t>& weight,
                         const std::vector<float>& bias, std::int64_t n, std::int64_t k, std::int64_t row,
                         std::int64_t column) {
@@ -53,7 +54,7 @@ std::int8_t expected_at(const Problem8& p, const std::vector<std::int8_t>& x, co
   return static_cast<std::int8_t>(std::clamp(std::nearbyintf(value / y_scale), -128.F, 127.F));
 }
 
-/// Where element (n, c, pixel) lies.
+/// Returns the index of element (n, c, pixel) in memory.
 std::size_t place(const TensorDesc& desc, std::int64_t n, std::int64_t c, std::int64_t pixel) {
   const std::int64_t channels = desc.extents[1];
   const std::int64_t pixels = desc.extents[2] * desc.extents[3];

@@ -1,4 +1,4 @@
-// Tensors in device memory with guard bytes round them.
+// Tensors in device memory with guard bytes around them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,13 +29,15 @@ using Stream = std::unique_ptr<CUstream_st, StreamDestroyer>;
   return Stream(stream);
 }
 
-/// Whether compute-sanitizer looks for what guard bytes and poison would find, and would hide from it.
+/// Returns whether the test runs under compute-sanitizer, which finds out-of-bounds accesses itself: guard bytes and
+/// poison would hide them.
 [[nodiscard]] inline bool under_sanitizer() {
   static const bool is_set = std::getenv("GRAFT_SANITIZE") != nullptr;
   return is_set;
 }
 
-/// Device memory of its own, so that a memory checker sees its ends; `shift` bytes off its alignment.
+/// A tensor in a separate allocation of device memory, so that a memory checker knows its bounds; `shift` bytes off its
+/// alignment.
 class DeviceTensor {
  public:
   static constexpr unsigned char guard_byte = 0xC7;

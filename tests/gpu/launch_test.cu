@@ -1,4 +1,4 @@
-// Launches report their errors, and leave none behind.
+// Tests that launches report their errors, and leave no pending error.
 #include <gtest/gtest.h>
 
 #include "kernels/launch.cuh"

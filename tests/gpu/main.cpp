@@ -1,4 +1,4 @@
-// Runs the GPU tests; without a GPU it says so and ends with code 77, which ctest reports as skipped.
+// Runs the GPU tests; without a GPU, prints that and exits with 77, which ctest reports as skipped.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-# Models of one node that TensorRT refuses and Graft lowers, with seeded attributes and sizes; and others that resemble
-# them and must stay as they are.
+# Models of one node that TensorRT refuses and Graft lowers, with seeded attributes and sizes; and similar models that
+# must not be lowered.
 from collections import namedtuple
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-# feeds: by name. limit: of the difference, times the largest number of the result.
+# feeds: inputs by name. limit: maximum difference relative to the largest number of the result.
 Sample = namedtuple("Sample", "model feeds limit")
 
 F32 = 2.0**-23
@@ -21,8 +21,8 @@ TYPES = {
 
 
 def sample(op, arguments, outputs, limit=0.0, opset=20, **attributes):
-    """`arguments`: an array is an input, ("constant", array) an initializer, ("open", array) an input whose first size
-    is open, None an absent one. `outputs`: a type each, None where it is absent."""
+    """Returns a sample. `arguments`: an array is an input, ("constant", array) an initializer, ("open", array) an
+    input with a dynamic first size, None an absent one. `outputs`: the type of each output, None for an absent one."""
     names, inputs, constants, feeds = [], [], [], {}
     for i, argument in enumerate(arguments):
         name = "" if argument is None else f"in{i}"
@@ -76,7 +76,8 @@ def top_k(rng):
     if rng.integers(2):
         shape, axis = [2, *shape[:1]], pick(rng, 1, -1)
     x = real(rng, *shape)
-    x = pick(rng, x, np.round(x * 4), np.where(x < -1, np.float32(-np.inf), x))  # different, many equal, infinite
+    # distinct numbers, many equal ones, infinite ones
+    x = pick(rng, x, np.round(x * 4), np.where(x < -1, np.float32(-np.inf), x))
     return sample("TopK", [x, constant([count])], [FLOAT, INT64], axis=axis, largest=int(rng.integers(2)))
 
 
@@ -181,7 +182,7 @@ def deform_conv(rng):
     arguments = [x, pick(rng, w, ("constant", w)), offset, bias, mask]
     while arguments[-1] is None:
         arguments.pop()
-    # A sample's coordinates carry the rounding of the grid: 8 steps of 12 pixels.
+    # The coordinates of a sample have the rounding error of the grid: 8 steps of 12 pixels.
     return sample(
         "DeformConv",
         arguments,
@@ -200,7 +201,7 @@ def resize(rng):
     mode = pick(rng, "linear", "cubic")
     x = real(rng, 2, 3, *rng.integers(5, 20, 2))
     coordinates = pick(rng, "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
-    # Where nothing shrinks, antialias is taken away, which is another rewrite.
+    # Where no axis shrinks, another rewrite removes antialias.
     sizes = [int(rng.integers(2, x.shape[2])), int(rng.integers(3, 20))]
     given = [("open", x), None, None, constant(sizes)]
     if rng.integers(2):
@@ -296,7 +297,7 @@ def scatter_elements(rng):
 
 
 def scatter_nd_of_an_input(rng):
-    """Indices that are computed: some negative, some alike, some of several axes."""
+    """Returns a ScatterND with computed indices: some negative, some equal, some of several axes."""
     data = real(rng, 5, 4, 3)
     depth = int(rng.integers(1, 4))
     shape = pick(rng, (7,), (40,), (3, 4))
@@ -307,7 +308,7 @@ def scatter_nd_of_an_input(rng):
 
 
 def scatter_to_one_place(rng):
-    """More constant indices of one place than turns that are taken."""
+    """Returns a scatter with more equal constant indices than the lowering repeats."""
     count = int(rng.integers(17, 40))
     if rng.integers(2):
         arguments = [real(rng, 4, 2), constant(np.zeros((count, 1))), real(rng, count, 2)]
@@ -328,7 +329,7 @@ def scatter_elements_of_an_input(rng):
 
 
 def scatter_more_than_fit(rng):
-    """Each index once or more, so that an update is overwritten: ONNX's judges keep the last."""
+    """Returns equal indices, so that an update is overwritten: the reference runtimes keep the last."""
     data = pick(rng, real(rng, 5, 4, 3), rng.integers(-9, 9, (5, 4, 3)))
     axis = int(rng.integers(-3, 3))
     shape = list(data.shape)
@@ -366,7 +367,7 @@ def scale_of(rng, *shape):
 def qlinear_conv(rng):
     w_type = pick(rng, np.uint8, np.int8)
     x, w = bytes_of(rng, np.uint8, 2, 4, 8, 9), bytes_of(rng, w_type, 6, 4, 3, 2)
-    # ONNX Runtime adds two products of u8 and i8 in 16 bits, which cuts them off beyond 7 bits.
+    # ONNX Runtime adds two products of u8 and i8 in 16 bits, which saturates unless the weights have 7 bits.
     w = w // 2 if w_type == np.int8 else w
     per_channel = w_type == np.int8 and rng.integers(2)
     w_zero = np.zeros(6, np.int8) if per_channel else bytes_of(rng, w_type)
@@ -375,7 +376,7 @@ def qlinear_conv(rng):
     arguments = [x, scale_of(rng), constant(bytes_of(rng, np.uint8), np.uint8)]
     arguments += [("constant", w), scale_of(rng, *([6] if per_channel else [])), ("constant", w_zero)]
     arguments += [y_scale, constant(bytes_of(rng, np.uint8), np.uint8), bias]
-    # The factor is rounded once or twice: numbers that lie between two integers may go to either.
+    # The factor is rounded once or twice, so a tie may be rounded either way.
     return sample("QLinearConv", arguments, [UINT8], limit=1 / 255, pads=[1, 0, 0, 1])
 
 
@@ -503,7 +504,7 @@ def network(nodes, inputs, outputs, constants, feeds, limit, opset=20):
 
 
 def dynamic_quantization(rng):
-    """A fully connected layer as ONNX Runtime's dynamic quantization writes it."""
+    """Returns a fully connected layer as ONNX Runtime's dynamic quantization writes it."""
     nodes = [
         ("DynamicQuantizeLinear", ["x"], ["xq", "xs", "xz"], {}),
         ("MatMulInteger", ["xq", "w", "xz", "wz"], ["sums"], {}),
@@ -512,14 +513,14 @@ def dynamic_quantization(rng):
         ("Mul", ["real", "scale"], ["y"], {}),
     ]
     constants = {"w": bytes_of(rng, np.int8, 300, 5) // 2, "wz": np.int8(0), "ws": np.float32(0.02)}
-    # One number that is rounded the other way moves a sum by 127 steps, of sums of some 30,000.
+    # A number that is rounded the other way changes a sum by 127 steps; sums are about 30,000.
     return network(
         nodes, [("x", FLOAT, ["N", 300])], [("y", FLOAT, None)], constants, {"x": real(rng, 3, 300)}, limit=0.02
     )
 
 
 def quantized_layers(rng):
-    """Two convolutions and a product in 8 bits, one after the other."""
+    """Returns two convolutions and a matrix product in 8 bits, one after the other."""
     nodes = [
         ("QLinearConv", ["x", "s", "z", "w", "s", "wz", "t", "z"], ["a"], {"pads": [1, 1, 1, 1]}),
         ("QLinearConv", ["a", "t", "z", "w", "s", "wz", "t", "z"], ["b"], {"pads": [1, 1, 1, 1]}),
@@ -532,7 +533,7 @@ def quantized_layers(rng):
         "v": bytes_of(rng, np.int8, 144, 5) // 2,
         "flat": [-1, 144],
     }
-    # One step in a layer is at most a few in the next.
+    # A step in one layer is at most a few steps in the next.
     feeds = {"x": bytes_of(rng, np.uint8, 2, 4, 6, 6)}
     return network(nodes, [("x", UINT8, ["N", 4, 6, 6])], [("y", UINT8, None)], constants, feeds, limit=4 / 255)
 
@@ -555,7 +556,8 @@ def sequences(rng):
 
 
 def added_features(rng):
-    """Rows of features added to the nodes of a graph, as torch.Tensor.scatter_add writes it: the indices are expanded."""
+    """Returns the addition of feature rows to the nodes of a graph, as torch.Tensor.scatter_add is exported: the
+    indices are expanded."""
     nodes = [
         ("Unsqueeze", ["to", "last"], ["column"], {}),
         ("Expand", ["column", "shape"], ["indices"], {}),
@@ -574,7 +576,7 @@ def added_features(rng):
     )
 
 
-# Name -> (maker, operators that may be left).
+# Name -> (function that returns the network, operators that may remain).
 NETWORKS = {
     "dynamic_quantization": dynamic_quantization,
     "quantized_layers": quantized_layers,
@@ -584,7 +586,7 @@ NETWORKS = {
 
 
 def near_misses():
-    """Name -> (sample, words of the reason; "" where TensorRT has the node as it is and nothing is said)."""
+    """Returns name -> (sample, words of the reason; "" where TensorRT runs the node and there is no message)."""
     rng = np.random.default_rng(0)
     image = real(rng, 1, 2, 8, 8)
     half = image.astype(np.float16)
@@ -610,7 +612,7 @@ def near_misses():
         "average_pool_without_dilations": (sample("AveragePool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
         "indices_of_an_open_batch": (
             sample("MaxPool", [("open", image)], [FLOAT, INT64], kernel_shape=[2, 2]),
-            None,  # the open size is the batch: this one is lowered
+            None,  # the dynamic size is the batch, so this one is lowered
         ),
         "resize_without_antialias": (
             sample("Resize", [image, None, constant([1, 1, 0.5, 0.5], np.float32)], [FLOAT], mode="linear"),

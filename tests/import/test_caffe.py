@@ -1,5 +1,5 @@
-# Caffe's layers: each in a small network with seeded weights, beside OpenCV's results
-# (tests/golden/generators/make_caffe_cases.py), and what is said about files that are wrong.
+# Compares Caffe's layers, each in a small network with seeded weights, with OpenCV's results
+# (tests/golden/generators/make_caffe_cases.py), and tests messages about invalid files.
 import json
 import os
 import pathlib
@@ -32,7 +32,7 @@ def files(request, tmp_path):
 
 
 def by_score(rows):
-    """Boxes as OpenCV lists them: the best first, where Caffe goes class by class; rows of zeros fill its table up."""
+    """Sorts boxes by score, as OpenCV lists them; Caffe lists them by class. Rows of zeros fill OpenCV's table."""
     rows = rows.reshape(-1, 7)
     rows = rows[rows[:, 2] > 0]
     return rows[np.argsort(-rows[:, 2], kind="stable")]
@@ -45,7 +45,7 @@ def test_converted_network_in_onnxruntime(files, tmp_path):
     done = run_program(
         [PROGRAM, "convert", *[file for file in (network, weights) if file.stat().st_size], "-o", converted, "--json"],
     )
-    assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of it
+    assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of the network
     assert not json.loads(done.stdout)["undone"]
     again = run_program([PROGRAM, "convert", converted, "-o", tmp_path / "again.onnx", "--json"])
     assert again.returncode == done.returncode, again.stderr
@@ -61,7 +61,7 @@ def test_converted_network_in_onnxruntime(files, tmp_path):
             result, expected = by_score(result), by_score(expected)
             assert len(expected) > 5
         if case.startswith("ordered_detection"):
-            # In the order of Caffe; after the last box Graft's table has rows of -1, Caffe's ends.
+            # The order is Caffe's; after the last box Graft's table has rows of -1, where Caffe's ends.
             rows = result[0, 0]
             is_box = rows[:, 1] >= 0
             assert (rows[~is_box] == -1).all()
@@ -83,12 +83,12 @@ def varint(number):
 
 
 def field(number, payload):
-    """A length-delimited field of protobuf."""
+    """Returns a length-delimited field of protobuf."""
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 def blob(array, legacy=None):
-    """A BlobProto of f32; `legacy` are its four dimensions in the form of old files."""
+    """Returns a BlobProto of f32; `legacy` has its four dimensions in the format of old files."""
     shape = field(7, field(1, b"".join(map(varint, np.shape(array)))))
     if legacy:
         shape = b"".join(varint(i << 3) + varint(dim) for i, dim in enumerate(legacy, start=1))
@@ -116,7 +116,7 @@ GOOD = {"c": [blob(KERNEL), blob(SHIFT)]}
 
 @pytest.fixture
 def convert(tmp_path):
-    """Runs `graft convert`; gives the session of ONNX Runtime, or the message where it is to fail with an exit code."""
+    """Runs `graft convert`; returns a session of ONNX Runtime, or the message where an exit code is expected."""
 
     def run(text, weights=None, *arguments, fails=0):
         network, trained, converted = (tmp_path / f"n.{end}" for end in ("prototxt", "caffemodel", "onnx"))
@@ -389,7 +389,7 @@ def test_forms_of_inputs(convert, header):
 
 
 def test_open_batch(convert):
-    """Layers whose results do not depend on the number of images; the same network with 3 images is the judge."""
+    """The results of these layers do not depend on the number of images; the network with 3 images is the reference."""
     text = INPUT + CONVOLUTION + layer("Pooling", "p", "y", "p", "pooling_param { kernel_size: 2 stride: 2 }")
     text += layer("Permute", "o", "p", "o", "permute_param { order: 0 order: 2 order: 3 order: 1 }")
     text += layer("Flatten", "f", "o", "f") + layer(
@@ -424,14 +424,14 @@ def test_sizes_of_an_input_can_be_replaced(convert):
 
 @pytest.mark.parametrize("top_k", [1, 2])
 def test_the_last_of_equal_maxima_is_found(convert, top_k):
-    """Caffe sorts pairs of value and place, the largest first."""
+    """Caffe sorts pairs of value and index, the largest first."""
     x = np.float32([[[-1, 0], [-2, 5], [-1, 5]], [[3, 3], [3, 3], [1, 4]]])
     header = 'input: "x" input_shape { dim: 2 dim: 3 dim: 2 }\n'
 
     def best(row):
         return sorted(((value, place) for place, value in enumerate(row)), reverse=True)[:top_k]
 
-    pairs = np.apply_along_axis(lambda row: np.float32(best(row)).T, 1, x)  # [2, values and places, k, 2]
+    pairs = np.apply_along_axis(lambda row: np.float32(best(row)).T, 1, x)  # [2, values and indices, k, 2]
     for largest in (False, True):
         parameters = f"argmax_param {{ axis: 1 top_k: {top_k} out_max_val: {str(largest).lower()} }}"
         found = convert(header + layer("ArgMax", "a", "x", "y", parameters)).run(None, {"x": x})[0]

@@ -1,4 +1,4 @@
-# ONNX's own tests: every model is converted, and what comes out gives the results that ONNX expects.
+# Runs ONNX's own tests: every model is converted, and the converted model has the results that ONNX expects.
 import os
 import pathlib
 
@@ -11,22 +11,23 @@ from program import run_program
 TOOL = pathlib.Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "convert_tool"
 # ctest runs the tests of the operators in two halves, by the first letters of their modules.
 HALF = os.environ.get("GRAFT_NODE_TESTS", "a-{")
-# How many of each half ONNX Runtime judges (measured with 1.31; onnx.reference judges most others): fewer would mean that
-# what we write had become strange to it.
+# The number of models of each half that ONNX Runtime runs (measured with 1.31; onnx.reference runs most others). With
+# fewer, ONNX Runtime would no longer accept the models that Graft writes.
 LEAST_IN_ONNXRUNTIME = {"a-l": 638, "l-{": 834, "a-{": 1472}
 
-# What cannot be judged: beginnings of names, and why.
+# Tests without a reference: prefixes of names, and why.
 NO_JUDGE = {
     "test_bernoulli": "random numbers",
     "test_image_decoder": "decoding images needs Pillow, which is not a part of the tests",
     "test_range_bfloat16_type_positive_delta_expanded": "both runtimes fail on the original too",
 }
-# Gradients are for training: no runtime has them. The models are kept as they are.
+# Gradients are for training, and no runtime has them. The models must stay unchanged.
 NO_JUDGE_STORED = {"test_gradient_of_add": "no runtime has Gradient"}
 
 
 def convert_all(cases, folder, mode="auto"):
-    """Name -> converted model, and the lines about refused ones. One process for all: a crash fails the test."""
+    """Returns name -> converted model, and the messages about refused ones. One process converts all, so a crash
+    fails the test."""
     (folder / "in").mkdir()
     (folder / "out").mkdir()
     paths = []
@@ -40,7 +41,7 @@ def convert_all(cases, folder, mode="auto"):
 
 
 def wrong_ones(cases, converted, without):
-    """Each case that is neither right nor, for a reason that is stated, without a judge."""
+    """Returns each case that is neither right nor without a reference for a stated reason."""
     wrong, counts = [], {}
     for case in cases:
         if case.name not in converted:
@@ -69,8 +70,8 @@ def test_every_node_test(tmp_path):
 
 
 def sampling_cases():
-    """GridSample of seeded sizes and attributes; points lie in the image, on its edges and far outside. ONNX Runtime says
-    what is right."""
+    """Returns GridSample with seeded sizes and attributes; points lie in the image, on its edges and far outside.
+    ONNX Runtime is the reference."""
     cases = []
     for seed, (opset, mode) in enumerate([(16, "bilinear"), (20, "linear"), (20, None)]):
         for padding in ("zeros", "border"):
@@ -100,7 +101,7 @@ def sampling_cases():
 
 @pytest.mark.skipif(HALF.startswith("l"), reason="the other half of the tests does this")
 def test_gridsample_by_gather_gives_the_same(tmp_path):
-    """The guard against a GridSample that TensorRT computes wrongly: ONNX's own tests, and sizes of ours."""
+    """Tests the guard for a GridSample that TensorRT computes wrongly, with ONNX's own tests and other sizes."""
     stored = [case for case in node_cases("gridsample", "gridsample~") if case.name.startswith("test_gridsample")]
     cases = [case for case in stored if "_expanded" not in case.name] + sampling_cases()
     assert len(cases) >= 25

@@ -1,4 +1,5 @@
-# The less common parts of ONNX: branches, loops, sequences, quantized networks, odd types; ONNX Runtime is the judge.
+# Tests the less common parts of ONNX: branches, loops, sequences, quantized networks, rare types. ONNX Runtime is the
+# reference.
 import json
 import os
 import re
@@ -16,7 +17,7 @@ FLOAT = TensorProto.FLOAT
 
 def graft(*arguments):
     done = run_program([PROGRAM, *arguments])
-    assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of it
+    assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of the network
     return done.stdout
 
 
@@ -27,7 +28,7 @@ def parse(text, opset, weights=()):
 
 
 def convert(model, folder, *options):
-    """The converted model, and the report. Both files stay in the folder."""
+    """Returns the converted model and the report. Both files stay in the folder."""
     onnx.save(model, folder / "in.onnx")
     report = json.loads(graft("convert", folder / "in.onnx", "-o", folder / "out.onnx", "--json", *options))
     assert report["undone"] == []
@@ -68,7 +69,7 @@ X = np.random.default_rng(2).standard_normal((3, 4)).astype(np.float32)
 
 @pytest.mark.parametrize("opset", [9, 10, 11, 12, 17, 21])
 def test_passes_work_in_branches(opset, tmp_path):
-    """Both branches read values of the graph around them; attributes in them became inputs."""
+    """Both branches read values of the outer graph, and have attributes that became inputs in later opsets."""
     squeeze = "Squeeze <axes = [0]> (wide)" if opset < 13 else "Squeeze (wide, zero)"
     unsqueeze = "Unsqueeze <axes = [0]> (scaled)" if opset < 13 else "Unsqueeze (scaled, zero)"
     text = f"""
@@ -212,12 +213,12 @@ def test_scales_stay_where_they_are(per_channel, plugins, tmp_path):
     )
     image = np.random.default_rng(1).standard_normal((2, 6, 7, 3)).astype(np.float32)
     expected, found = run(tmp_path / "in.onnx", {"image": image})[0], run(tmp_path / "out.onnx", {"image": image})[0]
-    # 0.1 is a step of y; rounding in another order may move a number that lies between two.
+    # 0.1 is a step of y; rounding in another order may move a tie to the other step.
     assert np.abs(found - expected).max() < 0.1001
     assert (found != expected).mean() < 0.01
 
 
-# ---- What Graft does not compute with
+# ---- Types in which Graft does not compute
 
 ODD_TYPES = ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0", "UINT4", "INT4",
              "FLOAT4E2M1", "UINT2", "INT2", "UINT16", "COMPLEX64", "COMPLEX128", "DOUBLE", "BOOL"]  # fmt: skip
@@ -284,7 +285,7 @@ def test_an_operator_of_another_domain_is_named(tmp_path):
 
 
 def test_an_old_model_with_an_operator_of_another_domain_is_raised(tmp_path):
-    """The whole of it runs nowhere, so each node is looked at by itself."""
+    """No runtime has the whole network, so each node is checked separately."""
     text = """
     g (float[N, 3, 4] x) => (float[N, 3, 4] y) {
       a = Softmax <axis = 1> (x)
@@ -344,7 +345,7 @@ def test_sizes_that_a_model_computes(tmp_path):
     same(tmp_path, {"x": np.random.default_rng(0).standard_normal((2, 3, 5, 6)).astype(np.float32)})
 
 
-# ---- Faults of the CPU engine: right, or refused in words, never a crash or another number
+# ---- Faults of the CPU engine: the result is right or refused with a message, never a crash or a wrong number
 
 
 def run_on_cpu_engine(model, folder, inputs, *options):
@@ -388,7 +389,7 @@ def test_an_index_outside_of_a_tensor_is_refused(name, tmp_path):
         indices.flat[-1] = wrong
         done, _ = run_on_cpu_engine(model, tmp_path, {"x": X, "i": indices})
         assert done.returncode == 2, (done.returncode, done.stderr)
-        # In ONNX Runtime's words: "indices element out of data bounds", "Out of range value in index tensor".
+        # ONNX Runtime's messages: "indices element out of data bounds", "Out of range value in index tensor".
         assert re.search("index|indices", done.stderr) and "m.onnx" in done.stderr
 
 

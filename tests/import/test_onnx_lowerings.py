@@ -1,5 +1,5 @@
-# What TensorRT refuses and Graft lowers: the numbers stay those of ONNX, near misses stay as they are, and TensorRT-RTX
-# builds what it refused.
+# Tests nodes that TensorRT refuses and Graft lowers: the results stay those of ONNX, near misses stay unchanged, and
+# TensorRT-RTX builds the lowered models.
 import os
 import pathlib
 import sys
@@ -17,7 +17,7 @@ SUPPORT = pathlib.Path(__file__).resolve().parents[1] / "support"
 
 
 def convert(models, folder):
-    """Name -> (converted model, lines about its lowerings)."""
+    """Returns name -> (converted model, messages about its lowerings)."""
     for name in ("in", "out"):
         (folder / name).mkdir()
     paths = []
@@ -73,7 +73,7 @@ def test_a_lowered_node_gives_the_numbers_of_onnx(samples, name):
     op = one.model.graph.node[0].op_type
     assert any(what == "lowered" and of == op for what, of, _ in lines), lines
     types = [node.op_type for node in converted.graph.node]
-    # These stay in another form.
+    # These operators remain in another form.
     if op not in ("TopK", "ScatterND", "ScatterElements", "LSTM", "GRU", "RNN", "Einsum"):
         assert op not in types
     onnx.checker.check_model(converted)
@@ -93,7 +93,7 @@ def test_what_is_lowered_goes_together(networks, name):
     assert {what for what, _, _ in lines} == {"lowered"}
     types = [node.op_type for node in converted.graph.node]
     assert not [kind for kind in types if "Sequence" in kind or "Quantize" in kind or "Linear" in kind]
-    # 8 bits are left where the network begins and ends, and nowhere between.
+    # Only the network's inputs and outputs have 8 bits, no tensor between them.
     ends = sum(
         info.type.tensor_type.elem_type == onnx.TensorProto.UINT8
         for info in (*one.model.graph.input, *one.model.graph.output)
@@ -130,7 +130,7 @@ def test_a_near_miss_stays(near, name):
 
 
 def test_node_tests_with_constant_parameters(tmp_path):
-    """ONNX's own tests of the operators that are lowered, with all but the tensors of data as constants."""
+    """Runs ONNX's own tests of lowered operators, with all parameters as constants."""
     done = run_program([TOOL, "lowerings"])
     lowered = {line.split("\t")[0] for line in done.stdout.splitlines()}
     assert len(lowered) > 25
@@ -159,10 +159,10 @@ def test_node_tests_with_constant_parameters(tmp_path):
         if problem:
             wrong.append(f"{case.name}: {problem}")
     assert not wrong, "\n".join(wrong)
-    # Of the others ONNX has no test of one node with constant parameters in a form that TensorRT refuses.
+    # For the other operators, ONNX has no test of one node with constant parameters in a form that TensorRT refuses.
     others = {"TopK", "NonZero", "MelWeightMatrix", "Cast", "SequenceAt", "ConcatFromSequence", "SequenceLength"}
     others |= {"Einsum", "NonMaxSuppression"}
-    others.add("CumProd")  # ONNX's are in f64, which TensorRT does not compute
+    others.add("CumProd")  # ONNX's tests are in f64, which TensorRT does not support
     assert lowered - fired <= others
 
 
@@ -177,7 +177,7 @@ def test_tensorrt_builds_what_it_refused(samples):
         if not name.endswith(("_0", "_1")):
             continue
         for part, paths in models.items():
-            # An open size would need a profile.
+            # A dynamic size would need a profile.
             model = onnx.load(folder / part / f"{name}.onnx")
             for info in model.graph.input:
                 for dim, size in zip(info.type.tensor_type.shape.dim, one.feeds[info.name].shape, strict=True):
@@ -186,7 +186,7 @@ def test_tensorrt_builds_what_it_refused(samples):
             paths.append(folder / "fixed" / part / f"{name}.onnx")
             onnx.save(model, paths[-1])
     before, after = (what_tensorrt_builds(paths) for paths in models.values())
-    # The layout of a recurrent layer it does not look at: where the sizes fit, it builds another network.
+    # TensorRT ignores the layout of a recurrent layer: where the sizes fit, it builds another network.
     refused = [path for path in before if not path.stem.startswith("recurrent_layout")]
     assert [path.stem for path in refused if before[path]] == []
     assert [path.stem for path, built in after.items() if not built] == []

@@ -1,4 +1,5 @@
-# Networks as exporters write them: converted, run by ONNX Runtime and on the CPU engine, beside the framework's results.
+# Converts exported networks, runs them in ONNX Runtime and in the CPU engine, and compares with the framework's
+# results.
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ NOT_ON_CPU_ENGINE = {"sklearn_forest": "trees of ai.onnx.ml, which OpenVINO does
 
 def graft(*arguments):
     done = run_program([PROGRAM, *arguments])
-    assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of it
+    assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of the network
     return done.stdout
 
 
@@ -84,7 +85,7 @@ def test_paddle_network_has_its_operators(tmp_path):
     own = [node.op_type.split("_")[0] for node in model.graph.node if node.domain == "graft"]
     assert own == ["InstanceNorm", "SpatialPyramidPooling", "L2Normalize"]
     nodes = [node.op_type for node in model.graph.node]
-    # Two pads of the image: the third, which is of zeros, is the convolution's; none is wrapped in a volume.
+    # Two pads of the image remain: the third, with zeros, is part of the convolution; none is a pad of a volume.
     assert nodes.count("Pad") == 2
     assert nodes.count("LeakyRelu") == 1
     assert {"Unsqueeze", "Squeeze", "Where", "Relu"}.isdisjoint(nodes)

@@ -1,4 +1,4 @@
-# TensorFlow's graphs: each operator in a small frozen graph, beside TensorFlow's own results
+# Compares TensorFlow's operators, each in a small frozen graph, with TensorFlow's own results
 # (tests/golden/generators/make_tensorflow_cases.py).
 import collections
 import json
@@ -20,10 +20,10 @@ GOLDEN = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", SOURCE / "tests" / "gol
 ARRAYS = {key: array for name in ("cases.npz", "corner_cases.npz") for key, array in np.load(GOLDEN / name).items()}
 NAMES = sorted({key.split("/")[0] for key in ARRAYS})
 RELATIVE = 1e-5
-# TensorFlow's kernel takes its weights from a table of 1024 places (resize_bicubic_op.cc).
+# TensorFlow's kernel reads its weights from a table of 1024 positions (resize_bicubic_op.cc).
 BICUBIC = 5e-3
 
-# What a judge cannot run, with its reason; the other judge runs it.
+# Cases that a reference runtime cannot run, with the reason; the other one runs them.
 NOT_IN_ONNXRUNTIME = {
     "resize_bicubic_00_3": "ONNX Runtime makes no image smaller bicubically",
     "resize_bicubic_01_3": "ONNX Runtime makes no image smaller bicubically",
@@ -49,7 +49,7 @@ def part(case, kind):
 
 def graft(*arguments):
     done = run_program([PROGRAM, *arguments])
-    # 1: converted, and TensorRT lacks an operator of it; these graphs are run elsewhere.
+    # 1: converted, but TensorRT lacks an operator; other runtimes run these graphs.
     assert done.returncode in ((0, 1) if arguments[0] == "convert" else (0,)), done.stderr
     return done.stdout
 
@@ -107,7 +107,7 @@ PROGRAMS_PART = {
 
 @pytest.fixture(scope="module")
 def prepared(request, tmp_path_factory):
-    """The program's part of all tests that were chosen, several at a time: it is most of their time."""
+    """Runs the program for all selected tests, several at a time, because it takes most of their time."""
     pool = ThreadPoolExecutor(os.cpu_count())
     futures = {}
     for item in request.session.items:
@@ -135,11 +135,11 @@ def test_graph_as_it_is_on_the_cpu_engine(case, prepared, request):
     compare(case, dict(np.load(folder / "outputs.npz")))
 
 
-# ---- What becomes of particular patterns
+# ---- Conversion of particular patterns
 
 
 def operators_of(graph):
-    """Counts, also inside branches and loops."""
+    """Returns the number of nodes of each operator, including branches and loops."""
     counts = collections.Counter()
     for node in graph.node:
         counts[node.op_type] += 1
@@ -183,7 +183,8 @@ def test_padding_is_written_as_numbers(converted):
 def test_lists_that_a_loop_fills_are_scan_outputs(converted):
     counts = operators_of(converted)
     assert counts["Loop"] > 0
-    assert not counts.keys() & {"ScatterND", "Less", "LogicalAnd"}  # neither sets elements nor asks whether to go on
+    # no element is set, and no loop condition is computed
+    assert not counts.keys() & {"ScatterND", "Less", "LogicalAnd"}
 
 
 @pytest.mark.parametrize("converted", ["loop_nested"], indirect=True)
@@ -192,7 +193,7 @@ def test_nested_loops_and_branches_are_kept(converted):
     assert (counts["Loop"], counts["If"]) == (2, 1)
 
 
-# ---- Text form, and what is refused
+# ---- Text format, and refused graphs
 
 NODE = 'node {{ name: "{}" op: "{}" {} }}\n'
 X = NODE.format(

@@ -1,5 +1,5 @@
-# Whole TensorFlow networks, reduced (tests/golden/generators/make_tensorflow_networks.py --small): beside TensorFlow's
-# results, and built.
+# Compares whole, reduced TensorFlow networks (tests/golden/generators/make_tensorflow_networks.py --small) with
+# TensorFlow's results, and builds them.
 import collections
 import json
 import os
@@ -17,9 +17,10 @@ PLUGIN_LIBRARY = pathlib.Path(os.environ.get("GRAFT_PLUGIN_LIBRARY", SOURCE / "b
 GOLDEN = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", SOURCE / "tests" / "golden")) / "tensorflow" / "networks"
 
 NETWORKS = ("box3d", "dropout", "recurrent", "style", "unet")
-RELATIVE = 1e-5  # of the largest number of a tensor: both runtimes add up in f32, each in its own order
-# The input and each output that is an image stay in TensorFlow's order. box3d's features are flattened in the order in
-# which the weights after them were trained: those are permuted instead (fold_transposes), as long as they are small.
+RELATIVE = 1e-5  # relative to the largest number of a tensor: both runtimes add in f32, each in its own order
+# The input and each output that is an image keep TensorFlow's layout. box3d's features are flattened in the order in
+# which the weights after them were trained: instead of a Transpose, these weights are permuted (fold_transposes) if
+# they are small.
 TRANSPOSES = {"box3d": 1, "style": 2, "unet": 2}
 
 
@@ -31,7 +32,7 @@ def graft(*arguments):
 
 @pytest.fixture(scope="module")
 def convert(tmp_path_factory):
-    """The ONNX file and the report of `graft convert` with proof; each once."""
+    """Returns the ONNX file and the report of `graft convert` with proofs; each network is converted once."""
     known = {}
 
     def once(name, plugins):
@@ -49,7 +50,7 @@ def convert(tmp_path_factory):
 def test_onnxruntime_agrees_with_tensorflow(convert, name, plugins):
     path, report = convert(name, plugins)
     assert report["undone"] == []
-    assert report["proofs_run"] > 0 or name == "dropout"  # which is gone before any pass
+    assert report["proofs_run"] > 0 or name == "dropout"  # dropout is removed before any pass
     arrays = np.load(GOLDEN / f"{name}.npz")
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     outputs = arrays["outputs"].tolist()
@@ -73,7 +74,7 @@ def test_the_report_says_what_is_native_and_what_a_plugin(convert):
     for choice in report["choices"]:
         assert choice["reason"]
         choices[choice["operator"]].append(choice["kind"])
-    assert len(choices["LeakyReLU"]) == 3  # each head writes it in another way
+    assert len(choices["LeakyReLU"]) == 3  # each head has another form of it
     assert set(choices["LeakyReLU"]) <= {"native", "plugin"}
     assert choices["L2Normalize"] == ["plugin"]
 
@@ -91,8 +92,8 @@ def test_verify_says_the_same(convert, name):
 
 @pytest.mark.parametrize("plugins", ["auto", "never"])
 def test_layers_are_compared_in_the_order_that_convert_gave_them(convert, plugins):
-    """Layers between the moved transpositions are NCHW, those of the reference NHWC: paddings after an upsampling too,
-    whose dimensions alone were once said to differ."""
+    """Layers between the moved Transposes are NCHW, those of the reference NHWC, also paddings after an upsampling,
+    where only the dimensions show the layout."""
     path, _ = convert("style", plugins)
     report = graft("verify", GOLDEN / "style.pb", path, "--layers", "--seeds", 1, "--json")
     assert report["equal"] and report["first_divergence"] is None and report["problems"] == []

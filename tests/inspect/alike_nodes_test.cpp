@@ -1,4 +1,4 @@
-// Which nodes TensorRT gives the same answer.
+// Tests which nodes count as equal, so that TensorRT runs only one of them.
 #include "inspect/alike_nodes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Parts of a model that TensorRT can be asked about by themselves, and the branches of If as models of their own.
+// Tests the parts of a model on which TensorRT can run separately, and the branches of If as separate models.
 #include "inspect/model_parts.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is to be done with a network, by the verdicts on its nodes.
+// Tests the next steps that are proposed for a network, by the verdicts on its nodes.
 #include "inspect/next_steps.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// oracle_tool - what the rules say of models, for tools/tensorrt_versions.py, which holds it against TensorRT itself.
+// oracle_tool - prints the rules' verdicts on models; tools/tensorrt_versions.py compares them with TensorRT.
 //
 // Usage: oracle_tool RELEASE MODEL.onnx...
-// A line for each model, with tabs: the file, "yes", "no" or "unknown", and the first reason.
+// Prints a line for each model, with tabs: the file, "yes", "no" or "unknown", and the first reason.
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -22,7 +22,7 @@ int main(int count, char** arguments) {
       graft::inspect::infer_and_note_faults(model, {});
       const std::vector<graft::inspect::NodeVerdict> nodes = graft::inspect::judge_nodes(model, {}, release);
       std::string reason;
-      bool as_it_is = true;  // what the conversion would write otherwise does not run
+      bool as_it_is = true;  // a node that the conversion would lower does not run as it is
       for (const graft::inspect::NodeVerdict& node : nodes) {
         as_it_is = as_it_is && node.verdict != graft::inspect::Verdict::lowered;
         if (reason.empty() && node.verdict != graft::inspect::Verdict::native) reason = node.reason;

@@ -1,4 +1,4 @@
-// Why a plugin is not found, or not made, by the creators that are registered.
+// Tests the reasons for which a plugin is not found or not created, by the registered creators.
 #include "inspect/plugin_causes.hpp"
 
 #include <gtest/gtest.h>

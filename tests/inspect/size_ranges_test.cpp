@@ -1,4 +1,4 @@
-// Sizes for the inputs of a part of a model, where they were not given.
+// Tests suggested sizes for the inputs of a part of a model.
 #include "inspect/size_ranges.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(SizeRanges, sizes_below_nothing_are_no_range) {
   EXPECT_EQ(ranges.of(part), (std::vector<std::string>{"a=16..16..64", "b=13..13..61"}));
 }
 
-/// TensorRT builds each of these networks for sizes that ONNX Runtime refuses to run.
+/// TensorRT builds each of these networks even for sizes that ONNX Runtime refuses to run.
 TEST(SuggestedRanges, are_sizes_that_the_network_computes) {
   const auto sizes_of = [](const onnx::Model& model) { return suggest_ranges(model).front(); };
   const Dim n = Dim::symbol("n");

@@ -1,4 +1,4 @@
-// Answers a probe in TensorRT's place, by the operators of a model.
+// A stand-in for TensorRT's trials, whose results depend on the operators of a model.
 #pragma once
 
 #include <algorithm>

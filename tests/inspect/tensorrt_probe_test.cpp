@@ -1,4 +1,4 @@
-// Which nodes a probe finds, and how many questions it takes, with a stand-in for TensorRT.
+// Tests which nodes a probe finds and how many trials it needs, with a stand-in for TensorRT.
 #include "inspect/tensorrt_probe.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace graft::inspect {
 namespace {
 
-/// A chain of f32 nodes in which each is named after its output.
+/// Returns a chain of f32 nodes in which each node has the name of its output.
 onnx::Model named_model(const std::string& text, const std::vector<std::string>& outputs) {
   onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, Shape{2, 4}}}, text, outputs);
   infer_shapes(model);

@@ -1,5 +1,5 @@
-// What releases of TensorRT run: the names of releases, and rules that hold for some of them. What is expected here was
-// read in release notes, and asked of the parsers of TensorRT-RTX 1.4 to 1.7.
+// Tests the names of TensorRT's releases, and rules that are valid for some of them. The expected verdicts are from
+// release notes, and from the parsers of TensorRT-RTX 1.4 to 1.7.
 #include "inspect/tensorrt_release.hpp"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST(Releases, types_that_were_refused_are_and_types_that_are_not_listed_are_ope
   const onnx::Model integers = test::text_model({{"x", ElementType::i64, {2, 4}}}, "y = Add(x, x)", {"y"});
   EXPECT_EQ(verdict_in(integers, "rtx-1.7"), Verdict::native);
   EXPECT_EQ(verdict_in(integers, "tensorrt-11.0"), Verdict::native);
-  // It was built alone in no case, but what lies between quantized nodes was not asked.
+  // TensorRT-RTX does not build the operator in i8 alone; between quantized nodes it was not measured.
   const onnx::Model quantized = test::inferred_text_model(
       {{"x", ElementType::f32, {2, 4}}, {"scale", ElementType::f32, {}}, {"zero", ElementType::i8, {}}},
       "q = QuantizeLinear(x, scale, zero)\nc = Concat<axis = 0>(q, q)", {"c"});
@@ -153,12 +153,12 @@ TEST(Releases, what_is_computed_wrongly_is_said_of_a_node_that_runs) {
     const NodeVerdict in_danger = judge_nodes(of_16, {}, release(name)).front();
     EXPECT_EQ(in_danger.cause, computed_wrongly) << name;
     EXPECT_NE(in_danger.advice.find(std::string("is for ") + name), std::string::npos) << in_danger.advice;
-    // What the conversion makes of it for other reasons does not hide that.
+    // A rewrite of the node for another reason does not hide this verdict.
     const Forecast forecast{.becomes = {{in_danger.node, "graft convert makes another"}}, .stays = {}};
     EXPECT_EQ(judge_nodes(of_16, forecast, release(name)).front().reason, in_danger.reason);
   }
   for (const char* name : {"tensorrt-10.13", "rtx-1.5", "rtx-1.7"}) EXPECT_EQ(reason_in(of_16, name), "") << name;
-  // Measured: the layer that the parser makes of it interpolates from 1.6 on.
+  // Measured: the layer that the parser creates interpolates from release 1.6 on.
   for (const char* name : {"rtx-1.4", "rtx-1.5", "tensorrt-10.13", "tensorrt-11.1"}) {
     EXPECT_NE(reason_in(of_20, name).find("for nearest"), std::string::npos) << reason_in(of_20, name);
   }

@@ -1,4 +1,4 @@
-// What is told of TensorRT's answers.
+// Tests the messages about TensorRT's results.
 #include "inspect/trial_words.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Verdicts by rule, and the groups in which they are told.
+// Tests verdicts by rule, and the groups in which they are shown.
 #include "inspect/verdicts.hpp"
 
 #include <gtest/gtest.h>

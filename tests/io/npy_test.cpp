@@ -1,4 +1,5 @@
-// NumPy's files: what NumPy wrote is read, what is damaged is refused, and what is written is whole.
+// Tests NumPy's files: files of NumPy are read, damaged files are refused, and files are written completely or not at
+// all.
 #include "io/npy.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// np.save of np.arange(6, dtype='<i2').reshape(2, 3), and of the same array transposed, by NumPy 2.4.
+// Returns a file in the format of np.save (NumPy 2.4); the tests use np.arange(6, dtype='<i2').reshape(2, 3) and its
+// transposition.
 std::string numpy_file(const std::string& header, const std::string& data) {
   std::string padded = header;
   padded.append(117 - header.size(), ' ');
@@ -99,7 +101,7 @@ TEST(Npy, RefusesDamage) {
         Error)
         << shape;
   }
-  // Any byte of the header may be wrong: an error or a sound array, never more.
+  // Any byte of the header may be wrong: the result is an error or a valid array.
   for (std::size_t i = 0; i < 128; ++i) {
     for (const char wrong : {'\0', '\xFF', '(', ',', '9', '\''}) {
       std::string damaged = good;
@@ -136,7 +138,7 @@ TEST_F(NpyFiles, OneArrayOfAnArchive) {
   EXPECT_EQ(archive.read_header("b").shape, a.shape);
   EXPECT_TRUE(archive.read_header("b").data.empty());
   EXPECT_EQ(archive.read("b").data, a.data);
-  EXPECT_EQ(archive.read("b").data, a.data);  // as often as one likes
+  EXPECT_EQ(archive.read("b").data, a.data);  // repeated reads work
   EXPECT_THAT([&] { static_cast<void>(archive.read("c")); }, ThrowsMessage<Error>(HasSubstr("no array c")));
 }
 
@@ -169,7 +171,7 @@ TEST_F(NpyFiles, RegularFilesAndLinksAreReplaced) {
   EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));
   std::filesystem::create_symlink("real.npz", folder_ / "link.npz");
   write_npz(folder_ / "link.npz", {{"a", array}});
-  // A link out of the folder would lead the write to another file.
+  // A write through a link would change a file outside of the folder.
   EXPECT_FALSE(std::filesystem::is_symlink(folder_ / "link.npz"));
   EXPECT_EQ(read_npz(folder_ / "link.npz").size(), 1U);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "real.npz"));

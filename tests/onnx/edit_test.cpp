@@ -1,4 +1,4 @@
-// Editing a graph keeps its links, names, order and outputs.
+// Tests that editing a graph keeps its links, names, order and outputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::vector<std::string> op_types(const onnx::Graph& graph) {
   return types;
 }
 
-/// An If whose branches use the outer value `a`; one of them returns it.
+/// Returns an If whose branches use the outer value `a`; one of them returns it.
 onnx::Model model_with_branches() {
   onnx::Model model = text_model({{"x", onnx::ElementType::f32, Shape{2}}, {"c", onnx::ElementType::boolean, Shape{}}},
                                  "a = Relu(x)", {});

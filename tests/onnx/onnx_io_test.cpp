@@ -1,4 +1,4 @@
-// Files: what is kept that Graft does not model, and writing whole or not at all.
+// Tests files: fields that Graft does not model are kept, and a file is written completely or not at all.
 #include "onnx/onnx_io.hpp"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST(OnnxFiles, KeepWhatGraftDoesNotModel) {
 
 TEST(OnnxFiles, KeepFieldsOfNewerVersions) {
   ::onnx::ModelProto proto = small_proto();
-  const std::string newer = proto.SerializeAsString() + std::string("\xfa\x3e\x03new", 6);  // field 1007, a text
+  const std::string newer = proto.SerializeAsString() + std::string("\xfa\x3e\x03new", 6);  // field 1007, a string
   const std::string written = serialize_onnx(onnx::parse_onnx(newer, "", "test"));
   EXPECT_NE(written.find("new"), std::string::npos);
 }
@@ -105,7 +105,7 @@ TEST(OnnxFiles, DimensionsKeepTheirMeaning) {
   shape.add_dim()->set_dim_param("batch");
   shape.add_dim()->set_dim_value(3);
   shape.add_dim();
-  shape.add_dim()->set_dim_value(-1);  // what some exporters write for an unknown one
+  shape.add_dim()->set_dim_value(-1);  // some exporters write this for an unknown size
   const onnx::Model model = onnx::parse_onnx(proto.SerializeAsString(), "", "test");
   EXPECT_EQ(type_text(*model.graph().inputs()[0]), "f32[batch, 3, ?, ?]");
   shape.mutable_dim(3)->clear_dim_value();
@@ -168,7 +168,7 @@ TEST(OnnxFiles, AFailedWriteLeavesNothing) {
   EXPECT_EQ(folder.file_count(), 1U);
 }
 
-// A pipe stands in for /dev/null, which this would replace where it fails.
+// A pipe represents /dev/null, which a faulty implementation would replace.
 TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
   const Folder folder;
   const onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
@@ -184,7 +184,7 @@ TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
   EXPECT_NE(inside.find("it is a folder"), std::string::npos) << inside;
 }
 
-// A link that came with somebody else's files may lead to any file of the user's.
+// A link in untrusted files may refer to any of the user's files.
 TEST(OnnxFiles, LinksAreReplacedAndNotFollowed) {
   const Folder folder;
   onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
@@ -205,7 +205,7 @@ TEST(OnnxFiles, LinksAreReplacedAndNotFollowed) {
   }
   EXPECT_EQ(fs::file_size(folder / "secret"), 6U);
   EXPECT_FALSE(fs::exists(folder / "nowhere"));
-  // The mode is that of any new file, not that of the file that the link led to.
+  // The mode is that of a new file, not that of the link's target.
   EXPECT_EQ(fs::status(folder / "m.onnx").permissions(), fs::status(folder / "dangling").permissions());
 }
 
@@ -227,10 +227,10 @@ TEST(OnnxFiles, WhatAKilledProcessLeftIsRemoved) {
   EXPECT_FALSE(fs::exists(folder / removed));
   EXPECT_TRUE(fs::exists(folder / young));
   EXPECT_TRUE(fs::exists(folder / others));
-  EXPECT_EQ(folder.file_count(), before);  // one more, and one less: the file of `in_use` is there too
+  EXPECT_EQ(folder.file_count(), before);  // one file more and one less: the file of `in_use` still exists
 }
 
-// A limit on the size of files stands in for a full disk: write fails half-way with an error either way.
+// A limit on the size of files represents a full disk: in both cases, write fails midway with an error.
 TEST(OnnxFiles, AFullDiskLeavesTheOldFile) {
   const Folder folder;
   onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});

@@ -1,4 +1,4 @@
-// From nodes to operators and back: names, drop-ins, attributes.
+// Tests the conversion of nodes to operators and back: names, drop-ins, attributes.
 #include "onnx/operator_node.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The tables of ONNX's operators: what they hold, and that the hand-written one agrees with the generated one.
+// Tests the tables of ONNX's operators: their contents, and that the handwritten one agrees with the generated one.
 #include "onnx/schema.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Shape inference where it is symbolic; agreement with onnx on constants is tested in tests/python/graph.
+// Tests symbolic shape inference; tests/python/graph compares constant shapes with onnx.
 #include "onnx/shape_inference.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 const Dim n = Dim::symbol("n");
 const Dim h = Dim::symbol("h");
 
-/// The type of `y` for an input x of this shape.
+/// Returns the type of `y` for an input x of this shape.
 std::string inferred(const Shape& x, const std::string& text, std::int64_t opset = 17) {
   onnx::Model model = text_model({{"x", onnx::ElementType::f32, x}}, text, {"y"}, opset);
   infer_shapes(model);
@@ -43,7 +43,7 @@ TEST(ShapeInference, FollowsShapesThatAreComputed) {
                      "s = Shape(x)\nminus = Constant<value=int64([-1, 1])>()\ntwo = Constant<value=int64([2])>()\n"
                      "same = Equal(s, minus)\nones = ConstantOfShape<value=int64([1])>(two)\nt = Where(same, ones, s)\n"
                      "z = Constant<value=float([1])>()\ny = Expand(z, t)"),
-            "f32[?, ?]");  // whether h is 1 cannot be said
+            "f32[?, ?]");  // h may or may not be 1
   EXPECT_EQ(inferred({n, 6, h},
                      "s = Shape<start=1, end=2>(x)\ntwo = Constant<value=int64(2)>()\nhalf = Div(s, two)\n"
                      "rest = Constant<value_ints=[-1]>()\ntarget = Concat<axis=0>(rest, half)\ny = Reshape(x, target)"),
@@ -69,7 +69,7 @@ TEST(ShapeInference, UnknownStaysUnknown) {
   EXPECT_EQ(inferred({n, h}, "t = Transpose(x)\ny = Add(x, t)"), "f32[?, ?]");  // n and h may be 1
 }
 
-// As numpy.einsum has it.
+// The expected shapes are those of numpy.einsum.
 TEST(ShapeInference, Einsum) {
   const auto of = [](const Shape& x, const std::string& equation, int inputs = 1) {
     return inferred(x, fmt::format("y = Einsum<equation=\"{}\">(x{})", equation, inputs == 2 ? ", x" : ""));
@@ -96,7 +96,7 @@ TEST(ShapeInference, GraftOperatorsAndFunctions) {
   for (const onnx::Value* output : model.graph().outputs()) {
     EXPECT_TRUE(output->type && output->shape) << output->name;
   }
-  EXPECT_FALSE(model.functions.empty());  // only looked through
+  EXPECT_FALSE(model.functions.empty());  // functions are only read
 }
 
 TEST(ShapeInference, DeclarationsCountOnlyWhereNothingIsInferred) {
@@ -114,7 +114,7 @@ TEST(ShapeInference, DeclarationsCountOnlyWhereNothingIsInferred) {
   EXPECT_EQ(type_text(*open.graph().find("y")), "i64[7, 2]");
 }
 
-// A model that was exported for one image, and whose inputs alone were then made dynamic.
+// The model was exported for one image, and only its inputs were changed to dynamic sizes.
 TEST(ShapeInference, StaleDeclarationsGiveWay) {
   onnx::Model model =
       text_model({{"x", onnx::ElementType::f32, Shape{n, 8}}},
@@ -166,7 +166,7 @@ TEST(ShapeInference, ExpressionsDoNotGrowWithoutBound) {
   EXPECT_EQ(inferred({n, 4}, "a = Concat<axis=0>(x, x)\ny = Concat<axis=0>(a, a)"), "f32[((n + n) + (n + n)), 4]");
 }
 
-/// "y" is an If of "c" between Neg of a tensor [n, 4] and a Concat of two such.
+/// Returns a model where "y" is an If of "c": Neg of a tensor [n, 4], or a Concat of two such tensors.
 onnx::Model model_of_branches() {
   onnx::Model model = text_model(
       {{"x", onnx::ElementType::f32, Shape{n, 4}}, {"c", onnx::ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
@@ -224,7 +224,7 @@ TEST(ShapeInference, ABranchThatTheSizesContradictIsNotTaken) {
   onnx::Model neither = branches(squeeze, squeeze);
   EXPECT_THROW(infer_shapes(neither), Error);
 
-  // Who looks for faults hears of it: TensorRT-RTX 1.7 refuses such an If, unless its condition is a constant.
+  // The search for faults reports the If: TensorRT-RTX 1.7 refuses it unless its condition is constant.
   std::vector<std::string> faulty;
   onnx::Model model = branches(squeeze, "r = Neg(a)");
   infer_around_faults(model, [&](onnx::Node& node, const Error&) { faulty.push_back(node.op_type); });

@@ -1,4 +1,4 @@
-// Typed access to constants. The bytes are those that IEEE 754 and ONNX's packing rules prescribe.
+// Tests typed access to constants. The expected bytes follow IEEE 754 and ONNX's packing rules.
 #include "onnx/tensor_data.hpp"
 
 #include <gtest/gtest.h>
@@ -82,8 +82,8 @@ TEST(TensorData, NamesOfTypes) {
   EXPECT_EQ(to_dtype(onnx::ElementType::i8), DType::i8);
 }
 
-/// The numbers of a type that takes the upper half of a float's bits or an f16's: each one, what lies between it and
-/// the next, and the floats beside both, where a rounding that is not quite right goes to the wrong side.
+/// Tests the rounding to a 16-bit type at every number, at the midpoint between it and the next number, and at the
+/// floats next to both, where a slightly wrong rounding shows.
 template <class Narrow>
 void expect_as_eigen(float (*round)(float)) {
   constexpr std::uint32_t patterns = 1U << 16;

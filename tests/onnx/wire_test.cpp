@@ -1,4 +1,4 @@
-// Large fields are cut out of messages; the protobuf library says what a message holds.
+// Tests that large fields are cut out of messages; the protobuf library determines a message's contents.
 #include "onnx/wire.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::array fields = {onnx::WireField{0, 7, 1}, onnx::WireField{1, 5, 2},
                                onnx::WireField{2, 9, onnx::wire_data}};
 
-/// A model with an initializer for each text, which is its data.
+/// Returns a model with an initializer for each string, which is its data.
 ::onnx::ModelProto model_with(const std::vector<std::string>& data) {
   ::onnx::ModelProto proto;
   proto.set_ir_version(8);
@@ -52,7 +52,7 @@ TEST(Wire, CutsLargeDataAndNothingElse) {
 }
 
 TEST(Wire, LeavesDataThatStandsTwice) {
-  // The last one counts, by protobuf's rule; it is for protobuf to say so.
+  // By protobuf's rule the last field is valid; protobuf itself applies the rule.
   std::string twice = model_with({std::string(300, 'a')}).graph().initializer(0).SerializeAsString();
   twice += twice;
   ::onnx::GraphProto graph;
@@ -102,7 +102,7 @@ TEST(Wire, TakesNoPieceThatAFileClaimsToHave) {
   ASSERT_TRUE(rest.ParseFromString(cut->rest));
   EXPECT_EQ(onnx::take_piece(*rest.mutable_graph()->mutable_initializer(1)->mutable_unknown_fields()), 2U);
 
-  // Nor one in a message that is too small to be cut.
+  // A forged piece in a message that is too small to be cut is not accepted either.
   proto.mutable_graph()->mutable_initializer(1)->clear_raw_data();
   const auto small = proto.SerializeAsString();
   ASSERT_TRUE(rest.ParseFromString(cut_large_fields(small, fields)->rest));

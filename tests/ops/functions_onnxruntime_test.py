@@ -1,4 +1,4 @@
-# The ONNX function of every operator, run by ONNX Runtime, against the reference kernel: every small case.
+# Compares the ONNX function of every operator, run by ONNX Runtime, with the reference kernel, in every small case.
 from __future__ import annotations
 
 import json
@@ -14,7 +14,7 @@ import pytest
 TOOL = pathlib.Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "case_models"
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
 DTYPES |= {"i32": np.int32, "i64": np.int64}
-# Steps of the type between the function's result and the reference's: f32 arithmetic in another order, then rounding.
+# Tolerance in steps of the type: the function computes in f32 in another order, and rounds then.
 STEPS = {"f32": 64, "f16": 1, "bf16": 1, "i8": 1}
 
 
@@ -34,7 +34,7 @@ def run(path: pathlib.Path, x: np.ndarray) -> np.ndarray:
 
 
 def too_far(found: np.ndarray, expected: np.ndarray, case: dict) -> np.ndarray:
-    """Where the two differ by more than the case allows, or one is finite and the other is not."""
+    """Returns where the results differ by more than the case allows, or only one of them is finite."""
     dtype = DTYPES[case["result"]]
     if dtype in (np.int32, np.int64):
         return found != expected
@@ -50,12 +50,12 @@ def too_far(found: np.ndarray, expected: np.ndarray, case: dict) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "i32", "i64"])
 def test_functions_agree_with_the_reference(cases: tuple[pathlib.Path, list[dict]], dtype: str) -> None:
-    """ONNX Runtime's CPU kernels have no bf16; the function is the same as for f16. Ordinary numbers only: what
-    standard operators make of infinities, of NaN in i8 and of a mean 1e4 times the deviation is theirs."""
+    """ONNX Runtime's CPU kernels have no bf16; the function is the same as for f16. The cases have ordinary numbers
+    only: standard operators may treat infinities, NaN in i8, and a mean of 1e4 times the deviation differently."""
     folder, listed = cases
     wrong, tried, rounded_apart, elements = [], set(), 0, 0
     for case in listed:
-        # ONNX Runtime's InstanceNormalization ends the process for a tensor without elements.
+        # ONNX Runtime's InstanceNormalization crashes for a tensor without elements.
         if case["dtype"] != dtype or not case["comparable"] or 0 in case["shape"]:
             continue
         print(case["case"], flush=True)
@@ -72,6 +72,6 @@ def test_functions_agree_with_the_reference(cases: tuple[pathlib.Path, list[dict
     assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong[:20])
     some = {"NonZero"} if dtype in ("i32", "i64") else {"LeakyReLU", "L2Normalize", "InstanceNorm"}
     assert tried >= some
-    # Steps of i8 may differ where a value lies on a tie, which f32 and double arithmetic see differently. Averages of
-    # a few integers lie on ties often: 0.19 % of all elements were seen, nearly all in pyramid pooling.
+    # Steps of i8 may differ where a value lies on a tie, which f32 and double arithmetic may round differently.
+    # Averages of a few integers often lie on ties: 0.19 % of all elements differed, nearly all in pyramid pooling.
     assert rounded_apart <= elements * 0.004

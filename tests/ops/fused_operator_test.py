@@ -1,4 +1,4 @@
-# One folder and one line in ops.inc add an operator with a fusion: shown in a copy of the sources, with tests/ops/swish.
+# Tests in a copy of the sources that a folder (tests/ops/swish) and a line in ops.inc add an operator with a fusion.
 import json
 import os
 import pathlib
@@ -43,13 +43,14 @@ def tree(tmp_path):
     shutil.rmtree(tmp_path)
 
 
-# Nearly all comes from the cache, which the build that is tested has just filled; without one this is a whole build.
+# Nearly all objects come from the compiler cache, which the tested build has filled; without a cache, this is a
+# complete build.
 @pytest.mark.skipif(shutil.which("ccache") is None, reason="needs ccache")
 def test_an_operator_with_a_fusion_is_a_folder_and_a_line(tree):
     shutil.copytree(SOURCE / "tests" / "ops" / "swish", tree / "src" / "ops" / "swish")
     operators = tree / "src" / "ops" / "ops.inc"
     lines = operators.read_text()
-    operators.unlink()  # a hard link: the original has to stay what it is
+    operators.unlink()  # a hard link: the original must not change
     operators.write_text(lines + "GRAFT_OPERATOR(swish, graft::ops::Swish)\n")
 
     switches = ["-DGRAFT_CUDA=OFF", "-DGRAFT_TESTS=OFF", "-DGRAFT_INSTALL=OFF"]
@@ -71,7 +72,7 @@ def test_an_operator_with_a_fusion_is_a_folder_and_a_line(tree):
         "--no-check",
         "--json",
     ]
-    # The worker beside the program knows the operator; that of the build which is tested does not.
+    # The worker next to the program has the operator; that of the tested build does not.
     environment = {name: value for name, value in os.environ.items() if name != "GRAFT_ENGINE_WORKER"}
     report = json.loads(subprocess.run(graft, check=True, capture_output=True, env=environment).stdout)
 

@@ -1,4 +1,4 @@
-// What `graft bench --random` draws: the same for a seed, valid, and within the stated ranges.
+// Tests the problems of `graft bench --random`: equal for equal seeds, valid, and within the declared ranges.
 #include "ops/random_cases.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(RandomCases, AreValidAndOfTheStatedSizes) {
             std::max(timed.inputs[0].extents.element_count(), outputs[0].extents.element_count());
         EXPECT_GE(elements, drawn_elements.least) << text;
         EXPECT_LE(elements, 8 * drawn_elements.most) << text;
-        EXPECT_NE(timed.inputs[0].dtype, DType::i8) << text;  // PyTorch has no such operations
+        EXPECT_NE(timed.inputs[0].dtype, DType::i8) << text;  // PyTorch has no such operators
       }
     }
   }

@@ -1,4 +1,4 @@
-// No cases: what is wrong with the operators comes before them.
+// A list without cases: the operators are refused before any case runs.
 #include "ops/operator_case.hpp"
 
 const std::vector<graft::ops::OperatorCases>& graft::ops::operator_cases() {

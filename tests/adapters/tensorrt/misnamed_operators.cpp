@@ -1,4 +1,4 @@
-// A list of one operator, as a library of somebody's own has it: its drop-in names an input that it does not have.
+// A list of one operator, like that of a user's library: its drop-in names an input that the operator does not have.
 #include <array>
 #include <memory>
 

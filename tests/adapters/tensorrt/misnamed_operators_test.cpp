@@ -1,4 +1,4 @@
-// A library whose definitions are wrong offers TensorRT no plugin, and says why.
+// Tests that a library with invalid definitions offers TensorRT no plugin, and logs the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

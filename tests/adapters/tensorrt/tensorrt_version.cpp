@@ -1,4 +1,4 @@
-// What TensorRT's library says of its version, in a library of its name.
+// A stand-in for TensorRT's library, with its name and its function that returns the version.
 #include <cstdint>
 
 extern "C" __attribute__((visibility("default"))) std::int32_t getInferLibVersion() noexcept { return VERSION; }

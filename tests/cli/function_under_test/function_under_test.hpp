@@ -1,4 +1,5 @@
-// An operator whose function is the text that the environment gives: what `graft --operators` says of a wrong one.
+// An operator whose function is the text in GRAFT_TEST_FUNCTION, to test the messages of `graft --operators` about
+// invalid functions.
 #pragma once
 
 #include <cstdlib>
@@ -38,7 +39,7 @@ struct FunctionUnderTest {
     return given == nullptr ? "" : given;
   }
   [[nodiscard]] std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) const {
-    // Where `times` is 2: another body by the same name.
+    // Where `times` is 2, returns another body with the same name.
     const std::string other = times == 2 ? text("GRAFT_TEST_SECOND_FUNCTION") : "";
     const std::string body = other.empty() ? text("GRAFT_TEST_FUNCTION") : other;
     if (body == "throw an exception") throw std::out_of_range("no such rank");

@@ -1,4 +1,4 @@
-// Softsign, and in f16 twice that: a mistake in one type alone.
+// Computes Softsign, and in f16 twice its value: a fault in one type only.
 #include <cmath>
 
 #include "function_under_test/function_under_test.hpp"

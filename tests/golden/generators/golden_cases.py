@@ -1,4 +1,4 @@
-# What the golden generators of the operators (src/ops/<op>/<op>_golden.py) share: values, types and the files.
+# The shared parts of the operators' golden generators (src/ops/<op>/<op>_golden.py): values, types and files.
 import json
 import sys
 import zlib
@@ -9,7 +9,7 @@ import torch
 TORCH_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 FLOAT_TYPES = list(TORCH_TYPES)
 INF, NAN = float("inf"), float("nan")
-TIE_MARGIN = 1e-3  # int8 steps; float32 arithmetic on values up to 128 errs by about 1e-5
+TIE_MARGIN = 1e-3  # int8 steps; the error of float32 arithmetic on values up to 128 is about 1e-5
 
 
 def as_f32(value):
@@ -22,12 +22,12 @@ def random_values(name, shape, scale=1.0):
 
 
 def rounded(values, dtype):
-    """Nearest values that dtype can hold, as float32."""
+    """Returns the nearest values that dtype represents, as float32."""
     return values.to(TORCH_TYPES[dtype]).to(torch.float32)
 
 
 def quantized(values, scale):
-    """int8 of values / scale, and how far the nearest inexact rounding decision is from a tie."""
+    """Returns int8 of values / scale, and the smallest distance of an inexact rounding decision from a tie."""
     steps = values / scale
     fraction = (steps - steps.floor() - 0.5).abs()
     inside = (steps.abs() < 128.5) & (fraction > 0)
@@ -36,7 +36,7 @@ def quantized(values, scale):
 
 
 class Golden:
-    """The cases of one operator on their way to disk."""
+    """Collects the cases of an operator and writes them."""
 
     def __init__(self, operator, function):
         self.operator, self.function = operator, function
@@ -47,7 +47,7 @@ class Golden:
         return name
 
     def add(self, name, dtype, x_name, attributes, note=None, y_f32=None, more=(), absolute=0):
-        """`more` are names of the arrays of further inputs, which the function takes after the attributes."""
+        """Adds a case. `more` are names of arrays of further inputs, which the function takes after the attributes."""
         x = torch.from_numpy(self.arrays[x_name])
         case = {"name": name, "dtype": dtype, "shape": list(x.shape), "attributes": attributes}
         case |= {"x": x_name, "y": f"{name}.y"} | ({"more": list(more)} if more else {})

@@ -1,7 +1,8 @@
-# make_detectors.py - writes a small two-stage detector as PyTorch's exporter does, with PyTorch's own results.
-"""Writes tests/golden/detectors/NAME.onnx and NAME.npz: inputs (as in:NAME) and PyTorch's own results (as out:NAME), for
-the test that the CPU engine computes such networks alike each time. It has what torchvision's detectors have: proposals
-from two sizes of features, regions cut out and written back by their size, and suppression of boxes within an If.
+# make_detectors.py - exports a small two-stage detector with PyTorch, and stores PyTorch's own results.
+"""Writes tests/golden/detectors/NAME.onnx and NAME.npz: inputs (as in:NAME) and PyTorch's own results (as out:NAME),
+for the test that the CPU engine's results for such networks are reproducible. The detector has the parts of
+torchvision's detectors: proposals from two sizes of features, regions that are cut out and scattered by their size, and
+suppression of boxes within an If.
 
 Made with (Python 3.11): torch==2.11.0 torchvision==0.26.0 onnx==1.23.2
 Run: python tests/golden/generators/make_detectors.py [--out tests/golden/detectors]
@@ -50,7 +51,7 @@ def two_stage():
         box_roi_pool=MultiScaleRoIAlign(["0", "1"], 7, 2),
     )
     with torch.no_grad():
-        # Untrained scores are all but equal, and rounding would decide which box comes first.
+        # Untrained scores are almost equal, so rounding would determine the order of boxes.
         detector.roi_heads.box_predictor.cls_score.weight.mul_(30)
         detector.rpn.head.cls_logits.weight.mul_(30)
     return detector.eval()

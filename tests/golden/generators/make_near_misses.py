@@ -40,7 +40,7 @@ import onnxruntime
 from operator_files import load_all
 
 SIZES = {"N": 4, "M": 8, "H": 3, "W": 5}
-# Values of inputs besides x and z.
+# Values of inputs other than x and z.
 INPUTS = {"p": 2.0, "e": 1e-12, "c": True}
 
 
@@ -56,7 +56,7 @@ def parse(constants, signature, body):
 
 
 def example(value, inputs):
-    """Input values: for x a row of zeros, a tiny one, a long one and an ordinary one in each batch."""
+    """Returns input values: for x a row of zeros, a tiny row, a long one and an ordinary one in each batch."""
     kind = value.type.tensor_type
     shape = [d.dim_value or SIZES[d.dim_param] for d in kind.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)

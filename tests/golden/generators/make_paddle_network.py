@@ -1,6 +1,6 @@
 # make_paddle_network.py - writes a small network of PaddlePaddle, as paddle2onnx exports it, with Paddle's own results.
-"""Writes tests/golden/onnx/paddle_network.onnx and paddle_network.npz, in the form of make_onnx_networks.py, which needs
-frameworks that PaddlePaddle cannot be installed beside. The weights are seeded, and there are no trained ones.
+"""Writes tests/golden/onnx/paddle_network.onnx and paddle_network.npz, in the format of make_onnx_networks.py, whose
+frameworks cannot be installed together with PaddlePaddle. The weights are seeded, not trained.
 
 Made with (Python 3.11): paddlepaddle==3.0.0 paddle2onnx==2.0.1 onnx==1.17.0 numpy==2.4.6
 Run: python tests/golden/generators/make_paddle_network.py [--out tests/golden/onnx]
@@ -19,7 +19,8 @@ from paddle import nn
 
 
 class Network(nn.Layer):
-    """An image in another style, and an embedding of it by pyramid pooling; the number of images is open."""
+    """A network that returns an image in another style, and its embedding by pyramid pooling; the number of images
+    is dynamic."""
 
     def __init__(self):
         super().__init__()

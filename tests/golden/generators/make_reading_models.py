@@ -29,7 +29,7 @@ def random_array(*shape, seed=5):
 
 
 def save(model, inputs, path):
-    """Checks, runs and writes a model whose weights are inside it."""
+    """Checks, runs and writes a model with all weights inside."""
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, path)
     record(inputs, path)
@@ -153,7 +153,7 @@ def overloads(path):
 
 
 def typed_data(path):
-    """Each element type twice: raw_data, and the typed field that the format prescribes for it."""
+    """Saves each element type twice: as raw_data, and in the typed field that the format prescribes for it."""
     numbers = [0, 1, 2, 100, 3, 0]
     types = {
         "f32": (TensorProto.FLOAT, np.float32, "float_data", None),

@@ -1,6 +1,6 @@
-#!/usr/bin/env python3
-# Makes the TensorFlow network that the tests of rules work on, with TensorFlow's own results: tests/golden/rules.
-"""Needs TensorFlow. A head as 3-D detectors have it: bins x 2 numbers, each pair normalized in a scope of its own."""
+# Writes the TensorFlow network of the tests of rules, with TensorFlow's own results: tests/golden/rules.
+"""Needs TensorFlow. The network is a head of 3-D detectors: bins x 2 numbers, with each pair normalized in its own
+scope."""
 
 import pathlib
 

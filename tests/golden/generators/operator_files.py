@@ -11,7 +11,7 @@ def operator_folders():
 
 
 def load(folder, what):
-    """The module; None where the operator has no such file."""
+    """Returns the module; None where the operator has no such file."""
     path = OPERATORS / folder / f"{folder}_{what}.py"
     if not path.is_file():
         return None
@@ -22,6 +22,6 @@ def load(folder, what):
 
 
 def load_all(what):
-    """The modules by folder, in the order of ops.inc."""
+    """Returns the modules by folder, in the order of ops.inc."""
     modules = {folder: load(folder, what) for folder in operator_folders()}
     return {folder: module for folder, module in modules.items() if module is not None}

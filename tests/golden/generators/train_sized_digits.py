@@ -36,7 +36,7 @@ CALIBRATION_OF_SIZE = 20
 
 
 class PyramidPooling(torch.autograd.Function):
-    """In PyTorch the adaptive pools, in the file one node."""
+    """Adaptive pools in PyTorch, and one node in the exported file."""
 
     @staticmethod
     def forward(_context, x):
@@ -50,7 +50,7 @@ class PyramidPooling(torch.autograd.Function):
 
 
 class SizedDigitNet(nn.Module):
-    """1xHxW in 0..1 -> logits[10]."""
+    """The network: 1xHxW in 0..1 -> logits[10]."""
 
     def __init__(self):
         super().__init__()
@@ -67,7 +67,7 @@ class SizedDigitNet(nn.Module):
         x = F.leaky_relu(self.norm1(self.conv1(image)), 0.1)
         x = self.pool(F.leaky_relu(self.norm2(self.conv2(x)), 0.1))
         x = F.relu(self.norm3(self.conv3(x)))
-        # What the adaptive pools do is differentiable; the Function above is for the export.
+        # The adaptive pools are differentiable; the Function above is for the export.
         pooled = (
             PyramidPooling.apply(x)
             if torch.onnx.is_in_onnx_export()
@@ -77,7 +77,7 @@ class SizedDigitNet(nn.Module):
 
 
 def sized(images, size):
-    """Bilinear, rounded to the steps of the scans; images N x 8 x 8 in 0..16."""
+    """Resizes images of N x 8 x 8 in 0..16 bilinearly, and rounds to the steps of the scans."""
     stretched = F.interpolate(torch.from_numpy(images)[:, None], size, mode="bilinear", align_corners=False)
     return stretched.round().clamp(0, 16)
 

@@ -1,5 +1,5 @@
-// Swish: y = x * sigmoid(x). It is no operator of Graft's: fused_operator_test.py adds its folder to a copy of the
-// tree.
+// Swish: y = x * sigmoid(x). It is not one of Graft's operators: fused_operator_test.py adds its folder to a copy of
+// the tree.
 #pragma once
 
 #include <cmath>

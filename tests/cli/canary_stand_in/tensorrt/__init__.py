@@ -149,7 +149,7 @@ class Profile(dict):
 
 class Config:
     def __init__(self):
-        self.tf32 = True  # as full TensorRT begins
+        self.tf32 = True  # the default of the full TensorRT
         self.profiles = []
 
     def set_flag(self, flag):
@@ -262,7 +262,7 @@ class Engine:
 
 
 class Context:
-    """Runs when all inputs have shapes and addresses, and copies what comes out when it is asked to run."""
+    """Runs the model where all inputs have shapes and addresses, and copies the outputs."""
 
     def __init__(self, engine):
         self.engine = engine
