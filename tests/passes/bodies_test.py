@@ -1,6 +1,6 @@
-# bodies_test.py - no operator of Graft stands in the body of an If, Loop or Scan after a conversion.
-"""TensorRT-RTX parses a plugin in a body and fails in the builder. Each network is converted by the tool in
-GRAFT_CONVERT_TOOL, run before and after by ONNX Runtime, and built by TensorRT-RTX."""
+# bodies_test.py - Tests that after a conversion no body of an If, Loop or Scan has one of Graft's operators.
+"""TensorRT-RTX parses a plugin in a body, but its builder fails. The tool in GRAFT_CONVERT_TOOL converts each
+network, ONNX Runtime runs it before and after, and TensorRT-RTX builds it."""
 
 import os
 import pathlib
@@ -98,7 +98,7 @@ def instance_norm_in_if():
 
 
 def drop_in_in_if():
-    """A node that names a plugin which Graft stands in for, and whose native form is a layer of TensorRT."""
+    """Returns an If with a node of a plugin that Graft replaces and whose native form is a layer of TensorRT."""
     return model(
         "float[3,5] x",
         "float[3,5] y",
@@ -125,7 +125,7 @@ def graphs_inside(graph):
 
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory):
-    """Mode -> name -> file."""
+    """Returns mode -> name -> file."""
     folder = tmp_path_factory.mktemp("bodies")
     paths = []
     for name, network in NETWORKS.items():
@@ -144,7 +144,7 @@ def run(network, feeds):
 def feeds_of(network, seed):
     generator = np.random.default_rng(seed)
     shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in network.graph.input}
-    # Branches are taken by the largest number, which one seed makes negative.
+    # The largest number selects the branch; it is negative for one seed.
     return {name: generator.standard_normal(s).astype(np.float32) - 9 * (seed % 2) for name, s in shapes.items()}
 
 
@@ -155,7 +155,7 @@ def test_a_body_holds_no_operator_of_graft_and_computes_the_same(converted, mode
     domains = {node.domain for graph in graphs_inside(after.graph) for node in graph.node}
     assert domains == {""}
     original = NETWORKS[name]
-    if name == "drop_in_in_if":  # ONNX Runtime does not know the plugin
+    if name == "drop_in_in_if":  # ONNX Runtime does not have the plugin
         original = model(
             "float[3,5] x", "float[3,5] y", branches("a = LeakyRelu <alpha: float = 0.25> (x)", "b = Neg (x)")
         )

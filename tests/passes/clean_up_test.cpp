@@ -1,4 +1,4 @@
-// Dead code, constants and identities: what goes, what stays, and that sub-graphs are treated the same way.
+// Tests the removal of dead code, constants and identities, in the main graph and in subgraphs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(RemoveDead, NodesThatNoOutputNeeds) {
 }
 
 TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
-  // 2^53 + 1 is lost in f64, 2^31 in i32.
+  // f64 cannot represent 2^53 + 1, and i32 cannot represent 2^31.
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::i64, {3}}, {"a", onnx::ElementType::i64, {3}}},
                                           "b = Constant<value=int64([2, 2, 2])>()\n"
                                           "c = Mul(a, b)\n"
@@ -88,7 +88,8 @@ TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
   EXPECT_EQ(model.graph().find("a")->constant()->scalar(), 12.0);  // 4 + 3 + 5
 }
 
-// Exported for one image, then made dynamic at its inputs alone: what the file says of inner values is out of date.
+// The model was exported for one image, and only its inputs were changed to dynamic sizes: declared shapes of internal
+// values are outdated.
 TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}},
                                           "a = Exp(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
@@ -96,7 +97,7 @@ TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
 
-  // Nothing but the declaration knows this shape.
+  // Only the declaration has this shape.
   onnx::Model custom =
       inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}},
                           "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
@@ -129,7 +130,7 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantizedWeights) {
   EXPECT_EQ(count_of(quantized, "DequantizeLinear"), 1U);
 }
 
-// TensorRT refuses DequantizeLinear of them: "input has type Int32".
+// TensorRT refuses DequantizeLinear of i32: "input has type Int32".
 TEST(FoldConstants, BiasesOf32BitsBecomeReal) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 2}}},
                                           "stored = Constant<value=int32([-100, 7])>()\n"
@@ -179,7 +180,7 @@ TEST(FoldConstants, AChainOfMany) {
 }
 
 TEST(FoldConstants, OneThatIsRefusedDoesNotKeepTheOthers) {
-  // The engine knows no Det, which is lowered up to 4 x 4.
+  // The engine has no Det, which is lowered up to 4 x 4.
   onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {5, 5}}},
                           "k = Constant<value=float([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, "
@@ -225,7 +226,7 @@ TEST(FoldConstants, LeavesWhatIsOfUnknownOrImpossibleSize) {
   convert(runtime::default_engine(), unknown);
   EXPECT_EQ(count_of(unknown, "Range"), 1U);
 
-  // 2^60 elements can be counted in 64 bits, their bits cannot.
+  // 64 bits can count 2^60 elements, but not their bits.
   onnx::Model impossible =
       inferred_text_model({{"x", onnx::ElementType::f32, {1}}},
                           "shape = Constant<value=int64([1152921504606846976])>()\n"
@@ -293,10 +294,10 @@ TEST(RemoveIdentities, OutputsKeepTheirNames) {
   convert_and_verify(model);
   EXPECT_EQ(model.graph().outputs()[0]->name, "y");
   EXPECT_EQ(model.graph().outputs()[1]->name, "z");
-  EXPECT_EQ(count_of(model, "Identity"), 1U);  // an output cannot be an input
+  EXPECT_EQ(count_of(model, "Identity"), 1U);  // an input cannot be an output directly
 }
 
-/// Every elementwise operator and every reduction lets a transposition through, not only the common ones.
+/// A Transpose can move past every elementwise operator and every reduction, not only the common ones.
 TEST(MoveTransposes, PassRareOperators) {
   for (const std::string node : {"Mish(t)", "Asinh(t)", "Celu(t)", "Mod<fmod=1>(t, c)",
                                  "ReduceL1<axes=[1], keepdims=1>(t)", "ReduceLogSumExp<axes=[1], keepdims=1>(t)"}) {
@@ -337,7 +338,7 @@ TEST(SubGraphs, AreConvertedWithWhatTheySee) {
     return graph;
   };
   onnx::Node* node = main.add_node("If", {main.find("choice")}, {"y"});
-  // The first branch is a leaky ReLU of a value from outside; the second has a Dropout.
+  // The first branch is a leaky ReLU of an outer value; the second has a Dropout.
   node->attributes.emplace("then_branch", onnx::AttributeData(branch("zero = Constant<value=float(0.0)>()\n"
                                                                      "slope = Constant<value=float(0.1)>()\n"
                                                                      "positive = Greater(a, zero)\n"
@@ -358,8 +359,8 @@ TEST(SubGraphs, AreConvertedWithWhatTheySee) {
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }
 
-/// y = Relu(If(condition) {then: b = Neg(a), and a constant added} {else: Squeeze(a)}) of a = Exp(x), as PyTorch's
-/// exporter writes squeeze(0) of a size that it does not know.
+/// Returns y = Relu(If(condition) {then: b = Neg(a), plus a constant} {else: Squeeze(a)}) of a = Exp(x), as PyTorch
+/// exports squeeze(0) of an unknown size.
 onnx::Model squeeze_by_condition(std::int64_t rows, const char* condition) {
   onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {rows, 8}}}, fmt::format("a = Exp(x)\n{}", condition), {});
@@ -379,7 +380,7 @@ onnx::Model squeeze_by_condition(std::int64_t rows, const char* condition) {
   return model;
 }
 
-/// Whether there is one row.
+/// A condition: whether there is one row.
 const char* const of_the_shape =
     "shape = Shape(x)\nzero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
     "rows = Gather<axis=0>(shape, zero)\ncondition = Equal(rows, one)\n";

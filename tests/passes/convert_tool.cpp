@@ -1,11 +1,11 @@
-// convert_tool - converts models for the tests that judge them in other runtimes.
+// convert_tool - converts models for tests that run them in other runtimes.
 //
 // Usage: convert_tool auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...
 //        convert_tool lowerings
-// Of several ways each has a folder of its name in OUT_FOLDER. What they have in common is compiled once.
-// A model that is refused is a line `MODEL.onnx: message` on standard error, and the others follow. Each lowering is a
-// line on standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and what
-// is said of it. `lowerings` lists them: operator, what TensorRT refuses, what comes, what has to hold.
+// Each of several modes has a folder of its name in OUT_FOLDER; models that several modes run are compiled once.
+// A refused model is a line `MODEL.onnx: message` on standard error, and the tool continues. Each lowering is a line on
+// standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and the message.
+// `lowerings` lists all of them: operator, refused form, replacement, conditions.
 #include <cstdio>
 #include <exception>
 #include <filesystem>

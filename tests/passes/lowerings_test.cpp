@@ -1,4 +1,4 @@
-// What a lowering says of itself: its cost, and how it was proven. That it is right is tested in tests/import.
+// Tests the cost and the proof that a lowering reports; tests/import tests the results.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Lowerings, SayWhatTheyCostAndHowTheyWereProven) {
   EXPECT_THAT(rewrite.proof, HasSubstr("runs"));
 }
 
-/// The length of each signal is known once the transform before it is written with layers whose shapes are known.
+/// The length of each signal is known only after the previous transform was lowered to layers with known shapes.
 TEST(Lowerings, AChainOfTransformsIsLoweredInOneConversion) {
   std::string nodes;
   constexpr int length = 9;
@@ -131,7 +131,7 @@ TEST(Lowerings, SayWhyNot) {
   EXPECT_THAT(report.near_misses.front().reason, HasSubstr("the length of its signal is open"));
 }
 
-/// A file of a few bytes may ask for a table of any size.
+/// A small file may require a table of any size.
 TEST(Lowerings, MakeNoTableBeyondTheLimit) {
   const auto converted = [](std::int64_t height) {
     onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {1, 1, height, 3}},

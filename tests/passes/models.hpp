@@ -1,4 +1,4 @@
-// What several tests of passes ask of a model.
+// Queries of a model that several tests of passes share.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace graft::passes {
 
 inline Shape image_shape() { return {Dim::symbol("N"), 4, 3, 5}; }
 
-/// The operators of Graft in the model, also in sub-graphs.
+/// Returns Graft's operators in the model, including subgraphs.
 inline std::vector<std::unique_ptr<Operator>> operators_in(const onnx::Model& model) {
   std::vector<std::unique_ptr<Operator>> result;
   model.graph().for_each_node([&](const onnx::Node& node) {

@@ -1,4 +1,4 @@
-// Networks that look like an operator and are not stay as they are, and --explain can say why.
+// Tests that networks which resemble an operator stay unchanged, and that --explain reports why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,14 +43,14 @@ TEST(NearMisses, DoNotFuse) {
     const ConvertReport report = convert(runtime::default_engine(), model);
     for (const Rewrite& rewrite : report.rewrites) EXPECT_FALSE(rewrite.pass.starts_with("fuse_")) << rewrite.pass;
     EXPECT_TRUE(operators_in(model).empty());
-    EXPECT_GE(model.graph().node_count() + 2, nodes);  // constants may have been folded, no more
+    EXPECT_GE(model.graph().node_count() + 2, nodes);  // only constants may have been folded
     EXPECT_TRUE(report.rejected.empty()) << "the proof had to stop what the pattern should have: "
                                          << report.rejected.front().proof;
   }
   EXPECT_GE(files, 130U);
 }
 
-// What never fuses anything would pass the tests above.
+// Passes that never fuse would pass the tests above, so controls must fuse.
 TEST(NearMisses, EachOperatorHasControlsThatAreOneConditionAway) {
   std::map<std::string, std::size_t> misses;
   std::map<std::string, std::size_t> controls;
@@ -73,7 +73,7 @@ TEST(NearMisses, SayWhyNot) {
     for (const NearMissNote& note : report.near_misses)
       found += note.pattern + " | " + onnx::describe(note.node) + " | " + note.reason + "\n";
     if (std::getenv("GRAFT_SHOW_NEAR_MISSES") != nullptr) std::cout << name << "\n  " << found;
-    // A file without words matches too little of any pattern to be worth one.
+    // A file without words is too far from any pattern for an explanation.
     if (!entry.contains("words")) continue;
     ++explained;
     EXPECT_THAT(found, testing::HasSubstr(entry.at("words").get<std::string>())) << name;
@@ -96,7 +96,7 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
     for (const Rewrite& rewrite : report.rewrites) fusions += rewrite.pass.starts_with("fuse_") ? 1 : 0;
     EXPECT_EQ(fusions, was_native ? 0U : 1U);
     if (!lowered.empty()) {
-      EXPECT_EQ(count_of(model, lowered), 1U);  // TensorRT has it itself
+      EXPECT_EQ(count_of(model, lowered), 1U);  // TensorRT has a layer of its own
     }
     EXPECT_EQ(operators_in(model).size(), lowered.empty() ? 1U : 0U);
     const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);

@@ -1,6 +1,6 @@
-# onnxruntime_test.py - ONNX Runtime runs the converted exports and finds the numbers of the originals.
-"""Every file of tests/golden/exports is converted by the tool in GRAFT_CONVERT_TOOL, with the plugins' functions inside
-and again with standard operators only, then both are run by ONNX Runtime, which knows nothing of Graft."""
+# onnxruntime_test.py - Runs the converted exports in ONNX Runtime and compares them with the originals.
+"""The tool in GRAFT_CONVERT_TOOL converts every file of tests/golden/exports, with the plugins' functions inside and
+again with standard operators only. ONNX Runtime runs both without Graft."""
 
 import json
 import os
@@ -22,7 +22,7 @@ MODES = ["auto", "always", "never"]
 
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory):
-    """The folder that each mode's models lie in."""
+    """Returns the folder with the models of each mode."""
     paths = [str(GOLDEN / entry["file"]) for entry in ENTRIES]
     folder = tmp_path_factory.mktemp("converted")
     for mode in MODES:
@@ -32,7 +32,7 @@ def converted(tmp_path_factory):
 
 
 def start(path):
-    """On one thread: the networks are small, and waiting threads take processor time."""
+    """Starts a session with one thread: the networks are small, and waiting threads use processor time."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -44,7 +44,7 @@ def make_inputs(session, seed, scale):
     for value in session.get_inputs():
         shape = [size if isinstance(size, int) else 3 for size in value.shape]
         array = (generator.standard_normal(shape) * scale).astype(TYPES[value.type])
-        array[0] = 0  # a vector without length
+        array[0] = 0  # a vector of length 0
         feeds[value.name] = array
     return feeds
 
@@ -53,7 +53,7 @@ def check_agrees(found, expected):
     assert found.dtype == expected.dtype
     # f16: the original rounds the norm to f16, the operator only its result.
     tolerance = 1e-5 if expected.dtype == numpy.float32 else 4e-3
-    # Where large numbers cancel, what is left has their rounding.
+    # Where large numbers cancel, the result has their rounding error.
     largest = max(1.0, float(numpy.abs(expected.astype(numpy.float64)).max(initial=0)))
     numpy.testing.assert_allclose(found, expected, rtol=tolerance, atol=1e-6 * largest)
 
@@ -62,7 +62,7 @@ def check_agrees(found, expected):
 def test_the_numbers_are_those_of_the_original(converted, entry):
     reference = start(GOLDEN / entry["file"])
     is_half = any(value.type == "tensor(float16)" for value in reference.get_inputs())
-    # Below 6e-5 an f16 has fewer digits: there the original's norm is an integer of steps, the operator's is not.
+    # Below 6e-5, f16 has fewer digits: the original's norm is a multiple of a large step, the operator's is not.
     scales = [1.0, 1e-2, 100.0] if is_half else [1.0, 1e-7, 100.0]
     trials = [make_inputs(reference, seed, scale) for seed, scale in enumerate(scales)]
     expected = [reference.run(None, feeds) for feeds in trials]
@@ -83,7 +83,7 @@ def test_the_numbers_are_those_of_the_original(converted, entry):
 
 
 def test_axes_counted_from_the_last_are_those_of_numpy(tmp_path):
-    """ONNX Runtime refuses the original."""
+    """ONNX Runtime refuses the original model, so NumPy computes the expected result."""
     nodes = [
         onnx.helper.make_node("Transpose", ["x"], ["a"], perm=[0, -1, 1, -2]),
         onnx.helper.make_node("Relu", ["a"], ["b"]),

@@ -1,4 +1,4 @@
-// The order of the operators' fusions.
+// Tests the order of the operators' fusions.
 #include "passes/operator_fusion.hpp"
 
 #include <gmock/gmock.h>

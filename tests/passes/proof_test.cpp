@@ -1,4 +1,4 @@
-// A rewrite that computes something else is taken back and reported; one that cannot be proven is not made.
+// Tests that a wrong rewrite is rejected and reported, and that a rewrite without a possible proof is not applied.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ norm = Sqrt(bounded)
 y = Div(x, norm)
 )";
 
-/// Fuses as fuse_l2_normalize does, but with another epsilon, or along another axis.
+/// Fuses like fuse_l2_normalize, but with a wrong epsilon or axis.
 void fuse_wrongly(Rewriter& rewriter, float epsilon, std::int64_t axis) {
   onnx::Graph& graph = rewriter.model().graph();
   std::shared_ptr<Operator> op = find_operator("L2Normalize")->create();
@@ -135,8 +135,7 @@ TEST(Proof, OfOneNodeThePatternIsSaidToBeNearOfWhichTheLargerShareMatched) {
 }
 
 TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
-  // No region of this kind can be run by itself, since nothing is known of the rank of x; the whole model cannot
-  // either.
+  // No region of this kind can be run separately, since the rank of x is unknown; nor can the whole model.
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   for (onnx::Value* value : model.graph().values()) {
     if (!value->initializer) value->shape.reset();
@@ -159,7 +158,8 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
   EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("cannot be run"));
 }
 
-/// Neither the region nor the whole model, one of whose outputs depends on no random numbers.
+/// Neither the region proves anything, nor the whole model, although one of its outputs does not depend on random
+/// numbers.
 TEST(Proof, RandomNumbersProveNothing) {
   const std::string nodes = "r = RandomNormalLike(x)\ny = Add(x, r)\nz = Exp(x)\n";
   onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {2, 8}}}, nodes, {"y", "z"});
@@ -183,7 +183,8 @@ TEST(Proof, RandomNumbersProveNothing) {
               testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
 }
 
-/// Sin of numbers that f32 does not tell apart is within rounding of anything; that another output agrees says nothing.
+/// Sin of numbers that f32 cannot distinguish agrees with anything within rounding; the agreement of another output
+/// proves nothing.
 TEST(Proof, AWholeModelProvesNothingOfAnOutputThatIsLostInNoise) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {32, 32}}},
                                           "o = Exp(x)\nk = Constant<value=float(1e12)>()\na = Add(o, k)\ny = Sin(a)\n"
@@ -193,7 +194,7 @@ TEST(Proof, AWholeModelProvesNothingOfAnOutputThatIsLostInNoise) {
   options.extra_passes = {{"unprovable", "to be left out", [](Rewriter& rewriter) {
                              onnx::Graph& graph = rewriter.model().graph();
                              onnx::Value* o = graph.find("o");
-                             o->shape.reset();  // so that the region cannot be run by itself
+                             o->shape.reset();  // so that the region cannot be run separately
                              onnx::Value* y = graph.find("y");
                              const bool done = rewriter.apply(
                                  {.nodes = {graph.find("a")->producer, y->producer},
@@ -232,9 +233,9 @@ TEST(Proof, PassesCanBeLeftOut) {
   for (const PassSummary& pass : report.passes) EXPECT_NE(pass.pass, "fuse_l2_normalize");
 }
 
-// ---- Rewrites that are alike
+// ---- Equal rewrites
 
-/// x times so many vectors of weights, one after the other.
+/// Returns x times `count` vectors of weights, one after the other.
 onnx::Model chain_of_products(int count, int odd = -1) {
   onnx::Model model;
   onnx::Graph& graph = model.graph();
@@ -256,7 +257,7 @@ onnx::Model chain_of_products(int count, int odd = -1) {
   return model;
 }
 
-/// Swaps the factors of each product; of those at `wrong`, it doubles the weights.
+/// Swaps the factors of each product, and doubles the weights of the products in `wrong`.
 void swap_factors(Rewriter& rewriter, const std::set<int>& wrong) {
   int index = 0;
   for (onnx::Node* node : rewriter.model().graph().nodes()) {
@@ -343,7 +344,7 @@ void double_by_product(Rewriter& rewriter) {
   }
 }
 
-/// A size below 9 may be a number of channels or of coordinates, so that it makes another kind.
+/// A size below 9 may be a number of channels or coordinates, so it distinguishes kinds.
 TEST(ProofsOfAKind, SizesThatTheRegionDoesNotNameMakeNoOtherKind) {
   const auto f32 = onnx::ElementType::f32;
   onnx::Model model =
@@ -357,7 +358,7 @@ TEST(ProofsOfAKind, SizesThatTheRegionDoesNotNameMakeNoOtherKind) {
 TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
   const onnx::Model original = chain_of_products(9);
   onnx::Model model = original.clone();
-  // The third is taken for proven when the fourth is checked.
+  // The third rewrite counts as proven when the fourth is checked.
   const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {2, 3}); });
   EXPECT_EQ(report.rejected.size(), 2U);
   EXPECT_EQ(report.rewrites.size(), 7U);

@@ -1,4 +1,4 @@
-// The page of a benchmark on a GPU, made of a result like those of python/graft/bench.
+// Tests the page of a benchmark on a GPU, for a result like those of python/graft/bench.
 #include "present/html/bench_page.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What `graft convert` says of its rewrites and of nodes that do not run.
+// Tests the output of `graft convert` about its rewrites and nodes that do not run.
 #include "present/text/convert_text.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Drawings: nothing overlaps, data flows down, chains are straight, and large graphs take no time.
+// Tests the layout of graphs: nothing overlaps, data flow down, chains are straight, and large graphs are fast.
 #include "present/html/layout.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double pixel = 1;
 
-/// Everything that holds for any graph.
+/// Checks the properties of every layout.
 void check(const Layout& layout, const std::vector<Link>& links, const LayoutSizes& sizes = {}) {
   ASSERT_EQ(layout.edges.size(), links.size());
   std::vector<std::vector<std::pair<double, double>>> taken(layout.layers);
@@ -68,7 +68,7 @@ TEST(Layout, SideInputsDoNotBendTheChain) {
   const Layout layout = lay_out(200, links);
   check(layout, links);
   for (std::size_t i = 10; i < 100; ++i) EXPECT_NEAR(layout.nodes[2 * i + 1].x, layout.nodes[21].x, 20 * pixel);
-  // What only feeds stands right above what it feeds.
+  // A node without inputs is directly above the node that reads it.
   EXPECT_EQ(layout.nodes[100].layer + 1, layout.nodes[101].layer);
 }
 

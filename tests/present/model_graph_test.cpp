@@ -1,4 +1,4 @@
-// What is drawn of a model: nodes, ends, constants folded into nodes, sub-graphs, captured values.
+// Tests the drawn graph of a model: nodes, inputs, outputs, constants folded into nodes, subgraphs, captured values.
 #include "present/html/model_graph.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(ModelGraph, WhatIsDequantizedOfAConstantIsPartOfTheNodeThatReadsIt) {
   onnx::Value* scale = constant("w/scale", onnx::ElementType::f32);
   graft::onnx::Node* weight = graph.add_node("DequantizeLinear", {steps, scale}, {"w/rounded"});
   graft::onnx::Node* add = graph.add_node("Add", {x, weight->outputs[0]}, {"y"});
-  // What is computed may be dequantized as well: that is a node.
+  // A DequantizeLinear of a computed tensor is a node of its own.
   graft::onnx::Node* quantize = graph.add_node("QuantizeLinear", {add->outputs[0], scale}, {"q"});
   graft::onnx::Node* back = graph.add_node("DequantizeLinear", {quantize->outputs[0], scale}, {"z"});
   graph.add_output(*back->outputs[0]);

@@ -1,4 +1,4 @@
-// What is suggested after a build, from what the engine driver tells of it.
+// Tests the suggestions after a build, from the engine driver's result.
 #include "present/text/next_steps_text.hpp"
 
 #include <gmock/gmock.h>

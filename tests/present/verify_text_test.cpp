@@ -1,4 +1,4 @@
-// What is warned of where rounding alone moves the reference far.
+// Tests the warning where rounding alone changes the reference widely.
 #include "present/text/verify_text.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ onnx::TensorData tensor(const std::vector<double>& numbers) {
   return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
 }
 
-/// The warning of a tensor that noise moves by 0.1 to 0.4; the candidate's last element is given.
+/// Returns the warning for a tensor that noise changes by 0.1 to 0.4, with `last` as the candidate's last element.
 std::string warning_for(double last, const std::string& why_unconfirmed) {
   const onnx::TensorData reference = tensor({1, 2, 3, 4});
   const auto tolerance = verify::Tolerance::of_network(onnx::ElementType::f32);

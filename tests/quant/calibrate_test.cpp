@@ -1,4 +1,4 @@
-// Images, their recipes, data, and calibration that is interrupted.
+// Tests images, their recipes, calibration data, and interrupted calibration.
 #include "quant/calibrate.hpp"
 
 #include <gmock/gmock.h>
@@ -123,7 +123,7 @@ TEST_F(Images, DamagedOnesAreRefused) {
               ThrowsMessage<Error>(HasSubstr("a.gif: this is neither a JPEG nor a PNG")));
 }
 
-/// A JPEG of several scans takes the memory of its coefficients beside that of its pixels.
+/// A JPEG of several scans needs memory for its coefficients in addition to its pixels.
 TEST_F(Images, TellTheirMemoryBeforeTheyAreDecoded) {
   const Image image = striped(32, 16);
   const auto bytes_of_pixel = [&](int sampling, int flags) {
@@ -160,7 +160,7 @@ TEST_F(Images, OfAnotherSizeAreRefusedByTheirHeaders) {
               ThrowsMessage<Error>(HasSubstr("another size")));
 }
 
-/// Memory is that of the crop: rows and columns that are left out are not made.
+/// Only the crop needs memory: rows and columns outside of it are not computed.
 TEST_F(Images, AreTheSameWhereTheCropIsResizedAlone) {
   const Image image = striped(21, 13);
   const std::vector<double> whole = prepared(image, "{resize: [17, 30], layout: nhwc}");
@@ -173,7 +173,8 @@ TEST_F(Images, AreTheSameWhereTheCropIsResizedAlone) {
               ThrowsMessage<Error>(HasSubstr("an image: 13 x 21 pixels take 768 MiB")));
 }
 
-// torch.nn.functional.interpolate(image, size, mode="bilinear", antialias=True) of PyTorch 2.8.
+// The expected values are those of torch.nn.functional.interpolate(image, size, mode="bilinear", antialias=True) of
+// PyTorch 2.8.
 TEST_F(Images, AreResizedAsPyTorchDoesIt) {
   const std::vector<double> small = prepared(striped(7, 5), "resize: [3, 4]");
   const std::vector<double> expected{34.4643,  47.2976, 60.1309,  72.9643, 113.75,   126.5833,

@@ -1,4 +1,5 @@
-// TensorRT's calibration caches: read as TensorRT means them, written byte for byte, and refused by line.
+// Tests TensorRT's calibration caches: they are read as TensorRT defines them, written byte for byte, and refused with
+// the line.
 #include "quant/calibration_cache.hpp"
 
 #include <gmock/gmock.h>

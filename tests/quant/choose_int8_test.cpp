@@ -1,5 +1,5 @@
-// The way of a trained network to int8: planned, calibrated, improved, placed, judged, and kept in f32 where a limit
-// asks. What the numbers are worth is judged by ONNX Runtime in tests/cli/test_quantize_int8.py.
+// Tests the quantization of a trained network to int8: planning, calibration, improvement, placement, comparison, and
+// nodes that stay in f32 because of a limit. tests/cli/test_quantize_int8.py compares the numbers with ONNX Runtime.
 #include "quant/choose_int8.hpp"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ TEST_F(ChooseInt8, InF8AllFiveLayersToo) {
                           [](const Int8Node& node) { return node.kind == Int8Kind::computes && node.has_weight(); }),
             5);
   EXPECT_FALSE(chosen.corrected.empty());
-  EXPECT_GT(worst_of(chosen), 22);  // 4 digits: 6.02 dB each
+  EXPECT_GT(worst_of(chosen), 22);  // 4 bits: 6.02 dB each
   EXPECT_TRUE(chosen.cache.entries.empty());
   for (const Int8Tensor& tensor : chosen.tensors) {
     EXPECT_FLOAT_EQ(tensor.scale * 448, static_cast<float>(tensor.threshold)) << tensor.name;

@@ -1,4 +1,4 @@
-// Which nodes of a small network stay in f32 when the rest becomes f16, and why.
+// Tests which nodes of a small network stay in f32 when the others become f16, and the reasons.
 #include "quant/choose_types.hpp"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST(ChooseTypes, WhatFitsLeavesF32) {
 }
 
 TEST(ChooseTypes, BothSidesOfATensorBeyondTheRangeStay) {
-  // 100 * 1000 is beyond 65504; what halves and bounds it again is not.
+  // 100 * 1000 exceeds 65504; the result of the nodes that bound and halve it does not.
   const ChosenTypes chosen = choose(network("a = Mul(x, thousand)\nb = Tanh(a)\ny = Mul(b, half)"));
   EXPECT_TRUE(chosen.met);
   EXPECT_THAT(kept(chosen), ElementsAre("a: overflow", "b: overflow"));
@@ -77,7 +77,7 @@ TEST(ChooseTypes, BrainFloatsHaveTheRange) {
 }
 
 TEST(ChooseTypes, ADifferenceThatTheTypeLosesStaysSoThatTheOutputMeetsTheLimit) {
-  // 1000 and a fraction: f16 has steps of a half there, and nothing is left of the fraction.
+  // The numbers are 1000 plus a fraction: f16 has steps of a half there, so the fraction is lost.
   const ChosenTypes chosen = choose(network("f = Tanh(x)\na = Add(f, thousand)\ny = Sub(a, thousand)"));
   EXPECT_TRUE(chosen.met);
   ASSERT_EQ(chosen.plain.size(), 1U);
@@ -105,8 +105,8 @@ TEST(ChooseTypes, NodesThatLoseLittleEachAreKeptTogether) {
   EXPECT_THAT(kept(chosen), testing::Each(HasSubstr(": loss")));
 }
 
-/// Where a whole row is beyond the range, f32 still has differences in it, and f16 has minus infinity, of which a
-/// Softmax makes NaN.
+/// Where a whole row exceeds the range, f32 still has differences in it, but f16 has minus infinity, which a Softmax
+/// turns into NaN.
 TEST(ChooseTypes, AMaskOfAWholeRowIsKeptTogether) {
   const onnx::Model model = test::text_model(
       {{"x", onnx::ElementType::f32, {2, 4}}, {"mask", onnx::ElementType::f32, {2, 4}}, constant("low", -1e9)},

@@ -1,5 +1,5 @@
-// Scales after a layer become part of its weights, on small networks; that the numbers stay is ONNX Runtime's to judge
-// in improvements_test.py.
+// Tests on small networks that scales after a layer become part of its weights; improvements_test.py compares the
+// results in ONNX Runtime.
 #include "quant/fold_scales.hpp"
 
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
-// improve_tool - changes models for the tests that judge them in other runtimes.
+// improve_tool - changes models for tests that run them in other runtimes.
 //
 // Usage: improve_tool fold|equalize IN.onnx OUT.onnx
 //        improve_tool correct IN.onnx OUT.onnx REFERENCE.onnx DATA.npz SAMPLES MEMORY
 //        improve_tool round IN.onnx OUT.onnx REFERENCE.onnx DATA.npz ROWS
 //        improve_tool smooth IN.onnx OUT.onnx DATA.npz ALPHA [convolutions]
-// Prints what was changed, a line for each.
+// Prints a line for each change.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

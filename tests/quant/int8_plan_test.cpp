@@ -1,4 +1,4 @@
-// What of a small network becomes int8, where its tensors are rounded, and what that would cost.
+// Tests which nodes of a small network become int8, where tensors are rounded, and the cost of this.
 #include "quant/int8_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ bool share_a_scale(const Int8Plan& plan, const std::string& a, const std::string
   return plan.tensors.at(a) == plan.tensors.at(b);
 }
 
-/// Each tensor with a scale of its own, as if it had been calibrated.
+/// Returns a separate scale for each tensor, in place of a calibration.
 Int8Scales scales_for(const Int8Plan& plan) {
   Int8Scales scales;
   float scale = 0.5F;
@@ -108,7 +108,7 @@ TEST(Int8Plan, LayersThatCannotBeStoredInInt8SayWhyNot) {
   EXPECT_EQ(planned(plan, "c").reason, "TensorRT has no int8 Softmax; what it gives is rounded to int8");
 }
 
-// What a definition says of its operator is what the planner goes by.
+// The planner uses is_data_movement() of the operator's definition.
 TEST(Int8Plan, OperatorsThatOnlyMoveElementsKeepTheScale) {
   const auto plan = [](const std::string& op) {
     return plan_int8(prepared("a = Conv(x, w)\nb = " + op + "(a)\ny = Conv(b, v)"));
@@ -172,7 +172,7 @@ TEST(PlaceInt8, AWeightInAttributesStaysThere) {
   const Int8Model placed = place_int8(model, plan, scales_for(plan));
   const onnx::Node& own = *placed.model.graph().find("a/int8")->producer;
   EXPECT_EQ(own.inputs.size(), 1U);
-  // The largest of each half of the numbers is 127 steps.
+  // 127 steps represent the largest number of each half.
   EXPECT_THAT(*own.floats("weight_scale"), ElementsAre(3.F / 127, 7.F / 127));
 }
 
@@ -219,7 +219,7 @@ TEST(F8Plan, DataMovementOfGraftKeepsItsScale) {
 }
 
 TEST(Int8Cost, CountsTheProductsOfLayersAndOperatorsByTheTypeThatTheyComputeIn) {
-  // 6 x 6 results of 4 channels, each a sum of 36 products.
+  // There are 6 x 6 results in 4 channels, each a sum of 36 products.
   constexpr double products = 36. * 4 * 36;
   for (const char* layer : {"Conv(x, w)", "graft::Convolution(x, w)"}) {
     const onnx::Model model = prepared(std::string("a = ") + layer + "\ny = Conv(a, v)");

@@ -1,4 +1,4 @@
-// What runs are estimated to take, and that an engine with a budget refuses what is beyond it.
+// Tests the estimated cost of runs, and that an engine with a budget refuses runs beyond it.
 #include "runtime/budget.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using test::inferred_text_model;
 using test::weight;
 using testing::HasSubstr;
 
-/// An engine that counts what it is asked.
+/// An engine that counts its calls.
 class CountingEngine final : public Engine {
  public:
   struct Counts {
@@ -54,7 +54,7 @@ class CountingEngine final : public Engine {
 void run(CompiledModel& model, std::int64_t elements) {
   onnx::TensorData tensor;
   tensor.type = onnx::ElementType::f32;
-  tensor.dims = {elements};  // nobody looks at its bytes
+  tensor.dims = {elements};  // its bytes are not read
   model.run({{"x", tensor}}, [](const TensorMap& /*outputs*/) {});
 }
 
@@ -63,7 +63,7 @@ TEST(EstimateCost, HoldsATensorUntilItsLastReader) {
       inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}},
                           "a = Concat<axis=0>(x, x)\nb = Concat<axis=0>(a, a)\ny = Relu(b)", {"y"});
   EXPECT_EQ(estimate_cost(model, {}).bytes, 0) << "no size is known";
-  // x, b and y: a is not needed any more.
+  // Live tensors are x, b and y; a is not needed any more.
   EXPECT_EQ(estimate_cost(model, {{"x", Shape{1024}}}).bytes, (1024 + 4096 + 4096) * 4);
 }
 
@@ -111,7 +111,7 @@ TEST(BudgetEngine, RefusesToCompileWhatDoublesAConstant) {
   EXPECT_EQ(engine.counts.compiled, 0);
 }
 
-/// 64 bits do not hold the last sizes, and shape inference ends there.
+/// 64 bits do not hold the last sizes, so shape inference stops.
 TEST(BudgetEngine, RefusesWhatDoublesWithoutEnd) {
   const CountingEngine engine;
   std::string nodes = "a1 = Concat<axis=0>(x, x)\n";

@@ -1,10 +1,10 @@
-# Includes run one way: a folder of src/ uses folders before it, and never one after it.
+# Tests that includes have one direction: a folder of src/ includes only folders before it.
 import pathlib
 import re
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
-# From the bottom to the top; folders in one row do not include each other.
+# Folders from the lowest to the highest layer; folders in one row do not include each other.
 ORDER = [
     {"core"},
     {"kernels"},
@@ -21,17 +21,18 @@ ORDER = [
     {"present"},
     {"cli", "python"},
 ]
-# Not in order yet, each with the reason. An entry that is no longer needed fails the test.
+# Exceptions to the order, each with the reason. An entry that is no longer needed fails the test.
 EXCEPTIONS = {
     ("kernels", "ops"): "norm kernels share reduction and inverse_norm with the reference kernels",
 }
 
-# What the program may include besides CLI11, fmt and the standard library: it takes arguments, calls and shows.
+# Folders that the program may include besides CLI11, fmt and the standard library: it parses arguments, calls the
+# toolkit and shows results.
 OF_THE_PROGRAM = {"graft", "toolkit", "present", "cli"}
 
-# The toolkit's own headers that the program includes, beside those of include/graft/toolkit, which applications have too:
-# full reports, which `present` shows, what only a command line needs, and tensors as they are read from its files. None
-# gives the graph of a model. An entry that is no longer needed fails the test.
+# Internal headers of the toolkit that the program includes, besides the public ones of include/graft/toolkit: complete
+# reports, which `present` shows, functions that only a command line needs, and tensors as read from its files. None
+# exposes the graph of a model. An entry that is no longer needed fails the test.
 BESIDE_PUBLIC_HEADERS = {
     "bench.hpp",
     "build.hpp",
@@ -58,8 +59,8 @@ SUFFIXES = {".hpp", ".cpp", ".cuh", ".cu", ".inc", ".h"}
 
 
 def library_of(path):
-    """The folder whose library a file is compiled into: an operator's fusion is among the passes, and lives in the
-    operator's folder, which holds all that is known of it."""
+    """Returns the folder whose library contains a file. An operator's fusion belongs to the passes, but is in the
+    operator's folder with all other files of the operator."""
     parts = path.relative_to(SOURCE / "src").parts
     is_fusion = path.stem.endswith("_fusion") or "fusion" in parts
     return "passes" if parts[0] == "ops" and is_fusion else parts[0]

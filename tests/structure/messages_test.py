@@ -1,4 +1,5 @@
-# Only the program knows its options: what the library says names settings, which a program, Python and C++ spell as they like.
+# Tests that only the program names its options: messages of the library use settings, whose names differ between the
+# program, Python and C++.
 import pathlib
 import re
 
@@ -6,13 +7,13 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = {"cli", "present"}
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
-# An argument of a child process, and not of `graft`: nothing but the option, with its value after it.
+# An argument of a child process, not of `graft`: a string with only the option, before its value.
 ARGUMENT = re.compile(r"--[a-z][a-z0-9-]*=?")
 COMMENT = re.compile(r"^\s*//.*$|///?<? .*$", re.MULTILINE)
 
 
 def strings(path):
-    """String literals of a source; those that the compiler joins are one."""
+    """Returns the string literals of a source; adjacent literals, which the compiler joins, are one."""
     text = COMMENT.sub("", path.read_text())
     return STRING.findall(re.sub(r'"\s*\n\s*"', "", text))
 
@@ -29,7 +30,7 @@ def test_the_library_names_no_option_of_the_program():
             continue
         named = options_in(path)
         if path == SOURCE / "src" / "engine" / "driver.cpp":
-            # The key of a command that the engine driver names in its own words, and not a message.
+            # This is the key of a command in the engine driver's table of names, not a message.
             named.remove("`graft quantize MODEL -o OUT --precision f16 --typed-io`")
         if named:
             found[str(path.relative_to(SOURCE))] = named
@@ -43,12 +44,12 @@ def test_the_check_sees_an_option(tmp_path):
 
 
 def test_messages_of_the_engine_driver_name_no_option_of_their_own():
-    """Each goes through `named`, which the program that runs the driver decides."""
+    """Each option goes through `named`, which uses the names of the program that runs the driver."""
     found = {}
     for path in sorted((SOURCE / "python" / "graft" / "engine").glob("*.py")):
-        if path.name == "cli.py":  # where the options are made
+        if path.name == "cli.py":  # where the options are defined
             continue
-        # What other programs are called with is no message.
+        # Arguments of other programs are not messages.
         no_messages = r'"""[\s\S]*?"""|(?m:^\s*#.*$)|named\([^)]*\)|subprocess\.run\(\[[^\]]*\]'
         text = re.sub(no_messages, "", path.read_text())
         named = [string for string in STRING.findall(text) if OPTION.search(string)]

@@ -1,5 +1,5 @@
-// The only test source that is compiled with a path of the checkout: the compiler cache serves all others to any
-// checkout.
+// The only test source that is compiled with a path of the checkout, so that all others can come from the compiler
+// cache in any checkout.
 #include "tests/support/folders.hpp"
 
 namespace graft {

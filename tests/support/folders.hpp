@@ -1,11 +1,11 @@
-// Where tests find stored data.
+// The folders of stored test data.
 #pragma once
 
 #include <filesystem>
 
 namespace graft {
 
-/// `tests/golden`: results of the frameworks, with the networks that they were made from.
+/// Returns `tests/golden`: networks, with the results of the frameworks.
 [[nodiscard]] std::filesystem::path golden_folder();
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// An engine that keeps what it compiled last, for tests that compile the same models again and again.
+// An engine that keeps recently compiled models, for tests that compile the same models repeatedly.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 
 namespace graft::test {
 
-/// Runs are those of the engine itself: a model that was compiled before is run by a request of its own.
+/// Runs models in another engine. A model that was compiled before gets a new request of the compiled model.
 class RecentEngine final : public runtime::Engine {
  public:
-  /// The engine has to outlive it. `most`: so many models are kept; each has threads and memory of its own.
+  /// `engine` has to outlive this object. `most`: maximum number of kept models; each has its own threads and memory.
   explicit RecentEngine(const runtime::Engine& engine, std::size_t most = 32) : engine_(engine), most_(most) {}
 
   using Engine::compile;
@@ -65,7 +65,7 @@ class RecentEngine final : public runtime::Engine {
   const runtime::Engine& engine_;
   std::size_t most_;
   mutable std::mutex mutex_;
-  mutable std::deque<std::shared_ptr<Kept>> kept_;  // the latest first
+  mutable std::deque<std::shared_ptr<Kept>> kept_;  // the most recent first
 };
 
 }  // namespace graft::test

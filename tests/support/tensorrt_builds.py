@@ -1,4 +1,4 @@
-# Which models a TensorRT-RTX parses and builds, in processes that may die.
+# Determines which models a TensorRT-RTX parses and builds, in child processes that may crash.
 from __future__ import annotations
 
 import concurrent.futures
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# GRU of batches was seen to take two minutes on a busy machine.
+# A GRU with a batch took two minutes on a busy machine.
 HANGS_AFTER_S = 900
 
-# TensorRT writes to standard output itself, so the answers go to a file.
+# TensorRT itself writes to standard output, so the results go to a file.
 WORKER = """
 import json, sys
 import tensorrt_rtx as trt
@@ -62,7 +62,8 @@ class Answer:
 
     @property
     def needs_gpu(self) -> bool:
-        """TensorRT-RTX 1.4 looks for the GPU of the machine where it meets 8-bit numbers, and this one has none."""
+        """Returns whether the build failed for want of a GPU: TensorRT-RTX 1.4 needs one on the machine for 8-bit
+        types."""
         return not self.built and any(
             "generateForCurrent" in error or "cannot be quantized by" in error for error in self.errors
         )
@@ -104,8 +105,9 @@ def ask_tensorrt(
     values: Mapping[pathlib.Path, Mapping[str, list[int]]] | None = None,
     processes: int = 1,
 ) -> dict[pathlib.Path, Answer]:
-    """installed: a folder of .deps/compat; none: the TensorRT-RTX of the environment. values: of inputs that are read as
-    sizes or axes, by model. A model that ended the process, or kept it too long, was not built."""
+    """Returns the result for each model. installed: a folder of .deps/compat; None: the TensorRT-RTX of the
+    environment. values: by model, the values of inputs that are read as sizes or axes. A model that crashed or
+    blocked the process counts as not built."""
     wanted = list(models)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(ROOT / ".deps" / "lib-rtx")}
     if installed is not None:
@@ -120,5 +122,5 @@ def ask_tensorrt(
 
 
 def what_tensorrt_builds(models: Iterable[pathlib.Path]) -> dict[pathlib.Path, bool]:
-    """Without a profile, as the TensorRT-RTX of the environment."""
+    """Returns whether the TensorRT-RTX of the environment builds each model, without a profile."""
     return {model: answer.built for model, answer in ask_tensorrt(models).items()}

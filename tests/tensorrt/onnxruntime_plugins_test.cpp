@@ -1,4 +1,4 @@
-// The library for ONNX Runtime's TensorRT provider, loaded beside a stand-in for TensorRT's registry.
+// Tests the library for ONNX Runtime's TensorRT provider with a stand-in for TensorRT's registry.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Registry& registry() {
 
 }  // namespace
 
-/// TensorRT's own, as far as the library can tell.
+/// A replacement of TensorRT's function, which the library calls.
 extern "C" __attribute__((visibility("default"))) nvinfer1::IPluginRegistry* getPluginRegistry() noexcept {
   return &registry();
 }

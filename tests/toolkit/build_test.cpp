@@ -1,4 +1,4 @@
-// Engines by the installed TensorRT, as an application builds them.
+// Tests that an application builds engines with the installed TensorRT.
 #include "graft/toolkit/build.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A canary of the digits network, through libgraft.so.
+// Tests a canary of the digits network through libgraft.so.
 #include "graft/toolkit/canary.hpp"
 
 #include <gmock/gmock.h>

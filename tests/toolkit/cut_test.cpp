@@ -1,4 +1,4 @@
-// A detector in two halves, through libgraft.so.
+// Tests a detector in two halves through libgraft.so.
 #include "graft/toolkit/cut.hpp"
 
 #include <gmock/gmock.h>

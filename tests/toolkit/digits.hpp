@@ -1,4 +1,4 @@
-// The network of the examples, and what the tests of the toolkit share.
+// The digits network of the examples, and helpers of the toolkit's tests.
 #pragma once
 
 #include <cstdint>

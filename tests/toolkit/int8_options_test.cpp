@@ -1,4 +1,4 @@
-// What quantize takes for int8 beside data.
+// Tests the options of quantize for int8, other than data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(Int8Options, AMetricIsAskedForTheF32ModelAndForEachModelThatIsTried) {
   const Model model = load(digits("digits.onnx"));
   std::size_t asked = 0;
   QuantizeOptions options = int8();
-  // The more nodes are in int8, the worse: QuantizeLinear and DequantizeLinear are more nodes.
+  // The metric decreases with the number of int8 nodes, because QuantizeLinear and DequantizeLinear add nodes.
   options.int8.metric = [&](const Model& tried) {
     ++asked;
     EXPECT_EQ(Session(tried).run(images(1)).size(), 2);

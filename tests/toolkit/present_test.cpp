@@ -1,4 +1,5 @@
-// Results in full, models from and to memory, and runs without copies: what the Python package is made of.
+// Tests the functions on which the Python package is built: complete results, models from and to memory, and runs
+// without copies.
 #include "graft/toolkit/present.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""libgraft.so shows the toolkit and nothing of what it is made of."""
+"""Tests that libgraft.so exports only the symbols of the toolkit."""
 
 import os
 import re

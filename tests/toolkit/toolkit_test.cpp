@@ -1,4 +1,4 @@
-// The toolkit, called as an application calls it.
+// Tests the toolkit with the calls of an application.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// Keeps what the callback was told.
+/// Records the arguments of the callback.
 struct Told {
   std::vector<double> fractions;
   Watch watch{.progress = [this](double fraction, std::string_view) { fractions.push_back(fraction); }, .cancel = {}};

@@ -1,4 +1,4 @@
-// Where two models part, as an application asks for it.
+// Tests verify_layers with the calls of an application.
 #include "graft/toolkit/verify_layers.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// Rounding to f16 is a difference.
+/// Returns options under which rounding to f16 is a difference.
 VerifyOptions strict() {
   VerifyOptions options;
   options.data = images(4);

@@ -1,4 +1,4 @@
-// Synthetic inputs: shapes, ranges, repeatability.
+// Tests synthetic inputs: shapes, ranges, reproducibility.
 #include "verify/inputs.hpp"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
   EXPECT_THAT(make_inputs(unranked, {.dims = {}, .shapes = {{"x", {1, 4}}}}).at("x").dims, ElementsAre(1, 4));
 }
 
-/// A file of a hundred bytes may declare inputs of any size, also sizes whose product no integer holds.
+/// A file of a hundred bytes may declare inputs of any size, also sizes whose product exceeds any integer type.
 TEST(Inputs, RefuseSizesThatTakeTooMuchMemory) {
   const auto with_shape = [](const Shape& shape) {
     return text_model({{"a", onnx::ElementType::f32, {8}}, {"x", onnx::ElementType::f32, shape}}, "y = Neg(x)", {"y"});

@@ -1,4 +1,4 @@
-// Comparison tensor by tensor: groups, orders of elements, what is emulated.
+// Tests the comparison tensor by tensor: groups, orders of elements, emulated types.
 #include "verify/layers.hpp"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
 }
 
 TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
-  // Each node is within its tolerance, since every one is judged by what it is given.
+  // Each node is within its tolerance, because a node is compared for its actual inputs.
   LayerOptions options;
   options.absolute = 0.015;
   const std::string step = "s = Constant<value=float(0.01)>()\n";
@@ -56,8 +56,8 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   EXPECT_EQ(report.first_different()->candidate, "d");
 }
 
-/// A tensor that a rewrite moved before a transposition is compared in the order that it has there, also where its
-/// numbers are rounding and do not show it.
+/// A tensor that a rewrite moved before a Transpose is compared in its new order, also where its numbers are rounding
+/// noise and do not show the order.
 TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   const auto network = [](const std::string& nodes) {
     return text_model({{"x", onnx::ElementType::f32, {1, 4, 5, 3}}},
@@ -82,7 +82,8 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   }
 }
 
-/// Where a detector finds nothing, the indices that a moved transposition turns have no elements to show it.
+/// Where a detector finds nothing, transposed indices have no elements, so only the dimensions show the moved
+/// Transpose.
 TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
   const auto network = [](const std::string& nodes) {
     return text_model({{"x", onnx::ElementType::f32, {6}}}, "found = NonZero(x)\n" + nodes, {"y"});
@@ -180,7 +181,7 @@ onnx::TensorData waves(std::vector<std::int64_t> dims, double frequency) {
 }
 
 TEST(Rearrangement, AWideToleranceIsNoEvidence) {
-  // Other numbers of the same distribution: sorted, each is near to one of the reference's.
+  // Other numbers of the same distribution: after sorting, each is near to one of the reference.
   const Tolerance wide{.relative = 0, .absolute = 0.1, .of_largest = 0};
   for (const std::vector<std::int64_t>& dims :
        {std::vector<std::int64_t>{450, 1}, {1, 450}, {30, 15}, {2, 3, 5, 15}, {2, 225}}) {
@@ -199,7 +200,7 @@ TEST(Rearrangement, NoiseIsNoOtherOrder) {
 }
 
 TEST(Rearrangement, FewDifferentNumbersTellNoOrder) {
-  // A mask with as many ones, elsewhere.
+  // A mask with the same number of ones at other positions.
   std::vector<double> mask(64, 0);
   for (const std::size_t i : {0, 3, 4, 9, 17, 18, 30, 41, 50, 63}) mask[i] = 1;
   std::vector<double> other(64, 0);

@@ -1,4 +1,4 @@
-// Proofs: what is the same is proven, and each way of being wrong is found.
+// Tests proofs: equal regions are proven, and each kind of fault is found.
 #include "verify/prove.hpp"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ TEST(Proof, AcceptsWhatIsTheSame) {
   const ProofResult result = prove_region(runtime::default_engine(), region(normalize_max),
                                           region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
   EXPECT_TRUE(result.proven) << result.text;
-  EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of numbers, both kernels, of which some may be skipped
+  EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of numbers, both kernels; some runs may be skipped
   EXPECT_EQ(result.skipped, 0U);
   EXPECT_EQ(result.output, "y");
   EXPECT_GT(result.worst.max_absolute, 0) << "another order of arithmetic rounds differently somewhere";
@@ -82,7 +82,7 @@ TEST(Proof, FindsASlopeThatDiffersLittle) {
 }
 
 TEST(Proof, SaysWhichKernelIsWrong) {
-  // Of rank 2 the function's ReduceSum runs over axis 1; a wrong shape is refused by both.
+  // For rank 2 the function's ReduceSum runs over axis 1; both refuse a wrong shape.
   const ProofResult result =
       prove_region(runtime::default_engine(), region("y = Neg(x)"), region("y = graft::LeakyReLU<alpha=-1.0>(x)"));
   EXPECT_FALSE(result.proven);
@@ -174,7 +174,7 @@ TEST(Proof, RunsNothingWhoseFixedSizesNoMemoryHolds) {
   EXPECT_TRUE(prove_region(runtime::default_engine(), held, held, options).proven) << "256 times as many are run";
 }
 
-/// The noise floor of random numbers is as large as they are: anything would be proven.
+/// The noise floor of random numbers is as large as the numbers: anything would be proven.
 TEST(Proof, OfRandomNumbersThereIsNone) {
   const onnx::Model before = region("r = RandomNormalLike(x)\ny = Add(x, r)");
   const onnx::Model after = region("y = Neg(x)");
@@ -188,7 +188,7 @@ TEST(Proof, OfRandomNumbersThereIsNone) {
   EXPECT_TRUE(prove_region(runtime::default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);
 }
 
-/// Sin of numbers that f32 does not tell apart is rounding and nothing else, which any rewrite is within.
+/// Sin of numbers that f32 cannot distinguish is rounding noise, so any rewrite is within its noise floor.
 TEST(Proof, NeedsARunOutsideOfRounding) {
   const auto of_large = [](const std::string& nodes) {
     return region("k = Constant<value=float(1e12)>()\na = Add(x, k)\n" + nodes, {32, 32});
@@ -197,7 +197,7 @@ TEST(Proof, NeedsARunOutsideOfRounding) {
   const ProofResult other = prove_region(engine, of_large("y = Sin(a)"), of_large("y = Cos(a)"));
   EXPECT_FALSE(other.proven) << other.text;
   EXPECT_THAT(other.text, HasSubstr("output 'y' proves nothing"));
-  // Inputs of 0 agree, and nothing else does.
+  // Only inputs of 0 agree.
   const ProofResult zeros =
       prove_region(engine, of_large("s = Sin(a)\ny = Mul(s, x)"), of_large("s = Cos(a)\ny = Mul(s, x)"));
   EXPECT_FALSE(zeros.proven) << zeros.text;

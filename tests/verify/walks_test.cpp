@@ -1,5 +1,5 @@
-// A walk over a tensor copies nothing: networks have hundreds of millions of numbers, and are looked at for each
-// sample.
+// Tests that a walk over a tensor copies nothing: networks have hundreds of millions of numbers, which are read for
+// each sample.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include "verify/figures.hpp"
 
 namespace {
-std::atomic<std::size_t> allocated{0};  ///< Bytes, by all of this program.
+std::atomic<std::size_t> allocated{0};  ///< Bytes allocated by this program.
 }
 
 [[gnu::noinline]] void* operator new(std::size_t size) {

@@ -1,5 +1,5 @@
-// Rewrites that are wrong, each in another way: mutations of what the fusions do, and what random numbers do not show.
-// The proof has to refuse all of them, and to accept the right one that stands beside most of them.
+// Tests wrong rewrites: mutations of the fusions, and faults that random numbers do not show. The proof has to refuse
+// all of them, and to accept the correct rewrite that most of them have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -228,7 +228,7 @@ TEST_P(WrongRewrites, AreFound) {
     EXPECT_TRUE(right.proven) << right.text;
   }
   for (const std::string& wrong : test.wrong) {
-    // As in a region that a pass edits, the output is declared to be what it was.
+    // The output keeps its declared type and shape, as in a region that a pass edits.
     onnx::Model after = text_model(test.inputs, wrong, {"y"});
     after.graph().outputs()[0]->type = before.graph().outputs()[0]->type;
     const ProofResult result = prove_region(runtime::default_engine(), before, after);

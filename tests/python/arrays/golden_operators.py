@@ -1,4 +1,4 @@
-# The golden data of the operators for tests in Python: what PyTorch and TensorFlow computed.
+# Reads the operators' golden data for tests in Python: results of PyTorch and TensorFlow.
 from __future__ import annotations
 
 import dataclasses
@@ -24,7 +24,7 @@ class Case:
     inputs: list[np.ndarray]
     attributes: dict[str, Any]
     expected: np.ndarray
-    absolute: float = 0  # that f32 arithmetic may be off by where terms of a sum cancel
+    absolute: float = 0  # the error of f32 arithmetic where terms of a sum cancel
 
 
 def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
@@ -36,7 +36,7 @@ def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
     if definition.has_data_sizes:  # numbers that are inputs or attributes
         for i, port in enumerate(definition.inputs[len(inputs) :], len(inputs)):
             inputs.append(np.array(attributes.pop(port.name), NUMPY_TYPES[definition.allowed_dtypes(i)]))
-    elif hidden:  # InstanceNorm has an input of that name: both weights are given as inputs
+    elif hidden:  # InstanceNorm has an input of this name: both weights are passed as inputs
         assert hidden == {"bias"}, hidden
         channels = x.shape[1]
         inputs.append(np.asarray(attributes.pop("scales", [1.0] * channels), np.float32))
@@ -58,9 +58,8 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def assert_close(found: np.ndarray, case: Case, relative: float) -> None:
-    """Rounded to the case's type as a number within this relative error, and the case's absolute one, of the exact one
-    is. i8 must agree exactly, as no
-    golden value lies near a tie."""
+    """Checks that a result rounds like a number within this relative error, and the case's absolute one, of the
+    exact result. i8 must agree exactly, as no golden value lies near a tie."""
     found64 = np.asarray(found).astype(np.float64)
     exact = case.expected.astype(np.float64)
     assert found64.shape == exact.shape

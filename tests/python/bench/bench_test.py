@@ -1,4 +1,4 @@
-# What is made of a benchmark's result: judgments, the document.
+# Tests the evaluation of a benchmark's result: misses, and the document.
 import copy
 import importlib.util
 import json
@@ -59,7 +59,7 @@ def test_what_reaches_its_fraction_of_a_copy_misses_nothing():
 
 
 def test_torch_compile_is_to_be_beaten_on_any_case():
-    assert missed(row(peers={"compiled": peer(129.0)})) == []  # within what two runs differ by
+    assert missed(row(peers={"compiled": peer(129.0)})) == []  # within the variation between two runs
     assert missed(row(peers={"compiled": peer(120.0)})) == ["us"]
     assert missed(row(peers={"compiled": {"failed": "no compiler"}})) == []
 
@@ -99,7 +99,7 @@ def test_random_problems_are_summed_up_beside_the_fastest_peer():
     rows = [
         row("LeakyReLU f32 1", 100.0, peers={"eager": peer(400.0), "compiled": peer(200.0)}),
         row("LeakyReLU f32 2", 100.0, peers={"eager": peer(80.0), "compiled": {"failed": "why"}}),
-        row("LeakyReLU f32 3", 100.0),  # without a peer it says nothing
+        row("LeakyReLU f32 3", 100.0),  # not evaluated, as there is no peer
         convolution("f16", 100.0, peers={"eager": peer(95.0, tflop_s=1000)}),
     ]
     leaky_relu, convolved = summary_of_random(judged(*rows))

@@ -1,4 +1,4 @@
-# The bar of precision: its network for digits of any size, and what its programs make of results.
+# Tests the benchmark of precision: its network for digits of any size, and the evaluation of results.
 import importlib.util
 import os
 import pathlib
@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[3]))
 GRAFT = os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft")
 GOLDEN = ROOT / "tests" / "golden" / "quantize"
-RIGHT = 447  # of 450, by PyTorch when it was trained
+RIGHT = 447  # of 450, measured with PyTorch after the training
 
 
 def program(name):

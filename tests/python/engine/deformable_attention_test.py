@@ -1,5 +1,5 @@
-# Decoders of the Deformable DETR family as PyTorch exports them: converted, the engine has Graft's plugin for each
-# attention; without Graft's library TensorRT builds the functions that the nodes carry.
+# Tests exported decoders of the Deformable DETR family: the engine of a converted model has Graft's plugin for each
+# attention; without Graft's library, TensorRT builds the functions of the nodes.
 from __future__ import annotations
 
 import os
@@ -43,7 +43,7 @@ def test_without_the_library_it_is_layers_of_tensorrt(tmp_path: pathlib.Path) ->
 
 
 def with_points_in_f64(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns a copy in which places are computed in f64, as the TorchScript exporter writes reference points."""
+    """Returns a copy in which positions are computed in f64, as the TorchScript exporter writes reference points."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     graph = changed.graph
@@ -60,7 +60,8 @@ def with_points_in_f64(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def test_points_in_f64_become_f32(tmp_path: pathlib.Path) -> None:
-    """An attention with points in f64 is proven by itself, and ONNX Runtime, whose GridSample has no f64, runs it."""
+    """The rewrite of an attention with points in f64 is proven, and ONNX Runtime runs the result, although its
+    GridSample has no f64."""
     onnxruntime = pytest.importorskip("onnxruntime")
     model = onnx.load(EXPORTS / "torch2.15.0_dynamo_opset18_deformable_detr.onnx")
     onnx.save(with_points_in_f64(model), tmp_path / "f64.onnx")

@@ -1,4 +1,4 @@
-# Unmodified ONNX files with plugin nodes of other libraries: they build with Graft's libraries and fail without them.
+# Tests unmodified ONNX files with plugin nodes of other libraries: they build with Graft's libraries and fail without.
 from __future__ import annotations
 
 import pathlib
@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def int8(value: int) -> Any:
-    """A field of type INT8, as the parser makes one of a tensor attribute."""
+    """Returns a field of type INT8, as the parser creates it from a tensor attribute."""
     return numpy_helper.from_array(np.array([value], np.int8), "")
 
 
@@ -75,7 +75,7 @@ def libraries(graft_library: pathlib.Path, stand_ins: pathlib.Path) -> tuple[obj
 def write(path: pathlib.Path, node: tuple[str, str, dict[str, Any], tuple[int, ...]], shape: Any, dtype: int) -> None:
     name, version, fields, _ = node
     made = helper.make_node(name, ["x"], ["y"], name="the_node", domain="trt.plugins", plugin_version=version)
-    # Not as keywords: a plugin may have a field named op_type.
+    # Not passed as keywords: a plugin may have a field named op_type.
     made.attribute.extend(helper.make_attribute(key, value) for key, value in fields.items())
     models.save(path, [made], shape, dtype)
 
@@ -114,7 +114,7 @@ def test_it_builds_in_f16_with_any_image_size(
 
 @pytest.mark.usefixtures("rtx")
 def test_weights_are_kept_in_the_engine(tmp_path: pathlib.Path, libraries: tuple[object, ...]) -> None:
-    """The engine holds each serialized field as plain bytes."""
+    """The engine contains each serialized field as plain bytes."""
     for node, field in ((NODES[3], "weights"), (NODES[5], "scales"), (NODES[-1], "kernel_weights")):
         model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
         write(model, node, IMAGE, TensorProto.FLOAT)

@@ -1,4 +1,4 @@
-// Plugins for the engine driver's tests: an identity that reports its fields, and others that misbehave on purpose.
+// Plugins for the engine driver's tests: an identity that reports its fields, and faulty plugins.
 #include <NvInferRuntime.h>
 #include <unistd.h>
 
@@ -26,8 +26,8 @@ enum class Behavior {
   kLarge,
 };
 
-/// Leaves a process after that holds every pipe of this one open; its number goes to the file that FIXTURE_CHILD
-/// names.
+/// Aborts, and leaves a child process that keeps every pipe of this process open; its number is written to the file
+/// FIXTURE_CHILD.
 void fork_and_abort() {
   ::pid_t const child = ::fork();
   if (child == 0) {
@@ -43,7 +43,7 @@ void fork_and_abort() {
   std::abort();
 }
 
-int live[3];  // of kAbortInPairs: how many there are with axes of 1 and of 2
+int live[3];  // number of live kAbortInPairs plugins by axis (1 or 2)
 
 class FixturePlugin final : public IPluginV3,
                             public IPluginV3OneCore,
@@ -152,7 +152,7 @@ class FixtureCreator final : public IPluginCreatorV3One {
         gain = *static_cast<float const*>(field.data);
       }
       if (std::strcmp(field.name, "axes") == 0) {
-        // The parser of TensorRT-RTX 1.7 hands integers over as INT32, whatever the creator asks for.
+        // The parser of TensorRT-RTX 1.7 passes integers as INT32, whatever type the creator declares.
         if (field.type == PluginFieldType::kINT32) {
           auto const* first = static_cast<std::int32_t const*>(field.data);
           axes.assign(first, first + field.length);

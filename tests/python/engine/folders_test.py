@@ -1,4 +1,4 @@
-# Folders of drivers that were killed are removed, and no others.
+# Tests that only the folders of killed drivers are removed.
 from __future__ import annotations
 
 import os
@@ -60,7 +60,7 @@ def test_a_killed_owners_folder_goes_and_a_living_ones_stays(temporary: pathlib.
 
 
 def test_what_may_be_anothers_stays(temporary: pathlib.Path) -> None:
-    """A link to a folder, a folder that was just made, one without an owner, and one of another name."""
+    """A link to a folder, a new folder, a folder without an owner, and a folder with another name stay."""
     target = temporary / "target"
     for folder in (target, temporary / "graft-engine-new", temporary / "other-engine"):
         folder.mkdir()

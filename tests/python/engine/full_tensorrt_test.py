@@ -1,4 +1,4 @@
-# The driver's path for the full TensorRT, against a stand-in; and what becomes of a build that is interrupted.
+# Tests the driver's code for the full TensorRT with a stand-in, and interrupted builds.
 from __future__ import annotations
 
 import fcntl
@@ -230,7 +230,7 @@ def test_builds_that_share_a_timing_cache_lose_nothing(setting: Setting) -> None
     assert cache.read_bytes() == b"old+"
     go.touch()
     assert slow.wait() == 0
-    assert cache.read_bytes() == b"oldold++"  # its own, and what the other wrote meanwhile
+    assert cache.read_bytes() == b"oldold++"  # its own data, and those that the other build wrote meanwhile
     assert setting.files() == {"m.onnx", "m.engine", "fast.engine", "timing.cache", "go"}
 
 
@@ -238,7 +238,7 @@ def test_a_link_for_a_timing_cache_is_replaced_and_not_followed(setting: Setting
     cache = setting.folder / "timing.cache"
     link = setting.folder / "link.cache"
     link.symlink_to(cache.name)
-    for before, after in ((None, b"+"), (b"old", b"old+")):  # the link leads nowhere, then to a cache
+    for before, after in ((None, b"+"), (b"old", b"old+")):  # the link is dangling, then refers to a cache
         if before is not None:
             cache.write_bytes(before)
             link.unlink()
@@ -262,9 +262,9 @@ def test_a_timing_cache_waits_for_the_build_that_writes_it(setting: Setting) -> 
         assert driver.stdout is not None
         for line in driver.stdout:
             if '"write"' in line:
-                break  # the engine is built; only the cache is left to write
+                break  # the engine is built, and only the cache is not written yet
         assert cache.read_bytes() == b"old"
-        # Another build replaces the file while this one waits for the lock on what has gone.
+        # Another build replaces the file while this one waits for the lock on the replaced file.
         replaced = setting.folder / "new"
         replaced.write_bytes(b"theirs")
         replaced.replace(cache)
@@ -275,7 +275,7 @@ def test_a_timing_cache_waits_for_the_build_that_writes_it(setting: Setting) -> 
 
 
 def is_alive(process: int) -> bool:
-    """Neither gone nor a zombie that nobody has waited for yet."""
+    """Returns whether a process exists and is not a zombie."""
     try:
         state = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -1,4 +1,4 @@
-# --layers: what TensorRT tells of the kernels in an engine, and how it is read.
+# Tests --layers: how TensorRT's description of the kernels in an engine is parsed.
 from __future__ import annotations
 
 import json
@@ -10,7 +10,7 @@ from conftest import drive
 from graft.engine.layers import read_inspected, read_layers
 from onnx import helper, numpy_helper
 
-# The form of TensorRT-RTX 1.7; the name of the node is as bad as ONNX allows.
+# The format of TensorRT-RTX 1.7; the node's name has characters that are hard to parse.
 ACCOUNT = (
     "Layers:\n"
     "Name: a [b], LayerType: x, c_myl0_1, LayerType: correlation, Inputs: [ { Name: in {1}, Dimensions: [1,16,8,8], "

@@ -1,5 +1,5 @@
-// A plugin of the generation V2, for the tests of what a TensorRT of today says of it. STATIC_REGISTRATION: it
-// registers itself when the library is opened. LIST_OF_V2: the library exports the older entry point alone.
+// A plugin of the interface V2, to test the messages of current TensorRTs about it. STATIC_REGISTRATION: the plugin
+// registers itself when the library is opened. LIST_OF_V2: the library exports only the older entry point.
 #include <NvInferRuntime.h>
 
 #include <cstddef>

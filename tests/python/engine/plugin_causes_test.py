@@ -1,4 +1,4 @@
-# Every way to get "Plugin not found", or a plugin that is not what was meant: `graft inspect` names the cause.
+# Tests that `graft inspect` names the cause of every way to get "Plugin not found" or the wrong plugin.
 from __future__ import annotations
 
 import os
@@ -26,7 +26,7 @@ def node(name: str, op_type: str, domain: str = "fixture", inputs: int = 1, outp
 
 
 def write(path: pathlib.Path, nodes: list[Any]) -> pathlib.Path:
-    """Each node by itself between the input x and outputs of the model."""
+    """Saves a model with each node between the input x and outputs of the model."""
     ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for n in nodes for name in n.output]
     domains = sorted({n.domain for n in nodes} | {""})
@@ -37,7 +37,7 @@ def write(path: pathlib.Path, nodes: list[Any]) -> pathlib.Path:
 
 
 def ask(path: pathlib.Path, nodes: list[Any], *libraries: pathlib.Path, flags: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The verdict on each node, by the real parser."""
+    """Returns the real parser's verdict on each node."""
     given = [flag for library in libraries for flag in ("--plugin-lib", str(library))]
     answer = graft("inspect", write(path, nodes), "--truth", "parser", "--json", *given, *flags)
     assert answer.code in (0, 1), answer.err
@@ -48,7 +48,7 @@ def ask(path: pathlib.Path, nodes: list[Any], *libraries: pathlib.Path, flags: t
 
 
 def changed(folder: pathlib.Path, *changes: tuple[str, str]) -> pathlib.Path:
-    """The source of the fixture plugins with something else in it."""
+    """Writes the source of the fixture plugins with changes."""
     text = (HERE / "fixture_plugins.cpp").read_text()
     for old, new in changes:
         assert old in text
@@ -60,7 +60,8 @@ def changed(folder: pathlib.Path, *changes: tuple[str, str]) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def versioned(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path]) -> pathlib.Path:
-    """The fixture plugins as version 2, in the namespace acme, one of them under the name of an ONNX operator."""
+    """Compiles the fixture plugins as version 2, in the namespace acme, one of them with the name of an ONNX
+    operator."""
     source = changed(
         tmp_path_factory.mktemp("source"),
         (
@@ -75,7 +76,7 @@ def versioned(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path
 
 @pytest.fixture(scope="module")
 def unnamed(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path]) -> pathlib.Path:
-    """The fixture plugins in the empty namespace, one of them under the name of an ONNX operator."""
+    """Compiles the fixture plugins for the empty namespace, one of them with the name of an ONNX operator."""
     changes = (('return "fixture"', 'return ""'), ('"FixtureIdentity"', '"Unique"'))
     source = changed(tmp_path_factory.mktemp("source"), *changes)
     return compile_library(source, "libunnamed_unique.so")
@@ -83,7 +84,7 @@ def unnamed(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path])
 
 REGISTERED = "FixtureIdentity 1 of namespace fixture, from libfixture_plugins.so"
 FIXTURE, STRICT, FUSSY = "FixtureIdentity", "FixtureStrict", "FixtureFussy"
-# Of nodes asked with the fixture plugins loaded: name, node, verdict, cause, words in reason or advice.
+# Verdicts with the fixture plugins loaded: node, verdict, cause, words in reason or advice.
 WITH_LIBRARY = [
     (node("right", FIXTURE, gain=2.0, axes=[1]), "plugin", "", [REGISTERED]),
     (node("version_of_its_own", FIXTURE, plugin_version="1"), "plugin", "", [REGISTERED]),
@@ -108,7 +109,7 @@ WITH_LIBRARY = [
     (node("required", STRICT, axes=[1]), "refused", "field_missing", ["does not give gain (float32)"]),
     (node("two_outputs", FIXTURE, outputs=2), "refused", "plugin_outputs", ["expected output size is 1", "size is 2"]),
     (node("two_inputs", STRICT, inputs=2, gain=1.0), "refused", "plugin_inputs", ["2 inputs (f32, f32)", "takes 1"]),
-    # A field that the plugin does not have is the lesser fault beside one of a wrong type, or with a wrong value.
+    # An unknown field is less severe than a field with a wrong type or a wrong value, which is reported.
     (
         node("type_and_field", STRICT, gain=2, color=1),
         "refused",
@@ -122,7 +123,7 @@ WITH_LIBRARY = [
         ["it printed: FixtureFussy: gain is 0.5; allowed is 1 and more", "it has no field color"],
     ),
     (node("value", FUSSY, gain=0.25), "refused", "field_value", ["it printed: FixtureFussy: gain is 0.25"]),
-    # A plugin with defaults is made all the same, from other values than the model has; TensorRT says little or nothing.
+    # A plugin with defaults is created with other values than the model's; TensorRT prints little or nothing.
     (node("silent_field", FIXTURE, gian=2.0), "plugin", "plugin_field", ["no field gian", "mean gain for gian?"]),
     (node("silent_type", FIXTURE, gain=2), "plugin", "field_type", ["gain is int, and the plugin takes float32"]),
 ]
@@ -139,7 +140,7 @@ def check(verdict: dict[str, Any], kind: str, cause: str, words: list[str]) -> N
     for word in words:
         assert word in verdict["reason"] + " | " + verdict["advice"], verdict
     assert verdict["truth"] == "parser"
-    assert bool(verdict["tensorrt"]) == (kind == "refused")  # its own words are there too
+    assert bool(verdict["tensorrt"]) == (kind == "refused")  # TensorRT's own message is included
 
 
 @pytest.mark.parametrize(("case", "kind", "cause", "words"), WITH_LIBRARY, ids=[case[0].name for case in WITH_LIBRARY])
@@ -148,7 +149,7 @@ def test_the_node(with_library: dict[str, Any], case: Any, kind: str, cause: str
 
 
 def test_a_misspelt_field_is_a_warning(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-    """The plugin is made, with its default, and the exit code is 0."""
+    """The plugin is created with the default, and the exit code is 0."""
     model = write(tmp_path / "m.onnx", [node("custom", FIXTURE, gian=2.0, axes=[1])])
     answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", fixture_library)
     assert answer.code == 0
@@ -158,7 +159,7 @@ def test_a_misspelt_field_is_a_warning(tmp_path: pathlib.Path, fixture_library: 
 
 
 def test_a_version_that_is_no_text(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-    """TensorRT passes over it and looks for version 1."""
+    """TensorRT ignores such a version and searches version 1."""
     nodes = [node("custom", FIXTURE, plugin_version=2)]
     answer = graft("inspect", write(tmp_path / "m.onnx", nodes), "--probe", "none", "--json")
     assert answer.code == 1
@@ -205,7 +206,7 @@ def test_the_name_of_an_onnx_operator(tmp_path: pathlib.Path, unnamed: pathlib.P
 
 
 def test_a_value_that_the_plugin_refuses(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
-    """Under another domain Graft does not know the operator for its own, whose attributes it would check itself."""
+    """In another domain Graft does not recognize its own operator, whose attributes it would check itself."""
     wrong = node("mode", "L2Normalize", "acme", plugin_namespace="graft", axes=[1], epsilon=1e-12, epsilon_mode="maxi")
     verdicts = ask(tmp_path / "m.onnx", [wrong], graft_library)
     check(verdicts["mode"], "refused", "field_value", ["refused the values", 'found "maxi"'])
@@ -275,7 +276,7 @@ class TestTheLibrary:
     def test_an_older_version_of_a_dependency(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
     ) -> None:
-        """The symbol is there, and not in the version that the library was linked with."""
+        """The symbol exists, but not in the version with which the library was linked."""
         source, script = tmp_path / "provider.cpp", tmp_path / "versions"
 
         def provider(version: str) -> pathlib.Path:
@@ -352,7 +353,7 @@ class TestTheLibrary:
         assert words in answer.err
 
     def test_cut_off(self, tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
-        """The loader opens some such files, and the process ends by SIGBUS."""
+        """The loader opens some truncated files, and the process dies of SIGBUS."""
         data = fixture_library.read_bytes()
         library = tmp_path / "libcut.so"
         for size in (0, 100, len(data) // 4, len(data) // 2):
@@ -384,7 +385,7 @@ class TestPluginsOfTheOlderGeneration:
     def test_registered_while_the_library_is_opened(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
     ) -> None:
-        """Without a TensorRT linked in: REGISTER_TENSORRT_PLUGIN calls a function that nobody has."""
+        """The library does not link TensorRT: REGISTER_TENSORRT_PLUGIN calls a function that does not exist."""
         library = compile_library(OLD, "libstatic.so", "-DSTATIC_REGISTRATION")
         message = TestTheLibrary().message(library, tmp_path, "static_registration")
         assert "REGISTER_TENSORRT_PLUGIN" in message
@@ -406,7 +407,8 @@ class TestPluginsOfTheOlderGeneration:
     def test_registered_with_another_tensorrt_than_it_was_built_for(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
     ) -> None:
-        """Compiled with the headers of 10.x, linked with RTX: the registry's functions are at other places."""
+        """The library is compiled with the headers of 10.x and linked with RTX, where the registry has another
+        layout of functions."""
         libraries = ROOT / ".deps/lib-rtx"
         if not libraries.is_dir():
             pytest.skip("no libtensorrt_rtx.so to link with")
@@ -417,7 +419,7 @@ class TestPluginsOfTheOlderGeneration:
         assert "REGISTER_TENSORRT_PLUGIN" in message
 
     def test_nvidias_own_library_of_another_tensorrt(self, tmp_path: pathlib.Path) -> None:
-        """libnvinfer_vc_plugin.so of TensorRT 11, in TensorRT-RTX."""
+        """The library is libnvinfer_vc_plugin.so of TensorRT 11, in TensorRT-RTX."""
         lean = pytest.importorskip("tensorrt_lean_libs")
         (library,) = pathlib.Path(lean.__file__).parent.glob("libnvinfer_vc_plugin.so.*")
         answer = graft("plugins", library, "--tensorrt", "rtx")

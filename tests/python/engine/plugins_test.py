@@ -1,4 +1,4 @@
-# Listing plugin libraries through TensorRT's own registry, ours and third-party ones, and every way they can fail.
+# Tests how Graft's and third-party plugin libraries are listed through TensorRT's own registry, and every failure.
 from __future__ import annotations
 
 import pathlib
@@ -21,7 +21,7 @@ def test_lists_nvidias_plugin_library() -> None:
     (creator,) = library["creators"]
     assert (creator["name"], creator["version"], creator["generation"]) == ("ROIAlign_TRT", "2", "V3")
     fields = {field["name"]: field["type"] for field in creator["fields"]}
-    assert fields == {  # as NVIDIA documents them in the TensorRT repository, plugin/roiAlignPlugin
+    assert fields == {  # documented in NVIDIA's TensorRT repository, plugin/roiAlignPlugin
         "coordinate_transformation_mode": "int32",
         "mode": "int32",
         "output_height": "int32",
@@ -85,7 +85,7 @@ class TestFailuresNameTheirCause:
     def test_no_plugins_can_be_in_it(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
     ) -> None:
-        """The file shows that by itself: neither TensorRT is started, nor does code of the library run."""
+        """The file's symbols show that: TensorRT does not start, and no code of the library runs."""
         source, package = tmp_path / "plain.cpp", tmp_path / "tensorrt_rtx"
         started, opened = tmp_path / "started", tmp_path / "opened"
         source.write_text(
@@ -142,7 +142,7 @@ class TestFailuresNameTheirCause:
     def test_a_library_that_leaves_a_process_behind(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The process holds the pipes of the one that died."""
+        """The remaining process keeps the pipes of the dead one open."""
         source = tmp_path / "forks.cpp"
         text = (HERE / "fixture_plugins.cpp").read_text()
         source.write_text(text + "\n__attribute__((constructor)) static void load() { fork_and_abort(); }\n")
@@ -156,7 +156,7 @@ class TestFailuresNameTheirCause:
     def test_a_library_that_leaves_a_process_in_a_session_of_its_own(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
     ) -> None:
-        """Twice removed, and the library is fine otherwise: nothing of it lives on when the driver has ended."""
+        """The library is valid and leaves a grandchild process: none of its processes survives the driver."""
         source, children = tmp_path / "leaves.cpp", tmp_path / "children"
         source.write_text((HERE / "fixture_plugins.cpp").read_text() + LEAVES_PROCESSES % children)
         done = drive("plugins", compile_library(source, "libleaves.so"))
@@ -187,7 +187,7 @@ class TestFailuresNameTheirCause:
         assert "nothing came of it for 3 s" in done.error["message"]
 
 
-# Forks a process that leaves the session and forks another, which does the same.
+# Source that forks a process which leaves the session and forks another one, which does the same.
 LEAVES_PROCESSES = """
 #include <sys/wait.h>
 __attribute__((constructor)) static void leave_processes() {
@@ -214,7 +214,7 @@ __attribute__((constructor)) static void leave_processes() {
 }
 """
 
-# Writes results to every descriptor that may be the worker's.
+# Source that writes forged results to every descriptor that may be the worker's.
 FORGES = """
 __attribute__((constructor)) static void forge() {
   char const* lines[] = {
@@ -232,6 +232,6 @@ __attribute__((constructor)) static void forge() {
 
 
 def test_driver_environment_has_no_library_path() -> None:
-    """The tests above prove something only if the library path is not set for the driver."""
+    """The tests above are meaningful only if the library path is not set for the driver."""
     assert "LD_LIBRARY_PATH" not in driver_environment()
     assert subprocess.run(["env"], env=driver_environment(), check=True, capture_output=True).returncode == 0

@@ -1,4 +1,4 @@
-# Nested build phases become one fraction that never falls and gets near its end.
+# Tests that nested build phases become one fraction that never decreases and comes close to 1.
 from __future__ import annotations
 
 from graft.engine.progress import PhaseTree

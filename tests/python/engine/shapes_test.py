@@ -1,4 +1,4 @@
-# --shapes: what is accepted, and that every refusal names the input and what was found.
+# Tests --shapes: accepted forms, and that every error names the input and the value found.
 from __future__ import annotations
 
 import pytest
@@ -74,6 +74,6 @@ def test_a_shape_tensor_takes_values() -> None:
     assert profile_ranges([sizes], parse_shape_ranges(["sizes=8x8..16x16..32x32"]))["sizes"].optimum == (16, 16)
     with pytest.raises(EngineError, match="sizes") as caught:
         profile_ranges([sizes], {})
-    # Numbers would be a guess: a value may be a size, a count, an axis or a place.
+    # The message has no numbers, which would be a guess: a value may be a size, a count, an axis or a position.
     assert "--shapes sizes=MINxMIN..OPTxOPT..MAXxMAX" in caught.value.next_step
     assert "the command inspect tries" in caught.value.next_step

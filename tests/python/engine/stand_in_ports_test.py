@@ -1,5 +1,5 @@
-# Unmodified ONNX files with plugin nodes whose inputs come in another order than Graft's: TensorRT builds them with the
-# library of stand-ins, and the engine keeps the order.
+# Tests unmodified ONNX files with plugin nodes whose inputs have another order than Graft's: TensorRT builds them with
+# the library of stand-ins, and the engine stores the order.
 from __future__ import annotations
 
 import pathlib
@@ -29,7 +29,7 @@ ATTENTION = ["value", "shapes", "starts", "locations", "weights"]
 OF_NVIDIA = {**STEPS, "group": 1, "deformable_group": 2}
 OF_MMCV = {**STEPS, "groups": 1, "deform_groups": 2}
 
-# Domain, plugin, inputs, fields, and the order that an engine keeps.
+# Domain, plugin, inputs, fields, and the order that an engine stores.
 NODES: list[tuple[str, str, list[str], dict[str, Any], str]] = [
     ("trt.plugins", "ModulatedDeformConv2d", MODULATED, OF_NVIDIA, "x,offset,mask,weight,bias"),
     ("trt.plugins", "ModulatedDeformConv2d", MODULATED[:4], OF_NVIDIA, "x,offset,mask,weight,bias"),

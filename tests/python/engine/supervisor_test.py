@@ -1,4 +1,4 @@
-# Workers that hang, and what a worker left behind where it cannot be killed.
+# Tests workers that hang, and processes of a worker that cannot be killed.
 from __future__ import annotations
 
 import os
@@ -13,7 +13,7 @@ from graft.engine.events import EngineError, EventWriter
 
 @pytest.fixture
 def build(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[[], None]:
-    """Builds with the stand-in for TensorRT; the limit of seconds without processor time is 1."""
+    """Returns a build with the stand-in for TensorRT, and a limit of 1 second without processor time."""
     monkeypatch.setenv("PYTHONPATH", str(HERE / "stand_in"))
     monkeypatch.syspath_prepend(HERE / "stand_in")
     monkeypatch.setenv("STAND_IN_VERSION", "11.4.0")
@@ -50,7 +50,7 @@ def test_what_runs_as_another_user_is_not_waited_for(monkeypatch: pytest.MonkeyP
     children = supervisor.Children()
     monkeypatch.setattr(children, "_adopts", True)
     worker = children.start(["false"])
-    other = 4_000_001  # no process: what is asked of it fails before it is looked for
+    other = 4_000_001  # not a process: the test's function fails before the number is used
 
     def refuse(number: int, signal: int) -> None:
         raise PermissionError(number, signal)

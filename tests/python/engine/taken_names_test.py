@@ -1,4 +1,5 @@
-# Graft's libraries in a real TensorRT where another library holds the names of NVIDIA's standard plugins.
+# Tests Graft's libraries in a real TensorRT where another library has registered the names of NVIDIA's standard
+# plugins.
 from __future__ import annotations
 
 import json
@@ -17,8 +18,8 @@ TAKEN = ["InstanceNormalization_TRT 1", "InstanceNormalization_TRT 2", "Instance
 TAKEN += ["LReLU_TRT 1", "Normalize_TRT 1", "ResizeNearest_TRT 1", "ModulatedDeformConv2d 1", "ModulatedDeformConv2d 2"]
 TAKEN += ["MultiscaleDeformableAttnPlugin_TRT 1", "MultiscaleDeformableAttnPlugin_TRT 2"]
 
-# As trtexec and the driver do it: the standard plugins first, then the libraries that were named. Prints what each
-# load returned and all creators. With a model, an engine is built of it.
+# Loads libraries like trtexec and the driver: the standard plugins first, then the named libraries. Prints the result
+# of each load and all creators. With a model, builds an engine.
 SCRIPT = """
 import importlib, json, sys
 module, taken, libraries, model, engine = sys.argv[1], *map(json.loads, sys.argv[2:4]), *sys.argv[4:6]
@@ -57,7 +58,7 @@ def run(
     flavor: str, taken: list[str], libraries: list[pathlib.Path], *model_and_engine: pathlib.Path, **variables: str
 ) -> dict[str, list[object]]:
     environment = driver_environment() | variables
-    if "LD_LIBRARY_PATH" in os.environ:  # where TensorRT-RTX's parser finds its own library
+    if "LD_LIBRARY_PATH" in os.environ:  # on this path TensorRT-RTX's parser finds its own library
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     files = [str(path) for path in model_and_engine] or ["", ""]
     command = [sys.executable, "-c", SCRIPT, f"tensorrt_{flavor}", json.dumps(taken)]
@@ -83,7 +84,7 @@ def test_all_of_grafts_operators_are_there(
 ) -> None:
     request.getfixturevalue(flavor)
     answer = run(flavor, TAKEN, [graft_library, stand_ins])
-    assert answer["loaded"] == [True, False]  # nobody told the second which names are taken
+    assert answer["loaded"] == [True, False]  # the second library does not know which names are taken
     assert names(answer, "graft") == set(OPERATORS)
 
     told = run(flavor, TAKEN, [graft_library, stand_ins], GRAFT_LEAVE_OUT=",".join(t.split()[0] for t in TAKEN))

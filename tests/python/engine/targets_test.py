@@ -1,4 +1,4 @@
-# --target: spelling, and the flavor that "auto" takes for it.
+# Tests --target: its syntax, and the flavor that "auto" selects for it.
 from __future__ import annotations
 
 import pytest

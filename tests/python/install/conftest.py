@@ -1,4 +1,4 @@
-# What the tests of an installation share: the installation, and running commands where the checkout is not.
+# Fixtures of the tests of an installation: the installation, and commands that run without the checkout.
 import os
 import subprocess
 from pathlib import Path
@@ -9,13 +9,13 @@ ROOT = Path(os.environ["GRAFT_SOURCE_DIR"])
 BUILD = Path(os.environ["GRAFT_BUILD_DIR"])
 NVCC = Path(os.environ["GRAFT_CUDA_COMPILER"])
 
-# Nothing of what the tests are told about the checkout.
+# The environment without the variables that point other tests to the checkout.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith("GRAFT_") and name not in ("PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 }
-# nvcc may lie in the checkout, and is the user's to have: it stays, in another place.
+# nvcc may be in the checkout, but users have their own: the script moves it to another place.
 HIDE = """
 set -e
 if [ -n "$3" ]; then mkdir -p "$2" && mount --bind "$3" "$2"; fi
@@ -32,7 +32,7 @@ def can_hide() -> bool:
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("install")
-    # What Python leaves where an example was run.
+    # A bytecode file as Python leaves it where an example ran.
     bytecode = ROOT / "examples" / "python" / "__pycache__" / "left_by_the_tests_of_an_installation.pyc"
     bytecode.parent.mkdir(exist_ok=True)
     bytecode.touch()

@@ -1,4 +1,4 @@
-// An application that loads operators of its own: own_operators LIBRARY NETWORK.onnx OTHER_LIBRARY
+// An application that loads a user's operators: own_operators LIBRARY NETWORK.onnx OTHER_LIBRARY
 #include <cstdio>
 
 #include "graft/toolkit/convert.hpp"
@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
   const gt::Model network = gt::load(argv[2]);
   std::printf("rewrites before: %zu\n", gt::convert(network).rewrites.size());
 
-  // Twice: a library that is there stays as it is. From now on converting finds its operator.
+  // Loads the library twice: the second call has no effect. Afterwards convert finds the library's operator.
   for (int i = 0; i < 2; ++i) {
     for (const std::string& name : gt::load_operators(argv[1])) std::printf("loaded: %s\n", name.c_str());
   }
@@ -24,7 +24,7 @@ int main(int argc, char** argv) try {
   for (const gt::Rewrite& rewrite : converted.rewrites) std::printf("rewrite: %s\n", rewrite.replacement.c_str());
   for (const gt::OperatorChoice& choice : converted.choices) std::printf("choice: %s\n", choice.op.c_str());
 
-  // The function of the operator, and its kernel.
+  // Compares the function of the operator with its kernel.
   const gt::VerifyResult verified = gt::verify(network, converted.model, {.own_kernels = true});
   std::printf("verified: %s\n", verified.verdict == gt::Verdict::same ? "the same" : "not the same");
   const auto quantized = gt::quantize(converted.model, {.precision = gt::Precision::f16});

@@ -1,4 +1,4 @@
-# CausalConvWithState's reference kernel against ONNX Runtime and ONNX's own reference, on random problems.
+# Compares CausalConvWithState's reference kernel with ONNX Runtime and ONNX's own reference on random problems.
 import functools
 
 import graft.ops
@@ -17,7 +17,7 @@ NAMES = ["x", "weight", "bias", "past_state"]
 
 @functools.cache
 def session(given, activation):
-    """ONNX Runtime has the operator under the name of the proposal that became ONNX's."""
+    """Returns a session of the operator, which ONNX Runtime has under the name of the original proposal."""
     names = [name if name in given else "" for name in NAMES]
     node = helper.make_node(
         "CausalConvWithState", names, ["y", "present_state"], domain="com.microsoft", activation=activation
@@ -50,7 +50,7 @@ def test_random_problems(seed):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_onnx_s_reference(dtype):
-    """In every type; it rounds sums before they are activated, which Graft does not."""
+    """Tests every type. ONNX's reference rounds sums before the activation, which Graft does not."""
     random = np.random.default_rng(5)
     step = float(ml_dtypes.finfo(dtype).eps)
     for number in range(300):
@@ -67,7 +67,7 @@ def test_onnx_s_reference(dtype):
 
 
 def test_pieces_are_the_whole():
-    """Each with the state that the last one left, also pieces that are shorter than the state."""
+    """Each piece gets the state of the previous one; pieces may be shorter than the state."""
     random = np.random.default_rng(6)
     x, weight, bias = (random.standard_normal(shape, np.float32) for shape in ((2, 3, 40), (3, 1, 7), (3,)))
     whole, last = graft.ops.causal_conv_with_state(x, weight, bias, activation="silu")

@@ -1,4 +1,5 @@
-# Lets the tests import what they share. It is in a folder of its own: beside it `torch` is a folder too.
+# Adds the folder of shared modules to the import path. The modules have a folder of their own because this one's parent
+# has a folder `torch`.
 import pathlib
 import sys
 

@@ -1,4 +1,4 @@
-# graft.ops on NumPy arrays: the golden data of every operator, `out`, and what is refused.
+# Tests graft.ops on NumPy arrays: the golden data of every operator, `out`, and errors.
 import inspect
 
 import graft.ops
@@ -7,7 +7,7 @@ import pytest
 from golden_operators import NUMPY_TYPES, assert_close, cases
 from graft._definitions import DEFINITIONS
 
-# The reference computes in double and holds sums in f32: half a rounding of f32.
+# The reference computes in double and keeps sums in f32: half an f32 rounding.
 REFERENCE_ERROR = 2.0**-24
 
 

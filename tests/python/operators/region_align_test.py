@@ -1,4 +1,4 @@
-# RegionAlign's reference kernel against ONNX Runtime, on random problems.
+# Compares RegionAlign's reference kernel with ONNX Runtime on random problems.
 import functools
 
 import graft.ops
@@ -25,7 +25,7 @@ def session(attributes):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    options.log_severity_level = 3  # of "max" it says each time that the meaning was once another
+    options.log_severity_level = 3  # hides a warning that the meaning of "max" has changed
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
@@ -45,7 +45,7 @@ def test_random_problems(seed):
 
 
 def test_what_onnx_runtime_refuses_is_zero():
-    """Items that are not there, corners that are no numbers, and a region that is turned over and has no samples."""
+    """Invalid items, corners that are NaN, and an inverted region without samples yield zeros."""
     x = np.ones((2, 1, 8, 8), np.float32)
     box, large = [1, 1, 5, 5], np.float32(3e38)
     rois = np.array([box, box, box, [np.nan, 1, 5, 5], [1, 1, np.inf, 5], [-np.inf, 1, np.inf, 5]], np.float32)

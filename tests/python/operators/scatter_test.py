@@ -1,4 +1,5 @@
-# The reference kernels of ScatterReduceND and ScatterReduceElements against ONNX Runtime, on random problems: the same bits.
+# Compares the reference kernels of ScatterReduceND and ScatterReduceElements bit by bit with ONNX Runtime on random
+# problems.
 import functools
 
 import graft.ops
@@ -24,7 +25,7 @@ def session(operator, attributes, types, ranks):
     graph = helper.make_graph([node], "scatter", values, [output])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # updates of one place in their order
+    options.intra_op_num_threads = 1  # applies updates of one element in their order
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
@@ -70,7 +71,7 @@ def test_indices_out_of_range_are_left_out(dtype):
 
 
 def test_halves_are_summed_in_f32():
-    """Where each sum is rounded to f16, what is smaller than half a step is lost."""
+    """If each partial sum were rounded to f16, addends below half a step would be lost."""
     data, updates = np.array([2048], np.float16), np.ones(1000, np.float16)
     indices = np.zeros(1000, np.int64)
     for found in (

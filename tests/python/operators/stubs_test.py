@@ -1,4 +1,4 @@
-# The type stubs are those of the definitions.
+# Tests that the type stubs agree with the operators' definitions.
 import os
 import pathlib
 import subprocess

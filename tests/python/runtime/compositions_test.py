@@ -1,4 +1,4 @@
-# Networks of two and three seeded nodes compute what ONNX Runtime computes, and the same bits in another process.
+# Tests that networks of two and three seeded nodes agree with ONNX Runtime, and bit by bit with another process.
 import os
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-# What the table says of OpenVINO is so: seeded models of the table, made again.
+# Tests the table's faults of OpenVINO with the table's seeded models.
 import os
 import pathlib
 import re
@@ -21,7 +21,7 @@ def test_is_not_right_in_openvino_and_right_in_onnxruntime(operator, kind, seed,
     forms = {case.name: case for case in (base, *seeded_nodes.forms_of(base))}
     case = seeded_nodes.plain(forms[base.name + form])
     assert seeded_nodes.blamed_node(case).op_type == operator
-    # Refused is what src/runtime/openvino keeps from OpenVINO, or an output of another shape.
+    # src/runtime/openvino refuses models that it does not pass to OpenVINO, and outputs of another shape.
     assert seeded_nodes.outcome("openvino", *case[1:5])[0] in (seeded_nodes.WRONG, seeded_nodes.REFUSED)
     assert seeded_nodes.outcome("onnxruntime", *case[1:5]) == (seeded_nodes.RIGHT, "")
 

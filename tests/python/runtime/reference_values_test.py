@@ -1,5 +1,5 @@
-# Session computes what ONNX Runtime and onnx.reference compute, and says which engine did it.
-"""Each network is one that OpenVINO computes wrongly, or differently in each process."""
+# Tests that Session agrees with ONNX Runtime and onnx.reference, and reports the engine.
+"""OpenVINO computes each of these networks wrongly, or differently in each process."""
 
 import graft
 import numpy as np
@@ -14,7 +14,7 @@ def network(text, opset=19):
 
 
 def cubic_after_if():
-    """OpenVINO's first run of a process returns numbers up to 1e+36, which differ from process to process."""
+    """OpenVINO's first run in a process returns numbers up to 1e+36, which differ between processes."""
     return network(
         """g (float[B,1,H,W] x, bool c) => (float[B_,1,H2,W2] y) <float[4] scales = {1, 1, 2, 1.5}, float one = {1}> {
              s = If (c) <then_branch = t () => (float[B,1,H,W] a) { a = Add (x, x) },
@@ -130,7 +130,7 @@ def test_computes_what_the_reference_computes(name):
 
 
 def refused_by_onnxruntime():
-    """ONNX Runtime 1.31 has no kernel of Softsign for f64."""
+    """Returns Softsign in f64, for which ONNX Runtime 1.31 has no kernel."""
     return network("g (float[N] x) => (float[N] y) { d = Cast <to = 11> (x)  s = Softsign (d)  y = Cast <to = 1> (s) }")
 
 

@@ -1,4 +1,4 @@
-# `python -m graft.runtime` over its socket: greeting, models, errors, and its end.
+# Tests `python -m graft.runtime` over its socket: greeting, models, errors, and exit.
 import contextlib
 import os
 import socket
@@ -76,7 +76,7 @@ def test_greets_compiles_and_runs_on_connections_of_their_own():
         theirs.close()
         assert root.receive().kind == Kind.DONE
         model = Connection(mine)
-        # The second is newer than ONNX Runtime knows.
+        # The second version is too new for ONNX Runtime.
         for ir_version in (8, 99):
             model.send(Kind.COMPILE, compiled(negation(ir_version)))
             assert model.receive().kind == Kind.DONE

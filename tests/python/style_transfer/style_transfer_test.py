@@ -87,7 +87,7 @@ def test_originals_build_as_native_layers(name: str, tmp_path: Path) -> None:
 
 
 def read_png(path: Path) -> np.ndarray:
-    """A file that pictures.write_png wrote: one block of data, each row as its difference from the row above."""
+    """Reads a file of pictures.write_png: one block of data, each row as its difference from the previous row."""
     data = path.read_bytes()
     width, height = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     start = data.index(b"IDAT")

@@ -1,4 +1,4 @@
-# The example of the guide, and what holds without PyTorch too.
+# Tests the example of the guide, and the package without PyTorch.
 import os
 import pathlib
 import subprocess
@@ -15,7 +15,7 @@ def test_numpy_needs_no_pytorch():
 
 
 def test_a_module_that_cannot_be_imported_is_no_attribute():
-    """pickle looks for an attribute `torch` in every module, and passes over nothing but AttributeError."""
+    """pickle reads an attribute `torch` of every module, and ignores only AttributeError."""
     code = "import sys; sys.modules['torch'] = None; import graft; assert not hasattr(graft, 'torch')"
     subprocess.run([sys.executable, "-c", code], check=True)
 

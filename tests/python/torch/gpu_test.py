@@ -1,4 +1,4 @@
-# graft.torch and graft.ops on a GPU: streams, CUDA graphs, no synchronization, CuPy.
+# Tests graft.torch and graft.ops on a GPU: streams, CUDA graphs, no synchronization, CuPy.
 import numpy as np
 import pytest
 
@@ -32,7 +32,7 @@ def test_nothing_synchronizes(sample, dtype):
 
 @each_sample
 def test_the_host_does_not_wait_for_the_stream(sample):
-    """The stream is held up for a second or so; a call that waited for it would find it idle on return."""
+    """The stream is blocked for about a second; after a call that waits, the stream would be idle."""
     inputs = sample.inputs("f32", "cuda")
     call(sample, inputs)
     torch.cuda.synchronize()
@@ -61,7 +61,7 @@ def test_graph_capture_and_replay(sample, dtype):
 
 @each_sample
 def test_streams_are_the_callers(sample):
-    """The input is written late on each stream; a kernel on another one would read what was there before."""
+    """The input is written late on each stream; a kernel on another stream would read the old content."""
     plain = sample.inputs("f32", "cuda")
     expected = call(sample, plain)
     torch.cuda.synchronize()
@@ -121,7 +121,7 @@ def test_cupy(sample):
 
 
 def test_weights_of_attributes_in_a_graph():
-    """The first call copies them to the device, which capture does not allow; later calls may be captured."""
+    """The first call copies the weights to the device, which capture does not allow; later calls may be captured."""
     x = torch.randn(2, 3, 8, 8, device="cuda")
     expected = graft.torch.instance_norm(x, scales=[1.0, 2.0, 3.0])
     graph = torch.cuda.CUDAGraph()

@@ -1,4 +1,5 @@
-# Export by both of PyTorch's exporters: Graft's nodes with their functions, which ONNX Runtime and `graft convert` read.
+# Tests both of PyTorch's exporters: they write Graft's nodes with their functions, which ONNX Runtime and `graft
+# convert` read.
 import sys
 
 import numpy as np
@@ -28,14 +29,14 @@ class Network(torch.nn.Module):
 def run(path, x):
     options = onnxruntime.SessionOptions()
     if x.dtype == torch.int8:
-        # ONNX Runtime 1.31 moves a QuantizeLinear before the reductions and sums that come before it, and quantizes those.
+        # ONNX Runtime 1.31 moves a QuantizeLinear ahead of preceding reductions and sums, which are then quantized.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return torch.from_numpy(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0])
 
 
 def test_what_the_exporter_lacks_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as where it is not installed
+    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as if it were not installed
     network = torch.nn.Identity()
     with pytest.raises(graft.Error, match="onnxscript is not installed") as raised:
         graft.torch.export(network, (torch.zeros(1),), tmp_path / "n.onnx")
@@ -73,7 +74,7 @@ def test_what_the_exporter_returns_is_a_model():
     x = torch.randn(2, 3, 8, 9)
     program = torch.onnx.export(Several(), (x,), dynamo=True, custom_translation_table=graft.torch.onnx_translations())
     model = graft.convert(program).model
-    (found,) = graft.Session(model).run(x).values()  # a tensor is an array
+    (found,) = graft.Session(model).run(x).values()  # tensors are accepted as arrays
     assert difference(torch.from_numpy(found), Several()(x)) < 1e-5
     assert graft.verify(program, model, data=x).same
     with pytest.raises(TypeError, match=r"this is Several\nExport it with torch.onnx.export"):

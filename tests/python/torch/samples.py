@@ -1,4 +1,4 @@
-# Calls of every operator beside the same in plain PyTorch.
+# Calls of every operator, with equivalent functions in plain PyTorch.
 from __future__ import annotations
 
 import dataclasses
@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from graft._definitions import DEFINITIONS
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
-# Of the results' largest magnitude: some roundings of the type, or sums of about a hundred products in f32.
+# Tolerances relative to the results' largest magnitude: a few roundings of the type, or sums of about a hundred
+# products in f32.
 TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
 
 
@@ -153,7 +154,7 @@ NAMES = [sample.name for sample in SAMPLES]
 
 
 def difference(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """Relative to the largest magnitude."""
+    """Returns the largest difference relative to the largest magnitude."""
     assert found.shape == expected.shape
     scale = max(float(expected.float().abs().max()), 1e-6)
     return float((found.float() - expected.float()).abs().max()) / scale

@@ -1,4 +1,4 @@
-"""examples/use_from_code in the TensorRTs that are installed; what is not there is skipped, aloud."""
+"""Tests examples/use_from_code in the installed TensorRTs; tests of others are skipped with a message."""
 
 import importlib.util
 import os
@@ -99,7 +99,7 @@ def test_onnx_builds_with_the_library_alone(names: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "not found in plugin node" not in done.stderr, "attributes may be left to their defaults"
     engine = (tmp_path / "by_hand.engine").read_bytes()
-    for name in (b"InstanceNorm", b"LeakyReLU"):  # under either name: what an engine holds is Graft's
+    for name in (b"InstanceNorm", b"LeakyReLU"):  # an engine contains Graft's names for both files
         assert name in engine
     for name in (b"InstanceNormalization_TRT", b"LReLU_TRT"):
         assert name not in engine

@@ -1,4 +1,4 @@
-"""The toolkit in Python on the digits network, through the installed wheel; ONNX Runtime says what is right."""
+"""Tests the Python toolkit of the installed wheel with the digits network; ONNX Runtime is the reference."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def logits(model: graft.Model, images: np.ndarray) -> np.ndarray:
 
 
 def check_result(result: object, schema: str, page: bool = True) -> dict[str, object]:
-    """JSON as the command prints it, a short text, and what a notebook shows."""
+    """Checks the JSON, which is that of the command, the short text, and the HTML for notebooks."""
     text = json.loads((ROOT / "docs" / "schema" / f"graft.{schema}.schema.json").read_text())
     said = json.loads(result.to_json())
     fastjsonschema.compile(text)(said)
@@ -86,7 +86,7 @@ def test_models_come_from_onnx_and_go_there(network: graft.Model, images: np.nda
     assert (tmp_path / "saved.onnx").read_bytes() == network.serialize()
     converted = graft.convert(proto)
     assert graft.verify(proto, converted.model).same
-    exported = types.SimpleNamespace(model_proto=proto)  # as torch.onnx.export returns it
+    exported = types.SimpleNamespace(model_proto=proto)  # like the result of torch.onnx.export
     assert graft.load(exported).serialize() == graft.load(proto).serialize()
 
 
@@ -178,7 +178,7 @@ def test_inspect_asks_tensorrt(network: graft.Model) -> None:
         [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 4, 16, 64])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 4, 16, 64])],
     )
-    # TensorRT 10.14 brought it, say its release notes.
+    # TensorRT 10.14 added the operator, according to its release notes.
     model = helper.make_model(attention, opset_imports=[helper.make_opsetid("", 23)])
     for release, support in (("tensorrt-10.13", "unsupported"), ("tensorrt-10.14", "native")):
         (node,) = graft.inspect(model, release=release).nodes
@@ -217,8 +217,8 @@ def test_the_same_is_said_as_by_the_command(network: graft.Model, tmp_path: path
     printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     said = json.loads(graft.convert(network).to_json())
     for answer in (printed, said):
-        del answer["values"]["command"]  # it names the file that was written
-    for key in ("seconds", "passes", "output"):  # times, and the file that was written
+        del answer["values"]["command"]  # it contains the name of the written file
+    for key in ("seconds", "passes", "output"):  # times, and the written file
         del printed[key], said[key]
     assert said == printed
     assert (tmp_path / "o.onnx").read_bytes() == graft.convert(network).model.serialize()
@@ -301,7 +301,7 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
         graft.build(int8, tmp_path / "other.engine", targets=["sm120"])
     one = graft.build(int8, tmp_path / "one.engine", targets="sm120", shapes={"image": [8, 1, 8, 8]})
     assert one.targets == ["sm120"]
-    for built in (result, one):  # what is wrong with an engine is seen where it is printed
+    for built in (result, one):  # a printed engine shows its warnings
         assert ("warning" in repr(built)) == bool(built.warnings)
     with pytest.raises(TypeError, match="allowed are one shape, or the smallest, usual and largest one"):
         graft.build(int8, tmp_path / "other.engine", shapes={"image": ([1, 1, 8, 8], [8, 1, 8, 8])})
@@ -398,7 +398,7 @@ def test_nothing_is_cut_where_everything_runs(network: graft.Model) -> None:
     assert graft.cut(network) is None
 
 
-# ---- A folder to ask a TensorRT with
+# ---- A canary folder, to test a TensorRT
 
 
 def test_canary(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path) -> None:
@@ -420,7 +420,7 @@ def test_canary(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path
         assert set(expected) == {tensor.tensor.name for tensor in result.tensors}
         np.testing.assert_allclose(expected["logits"], logits(network, images[:3]).ravel(), atol=1e-4)
 
-    # The script finds the one node that a stand-in for TensorRT computes wrongly, and nothing without it.
+    # The script finds the node that a stand-in for TensorRT computes wrongly, and nothing without a fault.
     wrong = next(tensor for tensor in result.tensors if tensor.node.op == "Conv")
     for fault, code in (({}, 0), ({"tensor": wrong.tensor.name}, 1)):
         done = subprocess.run(
@@ -590,6 +590,6 @@ def test_ctrl_c_ends_the_work(tmp_path: pathlib.Path, call: str) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait() == 77
-    with pytest.raises(ProcessLookupError):  # nobody of its group is left
+    with pytest.raises(ProcessLookupError):  # no process of its group is left
         os.killpg(process.pid, 0)
     assert not (tmp_path / "no.engine").exists()

@@ -1,4 +1,4 @@
-# What the tests of the wheel share: the digits network in all formats, and its images.
+# Shared data of the wheel's tests: the digits network in all formats, and its images.
 import os
 import pathlib
 

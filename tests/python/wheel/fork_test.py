@@ -1,4 +1,4 @@
-"""Processes that are forked after Graft has run something: each call ends, with the right numbers or with an error."""
+"""Tests processes that are forked after Graft has run: each call returns the right numbers or an error."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ import sys
 import onnx
 from onnx import TensorProto, helper
 
-# Each call runs in a forked process of its own, which writes what came of it.
+# Each call runs in its own forked process, which writes the outcome.
 SCRIPT = """
 import json
 import os
@@ -72,7 +72,7 @@ def test_a_forked_process_ends(tmp_path: pathlib.Path) -> None:
     right = [0, 1, 2, 3]
     for engine in ("openvino", "onnxruntime"):
         assert came[f"{engine} parent"] == right
-        # The child has an engine process of its own.
+        # The child starts its own engine process.
         assert came[f"{engine} new"] == came[f"{engine} again"] == right
         assert came[f"{engine} old"].startswith("bad_input")
         assert "Compile it after the fork" in came[f"{engine} old"]

@@ -1,4 +1,5 @@
-"""The notebooks of examples/notebooks: every cell runs, in the installed wheel, and every last value shows itself."""
+"""Tests the notebooks of examples/notebooks in the installed wheel: every cell runs, and its last value can be
+displayed."""
 
 import ast
 import json
@@ -11,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
-# What a notebook does with the value of a cell's last line.
+# Displays the value of a cell's last line like a notebook.
 SHOW = "_shown = {value}\ngetattr(_shown, '_repr_html_', _shown.__repr__)()"
 
 

@@ -1,4 +1,4 @@
-"""The package that was installed: where it lies, what importing it brings, its command, its types."""
+"""Tests the installed package: its place, its imports, its command, its types."""
 
 import ast
 import importlib.metadata
@@ -110,7 +110,7 @@ def test_doctor_finds_the_package_and_its_parts() -> None:
 
 
 def test_every_library_of_others_comes_with_its_license() -> None:
-    # OpenSSL's package has another name than its library.
+    # The name of OpenSSL's package differs from that of its library.
     own = {path.stem.replace("libssl", "libcrypto") for path in (PACKAGE / "licenses").glob("*.txt")}
     for library in (PACKAGE.parent / "graft_tensorrt.libs").iterdir():
         name = library.name.rsplit("-", 1)[0]
@@ -118,7 +118,8 @@ def test_every_library_of_others_comes_with_its_license() -> None:
 
 
 def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
-    # Its own libraries lie in graft_tensorrt.libs, OpenVINO's in openvino; glibc, zlib and the compiler's are the platform's.
+    # Bundled libraries are in graft_tensorrt.libs, OpenVINO's in openvino; glibc, zlib and the compiler's are the
+    # platform's.
     own = {path.name for path in (PACKAGE.parent / "graft_tensorrt.libs").iterdir()}
     platform = (
         "libc.so",

@@ -1,4 +1,4 @@
-// ONNX Runtime as an engine: the same numbers as OpenVINO's, its own where those are known, and what goes wrong.
+// Tests ONNX Runtime as an engine: it agrees with OpenVINO, or with known own values, and reports errors.
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ struct Network {
   std::string name;
   std::vector<TextInput> inputs;
   std::string nodes;
-  bool rounds_to_bf16 = false;  ///< OpenVINO does inside on some processors.
+  bool rounds_to_bf16 = false;  ///< OpenVINO rounds internally to bf16 on some processors.
 };
 
 class BothEngines : public testing::TestWithParam<Network> {};
@@ -127,7 +127,7 @@ TEST(OnnxruntimeEngine, keeps_integers_of_64_bits_and_doubles) {
   EXPECT_THAT(numbers_of(found, "e"), ElementsAre(1.1 * 1.1));
 }
 
-/// The numbers are those of onnxruntime 1.31 and of numpy.float16 for the same casts.
+/// The expected numbers are those of onnxruntime 1.31 and of numpy.float16 for these casts.
 TEST(OnnxruntimeEngine, rounds_to_f16_where_the_model_casts_as_openvino_does) {
   const float infinity = std::numeric_limits<float>::infinity();
   const onnx::Model reals =
@@ -148,7 +148,7 @@ TEST(OnnxruntimeEngine, rounds_to_f16_where_the_model_casts_as_openvino_does) {
   }
 }
 
-/// 2049 has no f16, and 1 / 3 no bf16: what is rounded shows in the next sum.
+/// f16 cannot represent 2049, and bf16 not 1 / 3: rounding shows in the next sum.
 TEST(OnnxruntimeEngine, rounds_narrow_types_where_they_leave_or_inside) {
   const onnx::Model half =
       text_model({{"x", ElementType::f16, {1}}}, "a = Add(x, x)\nb = Add(a, x)\ny = Sub(b, a)", {"y", "b"});

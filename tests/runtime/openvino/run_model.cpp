@@ -1,8 +1,8 @@
 // Runs models on the CPU engine, for the Python tests:
-//   run_model attach IN.onnx OUT.onnx                        gives Graft's nodes their functions
+//   run_model attach IN.onnx OUT.onnx                        attaches the functions of Graft's nodes
 //   run_model functions|own MODEL IN.npz OUT.npz [EXTRA...]  runs a model
-//   run_model serve                                          does what the lines of its input say, one after another
-// Exit code 2 with the message where graft::Error is thrown.
+//   run_model serve                                          runs the commands in the lines of its input
+// Exits with 2 and the message where graft::Error is thrown.
 #include <cstring>
 #include <iostream>
 #include <sstream>
@@ -63,7 +63,7 @@ int run_or_say_why(const std::vector<std::string>& arguments) {
   }
 }
 
-/// Answers each line of arguments, with tabs between them, with its exit code.
+/// Runs each line of arguments, separated by tabs, and prints its exit code.
 void serve() {
   for (std::string line; std::getline(std::cin, line);) {
     std::vector<std::string> arguments;

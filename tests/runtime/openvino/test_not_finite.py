@@ -1,5 +1,6 @@
-# NaN and infinities through every elementwise and pooling operator of the CPU engine, beside ONNX Runtime.
-"""`graft verify`, emulation and `graft quantize` show an overflow only if what it becomes reaches the outputs."""
+# Compares the CPU engine with ONNX Runtime on NaN and infinities, for every elementwise and pooling operator.
+"""`graft verify`, emulation and `graft quantize` show an overflow only if the resulting infinity or NaN reaches the
+outputs."""
 
 import numpy as np
 import onnx
@@ -8,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from test_against_onnxruntime import run_graft, run_onnxruntime
 
 SPECIAL = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
-# A vector of a CPU and its rest.
+# A size below a CPU vector, and a size with complete vectors and a remainder.
 SIZES = (5, 37)
 
 OF_ONE = (
@@ -90,7 +91,7 @@ def test_two_inputs(op, constant, special, tmp_path):
             node = helper.make_node(op, order, ["y"], **TWO_INPUTS[op])
             inputs = {"a": a} if constants else {"a": a, "b": b}
             if op == "Pow" and order[0] == "b":
-                continue  # roots of negative numbers, in which no special number takes part
+                continue  # roots of negative numbers, which need no special number
             expected, found = compare(tmp_path / "model.onnx", [node], inputs, constants)
             assert_same(found, expected)
 
@@ -135,8 +136,9 @@ POOLS = {
 @pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("pool", POOLS)
 def test_pooling(pool, special, tmp_path):
-    """The largest of numbers and NaN is a matter of their order in ONNX Runtime: here it is NaN, as in NumPy. Where
-    ONNX Runtime gives NaN, so does the engine; where it gives a number there is NaN only if the window has one."""
+    """The maximum of numbers and NaN depends on their order in ONNX Runtime; here it is NaN, as in NumPy. Where ONNX
+    Runtime returns NaN, so does the engine; where it returns a number, the engine returns NaN only if the window has
+    one."""
     op, attributes = POOLS[pool]
     constants = {"axes": np.array([2, 3])} if op.startswith("Reduce") else {}
     node = helper.make_node(op, ["x", *constants], ["y"], **attributes)
@@ -177,7 +179,8 @@ def test_rows_that_are_masked(op, tmp_path):
 @pytest.mark.parametrize("narrow", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
 @pytest.mark.parametrize("op", ["Relu", "Exp", "Softmax", "MaxPool", "ReduceMax", "ReduceMin", "Max"])
 def test_between_casts_to_16_bits(op, narrow, tmp_path):
-    """Constants of those types are infinite too. ONNX Runtime computes the same in f32: few of these in bf16."""
+    """Constants of these types may be infinite too. ONNX Runtime computes the expected result in f32, as it has few
+    of these operators in bf16."""
     x = np.array([-np.inf, 1, np.nan, 2, np.inf, -3, 0.5, 4], "f4").reshape(1, 1, 2, 4)
     attributes = {"MaxPool": {"kernel_shape": [1, 2]}, "ReduceMax": {"keepdims": 0}, "ReduceMin": {"keepdims": 0}}
     constants = {"axes": np.array([3])} if op.startswith("Reduce") else {}

@@ -1,4 +1,4 @@
-// The operators of this test program: Graft's, and those of the tests.
+// The operators of this test program: Graft's and those of the tests.
 #include "test_operators.hpp"
 
 #include "graft/registry.hpp"

@@ -1,5 +1,4 @@
-// Operators that exist in these tests only: what Graft's own do not have yet, an operator that has no function and one
-// of integers.
+// Operators of these tests with properties that Graft's own lack: one without a function, and one of integers.
 #pragma once
 
 #include "graft/define_operator.hpp"

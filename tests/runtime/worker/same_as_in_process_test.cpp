@@ -1,4 +1,4 @@
-// The engine in a process of its own returns bit for bit what the one in this process does, and throws the same errors.
+// Tests that the engine in a child process returns the same bits and throws the same errors as the one in this process.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The engine in a process of its own: programs that are no worker, workers that end, and Graft's use of it in threads.
+// Tests the engine in a child process: programs that are not workers, workers that die, and use from several threads.
 #include "runtime/worker/worker_engine.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
-/// The program that the build made.
+/// Returns the worker program of the build.
 std::string worker_program() {
   const char* const program = std::getenv("GRAFT_ENGINE_WORKER");
   EXPECT_NE(program, nullptr) << "ctest sets GRAFT_ENGINE_WORKER";
@@ -44,7 +44,7 @@ class WorkerEngineTest : public testing::Test {
   WorkerEngineTest() { fs::create_directory(folder_); }
   ~WorkerEngineTest() override { fs::remove_all(folder_); }
 
-  /// A program of the shell's.
+  /// Writes a shell script in place of the worker.
   std::string script(const std::string& text) {
     const fs::path path = folder_ / "worker";
     std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
@@ -52,7 +52,7 @@ class WorkerEngineTest : public testing::Test {
     return path;
   }
 
-  /// A worker whose process number can be read.
+  /// Returns an engine whose worker writes its process number to a file.
   std::unique_ptr<Engine> engine(int idle_limit_s = 60) {
     const WorkerCommand command{
         .arguments = {script("echo $$ >" + (folder_ / "number").string() + "\nexec " + worker_program())},
@@ -111,7 +111,7 @@ TEST_F(WorkerEngineTest, programs_that_are_no_worker) {
               ThrowsMessage<Error>(HasSubstr("is no worker of the CPU engine: it ended with exit code 7")));
   EXPECT_THAT(message(script("echo hello >&0; echo hello >&0; echo hello >&0")),
               ThrowsMessage<Error>(HasSubstr("no message of Graft's")));
-  // A greeting from the future; then something else.
+  // A greeting of a newer version; then a message that is not a greeting.
   const std::string eight = R"(\010\000\000\000\000\000\000\000)";
   const auto says = [&](const std::string& kind) {
     return "printf 'GRFT\\" + kind + R"(\000\000\000)" + eight + eight + "' >&0; cat >/dev/null";
@@ -153,7 +153,7 @@ TEST_F(WorkerEngineTest, a_stopped_worker_is_killed) {
   const std::unique_ptr<CompiledModel> other = remote->compile(negation());
   EXPECT_THAT(run(*other), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
 
-  // A message that does not fit into the socket's buffer is not read either.
+  // A stopped worker does not read a message that exceeds the socket's buffer either.
   stop();
   const onnx::TensorData large = onnx::TensorData::from_floats(std::vector<float>(4'000'000, 1.F));
   EXPECT_THAT([&] { (void)other->run({{"x", large}}); }, ThrowsMessage<Error>(HasSubstr("and was killed")));
@@ -184,7 +184,7 @@ TEST_F(WorkerEngineTest, a_forked_process_has_a_worker_of_its_own) {
   if (child == 0) {
     try {
       (void)model->run(three);
-      ::_exit(2);  // it has the answers of the other process
+      ::_exit(2);  // the child would read the parent's answers
     } catch (const Error&) {
     }
     const bool right = run(*remote->compile(negation())) == std::vector<double>{-1, -2, -3};
