@@ -2,13 +2,13 @@
 # --for`.
 """Run with the environment of .deps/venv, after `tools/setup compat`:
 
-    python tools/tensorrt_versions.py --measure     asks each TensorRT-RTX of .deps/compat: tensorrt_measured.json
-    python tools/tensorrt_versions.py               writes tensorrt_versions.inc of that and of tensorrt_facts.json
-    python tools/tensorrt_versions.py --hold        holds the rules against each of them over ONNX's own tests:
+    python tools/tensorrt_versions.py --measure     runs each TensorRT-RTX of .deps/compat: tensorrt_measured.json
+    python tools/tensorrt_versions.py               writes tensorrt_versions.inc from it and from tensorrt_facts.json
+    python tools/tensorrt_versions.py --hold        compares the rules with each of them on ONNX's own tests:
                                                     docs/ops/versions.md; needs a build of oracle_tool
-    python tools/tensorrt_versions.py --check       ends with 1 if tensorrt_versions.inc is not what would be written
+    python tools/tensorrt_versions.py --check       exits with 1 if tensorrt_versions.inc is outdated
 
-The JSON files and tensorrt_versions.inc lie in src/inspect.
+The JSON files and tensorrt_versions.inc are in src/inspect.
 """
 
 from __future__ import annotations

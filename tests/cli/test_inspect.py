@@ -505,7 +505,7 @@ def weights(*shape):
     return np.ones(shape, np.float32)
 
 
-#: Nodes of ONNX's own operators that are invalid, with what is given to them beside x, of 1x3x8x8.
+# Invalid nodes of ONNX's own operators, with their inputs besides x, whose shape is 1x3x8x8.
 INVALID = {
     "softmax_axis": (helper.make_node("Softmax", ["x"], ["y"], axis=7), {}, "axis 7; allowed are -4 to 3"),
     "log_softmax_axis": (helper.make_node("LogSoftmax", ["x"], ["y"], axis=-6), {}, "axis -6"),

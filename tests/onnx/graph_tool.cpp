@@ -1,6 +1,6 @@
-// Runs steps of the graph library on ONNX files, for the Python tests: graph_tool IN OUT STEP... or, for each line
-// `IN OUT` of a file, graph_tool --list FILE STEP...; then an error is a line `IN: message` and does not stop it.
-// graph_tool --types prints a line for each input of each operator of ai.onnx in each operator set.
+// Runs steps of the graph library on ONNX files, for the Python tests: graph_tool IN OUT STEP... or, for each line `IN
+// OUT` of a file, graph_tool --list FILE STEP..., which prints an error as a line `IN: message` and continues.
+// graph_tool --types prints a line for each input of each operator of ai.onnx in each opset.
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -74,8 +74,8 @@ int convert_list(const std::string& list, const std::vector<std::string>& steps)
   return 0;
 }
 
-/// "Pow 17 1 b: f32, i32": operator, operator set, input, letter and types. Inputs after the last letter are as it
-/// says.
+/// Prints "Pow 17 1 b: f32, i32": operator, opset, input, letter of the type parameter, and types. The last letter also
+/// applies to all further inputs.
 int print_types() {
   constexpr std::int64_t first_opset = 13;
   for (const graft::onnx::OperatorSchema* schema : graft::onnx::all_schemas()) {

@@ -1,30 +1,30 @@
 # make_exports.py - exports small networks with the frameworks' own exporters, for the fusion tests.
 """Writes tests/golden/exports/*.onnx, *.pb and manifest.json.
 
-Each file is what PyTorch's TorchScript exporter, PyTorch's dynamo exporter, tf2onnx or paddle2onnx makes of one short
-expression, or TensorFlow's frozen graph of it, which Graft reads itself.
-Nothing is edited afterwards except that the dynamo exporter's metadata (stack traces with file paths) is removed. Each
-file passes onnx.checker and gives the framework's own result in ONNX Runtime, or the script stops.
+Each file is the export of one short expression by PyTorch's TorchScript exporter, PyTorch's dynamo exporter, tf2onnx or
+paddle2onnx, or TensorFlow's frozen graph of it, which Graft reads itself. The files are not edited afterwards, except
+that the dynamo exporter's metadata (stack traces with file paths) is removed. Each file passes onnx.checker and has the
+framework's own result in ONNX Runtime, or the script stops.
 
-The expressions are listed in the operators' folders, src/ops/<op>/<op>_exports.py:
+The operators' folders list the expressions, src/ops/<op>/<op>_exports.py:
   OPERATOR, KINDS           its name, and kinds of it that two exporters (or as many as `exporters` says) have to write
   torch_cases(case), tensorflow_cases(case), paddle_cases(case)
-                            a list of case(name, shape of x, what the manifest says of it, expression, ...); `without`
-                            names an operator and what the manifest says where an exporter leaves it out,
-                            `frozen_graph` what is different where Graft reads TensorFlow's own file, and `also_static`
-                            asks the dynamo exporter for a file without dynamic dimensions as well
+                            a list of case(name, shape of x, its entry in the manifest, expression, ...); `without`
+                            names an operator and the entry in the manifest where an exporter leaves it out,
+                            `frozen_graph` the differences where Graft reads TensorFlow's own file, and `also_static`
+                            requests a file without dynamic dimensions from the dynamo exporter as well
   is_left_out(exporter, nodes)
-                            only where some files are no test: whether those with these nodes are
+                            only where some files are no test: whether files with these nodes are
 
-The manifest lists the operators, each with the pass that makes it and its kinds, and for every file
-  file, exporter, opset     where it comes from (the versions are in `exporter`)
+The manifest lists the operators, each with the pass that creates it and its kinds, and for every file
+  file, exporter, opset     its origin (the versions are in `exporter`)
   expression                the source
-  operator, attributes      what Graft should fuse it into; axes are given as 0..rank-1
-  fusions                   how many sub-graphs become that operator
-  native                    how many nodes already are the operator of ONNX
-  lowered                   only where TensorRT has it: the operator of ONNX that the fusion ends as
+  operator, attributes      the operator into which Graft should fuse it; axes are given as 0..rank-1
+  fusions                   number of subgraphs that become that operator
+  native                    number of nodes that already are the operator of ONNX
+  lowered                   only where TensorRT has it: the operator of ONNX that replaces the fused one
   parts                     only where there are any: fusions that become a part of this one
-  required                  false: a good form to recognize, but leaving it alone is correct too
+  required                  false: a good form to recognize, but leaving it unchanged is correct too
   reason                    only where fusions and native are 0: why there is nothing to fuse
   not_on_cpu_engine         only where the CPU engine cannot run the file: why
   nodes                     the operators in the file, in order, constants left out
@@ -34,11 +34,11 @@ Made with (Python 3.11, CPU)
                             torch==2.8.0 tensorflow-cpu==2.19.1 keras==3.11.3 tf2onnx==1.17.0 onnx==1.18.0
                             onnxscript==0.5.4 onnx-ir==0.1.12 onnxruntime==1.22.1 numpy==2.1.3
   --parts dynamo again:     torch==2.15.0 onnx==1.23.2 onnxscript==0.7.2 onnx-ir==1.1.0 onnxruntime==1.31.1 numpy==2.4.6
-  --parts torchscript,dynamo multi_scale_deformable_attention: those of "dynamo again"
+  --parts torchscript,dynamo multi_scale_deformable_attention: the versions of "dynamo again"
   --parts paddle:           paddlepaddle==3.0.0 paddle2onnx==2.0.1 onnx==1.17.0 onnxruntime==1.31.1 numpy==2.4.6
 Run: python tests/golden/generators/make_exports.py --parts torchscript,dynamo,tensorflow,graphdef
-A run replaces the manifest's lines for its own exporters and operators, all of them where none is named behind the
-options, and leaves the others; --out names another folder.
+A run replaces the manifest's lines for its own exporters and for the operators that are named after the options (all of
+them where none is named), and keeps the others; --out names another folder.
 """
 
 import argparse

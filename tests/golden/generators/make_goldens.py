@@ -1,27 +1,28 @@
 # make_goldens.py - writes the golden values of Graft's operators, computed by PyTorch, to tests/golden/ops.
 """Writes tests/golden/ops/<operator>.npz and <operator>.json.
 
-src/ops/<operator>/<operator>_golden.py has what is special of an operator: its maths and its cases, which `make(out)`
-writes. Nothing there uses Graft: PyTorch computes every result, and TensorFlow's own tf.math.l2_normalize is run beside it
-where it defines the meaning (epsilon_mode "max"). A generator stops if the two disagree.
+src/ops/<operator>/<operator>_golden.py has the parts of an operator: its maths and its cases, which `make(out)` writes.
+It does not use Graft: PyTorch computes every result, and where TensorFlow's own tf.math.l2_normalize defines the
+meaning (epsilon_mode "max"), it runs too. A generator stops if the two disagree.
 
 The JSON lists the cases; each has
   name         unique within the file
   dtype        f32, f16, bf16, i8, i32 or i64
   shape        of x; y has that of its array
-  attributes   as Graft spells them; x_scale and y_scale are there for i8 only
+  attributes   with Graft's names; x_scale and y_scale for i8 only
   x, y         names of arrays in the .npz (several cases may share one x)
-  more         of an operator that takes several inputs: the names of the others, integers in their types
+  more         of an operator with several inputs: the names of the others, integers in their types
                and otherwise as x
-  y_f32        only where float32 arithmetic cannot give y (a square overflows or underflows): what the framework
-               gives in float32
-  absolute     only where the operator's own definition is in float32, as that of positions: how far y may be off for it
-  note         what the case is about, if it is not plain
+  y_f32        only where float32 arithmetic cannot compute y (a square overflows or underflows): the framework's
+               result in float32
+  absolute     only where the operator's own definition is in float32, as that of positions: its tolerance for y
+  note         the purpose of the case, if it is not obvious
 
-x is float32 for f32, f16 and bf16 (each value exactly representable in the dtype) and otherwise of its own type. y is float64: the
-operator in double precision on that x, not yet rounded to the dtype, or int64 where it computes indices; attributes are rounded to float32 first, since that
-is how they are stored. For i8, y is int8: op(x * x_scale) / y_scale, rounded half to even and saturated; no value lies
-so near to a rounding boundary that float32 arithmetic could land on the other side, except where both are exact.
+x is float32 for f32, f16 and bf16 (each value exactly representable in the dtype) and otherwise of its own type. y is
+float64: the operator in double precision on that x, not yet rounded to the dtype, or int64 where it computes indices;
+attributes are rounded to float32 first, as they are stored. For i8, y is int8: op(x * x_scale) / y_scale, rounded half
+to even and saturated; no value lies so near to a rounding boundary that float32 arithmetic could land on the other
+side, except where both are exact.
 
 Made with (Python 3.11, CPU): torch==2.8.0 tensorflow-cpu==2.19.1 numpy==2.1.3 onnx==1.18.0 onnxruntime==1.22.1
 Run: python tests/golden/generators/make_goldens.py [--out tests/golden/ops] [OPERATOR...]

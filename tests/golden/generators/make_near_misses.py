@@ -1,24 +1,24 @@
 # make_near_misses.py - writes networks that look like one of Graft's operators and are not, for the fusion tests.
 """Writes tests/golden/near_misses/*.onnx and manifest.json.
 
-Every near miss is a valid network (onnx.checker, ONNX Runtime) that a careless pattern would fuse wrongly. Beside them
-are a few controls, written the same way, which must be fused: they show that a near miss is left alone for its own
-reason, not because the way it is written is unknown.
+Every near miss is a valid network (onnx.checker, ONNX Runtime) that an imprecise pattern would fuse wrongly. A few
+controls of the same style must be fused: they show that a near miss stays unchanged for its own reason, not because its
+style is unknown.
 
-The script runs each network. A near miss must give something else than the operator it resembles, on an input with a
-row of zeros, a tiny row and a long row; those where the numbers agree and another reason forbids the fusion are marked
-same_values. A control must give the operator's own values.
+The script runs each network. A near miss must have another result than the operator that it resembles, on an input with
+a row of zeros, a tiny row and a long row; where the numbers agree and another reason forbids the fusion, it is marked
+same_values. A control must have the operator's own values.
 
-They are listed in the operators' folders, src/ops/<op>/<op>_near_misses.py:
-  PREFIX, OPERATOR          how the files are called, and what they resemble
-  LOWERED                   only where TensorRT has the operator: the one of ONNX that a control ends as
+The operators' folders list them, src/ops/<op>/<op>_near_misses.py:
+  PREFIX, OPERATOR          the prefix of the files' names, and the resembled operator
+  LOWERED                   only where TensorRT has the operator: the ONNX operator that replaces a control
   CONSTANTS                 initializers, by name, besides those in near_miss_cases.py
   MISSES                    (name, reason, signature, nodes), in ONNX's text form
-  SAME_VALUES               names of misses that give the operator's numbers
-  EXPLAINED                 words of what `convert --explain` says of a miss, by name
+  SAME_VALUES               names of misses with the operator's numbers
+  EXPLAINED                 words of the message of `convert --explain` about a miss, by name
   CONTROLS                  (name, attributes, signature, nodes)
   INPUTS                    only where a network has further inputs: their values, by name
-  resembled(x)              what the operator gives, with the attributes that the misses are nearest to
+  resembled(x)              the operator's result, with the attributes that are closest to the misses
 
 The manifest lists for near misses file, operator, reason, same_values, and words where they are explained; for controls
 file, operator, attributes, and lowered.

@@ -1,9 +1,9 @@
 # Runs commands of the engine driver one after another, in forks of this process, which has imported all modules.
-"""usage: forks.py FLAVOR: reads lines, each a JSON list of the driver's arguments. Answers each with a line, a JSON list:
-exit code, stdout, stderr.
+"""usage: forks.py FLAVOR: reads lines, each a JSON list of the driver's arguments, and answers each with a line, a JSON
+list: exit code, stdout, stderr.
 
-Driver and worker are processes of their own as ever, which share nothing but what they were started with. To start them
-takes ten times as long as to build an engine of one layer.
+Driver and worker are separate processes as usual, which share only what this process had imported before. Starting them
+anew takes ten times as long as building an engine of one layer.
 """
 
 from __future__ import annotations

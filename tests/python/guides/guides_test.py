@@ -1,7 +1,7 @@
-"""Runs what the guides tell people to type, and compares the code they show with the files it comes from.
+"""Runs the commands of the guides, and compares the code in the guides with the files that it comes from.
 
-A block after `<!-- file: PATH -->` is that file, whole. A block of `sh` is run, the blocks of one guide one after another
-in one folder that holds a copy of `examples`; `<!-- not run: REASON -->` before a block leaves it out.
+A block after `<!-- file: PATH -->` is that whole file. A block of `sh` is run, the blocks of one guide one after
+another in one folder with a copy of `examples`; `<!-- not run: REASON -->` before a block excludes it.
 """
 
 import json

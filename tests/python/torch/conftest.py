@@ -1,5 +1,5 @@
-# Adds the folder of shared modules to the import path. The modules have a folder of their own because this one's parent
-# has a folder `torch`.
+# Adds the folder of shared modules to the import path. tests/python itself cannot be added: its folder `torch` would
+# hide PyTorch.
 import pathlib
 import sys
 
