@@ -14,8 +14,9 @@ struct EngineFailure {
   std::string message = {};  ///< The error and its place: file, node, option.
   std::string next_step = {};  ///< The action for the user; may be empty.
   std::string library = {};    ///< The plugin library that caused the failure; empty where no library did.
-  std::string cause = {};      ///< The cause, one of docs/guide/plugin_not_found.md; empty where none was found.
-  std::string facts = "{}";    ///< All other facts as a JSON object: the parser's `errors`, the `signal` of a crash ...
+  /// Why `library` cannot be loaded: "no_file", "architecture", "dependency" ... (python/graft/engine/README.md).
+  std::string cause = {};
+  std::string facts = "{}";  ///< All other facts as a JSON object: the parser's `errors`, the `signal` of a crash ...
 };
 
 /// Thrown where TensorRT is not installed, refuses a model or crashes. what() is the message and, on a line of its own,

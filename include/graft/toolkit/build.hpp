@@ -78,8 +78,8 @@ struct BuildOptions {
   /// Seconds without progress after which a build counts as hanging; nothing: 3600.
   std::optional<double> time_limit = {};
   bool plugins = true;  ///< False: TensorRT builds Graft's nodes from native layers, using their ONNX functions.
-  std::vector<std::filesystem::path> plugin_libraries =
-      {};  ///< Plugin libraries to load in addition to Graft's own, which is loaded where a node needs it.
+  /// Plugin libraries to load in addition to Graft's own, which is loaded where a node needs it.
+  std::vector<std::filesystem::path> plugin_libraries = {};
   std::string tensorrt = "auto";  ///< The TensorRT to build with: "auto", "rtx" or "full".
   Watch watch = {};
 };
@@ -110,8 +110,8 @@ struct BuildResult {
 
 /// Builds an engine with the installed TensorRT, through its Python bindings, in a child process: a crash of TensorRT
 /// becomes an Error. TensorRT-RTX needs no GPU. The file is written completely or not at all. The Python interpreter is
-/// the first of these that exists: GRAFT_PYTHON of the environment, that of set_python, that of the environment of
-/// Graft's wheel, that of Graft's build, python3 on PATH.
+/// GRAFT_PYTHON of the environment where that is set; otherwise the first of these that exists: that of set_python,
+/// that of the environment of Graft's wheel, that of Graft's build, python3 on PATH.
 ///
 /// Throws Error (missing_tool) where Python, TensorRT or the plugin library is missing; Error (answer_is_no) with
 /// TensorRT's reasons where TensorRT refuses the model; Error (bad_input) for options that this TensorRT does not

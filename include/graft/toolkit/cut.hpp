@@ -72,7 +72,7 @@ struct CutResult {
   double share_in_tensorrt = 0;
   std::vector<DetectionTail> tails;
   std::optional<VerifyResult> verified;  ///< The halves, run one after the other, compared with the whole network.
-  std::string not_verified;              ///< Why they were not compared; empty where they were.
+  std::string not_verified;              ///< Why they could not be compared; empty otherwise.
 };
 
 /// Cuts a network in two. TensorRT gets the half with more arithmetic: either the nodes before those that it does not
