@@ -308,7 +308,10 @@ json DriverSession::ask(const json& request) {
   while (state_->child.read_some() && !state_->said.answer.is_object()) {
   }
   if (state_->stopped) throw Interrupted{};
-  if (!state_->said.answer.is_object()) check_end(state_->driver, state_->said, state_->child.wait());
+  if (!state_->said.answer.is_object()) {
+    check_end(state_->driver, state_->said, state_->child.wait());
+    throw Error(Error::Kind::internal, fmt::format("{} ended without an answer", state_->driver.module));
+  }
   return std::move(state_->said.answer);
 }
 

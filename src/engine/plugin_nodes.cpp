@@ -30,6 +30,7 @@ PluginNodes find_plugin_nodes(const onnx::Model& model) {
 std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
                                           const PluginNodes& nodes) {
   std::vector<std::string> libraries = std::move(named);
+  const bool has_named = !libraries.empty();
   bool needs_own = false;
   for (const auto& entry : nodes) {
     const PluginNode& node = entry.second;
@@ -47,7 +48,7 @@ std::vector<std::string> plugin_libraries(const std::string& model, std::vector<
   if (!needs_own || has_own_plugin_library(libraries)) return libraries;
   if (own.exists) {
     libraries.push_back(own.path.string());
-  } else if (libraries.empty()) {
+  } else if (!has_named) {
     throw Error(Error::Kind::missing_tool,
                 fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
                             "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "

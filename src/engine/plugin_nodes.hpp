@@ -22,7 +22,7 @@ using PluginNodes = std::map<std::string, PluginNode>;
 
 /// Returns the libraries to load: `named`, the operator libraries of the nodes, and Graft's own if a node needs it and
 /// the list does not contain a copy. Throws Error (missing_tool), quoting the model, if Graft's own library is needed
-/// but does not exist and the list is otherwise empty.
+/// but does not exist and `named` is empty.
 [[nodiscard]] std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
                                                         const PluginNodes& nodes);
 

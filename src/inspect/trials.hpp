@@ -121,7 +121,7 @@ struct TensorRTIdentity {
   std::string version;
 };
 
-/// Asks the TensorRT that is installed, through the engine driver.
+/// Runs trials in the TensorRT that is installed, through the engine driver.
 class DriverTrials final : public Trials {
  public:
   /// Starts a process that loads TensorRT, and does not wait for it. When `should_stop` returns true, the process is

@@ -55,6 +55,34 @@ def test_runs_what_openvino_does_not_read(graft, tmp_path):
     assert same.code == 0
 
 
+@pytest.mark.parametrize("opset", [27, 28])
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("RoiAlign", ["x", "rois", "batch"], ["y"], output_height=2, output_width=2),
+        helper.make_node("Attention", ["x", "x", "x"], ["y"]),
+    ],
+    ids=lambda node: node.op_type,
+)
+def test_onnxruntime_runs_models_in_opsets_that_it_does_not_load(graft, tmp_path, node, opset):
+    """RoiAlign is lowered to opset 21, and Attention, which is new in opset 23, to opset 26."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4, 5])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    rois = onnx.numpy_helper.from_array(np.array([[0, 0, 3, 2], [1, 0, 4, 3]], np.float32), "rois")
+    batch = onnx.numpy_helper.from_array(np.array([1, 0]), "batch")
+    graph = helper.make_graph([node], "g", [x], [y], [t for t in (rois, batch) if t.name in node.input])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    onnx.save(model, tmp_path / "m.onnx")
+    given = np.random.default_rng(1).random((2, 3, 4, 5), np.float32)
+    np.savez(tmp_path / "in.npz", x=given)
+    command = ["run", tmp_path / "m.onnx", "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--json"]
+    answer = graft(*command, "--engine", "onnxruntime")
+    assert answer.code == 0, answer.err
+    assert answer.json["engine"] == "onnxruntime"
+    [expected] = ReferenceEvaluator(model).run(None, {"x": given})
+    np.testing.assert_allclose(np.load(tmp_path / "out.npz")["y"], expected, atol=1e-5)
+
+
 def test_gives_onnxruntimes_own_numbers(graft, tmp_path):
     images = np.random.default_rng(2).random((3, 1, 8, 8), np.float32)
     np.savez(tmp_path / "in.npz", image=images)

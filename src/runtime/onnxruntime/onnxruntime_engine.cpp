@@ -23,7 +23,7 @@
 namespace graft::runtime {
 namespace {
 
-/// The types that NumPy has, and those that are widened.
+/// Returns whether a tensor of this type can be sent to ONNX Runtime: NumPy has the type, or it is widened.
 bool onnxruntime_takes(onnx::ElementType type) {
   using onnx::ElementType;
   constexpr std::array taken{ElementType::f32,    ElementType::f64, ElementType::f16, ElementType::bf16,
@@ -33,7 +33,7 @@ bool onnxruntime_takes(onnx::ElementType type) {
   return std::find(taken.begin(), taken.end(), type) != taken.end();
 }
 
-/// Those that no loaded library has are among them.
+/// Returns whether a model calls operators outside ai.onnx, also operators that no loaded library has.
 bool holds_operators(const onnx::Model& model) {
   bool holds = !calls_without_operator(model).empty();
   model.graph().for_each_node([&](const onnx::Node& node) { holds = holds || onnx::find_operator_for(node); });
@@ -44,31 +44,43 @@ onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type)
   return onnx::TensorData::from_numbers(type, tensor.dims, *tensor.numbers());
 }
 
-/// A model as the process gets it.
+/// A model in the form in which it is sent to the process of ONNX Runtime.
 struct ForOnnxruntime {
   onnx::Model model;
   NarrowTypes narrow;
 };
 
-/// Lowers a model in operator set 22 to 21, where all its nodes mean the same in both. Most operators of 22 differ by
-/// bf16 alone, which is widened, and ONNX Runtime implements some of them in the older set only: RoiAlign,
-/// GlobalLpPool.
-void lower_opset(onnx::Model& model) {
-  if (std::as_const(model).graph().opset() != onnx::bf16_opset) return;
-  constexpr std::int64_t lower = onnx::bf16_opset - 1;
+/// Returns whether each node of ai.onnx means the same in the opset of the model and in the older opset `lower`.
+bool means_the_same_in(const onnx::Model& model, std::int64_t lower) {
+  const std::int64_t opset = model.graph().opset();
   bool is_the_same = true;
   const auto look = [&](const onnx::Node& node) {
     if (!node.domain.empty()) return;
     const std::int64_t first = onnx::first_version(node.op_type);
-    is_the_same =
-        is_the_same && first != 0 && first <= lower && !onnx::form_changed(node.op_type, lower, onnx::bf16_opset);
+    is_the_same = is_the_same && first != 0 && first <= lower && !onnx::form_changed(node.op_type, lower, opset);
   };
-  std::as_const(model).graph().for_each_node(look);
+  model.graph().for_each_node(look);
   for (const auto& [key, function] : model.functions) {
     const onnx::Graph& body = *function.body;
     body.for_each_node(look);
   }
-  if (!is_the_same) return;
+  return is_the_same;
+}
+
+/// Lowers the opset of a model that ONNX Runtime 1.31 does not run in its own opset, if the nodes allow that. It loads
+/// no model in an opset above 26, which onnx 1.23 writes by default (28). Of the operators that are new in opset 22,
+/// most differ by bf16 alone, which is widened; it implements some of these in the older opset only (RoiAlign,
+/// GlobalLpPool). Attributes that the older opset does not have are an error of its own.
+void lower_opset(onnx::Model& model) {
+  constexpr std::int64_t newest = 26;
+  constexpr std::int64_t before_bf16 = onnx::bf16_opset - 1;
+  const std::int64_t opset = std::as_const(model).graph().opset();
+  if (opset <= newest && opset != onnx::bf16_opset) return;
+  std::int64_t lower = opset;
+  for (const std::int64_t candidate : {newest, before_bf16}) {
+    if (candidate < opset && means_the_same_in(model, candidate)) lower = candidate;
+  }
+  if (lower == opset) return;
   model.graph().opset_imports[""] = lower;
   for (auto& [key, function] : model.functions) {
     const auto own = function.body->opset_imports.find("");
@@ -97,9 +109,9 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
   return prepared;
 }
 
-/// What the requests for one compiled model share.
+/// State that all requests for one compiled model share.
 struct SharedState {
-  onnx::Model model;  ///< As it was given; looked at where a run fails.
+  onnx::Model model;  ///< The model before preparation, to explain a failed run.
   DeclaredInputs inputs;
   NarrowTypes narrow;
 };
