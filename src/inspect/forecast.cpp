@@ -10,6 +10,7 @@
 #include "onnx/faults.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/plugin_reason.hpp"
+#include "rules/rule_passes.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -49,6 +50,7 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
 
 passes::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
   passes::ConvertOptions options;
+  options.extra_passes = {rules::library_fusion_pass()};
   options.prove = false;
   if (engine.can_run()) {
     std::as_const(model).graph().for_each_node(

@@ -2,6 +2,7 @@
 // shows what its passes replace, and why that is right.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 namespace graft::passes {
@@ -10,9 +11,15 @@ class Rewriter;
 
 struct Pass {
   std::string_view name;
-  std::string_view why;
-  void (*run)(Rewriter&) = nullptr;
+  std::string_view why;  ///< The reason for its position.
+  std::function<void(Rewriter&)> run;
   bool is_guard = false;  ///< Whether the pass runs only if ConvertOptions::only or guards lists it.
+  /// The pass after which a pass of ConvertOptions::extra_passes runs; empty: it runs before all others.
+  std::string_view after = "remove_leftovers";
+  /// Whether the pass runs in every round, as all passes of the pipeline do: they find nothing to rewrite in their own
+  /// results. An extra pass may be about the original model alone, or may repeat its rewrites.
+  bool runs_in_every_round = false;
+  bool is_required = false;  ///< Whether the pass runs whatever ConvertOptions::only and without list.
 };
 
 void inline_functions_of_exporters(Rewriter& rewriter);
@@ -34,12 +41,8 @@ void merge_equal_nodes(Rewriter& rewriter);
 void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
 void remove_empty_checks(Rewriter& rewriter);
-// The user's rules, one pass per stage; see rule_file.hpp.
-void apply_interface_rules(Rewriter& rewriter);
-void apply_rules_before(Rewriter& rewriter);
-void apply_rules_after(Rewriter& rewriter);
-// The fusions of libraries of operators, see library_fusions.hpp.
+
+/// The pass that applies the fusions of loaded libraries of operators. Its near misses are reported before others.
 inline constexpr std::string_view library_pass = "fuse_library_operators";
-void fuse_library_operators(Rewriter& rewriter);
 
 }  // namespace graft::passes

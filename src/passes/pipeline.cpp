@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
@@ -21,95 +23,81 @@
 namespace graft::passes {
 namespace {
 
-constexpr std::array passes_before_fusions = {
-    Pass{"inline_functions", "functions of exporters hide what the other passes look for",
-         inline_functions_of_exporters},
-    Pass{"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
-         upgrade_model_opset},
-    Pass{"count_axes_from_front", "before any pass reads a permutation", count_axes_from_front},
-    Pass{"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
-    Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
-    Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
-    Pass{"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
-         simplify_shapes},
-    Pass{"fold_shapes", "what is computed from shapes that have just become constants", fold_constants},
-    Pass{
-        "lower_to_native",
-        "what TensorRT refuses becomes layers that it has, once sizes are constants; the next passes clean up after it",
-        lower_to_native},
-    Pass{"drop_default_modes", "after all that writes a GridSample in the names of its operator set",
-         drop_default_modes},
-    Pass{"guard_grid_sample",
-         "only where it is asked for, as by the release of TensorRT that the model is for: GridSample by Gather",
-         guard_grid_sample, true},
-    Pass{"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
-    Pass{"move_transposes", "networks with channels last become like others, before patterns are looked for",
-         move_transposes},
-    Pass{"cancel_transposes", "those that met, and the copies that they leave behind", remove_identities},
-    Pass{"merge_transposes", "patterns of several layers on one tensor see one tensor, also in another order",
-         merge_transposes},
-    Pass{"fold_transposes", "those that are left before fully connected layers, once no other is left to meet",
-         fold_transposes},
-    Pass{"unwrap_pads", "a Pad that is one layer of TensorRT, before movements of several nodes are looked for",
-         unwrap_pads},
-    Pass{"lower_drop_ins", "plugins of other libraries become operators before these are chosen between",
-         lower_drop_ins},
-    Pass{library_pass, "operators of libraries that were loaded go before Graft's own: who loads one wants it",
-         fuse_library_operators},
-};
+/// The passes that run before the fusions of operators.
+std::vector<Pass> passes_before_fusions() {
+  return {
+      {"inline_functions", "functions of exporters hide what the other passes look for", inline_functions_of_exporters},
+      {"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
+       upgrade_model_opset},
+      {"count_axes_from_front", "before any pass reads a permutation", count_axes_from_front},
+      {"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
+      {"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
+      {"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
+      {"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
+       simplify_shapes},
+      {"fold_shapes", "what is computed from shapes that have just become constants", fold_constants},
+      {"lower_to_native",
+       "what TensorRT refuses becomes layers that it has, once sizes are constants; the next passes clean up after it",
+       lower_to_native},
+      {"drop_default_modes", "after all that writes a GridSample in the names of its operator set", drop_default_modes},
+      {"guard_grid_sample",
+       "only where it is asked for, as by the release of TensorRT that the model is for: GridSample by Gather",
+       guard_grid_sample, true},
+      {"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
+      {"move_transposes", "networks with channels last become like others, before patterns are looked for",
+       move_transposes},
+      {"cancel_transposes", "those that met, and the copies that they leave behind", remove_identities},
+      {"merge_transposes", "patterns of several layers on one tensor see one tensor, also in another order",
+       merge_transposes},
+      {"fold_transposes", "those that are left before fully connected layers, once no other is left to meet",
+       fold_transposes},
+      {"unwrap_pads", "a Pad that is one layer of TensorRT, before movements of several nodes are looked for",
+       unwrap_pads},
+      {"lower_drop_ins", "plugins of other libraries become operators before these are chosen between", lower_drop_ins},
+  };
+}
 
-// The fusions of operators run here, see operator_fusion.hpp. The folder of each operator names the fusion that its own
-// must run after.
-
-constexpr std::array passes_after_fusions = {
-    Pass{"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
-    Pass{"merge_equal_nodes", "after the patterns, which want inner values that nothing else needs", merge_equal_nodes},
-    Pass{"remove_empty_checks", "two tensors that equal nodes select are known to have one size once these are merged",
-         remove_empty_checks},
-    Pass{"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
-         remove_identities},
-    Pass{"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
-         choose_plugins},
-};
-
-/// The pass before which the caller's passes run.
-constexpr std::string_view last_pass = "choose_plugins";
-/// The pass after which the user's rules run. They see the names of the original model, and one operator set.
-constexpr std::string_view pass_before_rules = "upgrade_opset";
-
-constexpr Pass interface_rules{"rules_interface", "the user's names, shapes, inputs and outputs, before anything else",
-                               apply_interface_rules};
-constexpr Pass rules_before{"rules_before", "the user's replacements, in the names of the original",
-                            apply_rules_before};
-constexpr Pass rules_after{"rules_after", "the user's replacements on what the fusions left", apply_rules_after};
+/// The passes that run after the fusions of operators.
+std::vector<Pass> passes_after_fusions() {
+  return {
+      {"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
+      {"merge_equal_nodes", "after the patterns, which want inner values that nothing else needs", merge_equal_nodes},
+      {"remove_empty_checks", "two tensors that equal nodes select are known to have one size once these are merged",
+       remove_empty_checks},
+      {"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
+       remove_identities},
+      {"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
+       choose_plugins},
+  };
+}
 
 std::vector<Pass> all_passes() {
-  std::vector<Pass> all(passes_before_fusions.begin(), passes_before_fusions.end());
-  const std::vector<Pass> fusions = ordered_passes(operator_fusions());
-  all.insert(all.end(), fusions.begin(), fusions.end());
-  all.insert(all.end(), passes_after_fusions.begin(), passes_after_fusions.end());
+  std::vector<Pass> all = passes_before_fusions();
+  // operator_fusion.hpp has the fusions of operators. The folder of each operator names the fusion after which its own
+  // must run.
+  for (std::vector<Pass>& more : std::array{ordered_passes(operator_fusions()), passes_after_fusions()}) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  for (Pass& pass : all) pass.runs_in_every_round = true;
   return all;
 }
 
-/// Returns whether a pass runs in every round. Passes of the pipeline do: they find nothing to rewrite in their own
-/// results. The user's rules are about the original model, and the caller's passes might repeat a rewrite.
-bool runs_again(const Pass& pass) {
-  return std::any_of(pipeline().begin(), pipeline().end(), [&](const Pass& each) { return each.name == pass.name; });
-}
-
-bool is_of_rules(const Pass& pass) { return pass.name.starts_with("rules_"); }
-
+/// Returns the pipeline with the passes of the caller in their places. Throws Error (internal) for an unknown place.
 std::vector<Pass> passes_to_run(const ConvertOptions& options) {
   std::vector<Pass> all(pipeline().begin(), pipeline().end());
-  const auto place_of = [&](std::string_view name) {
-    return std::find_if(all.begin(), all.end(), [&](const Pass& pass) { return pass.name == name; });
-  };
-  if (!options.rules.empty()) {
-    all.insert(place_of(last_pass), rules_after);
-    all.insert(std::next(place_of(pass_before_rules)), rules_before);
-    all.insert(all.begin(), interface_rules);
+  // The last one first, so that those with one place keep their order.
+  for (auto each = options.extra_passes.rbegin(); each != options.extra_passes.rend(); ++each) {
+    const Pass& extra = *each;
+    auto place = all.begin();
+    if (!extra.after.empty()) {
+      place = std::find_if(all.begin(), all.end(), [&](const Pass& pass) { return pass.name == extra.after; });
+      if (place == all.end()) {
+        throw Error(Error::Kind::internal, fmt::format("pass {}: there is no pass {}", extra.name, extra.after));
+      }
+      ++place;
+    }
+    all.insert(place, extra);
   }
-  all.insert(place_of(last_pass), options.extra_passes.begin(), options.extra_passes.end());
   return all;
 }
 
@@ -128,19 +116,17 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
     return std::find(names.begin(), names.end(), pass.name) != names.end();
   };
   if (pass.is_guard) return (lists(options.only) || lists(options.guards)) && !lists(options.without);
-  return is_of_rules(pass) || ((options.only.empty() || lists(options.only)) && !lists(options.without));
+  return pass.is_required || ((options.only.empty() || lists(options.only)) && !lists(options.without));
 }
 
-/// Infers shapes from the inputs. Shapes in the options of inputs that rules have renamed or removed are left out,
+/// Infers shapes from the inputs. Shapes in the options of inputs that a pass has renamed or removed are left out,
 /// because the model holds them already.
 void infer(onnx::Model& model, const ConvertOptions& options) {
   std::map<std::string, Shape, std::less<>> shapes = options.input_shapes;
-  if (!options.rules.empty()) {
-    std::erase_if(shapes, [&](const auto& entry) {
-      const onnx::Value* value = model.graph().find_local(entry.first);
-      return value == nullptr || !value->is_input;
-    });
-  }
+  std::erase_if(shapes, [&](const auto& entry) {
+    const onnx::Value* value = model.graph().find_local(entry.first);
+    return value == nullptr || !value->is_input;
+  });
   if (shapes.empty()) {
     infer_shapes(model);
   } else {
@@ -203,7 +189,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
     goes_on = false;
     rewriter.begin_round();
     for (const Pass& pass : all) {
-      if (!is_enabled(pass, options) || (round > 0 && !runs_again(pass))) continue;
+      if (!is_enabled(pass, options) || (round > 0 && !pass.runs_in_every_round)) continue;
       const auto done = round == 0 ? static_cast<std::size_t>(&pass - all.data()) : all.size() - 1;
       if (options.progress) options.progress(pass.name, done, all.size());
       goes_on = run_pass(pass, rewriter, report) || goes_on;

@@ -12,7 +12,6 @@
 #include "onnx/model.hpp"
 #include "passes/passes.hpp"
 #include "passes/report.hpp"
-#include "passes/rule_file.hpp"
 #include "runtime/engine.hpp"
 #include "verify/prove.hpp"
 
@@ -39,10 +38,7 @@ struct ConvertOptions {
   /// most this number of times, since that may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< Shapes that replace those in the file.
-  /// The user's rules, see read_rules. Their passes run whatever `only` and `without` list. ConvertReport::rules holds
-  /// the reason why a rule was not applied.
-  std::vector<Rule> rules;
-  std::vector<Pass> extra_passes;  ///< Passes that run once, after the fusions and before choose_plugins.
+  std::vector<Pass> extra_passes;  ///< Passes of the caller, each with its place, in the order in which they run.
   /// Called before each pass.
   std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };

@@ -19,6 +19,8 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/pipeline.hpp"
+#include "rules/rule.hpp"
+#include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
@@ -72,10 +74,16 @@ std::vector<std::string> failures_of(const std::vector<passes::RuleOutcome>& rul
   return failures;
 }
 
-graft::passes::ConvertOptions internal_options(Work& work, const ConvertOptions& options) {
+struct InternalOptions {
+  graft::passes::ConvertOptions convert;
+  std::map<std::string, Shape, std::less<>> shapes_of_rules;  ///< Shapes that the user's rules give to inputs.
+};
+
+InternalOptions internal_options(Work& work, const ConvertOptions& options) {
   for (const std::string& name : options.only) check_pass_name(name, "ConvertOptions::only");
   for (const std::string& name : options.without) check_pass_name(name, "ConvertOptions::without");
-  graft::passes::ConvertOptions inner;
+  InternalOptions result;
+  graft::passes::ConvertOptions& inner = result.convert;
   inner.plugins = mode_of(options.plugins);
   inner.only = options.only;
   inner.without = options.without;
@@ -85,11 +93,16 @@ graft::passes::ConvertOptions internal_options(Work& work, const ConvertOptions&
   inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(release).value_or("");
   inner.prove = options.prove;
   inner.prove_each = options.prove_each;
-  if (!options.rules.empty()) inner.rules = passes::read_rules(options.rules);
+  if (!options.rules.empty()) {
+    std::vector<rules::Rule> read = rules::read_rules(options.rules);
+    result.shapes_of_rules = rules::shapes_of(read);
+    inner.extra_passes = rules::rule_passes(std::move(read));
+  }
+  inner.extra_passes.push_back(rules::library_fusion_pass());
   inner.progress = [&work](std::string_view pass, std::size_t done, std::size_t total) {
     work.report(static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
   };
-  return inner;
+  return result;
 }
 
 std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
@@ -244,7 +257,11 @@ ConvertResult result_of(Conversion&& conversion) {
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
-  for (const passes::Pass& pass : passes::pipeline()) names.emplace_back(pass.name);
+  const passes::Pass library_fusions = rules::library_fusion_pass();
+  for (const passes::Pass& pass : passes::pipeline()) {
+    names.emplace_back(pass.name);
+    if (pass.name == library_fusions.after) names.emplace_back(library_fusions.name);
+  }
   return names;
 }
 
@@ -259,7 +276,7 @@ void check_pass_name(const std::string& name, std::string_view option) {
 ConvertResult convert(const Model& model, const ConvertOptions& options) {
   Work work(options.watch, options.engine, Purpose::proofs);
   return work.run([&] {
-    const graft::passes::ConvertOptions inner = internal_options(work, options);
+    const graft::passes::ConvertOptions inner = internal_options(work, options).convert;
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
     std::optional<inspect::ProbeOptions> probed;
     if (options.check && options.release.empty()) {
@@ -342,7 +359,7 @@ bool Conversion::are_rules_done() const {
 Conversion convert_file(const ConvertRequest& request) {
   Work work(request.options.watch, request.options.engine, Purpose::proofs);
   return work.run([&] {
-    graft::passes::ConvertOptions inner = internal_options(work, request.options);
+    auto [inner, shapes_of_rules] = internal_options(work, request.options);
     inner.input_shapes = to_internal(request.import.shapes);
     work.report(0, "reading " + request.file.string());
     Conversion result;
@@ -353,7 +370,7 @@ Conversion convert_file(const ConvertRequest& request) {
                      .watch = {}};
     // Readers of other formats than ONNX need the shapes while they read.
     InputShapes reading_shapes = inner.input_shapes;
-    reading_shapes.merge(shapes_of(inner.rules));
+    reading_shapes.merge(shapes_of_rules);
     const auto start = std::chrono::steady_clock::now();
     result.model = read(request.file, request.import, reading_shapes, request.shapes_name, &result.origin);
     result.seconds.read = seconds_since(start);

@@ -14,7 +14,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_bodies.hpp"
 #include "operator_library/load.hpp"
-#include "passes/library_fusions.hpp"
+#include "rules/library_fusions.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -62,7 +62,7 @@ std::vector<std::string> load_operators(const std::filesystem::path& library) {
   const std::string file = library.string();
   const OperatorLibrary& loaded = load_operator_library(file);
   try {
-    static_cast<void>(passes::library_fusions(loaded));
+    static_cast<void>(rules::library_fusions(loaded));
     for (const OperatorType* type : loaded.operators) onnx::check_bodies(*type);
   } catch (...) {
     remove_operator_library(loaded.file);  // or each later conversion would read its fusions again

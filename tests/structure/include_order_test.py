@@ -15,6 +15,7 @@ ORDER = [
     {"import", "io", "runtime"},
     {"verify"},
     {"passes", "quant"},
+    {"rules"},
     {"engine"},
     {"inspect"},
     {"toolkit"},

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "onnx/model.hpp"
-#include "passes/rule_file.hpp"
+#include "rules/rule.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 
 /// Nodes that a rule treats as one, in topological order, with their inputs and outputs.
 struct Region {
@@ -41,4 +41,4 @@ struct Selection {
 /// Returns the value of a constant: one value for a scalar, otherwise a list.
 [[nodiscard]] std::optional<RuleValue::Data> constant_data(const onnx::TensorData& tensor);
 
-}  // namespace graft::passes
+}  // namespace graft::rules

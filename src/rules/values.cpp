@@ -11,10 +11,10 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
-#include "passes/rule_file.hpp"
-#include "passes/rule_text.hpp"
+#include "rules/rule.hpp"
+#include "rules/text.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 
 std::optional<std::int64_t> to_integer(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -149,4 +149,4 @@ std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rul
   return result;
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "passes/rule_file.hpp"
+#include "rules/rule.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 
 /// Throws Error naming the place for an attribute that the operator does not have, of another type or out of range. An
 /// expression is checked when it has a value. Attributes of operators that are neither ONNX's nor Graft's are not
 /// checked.
 void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given);
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -6,13 +6,17 @@
 #include <vector>
 
 #include "passes/pipeline.hpp"
-#include "passes/rule_file.hpp"
+#include "rules/rule.hpp"
+#include "rules/rule_passes.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 #include "tests/support/text_model.hpp"
 
-namespace graft::passes::user_rules_test {
+namespace graft::rules {
 namespace {
+
+using passes::ConvertOptions;
+using passes::ConvertReport;
 
 using runtime::default_engine;
 using test::inferred_text_model;
@@ -29,7 +33,7 @@ const std::vector<test::TextInput> inputs{{"x", onnx::ElementType::f32, {1, 4, 6
 /// Converts with no other pass than the rules.
 ConvertReport convert_by(onnx::Model& model, const std::string& rules) {
   ConvertOptions options;
-  options.rules = parse_rules(rules, "rules.yaml");
+  options.extra_passes = rule_passes(parse_rules(rules, "rules.yaml"));
   options.only = {"remove_dead"};
   return convert(runtime::default_engine(), model, options);
 }
@@ -115,4 +119,4 @@ TEST(UserRules, PlacesOfMistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace graft::passes::user_rules_test
+}  // namespace graft::rules

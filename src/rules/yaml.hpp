@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "passes/rule_file.hpp"
+#include "rules/rule.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 
 /// Reads values from YAML nodes. All methods throw Error with the line and column of a node of another kind.
 class YamlReader {
@@ -38,4 +38,4 @@ class YamlReader {
   std::string name_;
 };
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "graft/registry.hpp"
-#include "passes/rule_file.hpp"
+#include "rules/rule.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 
 /// Returns the fusions of a library. Throws Error naming library, file, line and column for a rule that is not a
 /// fusion, or whose operator the library does not have.
 [[nodiscard]] std::vector<Rule> library_fusions(const OperatorLibrary& library);
 
-}  // namespace graft::passes
+}  // namespace graft::rules

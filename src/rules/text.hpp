@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace graft::passes {
+namespace graft::rules {
 
 /// Returns the number, or nothing if the string is not a decimal integer of 64 bits.
 [[nodiscard]] std::optional<std::int64_t> to_integer(const std::string& text);
@@ -15,4 +15,4 @@ namespace graft::passes {
 /// Returns "a, b, c", or "none".
 [[nodiscard]] std::string joined(const std::vector<std::string>& names);
 
-}  // namespace graft::passes
+}  // namespace graft::rules

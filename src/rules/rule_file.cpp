@@ -1,6 +1,4 @@
 // Reads rules from YAML. All errors that can be found without the model are reported here, with line and column.
-#include "passes/rule_file.hpp"
-
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
@@ -15,11 +13,12 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
-#include "passes/rule_attributes.hpp"
-#include "passes/rule_text.hpp"
-#include "passes/rule_yaml.hpp"
+#include "rules/attributes.hpp"
+#include "rules/rule.hpp"
+#include "rules/text.hpp"
+#include "rules/yaml.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 using Kind = Rule::Kind;
@@ -577,4 +576,4 @@ std::vector<Rule> read_rules(const std::filesystem::path& path) {
   return parse_rules(std::string(onnx::MappedFile::open(path, most_rule_bytes)->view()), path.string());
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

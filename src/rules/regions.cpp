@@ -1,6 +1,6 @@
 // Selects the nodes of rules. Conditions are tested in one order, so that the nearest node is the one for which the
 // most hold.
-#include "passes/rule_regions.hpp"
+#include "rules/regions.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "onnx/standard_operators.hpp"
 #include "onnx/text.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 std::string note_of(const onnx::Node& node, std::string_view key) {
@@ -306,4 +306,4 @@ Selection select(const Selector& selector, const std::vector<onnx::Graph*>& grap
   return selection;
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

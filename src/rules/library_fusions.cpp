@@ -1,5 +1,5 @@
 // Reads the fusions of a library of operators. The pass that applies them is in user_rules.cpp.
-#include "passes/library_fusions.hpp"
+#include "rules/library_fusions.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -9,7 +9,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 /// Returns whether a file of rules holds nothing, or only comments.
@@ -60,4 +60,4 @@ std::vector<Rule> library_fusions(const OperatorLibrary& library) {
   return all;
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
-#include "passes/rule_file.hpp"
+#include "rules/rule.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 /// Returns the regular expression of a name with `*` and `?`. Each wildcard is a group, so that `rename` can use the
@@ -68,4 +68,4 @@ std::string NamePattern::renamed(const std::string& name, const std::string& to)
   return result;
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -1,5 +1,5 @@
 // Reads single values of a file of rules.
-#include "passes/rule_yaml.hpp"
+#include "rules/yaml.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <variant>
 
 #include "graft/error.hpp"
-#include "passes/rule_text.hpp"
+#include "rules/text.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 
 Place YamlReader::place_of(const YAML::Node& node) const {
   const YAML::Mark mark = node.Mark();
@@ -117,4 +117,4 @@ std::size_t YamlReader::index_of(const YAML::Node& node) const {
   return static_cast<std::size_t>(*index);
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

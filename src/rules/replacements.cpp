@@ -24,13 +24,13 @@
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "passes/fuse.hpp"
-#include "passes/library_fusions.hpp"
-#include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
-#include "passes/rule_regions.hpp"
+#include "rules/library_fusions.hpp"
+#include "rules/regions.hpp"
+#include "rules/rule_passes.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 using Kind = Rule::Kind;
@@ -790,18 +790,15 @@ class RuleRun {
   RuleOutcome outcome_;
 };
 
-void apply_rules(Rewriter& rewriter, Rule::Stage stage) {
-  for (const Rule& rule : rewriter.options().rules) {
+}  // namespace
+
+void apply_replacements(Rewriter& rewriter, const std::vector<Rule>& rules, Rule::Stage stage) {
+  for (const Rule& rule : rules) {
     if (rule.stage != stage) continue;
     rewriter.record_rule(RuleRun(rewriter, rule).run());
     rewriter.end();
   }
 }
-
-}  // namespace
-
-void apply_rules_before(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::before); }
-void apply_rules_after(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::after); }
 
 void fuse_library_operators(Rewriter& rewriter) {
   for (const OperatorLibrary& library : operator_libraries()) {
@@ -809,4 +806,4 @@ void fuse_library_operators(Rewriter& rewriter) {
   }
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

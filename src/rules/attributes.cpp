@@ -1,5 +1,5 @@
 // Checks names, types and ranges of attributes against the schemas of ONNX and the operators of Graft.
-#include "passes/rule_attributes.hpp"
+#include "rules/attributes.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 #include "graft/registry.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/schema.hpp"
-#include "passes/rule_text.hpp"
+#include "rules/text.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 [[noreturn]] void fail_attribute(const RuleOperator& with, const std::string& name, const Place& place,
@@ -56,4 +56,4 @@ void check_attributes(const RuleOperator& with, const std::vector<std::pair<std:
   }
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

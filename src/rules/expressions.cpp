@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "graft/error.hpp"
-#include "passes/rule_file.hpp"
-#include "passes/rule_text.hpp"
+#include "rules/rule.hpp"
+#include "rules/text.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 struct ExpressionNumbers {
@@ -184,4 +184,4 @@ RuleValue evaluate(const RuleValue& expression,
   return {expression.place, Expression(std::get<std::string>(expression.data), expression.place, value_of).run()};
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -21,16 +21,16 @@
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/text.hpp"
-#include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
-#include "passes/rule_regions.hpp"
+#include "rules/regions.hpp"
+#include "rules/rule_passes.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 #include "verify/inputs.hpp"
 #include "verify/verify_models.hpp"
 
-namespace graft::passes {
+namespace graft::rules {
 namespace {
 
 using Kind = Rule::Kind;
@@ -558,10 +558,10 @@ class InterfaceRule {
 
 }  // namespace
 
-void apply_interface_rules(Rewriter& rewriter) {
-  for (const Rule& rule : rewriter.options().rules) {
+void apply_interface_rules(Rewriter& rewriter, const std::vector<Rule>& rules) {
+  for (const Rule& rule : rules) {
     if (rule.stage == Rule::Stage::interface) rewriter.record_rule(InterfaceRule(rewriter, rule).run());
   }
 }
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -23,7 +23,7 @@ namespace re2 {
 class RE2;
 }
 
-namespace graft::passes {
+namespace graft::rules {
 
 /// A place in a file of rules.
 struct Place {
@@ -197,4 +197,4 @@ struct Rule {
 /// Returns one dimension as it is written: a size, or a name. Throws Error naming the place.
 [[nodiscard]] Dim parse_dim(const std::string& text, const Place& place);
 
-}  // namespace graft::passes
+}  // namespace graft::rules

@@ -1,0 +1,26 @@
+// The passes that apply rules, each with its place in the pipeline.
+#pragma once
+
+#include <vector>
+
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+#include "rules/rule.hpp"
+
+namespace graft::rules {
+
+using passes::Rewriter;
+
+/// Returns the passes that apply the user's rules, one for each stage. They run once, whatever the options leave out.
+/// ConvertReport::rules holds the reason why a rule was not applied.
+[[nodiscard]] std::vector<passes::Pass> rule_passes(std::vector<Rule> rules);
+
+/// Returns the pass that applies the fusions of the loaded libraries of operators.
+[[nodiscard]] passes::Pass library_fusion_pass();
+
+// Each of these functions is the work of one pass.
+void apply_interface_rules(Rewriter& rewriter, const std::vector<Rule>& rules);
+void apply_replacements(Rewriter& rewriter, const std::vector<Rule>& rules, Rule::Stage stage);
+void fuse_library_operators(Rewriter& rewriter);
+
+}  // namespace graft::rules
