@@ -103,7 +103,10 @@ foreach(folder ops kernels operator_library adapters/tensorrt)
   endif()
 endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/src/core/hash.hpp" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/core" COMPONENT package)
+# The headers of core that operators and kernels include.
+foreach(header hash inverse_norm reduction scatter workspace_parts)
+  install(FILES "${PROJECT_SOURCE_DIR}/src/core/${header}.hpp" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/core" COMPONENT package)
+endforeach()
 
 get_property(libraries GLOBAL PROPERTY GRAFT_INSTALLED_LIBRARIES)
 if(libraries)

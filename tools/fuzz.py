@@ -102,8 +102,8 @@ def dictionary(name: str) -> str:
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
         "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
         "npz": ["src/io/npy.cpp"],
-        "yaml": ["src/rules/rule_file.cpp", "src/rules/yaml.cpp", "src/quant/image_recipe.cpp"],
-        "cache": ["src/quant/calibration_cache.cpp"],
+        "yaml": ["src/rules/rule_file.cpp", "src/rules/yaml.cpp", "src/quant/calibrate/image_recipe.cpp"],
+        "cache": ["src/quant/calibrate/calibration_cache.cpp"],
         "image": [],
         "plugin": [],
     }

@@ -5,7 +5,7 @@ engine may keep state of a run, and in other forms: with symbolic sizes, and wit
 by a Loop. The expected results are ONNX's stored results or, for a seeded model, those of onnx.reference where one
 engine agrees with it.
 
-Writes src/verify/known_faults.inc and docs/engines_on_cpu.md. An engine that refuses a model is not wrong.
+Writes src/verify/judge/known_faults.inc and docs/engines_on_cpu.md. An engine that refuses a model is not wrong.
 
 usage: tools/seeded_nodes.py [--seeds N] [--only PATTERN]
 """

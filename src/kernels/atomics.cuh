@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/scatter.hpp"
+#include "core/scatter.hpp"
 
 namespace graft {
 
@@ -18,21 +18,21 @@ struct alignas(N * sizeof(T)) Elements {
 };
 
 /// Reduces into an integer. i64 uses CUDA's instructions for types of 64 bits.
-__device__ inline void reduce_integer(ops::ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
+__device__ inline void reduce_integer(ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
   static_assert(sizeof(long long) == sizeof(std::int64_t));
   auto* number = reinterpret_cast<long long*>(y);
-  if (reduction == ops::ScatterReduction::add) {
+  if (reduction == ScatterReduction::add) {
     atomicAdd(reinterpret_cast<unsigned long long*>(y), static_cast<unsigned long long>(update));
-  } else if (reduction == ops::ScatterReduction::min) {
+  } else if (reduction == ScatterReduction::min) {
     atomicMin(number, static_cast<long long>(update));
   } else {
     atomicMax(number, static_cast<long long>(update));
   }
 }
-__device__ inline void reduce_integer(ops::ScatterReduction reduction, std::int32_t* y, std::int32_t update) {
-  if (reduction == ops::ScatterReduction::add) {
+__device__ inline void reduce_integer(ScatterReduction reduction, std::int32_t* y, std::int32_t update) {
+  if (reduction == ScatterReduction::add) {
     atomicAdd(y, update);
-  } else if (reduction == ops::ScatterReduction::min) {
+  } else if (reduction == ScatterReduction::min) {
     atomicMin(y, update);
   } else {
     atomicMax(y, update);
@@ -74,7 +74,7 @@ __device__ void add_vector(T* y, const Elements<T, N>& update) {
 /// Reduces an update into y from element `place` on; y has `count` elements. Integers are reduced by sum, minimum or
 /// maximum, floating-point numbers by sum.
 template <class T, int N>
-__device__ void reduce_atomically(ops::ScatterReduction reduction, T* y, std::int64_t place, std::int64_t count,
+__device__ void reduce_atomically(ScatterReduction reduction, T* y, std::int64_t place, std::int64_t count,
                                   const Elements<T, N>& update) {
   T* const to = y + place;
   if constexpr (std::is_integral_v<T>) {

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/reduction.hpp"
 #include "graft/define_operator.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/norm_strided.cuh"
 #include "kernels/normalizer.cuh"
-#include "ops/reduction.hpp"
 
 namespace graft {
 
@@ -17,7 +17,7 @@ namespace graft {
 struct NormTask {
   const char* what;
   const TensorDesc& desc;
-  ops::ReductionPlan plan;
+  ReductionPlan plan;
   Normalizer normalizer;
   ChannelWeights weights;
   DeviceTraits device;
@@ -33,7 +33,7 @@ template <class T>
 inline constexpr int narrow_of_columns = sizeof(T) == 2 ? 2 : 4;
 
 /// Returns the extent of the innermost dimension, kept or reduced.
-[[nodiscard]] inline std::int64_t innermost(const ops::ReductionPlan& plan) {
+[[nodiscard]] inline std::int64_t innermost(const ReductionPlan& plan) {
   const Extents& inner = inner_is_kept(plan) ? plan.kept_extents : plan.reduced_extents;
   return inner.rank() > 0 ? inner[inner.rank() - 1] : 1;
 }

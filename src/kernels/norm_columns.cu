@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-Columns columns_of(const ops::ReductionPlan& plan) {
+Columns columns_of(const ReductionPlan& plan) {
   const int rank = plan.kept_extents.rank();
   return {.outer = rank == 1 ? 1 : plan.kept_extents[0],
           .inner = plan.kept_extents[rank - 1],

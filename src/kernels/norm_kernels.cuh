@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "core/reduction.hpp"
 #include "graft/define_operator.hpp"
 #include "kernels/norm.cuh"
 #include "kernels/norm_columns.cuh"
@@ -12,7 +13,6 @@
 #include "kernels/norm_rows.cuh"
 #include "kernels/norm_strided.cuh"
 #include "kernels/row_vectors.cuh"
-#include "ops/reduction.hpp"
 
 namespace graft {
 namespace kernels {
@@ -30,7 +30,7 @@ struct NormKernels {
   static int vector_width(const Problem& problem) {
     return static_cast<int>(vector_bytes / size_of(problem.inputs[0].dtype));
   }
-  static Status make_plan(const Op& op, const Problem& problem, ops::ReductionPlan& plan) {
+  static Status make_plan(const Op& op, const Problem& problem, ReductionPlan& plan) {
     return plan_reduction(problem.inputs[0].extents, Traits::axes(op, problem), plan);
   }
 
@@ -65,7 +65,7 @@ struct NormKernels {
 
   static Status rows_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
-    ops::ReductionPlan plan;
+    ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     if (plan.reduced_extents.rank() != 1 || plan.reduced_strides[0] != 1) {
       return unsupported("takes a norm over the innermost axes");
@@ -80,7 +80,7 @@ struct NormKernels {
 
   static Status pieces_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
-    ops::ReductionPlan plan;
+    ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     if (plan.reduced_extents.rank() != 2 || plan.reduced_strides[1] != 1) {
       return unsupported("takes a norm over two groups of neighbouring axes, the inner one innermost");
@@ -95,7 +95,7 @@ struct NormKernels {
 
   static Status columns_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
-    ops::ReductionPlan plan;
+    ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     if (!inner_is_kept(plan) || plan.reduced_extents.rank() > 1) {
       return unsupported("takes a norm over neighbouring axes with others inside");
@@ -136,7 +136,7 @@ struct NormKernels {
 
   static Status long_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
-    ops::ReductionPlan plan;
+    ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     const std::int64_t most = two_steps_most_rows<float>(Op::split_workspace);
     const std::int64_t longest = rows_capacity * vector_width(problem);
@@ -155,7 +155,7 @@ struct NormKernels {
     constexpr std::int64_t most_tiles = 1024;
     constexpr std::int64_t least_elements = 512;
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
-    ops::ReductionPlan plan;
+    ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     const std::int64_t most_vectors =
         std::min<std::int64_t>(most_tiles * (inner_is_kept(plan) ? 32 : 1), Op::split_workspace / sizeof(float) / 2);

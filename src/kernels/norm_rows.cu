@@ -36,7 +36,7 @@ Status run_norm_rows(const NormTask& task, const CudaContext& context) {
 Status run_norm_pieces(const NormTask& task, const CudaContext& context) {
   return kernels::with_types(task, [&]<class T>(const T* x, T* y) {
     constexpr int N = widest<T>;
-    const ops::ReductionPlan& plan = task.plan;
+    const ReductionPlan& plan = task.plan;
     const int piece = static_cast<int>(plan.reduced_extents[1]);
     const auto of_piece = static_cast<int>(row_vectors(piece, N));
     const bool is_weighted = task.weights.values != nullptr && !RowsInPieces::may_have_weights;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "core/reduction.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
 #include "kernels/reduce.cuh"
 #include "kernels/strides.cuh"
-#include "ops/reduction.hpp"
 
 namespace graft {
 
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(strided_threads)
 }  // namespace kernels
 
 /// Whether the innermost dimension is kept.
-[[nodiscard]] inline bool inner_is_kept(const ops::ReductionPlan& plan) {
+[[nodiscard]] inline bool inner_is_kept(const ReductionPlan& plan) {
   const int rank = plan.kept_extents.rank();
   return rank > 0 && plan.kept_strides[rank - 1] == 1;
 }
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(strided_threads)
 /// Runs both passes. With `splits` greater than 1, they take two launches and a row of `splits` floats at `partials`
 /// for each vector of the tensor.
 template <class T, int N>
-[[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ops::ReductionPlan& plan,
+[[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ReductionPlan& plan,
                                  const Normalizer& normalizer, const ChannelWeights& weights, int splits,
                                  float* partials, const CudaContext& context) {
   using namespace kernels;

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/inverse_norm.hpp"
 #include "kernels/strides.cuh"
 #include "kernels/vector.cuh"
-#include "ops/inverse_norm.hpp"
 
 namespace graft {
 
 struct Normalizer {
-  ops::InverseNorm inverse_norm;
+  InverseNorm inverse_norm;
   float x_scale;
   float y_scale;
   float ratio = x_scale / y_scale;

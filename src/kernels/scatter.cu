@@ -24,16 +24,16 @@ __global__ void find_runs(const unsigned* targets, int2* runs, int updates, unsi
 }
 
 template <class T, int N>
-__device__ void reduce(ops::ScatterReduction reduction, Sum<T> (&sums)[N], const Elements<T, N>& update) {
+__device__ void reduce(ScatterReduction reduction, Sum<T> (&sums)[N], const Elements<T, N>& update) {
 #pragma unroll
-  for (int i = 0; i < N; ++i) sums[i] = ops::reduced(reduction, sums[i], static_cast<Sum<T>>(update.at[i]));
+  for (int i = 0; i < N; ++i) sums[i] = reduced(reduction, sums[i], static_cast<Sum<T>>(update.at[i]));
 }
 
 /// Reduces the runs of updates into rows. A thread computes N columns of a row.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
-    reduce_runs(ops::ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs,
-                const int* order, std::int64_t rows, std::int64_t slice, SliceAccesses accesses) {
+    reduce_runs(ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs, const int* order,
+                std::int64_t rows, std::int64_t slice, SliceAccesses accesses) {
   constexpr int loads = 4;  // at once
   const auto [row, access] = accesses.place();
   if (row >= rows) return;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(scatter_threads)
 /// Sorts the updates by their row. `side` becomes the side of the buffers that holds the sorted targets and, for each,
 /// the number of its update.
 Status sort_updates(const ScatterTask& task, const CudaContext& context, int& side) {
-  const ops::ScatterPlan plan(task.sizes);
+  const ScatterPlan plan(task.sizes);
   cub::DoubleBuffer<unsigned> targets(task.targets(0), task.targets(1));
   cub::DoubleBuffer<int> order(task.order(0), task.order(1));
   const int bits = std::bit_width(static_cast<unsigned>(task.sizes.rows));
@@ -112,8 +112,8 @@ Status sort_updates(const ScatterTask& task, const CudaContext& context, int& si
 }  // namespace
 
 Status reduce_in_order(const ScatterTask& task, const CudaContext& context) {
-  const ops::ScatterSizes& sizes = task.sizes;
-  auto* runs = reinterpret_cast<int2*>(task.workspace + ops::ScatterPlan(sizes).runs);
+  const ScatterSizes& sizes = task.sizes;
+  auto* runs = reinterpret_cast<int2*>(task.workspace + ScatterPlan(sizes).runs);
   const auto run_bytes = static_cast<std::size_t>(sizes.rows) * sizeof(int2);
   if (Status cleared = cuda_status(cudaMemsetAsync(runs, 0, run_bytes, context.stream), task.what); !cleared.ok()) {
     return cleared;

@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include "core/scatter.hpp"
 #include "graft/define_operator.hpp"
 #include "kernels/atomics.cuh"
 #include "kernels/divisor.cuh"
@@ -18,7 +19,6 @@
 #include "kernels/scatter_extremes.cuh"
 #include "kernels/scatter_task.cuh"
 #include "kernels/strides.cuh"
-#include "ops/scatter.hpp"
 
 namespace graft {
 
@@ -86,7 +86,7 @@ __global__ void find_targets(const __grid_constant__ RowOf row_of, unsigned* tar
 /// Reduces the updates into y by atomics. A thread reduces N columns of an update.
 template <class T, int N, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
-    reduce_updates(const __grid_constant__ RowOf row_of, ops::ScatterReduction reduction, const T* updates, T* y,
+    reduce_updates(const __grid_constant__ RowOf row_of, ScatterReduction reduction, const T* updates, T* y,
                    std::int64_t count, std::int64_t slice, std::int64_t elements, SliceAccesses accesses) {
   const auto [update, access] = accesses.place();
   if (update >= count) return;
@@ -100,10 +100,10 @@ __global__ void __launch_bounds__(scatter_threads)
 
 template <class RowOf>
 [[nodiscard]] Status scatter_by_atomics(const ScatterTask& task, const RowOf& row_of, const CudaContext& context) {
-  const ops::ScatterSizes& sizes = task.sizes;
+  const ScatterSizes& sizes = task.sizes;
   const std::int64_t elements = sizes.rows * sizes.slice;
   if (elements == 0) return {};
-  if (ops::has_atomic_extremes(task.reduction, task.dtype, sizes)) return scatter_extremes(task, row_of, context);
+  if (has_atomic_extremes(task.reduction, task.dtype, sizes)) return scatter_extremes(task, row_of, context);
   if (Status copied = copy_data(task, nullptr, context); !copied.ok()) return copied;
   return with_accesses(task, [&](auto element, auto width) {
     using T = decltype(element);
@@ -120,7 +120,7 @@ template <class RowOf>
 [[nodiscard]] Status scatter(const ScatterTask& task, bool by_atomics, const RowOf& row_of,
                              const CudaContext& context) {
   if (by_atomics) return scatter_by_atomics(task, row_of, context);
-  const ops::ScatterSizes& sizes = task.sizes;
+  const ScatterSizes& sizes = task.sizes;
   if (Status found = launch(
           task.what, find_targets<RowOf>, {ceil_divide(sizes.updates, scatter_threads), scatter_threads}, context,
           row_of, task.targets(0), task.order(0), static_cast<int>(sizes.updates), static_cast<unsigned>(sizes.rows));
@@ -134,7 +134,7 @@ template <class RowOf>
 template <class Definition>
 [[nodiscard]] Status fits_counts(const Problem& problem) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  const ops::ScatterSizes sizes = Definition::sizes(problem);
+  const ScatterSizes sizes = Definition::sizes(problem);
   if (sizes.rows <= most && sizes.updates <= most) return {};
   return unsupported(std::to_string(sizes.updates) + " updates of " + std::to_string(sizes.rows) +
                      " rows, allowed are 2147483647 of either");
@@ -142,7 +142,7 @@ template <class Definition>
 
 template <class Definition>
 [[nodiscard]] Status fits_in_order(const Definition& op, const Problem& problem) {
-  if (ops::is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype, Definition::sizes(problem))) {
+  if (is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype, Definition::sizes(problem))) {
     return unsupported("the order does not matter, and atomics need no workspace");
   }
   return fits_counts<Definition>(problem);
@@ -152,12 +152,12 @@ template <class Definition>
 /// that are not `deterministic`, and that atomics are faster than reducing in order.
 template <class Definition>
 [[nodiscard]] Status fits_atomics(const Definition& op, const Problem& problem) {
-  using enum ops::ScatterReduction;
+  using enum ScatterReduction;
   const DType dtype = problem.inputs[0].dtype;
-  const ops::ScatterSizes sizes = Definition::sizes(problem);
+  const ScatterSizes sizes = Definition::sizes(problem);
   if (op.reduction == mul) return unsupported("there is no atomic multiplication");
-  if (ops::is_faster_in_order(dtype, sizes)) return unsupported("many wide slices are reduced faster in order");
-  if (ops::has_atomic_extremes(op.reduction, dtype, sizes)) return fits_counts<Definition>(problem);
+  if (is_faster_in_order(dtype, sizes)) return unsupported("many wide slices are reduced faster in order");
+  if (has_atomic_extremes(op.reduction, dtype, sizes)) return fits_counts<Definition>(problem);
   if (is_floating_point(dtype)) {
     if (op.reduction != add) return unsupported("the extremes of longer slices are found faster in order");
     if (op.deterministic) return unsupported("a deterministic sum of floating-point numbers has an order");

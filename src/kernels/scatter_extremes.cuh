@@ -174,12 +174,12 @@ __global__ void __launch_bounds__(scatter_threads)
   }
 }
 
-/// Reduces extremes for slices of up to ops::most_atomic_extremes elements.
+/// Reduces extremes for slices of up to most_atomic_extremes elements.
 template <class RowOf>
 [[nodiscard]] Status scatter_extremes(const ScatterTask& task, const RowOf& row_of, const CudaContext& context) {
-  const ops::ScatterSizes& sizes = task.sizes;
-  const ops::ExtremesPlan plan(sizes);
-  const bool is_max = task.reduction == ops::ScatterReduction::max;
+  const ScatterSizes& sizes = task.sizes;
+  const ExtremesPlan plan(sizes);
+  const bool is_max = task.reduction == ScatterReduction::max;
   const std::int64_t numbers = sizes.updates * sizes.slice;
   const OrderedExtremes work{reinterpret_cast<ExtremesState*>(task.workspace + plan.state),
                              reinterpret_cast<unsigned*>(task.workspace + plan.last_nan),

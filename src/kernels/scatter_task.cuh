@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/scatter.hpp"
 #include "graft/define_operator.hpp"
 #include "kernels/launch.cuh"
-#include "ops/scatter.hpp"
 
 namespace graft {
 
@@ -26,19 +26,19 @@ struct ScatterTask {
         workspace(static_cast<std::byte*>(buffers.workspace)) {}
 
   const char* what;
-  ops::ScatterReduction reduction;
+  ScatterReduction reduction;
   DType dtype;
-  ops::ScatterSizes sizes;
+  ScatterSizes sizes;
   const void* data;
   const void* updates;
   void* y;
   std::byte* workspace;
 
   [[nodiscard]] unsigned* targets(int side) const {
-    return reinterpret_cast<unsigned*>(workspace + ops::ScatterPlan(sizes).targets[side]);
+    return reinterpret_cast<unsigned*>(workspace + ScatterPlan(sizes).targets[side]);
   }
   [[nodiscard]] int* order(int side) const {
-    return reinterpret_cast<int*>(workspace + ops::ScatterPlan(sizes).order[side]);
+    return reinterpret_cast<int*>(workspace + ScatterPlan(sizes).order[side]);
   }
 };
 
@@ -46,7 +46,7 @@ struct ScatterTask {
 struct ExtremesState {
   unsigned has_order;  ///< 1 if there are numbers whose order matters: NaN, or zeros that may differ in their sign.
   unsigned begun;      ///< Parts of the work that blocks have begun, if the order matters.
-  unsigned ended[ops::ExtremesPlan::state_words - 2];  ///< Parts of each step that are done.
+  unsigned ended[ExtremesPlan::state_words - 2];  ///< Parts of each step that are done.
 };
 
 /// Whether an extreme depends on the position of the number among the updates.

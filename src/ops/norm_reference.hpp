@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "ops/inverse_norm.hpp"
-#include "ops/reduction.hpp"
+#include "core/inverse_norm.hpp"
+#include "core/reduction.hpp"
 #include "ops/reference.hpp"
 
 namespace graft::ops {

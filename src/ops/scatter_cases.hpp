@@ -1,8 +1,8 @@
 // Types, reductions and tolerances that the cases of ScatterReduceND and ScatterReduceElements share.
 #pragma once
 
+#include "core/scatter.hpp"
 #include "ops/operator_case.hpp"
-#include "ops/scatter.hpp"
 
 namespace graft::ops {
 

@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/scatter.hpp"
 #include "ops/reference.hpp"
-#include "ops/scatter.hpp"
 
 namespace graft::ops {
 

@@ -15,9 +15,9 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
+#include "passes/cleanup/unfreeze_batch.hpp"
 #include "passes/operator_fusion.hpp"
 #include "passes/rewriter.hpp"
-#include "passes/unfreeze_batch.hpp"
 #include "runtime/budget.hpp"
 
 namespace graft::passes {

@@ -13,7 +13,7 @@
 #include "passes/passes.hpp"
 #include "passes/report.hpp"
 #include "runtime/engine.hpp"
-#include "verify/prove.hpp"
+#include "verify/prove/prove.hpp"
 
 namespace graft::passes {
 

@@ -21,7 +21,7 @@
 #include "onnx/shape_inference.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
 
 namespace graft::passes {
 namespace {

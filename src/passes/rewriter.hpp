@@ -19,10 +19,10 @@
 #include "onnx/matcher.hpp"
 #include "onnx/model.hpp"
 #include "onnx/node_ref.hpp"
-#include "passes/axis_maps.hpp"
+#include "passes/layout/axis_maps.hpp"
 #include "passes/report.hpp"
 #include "runtime/engine.hpp"
-#include "verify/prove.hpp"
+#include "verify/prove/prove.hpp"
 
 namespace graft::passes {
 

@@ -26,9 +26,9 @@
 #include "rules/regions.hpp"
 #include "rules/rule_passes.hpp"
 #include "runtime/engine.hpp"
-#include "verify/compare.hpp"
-#include "verify/inputs.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/compare.hpp"
+#include "verify/compare/verify_models.hpp"
+#include "verify/inputs/inputs.hpp"
 
 namespace graft::rules {
 namespace {

@@ -8,7 +8,7 @@
 #include "graft/toolkit/model.hpp"
 #include "import/origin.hpp"
 #include "onnx/model.hpp"
-#include "passes/frozen_sizes.hpp"
+#include "passes/cleanup/frozen_sizes.hpp"
 
 namespace graft::toolkit {
 

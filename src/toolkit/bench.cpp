@@ -20,8 +20,8 @@
 #include "toolkit/access.hpp"
 #include "toolkit/timed_models.hpp"
 #include "toolkit/work.hpp"
-#include "verify/ends.hpp"
-#include "verify/inputs.hpp"
+#include "verify/compare/ends.hpp"
+#include "verify/inputs/inputs.hpp"
 
 namespace graft::toolkit {
 namespace {

@@ -29,12 +29,12 @@
 #include "toolkit/tensor_files.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/work.hpp"
-#include "verify/ends.hpp"
-#include "verify/layers.hpp"
-#include "verify/noise_floor.hpp"
-#include "verify/partial_runs.hpp"
-#include "verify/pieces.hpp"
-#include "verify/random_values.hpp"
+#include "verify/compare/ends.hpp"
+#include "verify/compare/pieces.hpp"
+#include "verify/inputs/random_values.hpp"
+#include "verify/judge/noise_floor.hpp"
+#include "verify/localize/layers.hpp"
+#include "verify/localize/partial_runs.hpp"
 
 namespace graft::toolkit {
 namespace {

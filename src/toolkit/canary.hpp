@@ -5,7 +5,7 @@
 
 #include "graft/toolkit/canary.hpp"
 #include "runtime/engine.hpp"
-#include "verify/given_inputs.hpp"
+#include "verify/inputs/given_inputs.hpp"
 
 namespace graft::toolkit {
 

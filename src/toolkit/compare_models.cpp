@@ -14,8 +14,8 @@
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "toolkit/work.hpp"
-#include "verify/compare.hpp"
-#include "verify/shared_options.hpp"
+#include "verify/compare/compare.hpp"
+#include "verify/compare/shared_options.hpp"
 
 namespace graft::toolkit {
 namespace {

@@ -12,9 +12,9 @@
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "toolkit/model_files.hpp"
-#include "verify/given_inputs.hpp"
-#include "verify/layers.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
+#include "verify/inputs/given_inputs.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::toolkit {
 

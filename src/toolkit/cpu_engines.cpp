@@ -16,9 +16,9 @@
 #include "runtime/answer.hpp"
 #include "runtime/default_engine.hpp"
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
-#include "verify/judges.hpp"
-#include "verify/known_faults.hpp"
-#include "verify/repeats.hpp"
+#include "verify/judge/judges.hpp"
+#include "verify/judge/known_faults.hpp"
+#include "verify/judge/repeats.hpp"
 
 namespace graft::toolkit {
 namespace {

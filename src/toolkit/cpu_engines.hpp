@@ -11,7 +11,7 @@
 #include "graft/toolkit/cpu_engine.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
-#include "verify/dispute.hpp"
+#include "verify/judge/dispute.hpp"
 
 namespace graft::toolkit {
 

@@ -13,7 +13,7 @@
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/work.hpp"
-#include "verify/ends.hpp"
+#include "verify/compare/ends.hpp"
 
 namespace graft::toolkit {
 namespace {

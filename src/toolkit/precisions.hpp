@@ -3,7 +3,7 @@
 
 #include "graft/error.hpp"
 #include "graft/toolkit/precision.hpp"
-#include "verify/emulate.hpp"
+#include "verify/localize/emulate.hpp"
 
 namespace graft::toolkit {
 

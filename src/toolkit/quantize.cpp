@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "quant/calibration_cache.hpp"
+#include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
 #include "toolkit/precisions.hpp"

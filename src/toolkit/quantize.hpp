@@ -12,8 +12,8 @@
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
-#include "quant/choose_int8.hpp"
-#include "quant/choose_types.hpp"
+#include "quant/search/choose_int8.hpp"
+#include "quant/search/choose_types.hpp"
 #include "toolkit/value_check.hpp"
 
 namespace graft::toolkit {

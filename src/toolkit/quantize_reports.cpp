@@ -14,13 +14,13 @@
 #include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/schema.hpp"
-#include "quant/calibration_cache.hpp"
-#include "quant/calibration_data.hpp"
-#include "quant/typed.hpp"
+#include "quant/calibrate/calibration_cache.hpp"
+#include "quant/calibrate/calibration_data.hpp"
+#include "quant/plan/typed.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
-#include "verify/ends.hpp"
+#include "verify/compare/ends.hpp"
 
 namespace graft::toolkit {
 namespace {

@@ -12,7 +12,7 @@
 #include "graft/toolkit/import.hpp"
 #include "import/origin.hpp"
 #include "onnx/model.hpp"
-#include "passes/frozen_sizes.hpp"
+#include "passes/cleanup/frozen_sizes.hpp"
 
 namespace graft::toolkit {
 

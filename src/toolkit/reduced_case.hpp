@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/layers.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::toolkit {
 

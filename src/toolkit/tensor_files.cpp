@@ -10,7 +10,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "io/npy.hpp"
-#include "verify/figures.hpp"
+#include "verify/compare/figures.hpp"
 
 namespace graft::toolkit {
 namespace {

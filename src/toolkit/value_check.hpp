@@ -7,7 +7,7 @@
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "onnx/model.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
 
 namespace graft::toolkit {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "graft/error.hpp"
-#include "quant/calibration_cache.hpp"
+#include "quant/calibrate/calibration_cache.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/fuzz/text.hpp"

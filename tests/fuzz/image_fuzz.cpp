@@ -4,7 +4,7 @@
 #include <random>
 
 #include "graft/error.hpp"
-#include "quant/images.hpp"
+#include "quant/calibrate/images.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/target.hpp"
 

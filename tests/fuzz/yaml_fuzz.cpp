@@ -2,8 +2,8 @@
 #include <array>
 
 #include "graft/error.hpp"
+#include "quant/calibrate/images.hpp"
 #include "rules/rule.hpp"
-#include "quant/images.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/fuzz/text.hpp"

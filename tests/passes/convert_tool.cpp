@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "onnx/onnx_io.hpp"
-#include "passes/lowerings/lowering.hpp"
+#include "passes/lowering/lowering.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/recent_engine.hpp"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "passes/lowerings/cost.hpp"
-#include "passes/lowerings/lowering.hpp"
+#include "passes/lowering/cost.hpp"
+#include "passes/lowering/lowering.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"

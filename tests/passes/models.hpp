@@ -9,7 +9,7 @@
 #include "onnx/model.hpp"
 #include "onnx/operator_node.hpp"
 #include "tests/support/text_model.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
 
 namespace graft::passes {
 

@@ -1,5 +1,5 @@
 // Tests images, their recipes, calibration data, and interrupted calibration.
-#include "quant/calibrate.hpp"
+#include "quant/calibrate/calibrate.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "io/npy.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
-#include "verify/figures.hpp"
+#include "verify/compare/figures.hpp"
 
 namespace graft::quant::calibrate_test {
 namespace {

@@ -1,6 +1,6 @@
 // Tests TensorRT's calibration caches: they are read as TensorRT defines them, written byte for byte, and refused with
 // the line.
-#include "quant/calibration_cache.hpp"
+#include "quant/calibrate/calibration_cache.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Tests the quantization of a trained network to int8: planning, calibration, improvement, placement, comparison, and
 // nodes that stay in f32 because of a limit. tests/cli/test_quantize_int8.py compares the numbers with ONNX Runtime.
-#include "quant/choose_int8.hpp"
+#include "quant/search/choose_int8.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/onnx_io.hpp"
-#include "quant/calibration_data.hpp"
+#include "quant/calibrate/calibration_data.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/folders.hpp"
 

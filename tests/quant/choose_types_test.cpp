@@ -1,5 +1,5 @@
 // Tests which nodes of a small network stay in f32 when the others become f16, and the reasons.
-#include "quant/choose_types.hpp"
+#include "quant/search/choose_types.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

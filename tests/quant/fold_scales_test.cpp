@@ -1,6 +1,6 @@
 // Tests on small networks that scales after a layer become part of its weights; improvements_test.py compares the
 // results in ONNX Runtime.
-#include "quant/fold_scales.hpp"
+#include "quant/plan/fold_scales.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

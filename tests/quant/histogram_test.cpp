@@ -1,5 +1,5 @@
 // Tests histograms and the four threshold methods against direct implementations of their definitions.
-#include "quant/histogram.hpp"
+#include "quant/calibrate/histogram.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-#include "quant/thresholds.hpp"
+#include "quant/calibrate/thresholds.hpp"
 
 namespace graft::quant::histogram_test {
 namespace {

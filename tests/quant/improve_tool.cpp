@@ -12,12 +12,12 @@
 #include <string_view>
 
 #include "onnx/onnx_io.hpp"
-#include "quant/adaround.hpp"
-#include "quant/calibration_data.hpp"
-#include "quant/correct_bias.hpp"
-#include "quant/equalize.hpp"
-#include "quant/fold_scales.hpp"
-#include "quant/smooth.hpp"
+#include "quant/calibrate/calibration_data.hpp"
+#include "quant/improve/adaround.hpp"
+#include "quant/improve/correct_bias.hpp"
+#include "quant/improve/equalize.hpp"
+#include "quant/improve/smooth.hpp"
+#include "quant/plan/fold_scales.hpp"
 #include "runtime/default_engine.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // Tests which nodes of a small network become int8, where tensors are rounded, and the cost of this.
-#include "quant/int8_plan.hpp"
+#include "quant/plan/int8_plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "quant/int8_cost.hpp"
+#include "quant/plan/int8_cost.hpp"
 #include "tests/support/text_model.hpp"
 
 namespace graft::quant::int8_plan_test {

@@ -22,11 +22,6 @@ ORDER = [
     {"present"},
     {"cli", "python"},
 ]
-# Exceptions to the order, each with the reason. An entry that is no longer needed fails the test.
-EXCEPTIONS = {
-    ("kernels", "ops"): "norm kernels share reduction and inverse_norm with the reference kernels",
-}
-
 # Folders that the program may include besides CLI11, fmt and the standard library: it parses arguments, calls the
 # toolkit and shows results.
 OF_THE_PROGRAM = {"graft", "toolkit", "present", "cli"}
@@ -92,13 +87,9 @@ def test_no_arrow_runs_back_up():
     back = [
         f"{path}: {folder} includes {included}"
         for path, folder, included in includes()
-        if row_of(included) >= row_of(folder) and (folder, included) not in EXCEPTIONS
+        if row_of(included) >= row_of(folder)
     ]
     assert not back, "\n".join(back)
-
-
-def test_exceptions_are_needed():
-    assert EXCEPTIONS.keys() <= {(folder, included) for _, folder, included in includes()}
 
 
 def test_the_program_is_included_by_itself_alone():

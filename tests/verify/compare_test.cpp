@@ -1,5 +1,5 @@
 // Tests the arithmetic of comparisons on numbers computed by hand.
-#include "verify/compare.hpp"
+#include "verify/compare/compare.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "tests/support/text_model.hpp"
-#include "verify/noise_floor.hpp"
+#include "verify/judge/noise_floor.hpp"
 
 namespace graft::verify::compare_test {
 namespace {

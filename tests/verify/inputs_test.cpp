@@ -1,5 +1,5 @@
 // Tests synthetic inputs: shapes, ranges, reproducibility.
-#include "verify/inputs.hpp"
+#include "verify/inputs/inputs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Tests two engines that check each other: a wrong operator in either engine is a disagreement, never a verdict on a
 // model.
-#include "verify/judges.hpp"
+#include "verify/judge/judges.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,13 +20,13 @@
 #include "runtime/default_engine.hpp"
 #include "runtime/engine_limit.hpp"
 #include "tests/support/text_model.hpp"
-#include "verify/dispute.hpp"
-#include "verify/inputs.hpp"
-#include "verify/known_faults.hpp"
-#include "verify/layers.hpp"
-#include "verify/prove.hpp"
-#include "verify/repeats.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
+#include "verify/inputs/inputs.hpp"
+#include "verify/judge/dispute.hpp"
+#include "verify/judge/known_faults.hpp"
+#include "verify/judge/repeats.hpp"
+#include "verify/localize/layers.hpp"
+#include "verify/prove/prove.hpp"
 
 namespace graft::verify::judges_test {
 namespace {

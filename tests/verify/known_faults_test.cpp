@@ -1,5 +1,5 @@
 // Tests the table of known faults of engines: its conditions, and that each of its lines can be parsed.
-#include "verify/known_faults.hpp"
+#include "verify/judge/known_faults.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Tests the comparison tensor by tensor: groups, orders of elements, emulated types.
-#include "verify/layers.hpp"
+#include "verify/localize/layers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

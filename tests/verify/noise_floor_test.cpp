@@ -1,5 +1,5 @@
 // Tests networks that amplify rounding errors: equal networks pass, and a fault above the noise floor is found.
-#include "verify/noise_floor.hpp"
+#include "verify/judge/noise_floor.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,12 +17,12 @@
 #include "runtime/default_engine.hpp"
 #include "tests/support/recent_engine.hpp"
 #include "tests/support/text_model.hpp"
-#include "verify/input_ranges.hpp"
-#include "verify/layers.hpp"
-#include "verify/noisy_model.hpp"
-#include "verify/prove.hpp"
-#include "verify/rounding_noise.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
+#include "verify/inputs/input_ranges.hpp"
+#include "verify/judge/noisy_model.hpp"
+#include "verify/judge/rounding_noise.hpp"
+#include "verify/localize/layers.hpp"
+#include "verify/prove/prove.hpp"
 
 namespace graft::verify::noise_floor_test {
 namespace {

@@ -1,5 +1,5 @@
 // Tests proofs: equal regions are proven, and each kind of fault is found.
-#include "verify/prove.hpp"
+#include "verify/prove/prove.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Tests the comparison of whole models: pairing, worst case, problems.
-#include "verify/verify_models.hpp"
+#include "verify/compare/verify_models.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include "graft/error.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
-#include "verify/layers.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::verify::verify_models_test {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "verify/emulate.hpp"
-#include "verify/figures.hpp"
+#include "verify/compare/figures.hpp"
+#include "verify/localize/emulate.hpp"
 
 namespace {
 std::atomic<std::size_t> allocated{0};  ///< Bytes allocated by this program.

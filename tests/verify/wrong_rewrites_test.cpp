@@ -6,7 +6,7 @@
 #include "onnx/shape_inference.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
-#include "verify/prove.hpp"
+#include "verify/prove/prove.hpp"
 
 namespace graft::verify::wrong_rewrites_test {
 namespace {

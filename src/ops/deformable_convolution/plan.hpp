@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/workspace_parts.hpp"
 #include "graft/elementwise.hpp"
 #include "ops/deformable_convolution/deformable_convolution.hpp"
-#include "ops/workspace_parts.hpp"
 
 namespace graft::ops {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/reduction.hpp"
+#include "core/reduction.hpp"
 
 namespace graft::ops {
 

@@ -1,12 +1,14 @@
 // L2Normalize: divides vectors by their Euclidean norm over any set of axes.
 #pragma once
 
+#include "core/inverse_norm.hpp"
 #include "graft/define_operator.hpp"
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
-#include "ops/inverse_norm.hpp"
 
 namespace graft::ops {
+
+using graft::EpsilonMode;
 
 /// Sums of squares are held in f32, so they become infinite where |x| exceeds about 1.8e19, as in the frameworks.
 struct L2Normalize {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "core/reduction.hpp"
 #include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/operator_case.hpp"
 #include "ops/random_cases.hpp"
-#include "ops/reduction.hpp"
 
 namespace graft::ops {
 

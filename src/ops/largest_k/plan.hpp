@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/workspace_parts.hpp"
 #include "graft/elementwise.hpp"
 #include "ops/largest_k/largest_k.hpp"
-#include "ops/workspace_parts.hpp"
 
 namespace graft::ops {
 

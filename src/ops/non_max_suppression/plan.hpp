@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/workspace_parts.hpp"
 #include "graft/tensor.hpp"
-#include "ops/workspace_parts.hpp"
 
 namespace graft::ops {
 

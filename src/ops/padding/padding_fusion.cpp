@@ -13,7 +13,7 @@
 
 #include "graft/registry.hpp"
 #include "passes/fuse.hpp"
-#include "passes/movement.hpp"
+#include "passes/layout/movement.hpp"
 #include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 

@@ -1,7 +1,7 @@
 // ScatterReduceElements: adds elements to, or otherwise reduces them into, the elements that indices select.
 #pragma once
 
-#include "ops/scatter.hpp"
+#include "core/scatter.hpp"
 
 namespace graft::ops {
 

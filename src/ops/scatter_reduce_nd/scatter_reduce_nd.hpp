@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "ops/scatter.hpp"
+#include "core/scatter.hpp"
 
 namespace graft::ops {
 

@@ -17,7 +17,7 @@
 #include "onnx/matcher.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/fuse.hpp"
-#include "passes/movement.hpp"
+#include "passes/layout/movement.hpp"
 #include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 

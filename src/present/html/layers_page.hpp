@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "present/html/verify_page.hpp"
-#include "verify/layers.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "present/html/quantize_page.hpp"
-#include "quant/choose_int8.hpp"
+#include "quant/search/choose_int8.hpp"
 
 namespace graft::present {
 

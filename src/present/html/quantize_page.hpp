@@ -6,7 +6,7 @@
 #include <string>
 
 #include "present/html/report.hpp"
-#include "quant/choose_types.hpp"
+#include "quant/search/choose_types.hpp"
 
 namespace graft::present {
 

@@ -7,8 +7,8 @@
 
 #include "onnx/model.hpp"
 #include "present/html/report.hpp"
-#include "verify/compare.hpp"
-#include "verify/verify_models.hpp"
+#include "verify/compare/compare.hpp"
+#include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
 

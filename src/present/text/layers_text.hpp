@@ -7,7 +7,7 @@
 #include "present/text/listing.hpp"
 #include "toolkit/compare_models.hpp"
 #include "toolkit/reduced_case.hpp"
-#include "verify/layers.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 

@@ -1,0 +1,339 @@
+// Pass fold_constants: computes what depends only on constants, and replaces an If whose condition is constant by the
+// branch that runs.
+//
+//   Mul(x, Add(a, b))          becomes   Mul(x, c)       where a and b are constants and c = a + b
+//   Shape(x)                   becomes   [1, 3, 8, 8]    where x always has this shape
+//   Constant<value=[1, 2]>()   becomes   an initializer
+//
+// The pass leaves out: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT must see (except for
+// biases of 32 bits, which ONNX Runtime's quantizer writes and TensorRT refuses); results that are much larger than the
+// constants that they are computed from; outputs of the network.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graft/error.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
+#include "passes/cleanup/constant_branches.hpp"
+#include "passes/cleanup/proven_shapes.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::passes {
+namespace {
+
+/// The number of bytes by which a result may exceed the constants that it is computed from.
+constexpr std::int64_t allowed_growth = 1 << 20;
+/// The engine computes results in one run until they reach this number of bytes.
+constexpr std::int64_t bytes_at_once = 1 << 26;
+
+/// Returns whether a node is never folded: random operators, Dropout, whose result is random in training, and the nodes
+/// that scale integers, by which TensorRT recognizes int8.
+bool is_left_alone(const onnx::Node& node) {
+  return has_trait(node, onnx::trait::random | onnx::trait::scales_integers) || node.is("Dropout");
+}
+
+/// Returns the size of a tensor in bytes, or nothing if its type or a dimension is unknown or the product exceeds 64
+/// bits.
+std::optional<std::int64_t> bytes_of(const onnx::Value& value) {
+  if (!value.type || !value.shape) return std::nullopt;
+  std::int64_t count = 1;
+  for (const Dim& dim : *value.shape) {
+    if (!dim.is_constant() || __builtin_mul_overflow(count, dim.value(), &count)) return std::nullopt;
+  }
+  std::int64_t bits = 0;
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(bits_of(*value.type)), &bits)) return std::nullopt;
+  return bits / 8;
+}
+
+/// Returns whether the CPU engine computes the type of a value exactly.
+bool is_calculable(const onnx::Value& value) {
+  return value.type && (*value.type == onnx::ElementType::f64 || to_dtype(*value.type) != std::nullopt);
+}
+
+class ConstantRegion {
+ public:
+  /// `most_bytes` limits one tensor. Without a limit, results that are doubled again and again would grow without end.
+  ConstantRegion(onnx::Graph& graph, std::int64_t most_bytes) : most_bytes_(most_bytes) {
+    for (onnx::Node* node : graph.nodes()) {
+      if (can_fold(*node)) members_.insert(node);
+    }
+    for (onnx::Node* node : graph.nodes()) {
+      if (!members_.contains(node)) continue;
+      for (onnx::Value* output : node->outputs) {
+        if (output != nullptr && is_read_outside(*output)) results_.push_back(output);
+      }
+    }
+  }
+
+  /// The results that nodes outside the region read.
+  [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
+
+  /// Returns the nodes that are folded into one result: at most 32 of them, beginning at the result.
+  [[nodiscard]] Rewriter::Subject nodes_of(const onnx::Value& result) const {
+    constexpr std::size_t most = 32;  // with all nodes, the report would grow with the square of the graph
+    Rewriter::Subject subject;
+    std::unordered_set<const onnx::Node*> seen;
+    std::vector<const onnx::Node*> waiting{result.producer};
+    while (!waiting.empty()) {
+      const onnx::Node* node = waiting.back();
+      waiting.pop_back();
+      if (node == nullptr || !members_.contains(node) || !seen.insert(node).second) continue;
+      if (subject.nodes.size() == most) {
+        subject.others = "others before them";
+        break;
+      }
+      subject.nodes.push_back(ref_of(*node));
+      for (const onnx::Value* input : node->inputs) {
+        if (input != nullptr) waiting.push_back(input->producer);
+      }
+    }
+    std::reverse(subject.nodes.begin(), subject.nodes.end());
+    return subject;
+  }
+
+ private:
+  [[nodiscard]] bool is_known(const onnx::Value& value) const {
+    return value.constant().has_value() || (value.producer != nullptr && members_.contains(value.producer));
+  }
+
+  /// Returns whether an integer division may stop the program: by 0, or of the lowest integer by -1. A divisor that is
+  /// not constant yet may be either.
+  [[nodiscard]] static bool may_trap(const onnx::Node& node) {
+    const onnx::Value* divisor = node.is("Div") || node.is("Mod") ? node.input(1) : nullptr;
+    if (divisor == nullptr || !divisor->type || !is_integer(*divisor->type)) return false;
+    const auto constant = divisor->constant();
+    const auto numbers = constant ? constant->ints() : std::nullopt;
+    return !numbers || std::any_of(numbers->begin(), numbers->end(), [](std::int64_t n) { return n == 0 || n == -1; });
+  }
+
+  /// Returns whether the engine may lose a NaN: its Max, Min and Clip return the other number where one is NaN. An
+  /// input that is not constant yet counts as NaN; the next round checks it again.
+  [[nodiscard]] static bool may_lose_nan(const onnx::Node& node) {
+    if (!node.is("Max") && !node.is("Min") && !node.is("Clip")) return false;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [](const onnx::Value* input) {
+      if (input == nullptr || !input->type || !is_floating_point(*input->type)) return false;
+      const auto constant = input->constant();
+      const auto numbers = constant ? constant->numbers() : std::nullopt;
+      return !numbers || std::any_of(numbers->begin(), numbers->end(), [](double n) { return std::isnan(n); });
+    });
+  }
+
+  [[nodiscard]] static bool is_bias_of_32_bits(const onnx::Node& node) {
+    return node.is("DequantizeLinear") && node.inputs.front() != nullptr &&
+           node.inputs.front()->type == onnx::ElementType::i32;
+  }
+
+  [[nodiscard]] bool can_fold(const onnx::Node& node) const {
+    if (!node.domain.empty() || node.inputs.empty() || !node.subgraphs().empty() || node.is("Constant")) return false;
+    if (may_trap(node) || may_lose_nan(node)) return false;
+    if (is_left_alone(node) && !is_bias_of_32_bits(node)) return false;
+    std::int64_t source_bytes = 0;
+    for (const onnx::Value* input : node.inputs) {
+      if (input == nullptr) continue;
+      if (!is_known(*input) || !is_calculable(*input)) return false;
+      const auto bytes = bytes_of(*input);
+      if (!bytes || __builtin_add_overflow(source_bytes, *bytes, &source_bytes)) return false;
+    }
+    std::int64_t most = 0;
+    if (__builtin_add_overflow(source_bytes, allowed_growth, &most)) return false;
+    most = std::min(most, most_bytes_);
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const onnx::Value* output) {
+      if (output == nullptr) return true;
+      const auto bytes = bytes_of(*output);
+      return !output->is_output() && is_calculable(*output) && bytes && *bytes <= most;
+    });
+  }
+
+  [[nodiscard]] bool is_read_outside(const onnx::Value& value) const {
+    return std::any_of(value.uses.begin(), value.uses.end(),
+                       [&](const onnx::Use& use) { return !members_.contains(use.node); });
+  }
+
+  std::int64_t most_bytes_;
+  std::unordered_set<const onnx::Node*> members_;
+  std::vector<onnx::Value*> results_;
+};
+
+/// Replaces a value by a constant that takes over the value's name.
+void replace_by_constant(onnx::Graph& graph, onnx::Value& value, onnx::TensorData tensor) {
+  std::string name = value.name;
+  onnx::Value* constant = graph.add_constant(name, std::move(tensor));
+  graph.replace_all_uses(value, *constant);
+  graph.rename(value, graph.unique_name(name + "_before"));
+  graph.rename(*constant, std::move(name));
+}
+
+/// Replaces Constant nodes by initializers, which every reader treats as weights.
+void constants_to_initializers(Rewriter& rewriter, onnx::Graph& graph) {
+  std::size_t count = 0;
+  for (onnx::Node* node : graph.nodes()) {
+    if (!node->is("Constant")) continue;
+    onnx::Value* output = node->output();
+    auto tensor = output == nullptr || output->is_output() ? std::nullopt : output->constant();
+    if (!tensor) continue;
+    tensor->name.clear();
+    replace_by_constant(graph, *output, *std::move(tensor));
+    graph.remove_node(*node);
+    ++count;
+  }
+  if (count == 0) return;
+  rewriter.record({.others = fmt::format("{} Constant nodes", count)}, "initializers", "the same tensors",
+                  "by definition: the bytes are the same");
+}
+
+/// Returns the result of a Shape node if all dimensions that it returns are fixed.
+std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
+  if (!node.is("Shape") || node.input(0) == nullptr) return std::nullopt;
+  const Shape* shape = shapes.of(*node.input(0));
+  if (shape == nullptr) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(shape->size());
+  const auto clamp = [&](std::int64_t index) {
+    return std::clamp<std::int64_t>(index < 0 ? index + rank : index, 0, rank);
+  };
+  const std::int64_t begin = clamp(node.int_or("start", 0));
+  const std::int64_t end = clamp(node.int_or("end", rank));
+  std::vector<std::int64_t> dims;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const Dim& dim = (*shape)[static_cast<std::size_t>(i)];
+    if (!dim.is_constant()) return std::nullopt;
+    dims.push_back(dim.value());
+  }
+  return onnx::TensorData::from_ints(dims);
+}
+
+/// Replaces Shape nodes whose dimensions are fixed by constants, and returns whether there were any.
+bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes) {
+  bool folded = false;
+  for (onnx::Node* node : graph.nodes()) {
+    const auto dims = static_shape(*node, shapes);
+    if (!dims || node->output() == nullptr || node->output()->is_output() || node->output()->is_unused()) continue;
+    rewriter.record({.nodes = {ref_of(*node)}}, to_string(*dims), "these dimensions are fixed",
+                    "by definition: they follow from the model's inputs");
+    replace_by_constant(graph, *node->output(), *dims);
+    folded = true;
+  }
+  return folded;
+}
+
+using Computed = std::unordered_map<const onnx::Value*, onnx::TensorData>;
+
+/// Computes results with the CPU engine, all in one run, since each run takes a while. If the engine refuses the run,
+/// each half is computed by itself. A result that the engine refuses alone is left out of `computed` and stays in the
+/// graph.
+void compute(const runtime::Engine& engine, const onnx::Model& model, std::span<onnx::Value* const> results,
+             Computed& computed) {
+  std::vector<const onnx::Value*> outputs;
+  std::vector<std::pair<const onnx::Value*, const onnx::Value*>> sources;
+  for (const onnx::Value* result : results) {
+    // The engine does not look through Identity nodes.
+    const onnx::Value* value = result;
+    while (value->producer != nullptr && value->producer->is("Identity")) value = value->producer->input(0);
+    if (auto constant = value->constant()) {
+      constant->name.clear();
+      computed.emplace(result, *std::move(constant));
+      continue;
+    }
+    sources.emplace_back(result, value);
+    if (std::find(outputs.begin(), outputs.end(), value) == outputs.end()) outputs.push_back(value);
+  }
+  if (outputs.empty()) return;
+  try {
+    onnx::Model part = extract(model, {}, outputs);
+    for (const onnx::Node* node : part.graph().nodes()) {
+      if (node->is("Identity")) part.graph().replace_all_uses(*node->output(), *node->input(0));
+    }
+    part.graph().remove_dead();
+    const runtime::TensorMap values = engine.evaluate_constant_graph(part);
+    for (const auto& [result, source] : sources) {
+      const auto found = values.find(source->name);
+      if (found != values.end()) computed.emplace(result, found->second);
+    }
+  } catch (const Error&) {
+    if (outputs.size() == 1) return;
+    const std::size_t half = results.size() / 2;
+    compute(engine, model, results.first(half), computed);
+    compute(engine, model, results.subspan(half), computed);
+  }
+}
+
+/// Returns the number of bytes of all constants of the graphs, from which the limit for folded results follows.
+std::int64_t constant_bytes(const std::vector<onnx::Graph*>& graphs) {
+  std::int64_t bytes = 0;
+  for (const onnx::Graph* graph : graphs) {
+    for (const onnx::Value* value : graph->initializers()) {
+      bytes += static_cast<std::int64_t>(value->initializer->bytes.size());
+    }
+  }
+  return bytes;
+}
+
+/// Folds the constant nodes of a graph, and returns whether there were any. Subtracts the size of the results from
+/// `room`, the number of bytes that results may still take.
+bool fold_region(Rewriter& rewriter, onnx::Graph& graph, std::int64_t& room) {
+  bool folded = false;
+  const ConstantRegion region(graph, room);
+  const std::vector<onnx::Value*>& results = region.results();
+  for (std::size_t next = 0; next < results.size();) {
+    std::vector<onnx::Value*> together;
+    for (std::int64_t bytes = 0; next < results.size() && bytes < bytes_at_once; ++next) {
+      const std::int64_t wanted = bytes_of(*results[next]).value_or(0);
+      if (wanted > room - bytes) continue;
+      bytes += wanted;
+      together.push_back(results[next]);
+    }
+    Computed computed;
+    compute(rewriter.engine(), rewriter.model(), together, computed);
+    for (onnx::Value* result : together) {
+      const auto found = computed.find(result);
+      if (found == computed.end() || found->second.type != *result->type) continue;
+      const auto declared = bytes_of(*result);
+      const auto actual = static_cast<std::int64_t>(found->second.bytes.size());
+      if (actual > room || (declared ? *declared != actual : actual > allowed_growth)) continue;
+      room -= actual;
+      rewriter.record(region.nodes_of(*result), to_string(found->second, 4), "depends on constants only",
+                      "computed by the CPU engine");
+      replace_by_constant(graph, *result, std::move(found->second));
+      folded = true;
+    }
+  }
+  return folded;
+}
+
+}  // namespace
+
+void fold_constants(Rewriter& rewriter) {
+  for (onnx::Graph* graph : rewriter.graphs()) constants_to_initializers(rewriter, *graph);
+  const std::int64_t taken = constant_bytes(rewriter.graphs());
+  std::int64_t room = std::max(allowed_growth, rewriter.most_constant_bytes(2 * taken + 8 * allowed_growth) - taken);
+  // A round may fold a size on which the size of the next result depends.
+  constexpr int most_rounds = 16;
+  for (int round = 0; round < most_rounds; ++round) {
+    if (inline_constant_branches(rewriter)) {
+      rewriter.end();
+      infer_shapes(rewriter.model());
+    }
+    const ProvenShapes shapes(rewriter);
+    bool folded = false;
+    for (onnx::Graph* graph : rewriter.graphs()) {
+      folded = fold_shapes(rewriter, *graph, shapes) || folded;
+      folded = fold_region(rewriter, *graph, room) || folded;
+    }
+    if (!folded) break;
+    rewriter.end();
+    infer_shapes(rewriter.model());
+  }
+}
+
+}  // namespace graft::passes

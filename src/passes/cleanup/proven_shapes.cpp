@@ -1,0 +1,27 @@
+// Infers the shapes of a copy of the model, from its inputs alone.
+#include "passes/cleanup/proven_shapes.hpp"
+
+#include <vector>
+
+#include "onnx/shape_inference.hpp"
+
+namespace graft::passes {
+
+ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone()) {
+  const std::vector<onnx::Graph*> originals = rewriter.graphs();
+  const std::vector<onnx::Graph*> copies = graphs_of(copy_);
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    copies_.emplace(originals[i], copies[i]);
+    if (i == 0) continue;  // the main graph, for whose input shapes the caller answers
+    for (onnx::Value* input : copies[i]->inputs()) input->shape.reset();
+  }
+  infer_shapes(copy_, {});
+}
+
+const Shape* ProvenShapes::of(const onnx::Value& value) const {
+  const auto graph = copies_.find(value.graph);
+  const onnx::Value* found = graph == copies_.end() ? nullptr : graph->second->find_local(value.name);
+  return found == nullptr || !found->shape ? nullptr : &*found->shape;
+}
+
+}  // namespace graft::passes

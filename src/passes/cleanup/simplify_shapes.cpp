@@ -1,0 +1,184 @@
+// Pass simplify_shapes: replaces shapes that a network computes although they are known by constants, and merges
+// reshapes in a row.
+//
+//   Reshape(x, Concat(Gather(Shape(x), 0), [-1]))   becomes   Reshape(x, [-1, 768])      where x is [N, 3, 16, 16]
+//   Squeeze(Reshape(Flatten(x), s), 1)              becomes   Reshape(x, t)
+//   Expand(x, computed), Tile(x, computed)          becomes   Expand(x, t), Tile(x, t)   with a constant t
+//
+// Exporters write x.view(x.size(0), -1) as Shape, Gather, Concat and Reshape, TensorFlow as Shape, StridedSlice, Pack
+// and Reshape. If the shapes before and after follow from the inputs of the network, a constant with 0 ("as it was")
+// and -1 ("what is left") expresses the same, also for a dynamic size.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onnx/schema.hpp"
+#include "passes/cleanup/proven_shapes.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft::passes {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+bool only_reshapes(const onnx::Value* value) {
+  if (value == nullptr || value->producer == nullptr || value->producer->graph != value->graph) return false;
+  const onnx::Node& node = *value->producer;
+  return has_trait(node, onnx::trait::view) && !node.is("Identity");  // remove_identities removes these
+}
+
+bool is_computed(const onnx::Value* value) { return value != nullptr && !value->constant(); }
+
+/// Returns the constant with which Reshape turns `before` into `after`, or nothing if 0 and one -1 cannot express it.
+std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
+  const auto is_open = [](const Dim& dim) { return !dim.is_constant(); };
+  // In the constant, 0 means a copy, so that no axis can be made empty.
+  if (std::any_of(after.begin(), after.end(), [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; })) {
+    return std::nullopt;
+  }
+  // Dynamic sizes of the input that only the reshape itself restricts: they cannot be inferred or tried out.
+  const auto is_lost = [&](const Dim& dim) {
+    return is_open(dim) && std::find(after.begin(), after.end(), dim) == after.end();
+  };
+  const auto is_new = [&](const Dim& dim) {
+    return is_open(dim) && std::find(before.begin(), before.end(), dim) == before.end();
+  };
+  if (std::any_of(before.begin(), before.end(), is_lost) && std::none_of(after.begin(), after.end(), is_new)) {
+    return std::nullopt;
+  }
+  const bool one_is_open = std::count_if(after.begin(), after.end(), is_open) == 1;
+  bool is_left = false;
+  Numbers target;
+  for (std::size_t axis = 0; axis < after.size(); ++axis) {
+    const Dim& dim = after[axis];
+    if (dim.is_constant()) {
+      target.push_back(dim.value());
+    } else if (!one_is_open && axis < before.size() && before[axis] == dim) {
+      target.push_back(0);
+    } else if (!std::exchange(is_left, true)) {
+      target.push_back(-1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return target;
+}
+
+/// Returns the shape input of Expand, with 1 for an axis that stays as it is, or nothing if a new size is dynamic.
+std::optional<Numbers> expansion_of(const Shape& before, const Shape& after) {
+  if (after.size() < before.size()) return std::nullopt;
+  const std::size_t added = after.size() - before.size();
+  Numbers target;
+  for (std::size_t axis = 0; axis < after.size(); ++axis) {
+    if (axis >= added && before[axis - added] == after[axis]) {
+      target.push_back(1);
+    } else if (after[axis].is_constant()) {
+      target.push_back(after[axis].value());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return target;
+}
+
+std::optional<Numbers> repetitions_of(const Shape& before, const Shape& after) {
+  if (after.size() != before.size()) return std::nullopt;
+  Numbers repetitions;
+  for (std::size_t axis = 0; axis < after.size(); ++axis) {
+    const Dim& from = before[axis];
+    const Dim& to = after[axis];
+    if (from == to) {
+      repetitions.push_back(1);
+    } else if (from.is_constant() && to.is_constant() && from.value() > 0 && to.value() % from.value() == 0) {
+      repetitions.push_back(to.value() / from.value());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return repetitions;
+}
+
+/// Replaces the nodes that compute y by one node of this type, whose second input is a constant.
+void propose(Rewriter& rewriter, std::vector<onnx::Node*> nodes, onnx::Value& x, onnx::Value& y,
+             const std::string& op_type, const Numbers& numbers) {
+  const std::string reason = nodes.size() > 1
+                                 ? fmt::format("{} nodes in a row that change the shape alone", nodes.size())
+                                 : "the shape that it computes is known";
+  rewriter.apply({.nodes = std::move(nodes),
+                  .inputs = {&x},
+                  .outputs = {&y},
+                  .replacement = fmt::format("{} [{}]", op_type, fmt::join(numbers, ", ")),
+                  .reason = reason,
+                  .by_definition = "",
+                  .edit = [x = x.name, y = y.name, op_type, numbers](onnx::Graph& edited) {
+                    onnx::Value* value = edited.find(y);
+                    onnx::Node* old = value->producer;
+                    onnx::Value* constant = edited.add_constant(y + "/shape", onnx::TensorData::from_ints(numbers));
+                    onnx::Node* node = edited.add_node(op_type, {edited.find(x), constant}, {y}, old);
+                    node->name = old->name;
+                    edited.move_output(*old, value->output_index, *node, 0);
+                  }});
+}
+
+void simplify_reshape(Rewriter& rewriter, onnx::Node& node, const ProvenShapes& shapes) {
+  onnx::Value& y = *node.output();
+  const Shape* after = shapes.of(y);
+  if (after == nullptr) return;
+  // The farthest tensor is tried first, so that as many nodes as possible become one.
+  std::vector<onnx::Node*> row;
+  for (onnx::Value* value = &y; only_reshapes(value); value = value->producer->input(0)) row.push_back(value->producer);
+  const bool computes = node.is("Reshape") && is_computed(node.input(1));
+  for (; row.size() > 1 || (row.size() == 1 && computes); row.pop_back()) {
+    onnx::Value& x = *row.back()->input(0);
+    const Shape* before = shapes.of(x);
+    if (x.constant() || before == nullptr) continue;
+    const auto target = target_of(*before, *after);
+    if (!target) continue;
+    std::reverse(row.begin(), row.end());
+    propose(rewriter, std::move(row), x, y, "Reshape", *target);
+    return;
+  }
+}
+
+void simplify_repetition(Rewriter& rewriter, onnx::Node& node, const ProvenShapes& shapes) {
+  onnx::Value& x = *node.input(0);
+  onnx::Value& y = *node.output();
+  const Shape* before = shapes.of(x);
+  const Shape* after = shapes.of(y);
+  if (before == nullptr || after == nullptr || x.constant()) return;
+  const auto numbers = node.is("Expand") ? expansion_of(*before, *after) : repetitions_of(*before, *after);
+  if (numbers) propose(rewriter, {&node}, x, y, node.op_type, *numbers);
+}
+
+void simplify(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes, bool ends_of_rows) {
+  for (onnx::Node* node : graph.nodes()) {
+    onnx::Value* y = node->output();
+    if (y == nullptr || y->is_unused() || node->input(0) == nullptr || node->input(0)->constant()) continue;
+    const bool repeats = node->is("Expand") || node->is("Tile");
+    if (repeats && ends_of_rows && is_computed(node->input(1))) simplify_repetition(rewriter, *node, shapes);
+    if (!only_reshapes(y)) continue;
+    const bool goes_on = !y->is_output() && std::all_of(y->uses.begin(), y->uses.end(), [](const onnx::Use& use) {
+      return use.index == 0 && only_reshapes(use.node->output());
+    });
+    if (goes_on != ends_of_rows) simplify_reshape(rewriter, *node, shapes);
+  }
+}
+
+}  // namespace
+
+void simplify_shapes(Rewriter& rewriter) {
+  const ProvenShapes shapes(rewriter);
+  // The ends of rows first: nodes that these no longer need are not worth a rewrite of their own.
+  for (onnx::Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, true);
+  rewriter.end();
+  for (onnx::Graph* graph : rewriter.graphs()) simplify(rewriter, *graph, shapes, false);
+}
+
+}  // namespace graft::passes

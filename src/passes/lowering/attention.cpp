@@ -1,0 +1,271 @@
+// Attention, where TensorRT's builder fails or its parser refuses it: two products, a sum with the masks, and Softmax.
+//
+//   Attention(q, k, v, mask)   becomes   scores = MatMul(Mul(q, root), Transpose(Mul(k, root)))   root = sqrt(scale)
+//                                        y = MatMul(Softmax(Add(scores, mask)), v)
+//
+// Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 numbers and more build; in f32 every node fails, except
+// with one query; further outputs, softcap and softmax_precision are refused. As ONNX defines it, queries and keys are
+// each multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole is 0.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "passes/lowering/lowering.hpp"
+
+namespace graft::passes {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Returns the table that is added to the scores: -inf where the query at `offset` + row may not see the key of the
+/// column, 0 elsewhere.
+std::vector<double> bias_table(std::int64_t queries, std::int64_t keys, std::int64_t offset, bool is_causal,
+                               std::int64_t left, std::int64_t right) {
+  std::vector<double> table;
+  for (std::int64_t row = 0; row < queries; ++row) {
+    for (std::int64_t column = 0; column < keys; ++column) {
+      const std::int64_t ahead = column - (row + offset);
+      const bool is_hidden = (is_causal && ahead > 0) || (left >= 0 && -ahead > left) || (right >= 0 && ahead > right);
+      table.push_back(is_hidden ? -infinity : 0);
+    }
+  }
+  return table;
+}
+
+class AttentionWriter {
+ public:
+  explicit AttentionWriter(Site& site) : site_(site), node_(site.node()) {}
+
+  std::optional<Replacement> write() {
+    using enum onnx::ElementType;
+    const Shape* q_shape = site_.shape(0);
+    if (q_shape == nullptr || !site_.is_real(0)) return site_.no("rank or type of its queries are not known");
+    rank_ = q_shape->size();
+    if (rank_ != 3 && rank_ != 4) return site_.no("its queries have neither 3 nor 4 axes");
+    if (!read_heads()) return site_.no("the number or the size of its heads is not known");
+    if (!is_refused()) return std::nullopt;
+    if (site_.has_input(6)) return site_.no("nonpad_kv_seqlen is given");
+    if (site_.has_input(4) != site_.has_input(5)) return site_.no("one of its past tensors is missing");
+    const std::int64_t mode = node_.int_or("qk_matmul_output_mode", 0);
+    if (site_.is_used(3) && (mode == 1 || mode == 2)) {
+      return site_.no("what qk_matmul_output_mode 1 and 2 give differs between versions of ONNX");
+    }
+    const auto precision = static_cast<onnx::ElementType>(node_.int_or("softmax_precision", 0));
+    if (precision != undefined && precision != f32 && precision != f16 && precision != bf16) {
+      return site_.no("its softmax_precision is no type of TensorRT's");
+    }
+
+    const std::string query = heads_of("x0", "q", q_heads_);
+    std::string key = heads_of("x1", "k", kv_heads_);
+    std::string value = heads_of("x2", "v", kv_heads_);
+    key = with_past("x4", key, 1);
+    value = with_past("x5", value, 2);
+    const auto mask = bias();
+    if (!mask) return std::nullopt;
+    if (q_heads_ != kv_heads_) {
+      std::vector<std::int64_t> heads;
+      for (std::int64_t head = 0; head < q_heads_; ++head) heads.push_back(head / (q_heads_ / kv_heads_));
+      const std::string which = result_.ints("which_head", heads);
+      result_.line(fmt::format("k_of_all = Gather<axis=1>({}, {})", key, which));
+      result_.line(fmt::format("v_of_all = Gather<axis=1>({}, {})", value, which));
+      key = "k_of_all";
+      value = "v_of_all";
+    }
+    const double scale = node_.float_or("scale", static_cast<float>(1 / std::sqrt(static_cast<double>(q_size_))));
+    const std::string root = number("root", std::sqrt(scale));
+    result_.line(fmt::format("q_scaled = Mul({}, {})", query, root));
+    result_.line(fmt::format("k_scaled = Mul({}, {})", key, root));
+    result_.line("k_turned = Transpose<perm=[0, 1, 3, 2]>(k_scaled)");
+    const bool gives_products = site_.is_used(3) && mode == 0;
+    std::string scores = gives_products ? "y3" : "products";
+    result_.line(fmt::format("{} = MatMul(q_scaled, k_turned)", scores));
+    if (const float cap = node_.float_or("softcap", 0); cap > 0) {
+      result_.line(fmt::format("uncapped = Div({}, {})", scores, number("cap", cap)));
+      result_.line("bent = Tanh(uncapped)");
+      result_.line("capped = Mul(bent, cap)");
+      scores = "capped";
+    }
+    if (!mask->empty()) {
+      result_.line(fmt::format("masked = Add({}, {})", scores, *mask));
+      scores = "masked";
+    }
+    const bool casts = precision != undefined && precision != site_.type(0);
+    if (casts) {
+      result_.line(fmt::format("precise = Cast<to={}>({})", to_string(precision), scores));
+      result_.line("shares = Softmax<axis=-1>(precise)");
+      result_.line(fmt::format("shares_back = Cast<to={}>(shares)", to_string(site_.type(0))));
+    } else {
+      result_.line(fmt::format("shares = Softmax<axis=-1>({})", scores));
+    }
+    std::string shares = casts ? "shares_back" : "shares";
+    const bool gives_shares = site_.is_used(3) && mode == 3;
+    if (may_mask_rows_) {
+      result_.line(fmt::format("most = ReduceMax<axes=[-1], keepdims=1>({})", *mask));
+      result_.line(fmt::format("is_masked = Equal(most, {})", number("lowest", -infinity)));
+      result_.line(fmt::format("open = Where(is_masked, {}, {})", number("nothing", 0), shares));
+      shares = "open";
+    }
+    if (gives_shares) result_.line(fmt::format("y3 = Identity({})", shares));
+    result_.line(fmt::format("{} = MatMul({}, {})", rank_ == 4 ? "y0" : "of_heads", shares, value));
+    if (rank_ == 3) {
+      result_.line("together = Transpose<perm=[0, 2, 1, 3]>(of_heads)");
+      const std::string shape = result_.ints("y_shape", {0, 0, q_heads_ * v_size_});
+      result_.line(fmt::format("y0 = Reshape(together, {})", shape));
+    }
+    result_.summary = fmt::format("MatMul, {}Softmax and MatMul of {} heads", mask->empty() ? "" : "Add, ", q_heads_);
+    return std::move(result_);
+  }
+
+ private:
+  bool read_heads() {
+    const auto q_last = site_.size(0, -1);
+    const auto k_last = site_.size(1, -1);
+    const auto v_last = site_.size(2, -1);
+    if (!q_last || !k_last || !v_last) return false;
+    if (rank_ == 4) {
+      q_heads_ = site_.size(0, 1).value_or(0);
+      kv_heads_ = site_.size(1, 1).value_or(0);
+      q_size_ = *q_last;
+      k_size_ = *k_last;
+      v_size_ = *v_last;
+    } else {
+      q_heads_ = node_.int_or("q_num_heads", 0);
+      kv_heads_ = node_.int_or("kv_num_heads", 0);
+      if (q_heads_ < 1 || kv_heads_ < 1) return false;
+      q_size_ = *q_last / q_heads_;
+      k_size_ = *k_last / kv_heads_;
+      v_size_ = *v_last / kv_heads_;
+    }
+    return q_heads_ > 0 && kv_heads_ > 0 && q_heads_ % kv_heads_ == 0 && q_size_ > 0 && q_size_ == k_size_;
+  }
+
+  /// Returns whether the builder or the parser refuses the node, as far as it was measured.
+  [[nodiscard]] bool is_refused() const {
+    constexpr std::int64_t smallest_head = 32;
+    const bool has_more_outputs = site_.is_used(1) || site_.is_used(2) || site_.is_used(3);
+    const bool has_kernel = site_.type(0) != onnx::ElementType::f32 && q_size_ >= smallest_head;
+    return has_more_outputs || !has_kernel || node_.float_or("softcap", 0) > 0 ||
+           node_.attribute("softmax_precision") != nullptr;
+  }
+
+  std::string number(const std::string& name, double value) {
+    return result_.constant(name, onnx::TensorData::from_numbers(site_.type(0), {}, {value}));
+  }
+
+  /// Returns the name of `x` as [batch, heads, length, size].
+  std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads) {
+    if (rank_ == 4) return x;
+    const std::string shape = result_.ints(name + "_shape", {0, 0, heads, -1});
+    result_.line(fmt::format("{0}_apart = Reshape({1}, {2})", name, x, shape));
+    result_.line(fmt::format("{0} = Transpose<perm=[0, 2, 1, 3]>({0}_apart)", name));
+    return name;
+  }
+
+  std::string with_past(const std::string& past, const std::string& now, std::size_t output) {
+    std::string name = fmt::format("y{}", output);
+    if (site_.has_input(4)) {
+      result_.line(fmt::format("{} = Concat<axis=2>({}, {})", name, past, now));
+      return name;
+    }
+    if (site_.is_used(output)) result_.line(fmt::format("{} = Identity({})", name, now));
+    return now;
+  }
+
+  /// Returns the name of the tensor that is added to the scores, or "" if nothing is added. Returns nothing, and
+  /// site.no() holds the reason, if the tensor cannot be written.
+  std::optional<std::string> bias() {
+    const bool is_causal = node_.int_or("is_causal", 0) != 0;
+    const std::int64_t left = node_.int_or("left_window_size", -1);
+    const std::int64_t right = node_.int_or("right_window_size", -1);
+    const auto queries = site_.size(0, rank_ == 4 ? 2 : 1);
+    const auto now = site_.size(1, rank_ == 4 ? 2 : 1);
+    const auto past = site_.has_input(4) ? site_.size(4, 2) : std::optional<std::int64_t>(0);
+    std::string all;
+    if (site_.has_input(3)) {
+      const auto width = site_.size(3, -1);
+      if (!now || !past || width != *now + *past) {
+        // In newer operator sets the mask may be shorter than the keys.
+        const Shape* mask = site_.shape(3);
+        const Shape* key = site_.shape(1);
+        const bool is_same = mask != nullptr && !mask->empty() && key != nullptr && key->size() == rank_ && past == 0 &&
+                             mask->back() == (*key)[rank_ == 4 ? 2 : 1];
+        if (!is_same) return site_.no("its mask may be shorter than its keys");
+      }
+      may_mask_rows_ = true;
+      if (site_.type(3) == onnx::ElementType::boolean) {
+        result_.line(fmt::format("mask = Where(x3, {}, {})", number("nothing", 0), number("lowest", -infinity)));
+        all = "mask";
+      } else if (site_.type(3) == site_.type(0)) {
+        all = "x3";
+      } else {
+        return site_.no("its mask is of another type than its queries");
+      }
+    }
+    if (!is_causal && left < 0 && right < 0) return all;
+    std::string hidden = "hidden";
+    if (queries && now && past && *queries * (*now + *past) <= most_table) {
+      const std::int64_t keys = *now + *past;
+      result_.constant(hidden,
+                       onnx::TensorData::from_numbers(site_.type(0), {*queries, keys},
+                                                      bias_table(*queries, keys, *past, is_causal, left, right)));
+    } else {
+      if (left >= 0 || right >= 0) return site_.no("it looks at a window, and lengths are open");
+      write_open_causal(hidden);
+    }
+    if (left >= 0 || right >= 0) may_mask_rows_ = true;
+    if (all.empty()) return hidden;
+    result_.line(fmt::format("both = Add({}, {})", all, hidden));
+    return "both";
+  }
+
+  /// Writes the causal table for lengths that are known only when the network runs.
+  void write_open_causal(const std::string& name) {
+    const std::string zero = result_.integer("zero", 0);
+    const std::string one = result_.integer("one", 1);
+    const std::string first = result_.ints("first", {0});
+    const std::string second = result_.ints("second", {1});
+    const auto length = [&](const std::string& of, const std::string& x, int axis) {
+      result_.line(fmt::format("{}_size = Shape<start={}, end={}>({})", of, axis, axis + 1, x));
+      result_.line(fmt::format("{0} = Squeeze({0}_size, {1})", of, first));
+    };
+    const int axis = rank_ == 4 ? 2 : 1;
+    length("queries", "x0", axis);
+    length("keys_now", "x1", axis);
+    std::string keys = "keys_now";
+    std::string from = zero;
+    std::string to = "queries";
+    if (site_.has_input(4)) {
+      length("keys_past", "x4", 2);
+      result_.line("keys_all = Add(keys_past, keys_now)");
+      result_.line("last_query = Add(keys_past, queries)");
+      keys = "keys_all";
+      from = "keys_past";
+      to = "last_query";
+    }
+    result_.line(fmt::format("row_numbers = Range({}, {}, {})", from, to, one));
+    result_.line(fmt::format("rows = Unsqueeze(row_numbers, {})", second));
+    result_.line(fmt::format("columns = Range({}, {}, {})", zero, keys, one));
+    result_.line("is_ahead = Greater(columns, rows)");
+    result_.line(fmt::format("{} = Where(is_ahead, {}, {})", name, number("lowest", -infinity), number("nothing", 0)));
+  }
+
+  static constexpr std::int64_t most_table = 1 << 20;
+
+  Site& site_;
+  const onnx::Node& node_;
+  Replacement result_;
+  std::size_t rank_ = 0;
+  std::int64_t q_heads_ = 0;
+  std::int64_t kv_heads_ = 0;
+  std::int64_t q_size_ = 0;
+  std::int64_t k_size_ = 0;
+  std::int64_t v_size_ = 0;
+  bool may_mask_rows_ = false;
+};
+
+}  // namespace
+
+std::optional<Replacement> lower_attention(Site& site) { return AttentionWriter(site).write(); }
+
+}  // namespace graft::passes

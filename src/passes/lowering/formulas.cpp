@@ -1,0 +1,334 @@
+// Operators that are a formula of other operators.
+//
+//   SwiGLU(x, z)         becomes   Mul(Mul(x, Sigmoid(x)), z)
+//   Celu(x)              becomes   Cast(Celu(Cast(x))), in f16 and bf16
+//   Mod(x, y)            becomes   r = Mod<fmod=1>(x, y); Where(r * y < 0, r + y, r), for floating-point numbers
+//   CumProd(x)           becomes   products with the numbers 1, 2, 4 ... places before
+//   Det(x)               becomes   the sum of products of a small matrix
+//   ReduceMax(x)         becomes   Greater(ReduceMax(Cast(x)), 0), for booleans
+//   BitShift(x, n)       becomes   a product or a quotient with a power of two
+//   BitwiseAnd(x, y)     becomes   quotients and remainders by powers of two; BitwiseOr, Xor and Not follow from it
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "passes/lowering/lowering.hpp"
+
+namespace graft::passes {
+namespace {
+
+std::string i32(Replacement& result, const std::string& name, std::int64_t value) {
+  return result.constant(name,
+                         onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(value)}));
+}
+
+/// Returns the number of bits of a type, or 0 for other types than u8, i8 and i32.
+int bits_of_type(onnx::ElementType type) {
+  using enum onnx::ElementType;
+  if (type == u8 || type == i8) return 8;
+  return type == i32 ? 32 : 0;
+}
+
+std::string no_such_integers(const Site& site) {
+  return fmt::format("its integers are {}; allowed are u8, i8 and i32", to_string(site.type(0)));
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_swiglu(Site& site) {
+  if (!site.is_real(0)) return site.no("its type is not known");
+  Replacement result;
+  const float alpha = site.node().float_or("alpha", 1);
+  std::string gate = "x0";
+  if (alpha != 1) {
+    const std::string factor = result.constant("alpha", onnx::TensorData::from_numbers(site.type(0), {}, {alpha}));
+    result.line(fmt::format("bent = Mul(x0, {})", factor));
+    gate = "bent";
+  }
+  result.line(fmt::format("open = Sigmoid({})", gate));
+  result.line("swish = Mul(x0, open)");
+  result.line("y0 = Mul(swish, x1)");
+  result.summary = "Sigmoid and Mul";
+  return result;
+}
+
+std::optional<Replacement> lower_celu(Site& site) {
+  if (!site.is_real(0) || site.type(0) == onnx::ElementType::f32) return std::nullopt;
+  Replacement result;
+  const std::string x = result.in_f32("x0", site.type(0));
+  result.give("y0", site.type(0), fmt::format("Celu<alpha={:#}>({})", site.node().float_or("alpha", 1), x));
+  result.summary = "Celu in f32";
+  return result;
+}
+
+std::optional<Replacement> lower_mod(Site& site) {
+  if (!site.is_real(0) || site.node().int_or("fmod", 0) != 0) return std::nullopt;
+  Replacement result;
+  const std::string x = result.in_f32("x0", site.type(0));
+  const std::string by = result.in_f32("x1", site.type(1));
+  const std::string zero = result.constant("zero", f32_tensor({}, {0}));
+  // The result of fmod has the sign of x, the result of this Mod that of the divisor.
+  result.line(fmt::format("rest = Mod<fmod=1>({}, {})", x, by));
+  result.line(fmt::format("signs = Mul(rest, {})", by));
+  result.line(fmt::format("is_other = Less(signs, {})", zero));
+  result.line(fmt::format("turned = Add(rest, {})", by));
+  result.give("y0", site.type(0), "Where(is_other, turned, rest)");
+  result.summary = "Mod with fmod = 1, and the divisor added where the sign differs";
+  return result;
+}
+
+std::optional<Replacement> lower_boolean_reduction(Site& site) {
+  if (site.type(0) != onnx::ElementType::boolean) return std::nullopt;
+  if (site.node().int_or("noop_with_empty_axes", 0) != 0) return site.no("noop_with_empty_axes is set");
+  std::string axes;
+  if (site.has_input(1)) {
+    const auto given = site.ints(1);
+    if (!given) return site.no("its axes are not constants");
+    if (!given->empty()) axes = fmt::format("axes={}, ", *given);
+  }
+  const Shape* shape = site.shape(0);
+  if (shape == nullptr || std::any_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(0); })) {
+    return site.no("its rank is not known, or it is empty");
+  }
+  Replacement result;
+  result.line("numbers = Cast<to=int32>(x0)");
+  result.line(fmt::format("reduced = {}<{}keepdims={}>(numbers)", site.node().op_type, axes,
+                          site.node().int_or("keepdims", 1)));
+  // ReduceMax of no elements returns the smallest integer, ReduceMin the largest.
+  result.line(fmt::format("y0 = Greater(reduced, {})", i32(result, "zero", 0)));
+  result.summary = fmt::format("{} of 0 and 1", site.node().op_type);
+  return result;
+}
+
+std::optional<Replacement> lower_cum_prod(Site& site) {
+  const auto given = site.ints(1);
+  const Shape* shape = site.shape(0);
+  if (!given || given->size() != 1 || shape == nullptr) return site.no("its axis is not a constant");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  const auto rank = static_cast<std::int64_t>(shape->size());
+  const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();
+  const auto length = site.size(0, axis);
+  if (!length || *length < 2) return site.no("the length of its axis is open, or below 2");
+  const bool reverse = site.node().int_or("reverse", 0) != 0;
+  const bool exclusive = site.node().int_or("exclusive", 0) != 0;
+
+  Replacement result;
+  const std::string one = result.constant("one", f32_tensor({}, {1}));
+  const std::string along = result.ints("along", {axis});
+  std::string x = result.in_f32("x0", site.type(0));
+  // Moves the numbers by `distance` places, and fills in 1.
+  const auto moved = [&](std::int64_t distance, const std::string& name) {
+    const std::string from = result.ints(name + "_from", {reverse ? distance : 0});
+    const std::string to = result.ints(name + "_to", {reverse ? *length : *length - distance});
+    std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank), 0);
+    pads[static_cast<std::size_t>(reverse ? axis + rank : axis)] = distance;
+    const std::string padding = result.ints(name + "_pads", pads);
+    result.line(fmt::format("{}_kept = Slice({}, {}, {}, {})", name, x, from, to, along));
+    result.line(fmt::format("{0} = Pad({0}_kept, {1}, {2})", name, padding, one));
+    return name;
+  };
+  if (exclusive) x = moved(1, "before");
+  int steps = 0;
+  for (std::int64_t distance = 1; distance < *length; distance *= 2, ++steps) {
+    const std::string other = moved(distance, fmt::format("moved{}", steps));
+    result.line(fmt::format("product{} = Mul({}, {})", steps, x, other));
+    x = fmt::format("product{}", steps);
+  }
+  result.give("y0", site.type(0), fmt::format("Identity({})", x));
+  result.summary = fmt::format("{} products with the numbers 1, 2, 4 ... places before", steps);
+  return result;
+}
+
+std::optional<Replacement> lower_det(Site& site) {
+  const Shape* shape = site.shape(0);
+  const auto size = site.size(0, -1);
+  if (shape == nullptr || shape->size() < 2 || !size || site.size(0, -2) != size)
+    return site.no("its matrices are open");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (*size < 1 || *size > 4)
+    return site.no(fmt::format("its matrices are {0} x {0}; allowed are at most 4 x 4", *size));
+  Replacement result;
+  std::vector<std::int64_t> flat(shape->size() - 2, 0);
+  flat.push_back(*size * *size);
+  const std::string target = result.ints("flat_shape", flat);
+  result.line(fmt::format("flat = Reshape({}, {})", result.in_f32("x0", site.type(0)), target));
+  for (std::int64_t i = 0; i < *size * *size; ++i) {
+    result.line(fmt::format("e{0} = Gather<axis=-1>(flat, {1})", i, result.integer(fmt::format("place{}", i), i)));
+  }
+  int count = 0;
+  const auto combine = [&](const char* op, const std::string& a, const std::string& b) {
+    const std::string name = fmt::format("t{}", count++);
+    result.line(fmt::format("{} = {}({}, {})", name, op, a, b));
+    return name;
+  };
+  /// Returns the minor of the rows `row` and `row` + 1 and the columns a and b.
+  const auto minor = [&](std::int64_t row, std::int64_t a, std::int64_t b) {
+    const auto e = [&](std::int64_t r, std::int64_t c) { return fmt::format("e{}", r * *size + c); };
+    return combine("Sub", combine("Mul", e(row, a), e(row + 1, b)), combine("Mul", e(row, b), e(row + 1, a)));
+  };
+  std::string det = "e0";
+  if (*size == 2) det = minor(0, 0, 1);
+  if (*size == 3) {
+    const std::string first = combine("Mul", "e0", minor(1, 1, 2));
+    const std::string second = combine("Mul", "e1", minor(1, 0, 2));
+    const std::string third = combine("Mul", "e2", minor(1, 0, 1));
+    det = combine("Add", combine("Sub", first, second), third);
+  }
+  if (*size == 4) {
+    // The expansion by the minors of the upper and of the lower two rows.
+    const auto term = [&](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+      return combine("Mul", minor(0, a, b), minor(2, c, d));
+    };
+    det = combine("Sub", term(0, 1, 2, 3), term(0, 2, 1, 3));
+    det = combine("Add", det, term(0, 3, 1, 2));
+    det = combine("Add", det, term(1, 2, 0, 3));
+    det = combine("Sub", det, term(1, 3, 0, 2));
+    det = combine("Add", det, term(2, 3, 0, 1));
+  }
+  result.give("y0", site.type(0), fmt::format("Identity({})", det));
+  result.by_definition =
+      "by definition: a determinant is this sum of products; OpenVINO has no Det, and ONNX Runtime factorizes the "
+      "matrix, which leaves f32 at other numbers; it is tested with results of ONNX's own tests and of ONNX Runtime";
+  result.summary = fmt::format("the sum of products of a {0} x {0} matrix", *size);
+  return result;
+}
+
+std::optional<Replacement> lower_bit_shift(Site& site) {
+  if (site.type(0) != onnx::ElementType::u8) {
+    return site.no(fmt::format("its integers are {}; allowed is u8", to_string(site.type(0))));
+  }
+  Replacement result;
+  result.line("number = Cast<to=int32>(x0)");
+  result.line("places = Cast<to=float>(x1)");
+  result.line(fmt::format("limited = Min(places, {})", result.constant("most", f32_tensor({}, {8}))));
+  result.line(fmt::format("power = Pow({}, limited)", result.constant("two", f32_tensor({}, {2}))));
+  result.line("factor = Cast<to=int32>(power)");
+  if (site.node().string_or("direction", "") == "LEFT") {
+    result.line("shifted = Mul(number, factor)");
+    result.line(fmt::format("kept = Mod(shifted, {})", i32(result, "range", 256)));
+    // OpenVINO 2026.4.1 limits the result to 255.
+    result.by_definition =
+        "by definition: bits that leave the byte are lost; the CPU engine limits to 255 instead, so it cannot be the "
+        "judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
+  } else {
+    result.line("kept = Div(number, factor)");
+  }
+  result.line("y0 = Cast<to=uint8>(kept)");
+  result.summary = "a product or quotient with a power of two";
+  return result;
+}
+
+std::optional<Replacement> lower_bitwise_not(Site& site) {
+  if (bits_of_type(site.type(0)) == 0) return site.no(no_such_integers(site));
+  Replacement result;
+  const std::string all = i32(result, "all", site.type(0) == onnx::ElementType::u8 ? 255 : -1);
+  result.line("number = Cast<to=int32>(x0)");
+  result.line(fmt::format("other = Sub({}, number)", all));
+  result.line(fmt::format("y0 = Cast<to={}>(other)", to_string(site.type(0))));
+  result.summary = "the difference to all bits";
+  return result;
+}
+
+std::optional<Replacement> lower_bitwise(Site& site) {
+  const int bits = bits_of_type(site.type(0));
+  if (bits == 0) return site.no(no_such_integers(site));
+  const bool is_signed = site.type(0) != onnx::ElementType::u8;
+  const int low_bits = is_signed ? bits - 1 : bits;
+  const std::int64_t lowest = is_signed ? -(std::int64_t{1} << low_bits) : 0;
+  Replacement result;
+  i32(result, "zero", 0);
+  i32(result, "lowest", lowest);
+  // The sign is separated from the bits below it, which become a number of at least 0.
+  for (const char* name : {"a", "b"}) {
+    result.line(fmt::format("{} = Cast<to=int32>(x{})", name, *name == 'a' ? 0 : 1));
+    if (!is_signed) {
+      result.line(fmt::format("{0}_low = Identity({0})", name));
+      continue;
+    }
+    result.line(fmt::format("{0}_is_negative = Less({0}, zero)", name));
+    result.line(fmt::format("{0}_raised = Sub({0}, lowest)", name));
+    result.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
+  }
+  std::string common;
+  int count = 0;
+  const auto add = [&](const std::string& part) {
+    if (!common.empty()) {
+      result.line(fmt::format("sum{} = Add({}, {})", count, common, part));
+      common = fmt::format("sum{}", count);
+    } else {
+      common = part;
+    }
+    ++count;
+  };
+  // Returns `span` bits of a number, from bit `low` on.
+  const auto cut = [&](const char* of, int low, int span) {
+    std::string name = fmt::format("{}_low", of);
+    if (low != 0) {
+      i32(result, fmt::format("from{}", low), std::int64_t{1} << low);
+      result.line(fmt::format("{0}_from{1} = Div({0}_low, from{1})", of, low));
+      name = fmt::format("{}_from{}", of, low);
+    }
+    if (low + span < low_bits) {
+      i32(result, fmt::format("span{}", span), std::int64_t{1} << span);
+      result.line(fmt::format("{0}_cut{1} = Mod({2}, span{3})", of, low, name, span));
+      name = fmt::format("{}_cut{}", of, low);
+    }
+    return name;
+  };
+  const auto back = [&](const std::string& name, int low) {
+    if (low == 0) return name;
+    result.line(fmt::format("up{0} = Mul({1}, from{0})", low, name));
+    return fmt::format("up{}", low);
+  };
+  const auto mask = site.ints(1);
+  if (mask && mask->size() == 1) {
+    // A constant mask is processed in runs of set bits.
+    for (int low = 0; low < low_bits; ++low) {
+      if (((mask->front() >> low) & 1) == 0) continue;
+      int high = low;
+      while (high < low_bits && ((mask->front() >> high) & 1) != 0) ++high;
+      add(back(cut("a", low, high - low), low));
+      low = high;
+    }
+    if (common.empty()) {
+      result.line("nothing = Mul(a_low, zero)");
+      common = "nothing";
+    }
+  } else {
+    for (int low = 0; low < low_bits; ++low) {
+      const std::string a = cut("a", low, 1);
+      const std::string b = cut("b", low, 1);
+      result.line(fmt::format("bit{} = Mul({}, {})", low, a, b));
+      add(back(fmt::format("bit{}", low), low));
+    }
+  }
+  // a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum exceeds the bits.
+  const char* of_signs = "And";
+  std::string low = common;
+  if (!site.node().is("BitwiseAnd")) {
+    const bool is_or = site.node().is("BitwiseOr");
+    of_signs = is_or ? "Or" : "Xor";
+    result.line(fmt::format("a_alone = Sub(a_low, {})", common));
+    if (!is_or) result.line(fmt::format("b_alone = Sub(b_low, {})", common));
+    result.line(fmt::format("low = Add(a_alone, {})", is_or ? "b_low" : "b_alone"));
+    low = "low";
+  }
+  if (is_signed) {
+    result.line(fmt::format("is_negative = {}(a_is_negative, b_is_negative)", of_signs));
+    result.line(fmt::format("lowered = Add({}, lowest)", low));
+    result.line(fmt::format("signed = Where(is_negative, lowered, {})", low));
+    low = "signed";
+  }
+  result.line(fmt::format("y0 = Cast<to={}>({})", to_string(site.type(0)), low));
+  if (bits == 32) {
+    result.by_definition =
+        "by definition: the bits are added up where both numbers have them; the CPU engine computes such integers in "
+        "f32, "
+        "so it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
+  }
+  result.summary = "arithmetic with the bits";
+  return result;
+}
+
+}  // namespace graft::passes

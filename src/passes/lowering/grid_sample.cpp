@@ -1,0 +1,117 @@
+// The guard of GridSample: bilinear sampling of images by GatherND, where TensorRT is reported to compute GridSample
+// wrongly.
+//
+//   y = GridSample(x, grid)   becomes
+//     pixel  = ((grid + 1) * size - 1) / 2, or (grid + 1) / 2 * (size - 1) with align_corners
+//     low    = floor(pixel), high = low + 1, part = pixel - low
+//     y      = sum over the four corners of x at the corner (GatherND), each times the product of its parts
+//
+// With padding_mode zeros the image gets a frame of zeros, and pixels are limited to the frame, so that every corner is
+// a place in the image and none has to be left out. With padding_mode border pixels are limited to the image itself.
+#include <fmt/format.h>
+
+#include "passes/lowering/lowering.hpp"
+
+namespace graft::passes {
+
+std::optional<Replacement> sample_by_gather(Site& site) {
+  const onnx::Node& node = site.node();
+  const std::string mode = node.string_or("mode", "linear");
+  if (mode != "linear" && mode != "bilinear") return site.no(fmt::format("its mode is {}, and not bilinear", mode));
+  const std::string padding = node.string_or("padding_mode", "zeros");
+  if (padding != "zeros" && padding != "border") return site.no(fmt::format("its padding_mode is {}", padding));
+  const Shape* shape = site.shape(0);
+  if (shape != nullptr && shape->size() != 4) return site.no("it is not of images");
+  const auto image = site.sizes(0, 1);
+  const auto grid = site.sizes(1, 1);
+  if (!image || !grid || image->size() != 3 || grid->size() != 3) return site.no("a size but the batch is open");
+  if (!site.is_real(0) || !site.is_real(1)) return site.no("its numbers are not real");
+  const std::int64_t channels = (*image)[0];
+  const std::int64_t height = (*image)[1];
+  const std::int64_t width = (*image)[2];
+  const std::int64_t places = (*grid)[0] * (*grid)[1];
+  if (channels * height * width * places == 0) return site.no("it is empty");
+  const bool has_frame = padding == "zeros";
+  const std::int64_t frame = has_frame ? 1 : 0;
+  const std::int64_t rows = height + 2 * frame;
+  const std::int64_t columns = width + 2 * frame;
+
+  Replacement result;
+  const auto pair = [&](const std::string& name, double x, double y) {
+    return result.constant(name, f32_tensor({1, 1, 2}, {x, y}));
+  };
+  const auto size_x = static_cast<double>(width);
+  const auto size_y = static_cast<double>(height);
+  const std::string one = result.constant("one", f32_tensor({}, {1}));
+  const std::string half = result.constant("half", f32_tensor({}, {0.5}));
+  const std::string points = result.in_f32("x1", site.type(1));
+  result.line(fmt::format("points = Reshape({}, {})", points, result.ints("points_shape", {0, places, 2})));
+  result.line(fmt::format("from_0 = Add(points, {})", one));
+  if (node.int_or("align_corners", 0) != 0) {
+    result.line(fmt::format("share = Mul(from_0, {})", half));
+    result.line(fmt::format("anywhere = Mul(share, {})", pair("spans", size_x - 1, size_y - 1)));
+  } else {
+    result.line(fmt::format("doubled = Mul(from_0, {})", pair("sizes", size_x, size_y)));
+    result.line(fmt::format("moved = Sub(doubled, {})", one));
+    result.line(fmt::format("anywhere = Mul(moved, {})", half));
+  }
+  // Coordinates of the image, limited to its frame.
+  result.line(fmt::format("reached = Max(anywhere, {})", pair("first", has_frame ? -1 : 0, has_frame ? -1 : 0)));
+  result.line(fmt::format("within = Min(reached, {})", pair("last", size_x - 1 + static_cast<double>(frame),
+                                                            size_y - 1 + static_cast<double>(frame))));
+  result.line("low = Floor(within)");
+  result.line("high_part = Sub(within, low)");
+  result.line(fmt::format("low_part = Sub({}, high_part)", one));
+  result.line("low_place = Cast<to=int64>(low)");
+  std::string low = "low_place";
+  if (has_frame) {
+    result.line(fmt::format("low_in_frame = Add(low_place, {})", result.integer("frame", frame)));
+    low = "low_in_frame";
+  }
+  result.line(fmt::format("next = Add({}, {})", low, result.integer("step", 1)));
+  result.line(
+      fmt::format("high = Min(next, {})", result.constant("end", ints_tensor({1, 1, 2}, {columns - 1, rows - 1}))));
+  const std::string x_axis = result.ints("x_axis", {0});
+  const std::string y_axis = result.ints("y_axis", {1});
+  const std::string row_length = result.integer("row_length", columns);
+  for (const char* side : {"low", "high"}) {
+    const std::string place = side == std::string("low") ? low : "high";
+    result.line(fmt::format("{}_x = Gather<axis=2>({}, {})", side, place, x_axis));
+    result.line(fmt::format("{}_y = Gather<axis=2>({}, {})", side, place, y_axis));
+    result.line(fmt::format("{0}_row = Mul({0}_y, {1})", side, row_length));
+    result.line(fmt::format("{0}_part_x = Gather<axis=2>({0}_part, {1})", side, x_axis));
+    result.line(fmt::format("{0}_part_y = Gather<axis=2>({0}_part, {1})", side, y_axis));
+  }
+  std::string x = result.in_f32("x0", site.type(0));
+  if (has_frame) {
+    result.line(fmt::format("framed = Pad({}, {})", x, result.ints("frames", {0, 0, 1, 1, 0, 0, 1, 1})));
+    x = "framed";
+  }
+  result.line(fmt::format("channels_last = Transpose<perm=[0, 2, 3, 1]>({})", x));
+  result.line(
+      fmt::format("pixels = Reshape(channels_last, {})", result.ints("pixels_shape", {0, rows * columns, channels})));
+  std::string sum;
+  for (const char* y : {"low", "high"}) {
+    for (const char* across : {"low", "high"}) {
+      const std::string corner = fmt::format("{}_{}", y, across);
+      result.line(fmt::format("at_{} = Add({}_row, {}_x)", corner, y, across));
+      result.line(fmt::format("found_{0} = GatherND<batch_dims=1>(pixels, at_{0})", corner));
+      result.line(fmt::format("weight_{} = Mul({}_part_y, {}_part_x)", corner, y, across));
+      result.line(fmt::format("weighted_{0} = Mul(found_{0}, weight_{0})", corner));
+      if (sum.empty()) {
+        sum = "weighted_" + corner;
+      } else {
+        result.line(fmt::format("sum_{0} = Add({1}, weighted_{0})", corner, sum));
+        sum = "sum_" + corner;
+      }
+    }
+  }
+  result.line(fmt::format("channels_first = Transpose<perm=[0, 2, 1]>({})", sum));
+  result.give(
+      "y0", site.type(0),
+      fmt::format("Reshape(channels_first, {})", result.ints("y_shape", {0, channels, (*grid)[0], (*grid)[1]})));
+  result.summary = fmt::format("GatherND of 4 corners of {} places", places);
+  return result;
+}
+
+}  // namespace graft::passes

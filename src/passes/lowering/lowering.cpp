@@ -1,0 +1,140 @@
+// Functions that lowerings share: they read nodes and create tensors.
+#include "passes/lowering/lowering.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graft/error.hpp"
+
+namespace graft::passes {
+
+std::string Replacement::constant(std::string name, onnx::TensorData tensor) {
+  constants.insert_or_assign(name, std::move(tensor));
+  return name;
+}
+
+std::string Replacement::ints(std::string name, const std::vector<std::int64_t>& values) {
+  return constant(std::move(name), onnx::TensorData::from_ints(values));
+}
+
+std::string Replacement::integer(std::string name, std::int64_t value) {
+  return constant(std::move(name), ints_tensor({}, {value}));
+}
+
+std::string Replacement::in_f32(const std::string& name, onnx::ElementType from) {
+  if (from == onnx::ElementType::f32) return name;
+  line(fmt::format("{}_f32 = Cast<to=float>({})", name, name));
+  return name + "_f32";
+}
+
+void Replacement::give(const std::string& output, onnx::ElementType to, const std::string& computation) {
+  if (to == onnx::ElementType::f32) {
+    line(fmt::format("{} = {}", output, computation));
+    return;
+  }
+  line(fmt::format("{}_f32 = {}", output, computation));
+  line(fmt::format("{} = Cast<to={}>({}_f32)", output, to_string(to), output));
+}
+
+bool Site::is_used(std::size_t output) const {
+  const onnx::Value* value = node_.output(output);
+  return value != nullptr && !value->is_unused();
+}
+
+onnx::ElementType Site::type(std::size_t input) const {
+  const onnx::Value* value = node_.input(input);
+  return value == nullptr ? onnx::ElementType::undefined : value->type.value_or(onnx::ElementType::undefined);
+}
+
+bool Site::is_real(std::size_t input) const {
+  using enum onnx::ElementType;
+  return type(input) == f32 || type(input) == f16 || type(input) == bf16;
+}
+
+const Shape* Site::shape(std::size_t input) const {
+  const onnx::Value* value = node_.input(input);
+  return value == nullptr ? nullptr : shapes_.of(*value);
+}
+
+onnx::Node* Site::producer(std::size_t input) const {
+  const onnx::Value* value = node_.input(input);
+  return value == nullptr || value->graph != node_.graph ? nullptr : value->producer;
+}
+
+std::optional<std::int64_t> Site::size(std::size_t input, std::int64_t axis) const {
+  const Shape* found = shape(input);
+  if (found == nullptr) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(found->size());
+  const std::int64_t from_front = axis < 0 ? axis + rank : axis;
+  if (from_front < 0 || from_front >= rank) return std::nullopt;
+  const Dim& dim = (*found)[static_cast<std::size_t>(from_front)];
+  return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
+}
+
+std::optional<std::vector<std::int64_t>> Site::sizes(std::size_t input, std::size_t first) const {
+  const Shape* found = shape(input);
+  if (found == nullptr) return std::nullopt;
+  std::vector<std::int64_t> result;
+  for (std::size_t axis = first; axis < found->size(); ++axis) {
+    if (!(*found)[axis].is_constant()) return std::nullopt;
+    result.push_back((*found)[axis].value());
+  }
+  return result;
+}
+
+std::optional<onnx::TensorData> Site::constant(std::size_t input) const {
+  const onnx::Value* value = node_.input(input);
+  return value == nullptr ? std::nullopt : value->constant();
+}
+
+std::optional<std::vector<std::int64_t>> Site::ints(std::size_t input) const {
+  const auto tensor = constant(input);
+  return tensor ? tensor->ints() : std::nullopt;
+}
+
+std::optional<std::vector<double>> Site::numbers(std::size_t input) const {
+  const auto tensor = constant(input);
+  return tensor ? tensor->numbers() : std::nullopt;
+}
+
+std::vector<std::int64_t> Site::ints_or(std::string_view attribute, std::size_t count, std::int64_t otherwise) const {
+  auto given = node_.ints(attribute);
+  if (!given || given->empty()) return std::vector<std::int64_t>(count, otherwise);
+  if (given->size() == count) return *std::move(given);
+  throw Error(fmt::format("{}: attribute `{}`: found {} numbers; allowed are {}", onnx::describe(node_), attribute,
+                          given->size(), count));
+}
+
+std::nullopt_t Site::no(std::string why) {
+  why_not_ = std::move(why);
+  return std::nullopt;
+}
+
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
+  std::int64_t result = 1;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_mul_overflow(result, size, &result)) throw Error("a product of sizes exceeds 64 bits");
+  }
+  return result;
+}
+
+void check_table(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_mul_overflow(count, size, &count)) throw TableTooLarge();
+  }
+  if (count > most_constants) throw TableTooLarge();
+}
+
+onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values) {
+  return onnx::TensorData::from_numbers(onnx::ElementType::f32, std::move(dims), values);
+}
+
+onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values) {
+  onnx::TensorData tensor = onnx::TensorData::from_ints(values);
+  tensor.dims = std::move(dims);
+  return tensor;
+}
+
+}  // namespace graft::passes

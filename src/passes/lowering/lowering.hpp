@@ -1,0 +1,169 @@
+// A lowering writes one standard operator, in a form that TensorRT refuses, with layers that TensorRT has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "onnx/model.hpp"
+#include "passes/cleanup/proven_shapes.hpp"
+
+namespace graft::passes {
+
+/// The nodes that replace one node, as parse_nodes reads them: inputs x0, x1 ..., outputs y0, y1 ..., in operator set
+/// 17.
+struct Replacement {
+  std::string nodes;
+  /// Further names in `nodes`, and the constants that they stand for.
+  std::map<std::string, onnx::TensorData> constants;
+  /// A description: "3 TopK of at most 3840, each without what was taken before".
+  std::string summary;
+  /// Further names in `nodes`, and the tensors of the graph that they stand for.
+  std::map<std::string, const onnx::Value*> reads = {};
+  std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
+  std::string by_definition = {};               ///< See Proposal.
+
+  void line(const std::string& text) { nodes += text + "\n"; }
+  /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or that of a Cast.
+  std::string in_f32(const std::string& name, onnx::ElementType from);
+  /// Writes the line that computes `output`, of type `to`, with `computation`, whose result is f32.
+  void give(const std::string& output, onnx::ElementType to, const std::string& computation);
+  /// Adds a constant, and returns its name.
+  std::string constant(std::string name, onnx::TensorData tensor);
+  std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< Adds an i64 constant of one axis.
+  std::string integer(std::string name, std::int64_t value);                    ///< Adds an i64 constant without axes.
+};
+
+/// Shapes that follow from the inputs of the network, inferred at the first use.
+class ShapesOnDemand {
+ public:
+  explicit ShapesOnDemand(Rewriter& rewriter) : rewriter_(rewriter) {}
+  [[nodiscard]] const Shape* of(const onnx::Value& value) {
+    if (!shapes_) shapes_.emplace(rewriter_);
+    return shapes_->of(value);
+  }
+
+ private:
+  Rewriter& rewriter_;
+  std::optional<ProvenShapes> shapes_;
+};
+
+/// A node that a lowering reads.
+class Site {
+ public:
+  Site(const onnx::Node& node, ShapesOnDemand& shapes) : node_(node), shapes_(shapes) {}
+
+  [[nodiscard]] const onnx::Node& node() const { return node_; }
+  [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
+  [[nodiscard]] bool is_used(std::size_t output) const;
+  [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
+  [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< `undefined` where it is not known.
+  [[nodiscard]] bool is_real(std::size_t input) const;            ///< f32, f16 or bf16.
+  /// Returns the shape of an input as it follows from the inputs of the network, or null if not even the rank follows.
+  [[nodiscard]] const Shape* shape(std::size_t input) const;
+  /// Returns the node of the same graph that computes an input, or null.
+  [[nodiscard]] onnx::Node* producer(std::size_t input) const;
+  [[nodiscard]] ShapesOnDemand& shapes() { return shapes_; }
+  /// Returns the size of one axis of an input, or nothing if it is dynamic.
+  [[nodiscard]] std::optional<std::int64_t> size(std::size_t input, std::int64_t axis) const;
+  /// Returns all sizes of the input from axis `first` on, or nothing if one is dynamic.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> sizes(std::size_t input, std::size_t first = 0) const;
+  [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t input) const;
+  /// Returns the integers of a constant input, or nothing if the input is computed or holds no integers.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;
+  /// Returns the numbers of a constant input, or nothing if the input is computed.
+  [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;
+  /// Returns an attribute, or `count` copies of `otherwise` if the attribute is absent. Throws Error for another count.
+  [[nodiscard]] std::vector<std::int64_t> ints_or(std::string_view attribute, std::size_t count,
+                                                  std::int64_t otherwise) const;
+
+  /// Stores why the node cannot be lowered although TensorRT refuses it. Returns an empty result for the lowering to
+  /// return.
+  std::nullopt_t no(std::string why);
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+ private:
+  const onnx::Node& node_;
+  ShapesOnDemand& shapes_;
+  std::string why_not_;
+};
+
+struct Lowering {
+  std::string_view op_type;
+  std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840".
+  std::string_view form;     ///< The replacement, for the documentation.
+  std::string_view needs;    ///< The conditions, for the documentation.
+  /// Returns nothing if TensorRT has the node as it is, and, after site.no(), if the node cannot be lowered.
+  std::optional<Replacement> (*lower)(Site& site) = nullptr;
+};
+
+/// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
+/// a replacement is used.
+[[nodiscard]] std::span<const Lowering> lowerings();
+
+[[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
+[[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
+[[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
+
+/// The most numbers in one table.
+inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
+
+/// Thrown before a table of more than most_constants numbers is computed. The node then stays as it is.
+class TableTooLarge : public std::runtime_error {
+ public:
+  TableTooLarge()
+      : std::runtime_error("a table that its layers need would have more than " + std::to_string(most_constants) +
+                           " numbers") {}
+};
+
+/// Throws TableTooLarge if a table of these sizes has more than most_constants numbers.
+void check_table(const std::vector<std::int64_t>& sizes);
+
+// One function per lowering, each in the file of its group.
+[[nodiscard]] std::optional<Replacement> lower_top_k(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dft(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_col2im(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_max_pool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dilated_pool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_max_unpool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_layer_normalization(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_recurrent_layout(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_resize(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_deform_conv(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_scatter_nd(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_scatter_elements(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dynamic_quantize(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_matmul_integer(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_conv_integer(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_conv(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_matmul(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_cast_of_bytes(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_sequence_at(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_concat_from_sequence(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_affine_grid(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_center_crop_pad(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_swiglu(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_celu(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_mod(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_boolean_reduction(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_cum_prod(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_det(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bit_shift(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bitwise_not(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bitwise(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_non_zero(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_compress(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_mel_weight_matrix(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_einsum(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_box_limit(Site& site);
+[[nodiscard]] std::optional<Replacement> sample_by_gather(Site& site);
+
+}  // namespace graft::passes

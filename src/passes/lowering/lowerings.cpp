@@ -1,0 +1,333 @@
+// Pass lower_to_native: writes nodes that TensorRT refuses with layers that it has, by the list of lowerings in this
+// file. Pass guard_grid_sample: does the same for nodes that TensorRT accepts and is reported to compute wrongly.
+//
+//   DFT(x)                becomes   Reshape(MatMul(Reshape(x), matrix))
+//   GridSample(x, grid)   becomes   the weighted sum of four GatherND, where the guard is requested
+//
+// Each lowering is tried on the nodes of its operator, and its proposal is proven like any other. If the CPU engine
+// does not have the operator, nothing can be run: the definition of the operator is then the proof, and the tests
+// compare each lowering with results of ONNX's own tests and of ONNX Runtime (tests/import, tests/passes).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <unordered_set>
+
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "onnx/extract.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/opset.hpp"
+#include "onnx/shape_inference.hpp"
+#include "passes/lowering/cost.hpp"
+#include "passes/lowering/lowering.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft::passes {
+namespace {
+
+constexpr std::string_view transposed_recurrence = "the same with layout = 0, between transpositions";
+
+constexpr std::array all_lowerings = {
+    Lowering{"TopK", "K above 3840", "TopK of at most 3840, again without what was taken", "a constant K, real numbers",
+             lower_top_k},
+    Lowering{"DFT", "all of it", "a product with the matrix of the transform",
+             "a signal of fixed length, and a matrix of at most 16 M numbers", lower_dft},
+    Lowering{"Col2Im", "all of it", "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
+             "fixed sizes of image and blocks, at most 3 axes", lower_col2im},
+    Lowering{"MaxPool", "its output Indices", "the windows gathered, ArgMax and ReduceMax", "fixed sizes but the batch",
+             lower_max_pool},
+    Lowering{"MaxPool", "dilations", "the maximum of strided slices, one for each place in the window",
+             "windows of at most 64 places, real numbers", lower_dilated_pool},
+    Lowering{"AveragePool", "dilations", "the mean of strided slices, one for each place in the window",
+             "windows of at most 64 places; fixed sizes where padding does not count", lower_dilated_pool},
+    Lowering{"LpPool", "dilations", "the norm of strided slices, one for each place in the window",
+             "windows of at most 64 places, p of 1 or 2", lower_dilated_pool},
+    Lowering{"MaxUnpool", "all of it", "ScatterElements into zeros", "fixed sizes but the batch", lower_max_unpool},
+    Lowering{"DeformConv", "all of it", "GridSample and a convolution of 1 x 1", "images of fixed size but the batch",
+             lower_deform_conv},
+    Lowering{"Resize", "antialias, tf_crop_and_resize, half_pixel_symmetric and keep_aspect_ratio_policy",
+             "a product with a matrix of weights for each axis", "fixed sizes but the batch, real numbers",
+             lower_resize},
+    Lowering{"Attention", "f32, heads of fewer than 32 numbers, further outputs, softcap and softmax_precision",
+             "MatMul, Softmax and MatMul", "known heads; no nonpad_kv_seqlen", lower_attention},
+    Lowering{"LSTM", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"GRU", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"RNN", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"LayerNormalization", "its outputs Mean and InvStdDev", "means and the deviation by layers of their own",
+             "a known rank", lower_layer_normalization},
+    Lowering{
+        "ScatterND", "reduction",
+        "GatherND, the computation and ScatterND, in turns where a place is named twice; where indices are computed, "
+        "all places are compared with all indices, and a MatMul adds or a reduction chooses",
+        "data of fixed size, real numbers; where indices are computed, at most 16 M comparisons", lower_scatter_nd},
+    Lowering{"ScatterElements", "reduction, and more indices than places",
+             "Gather, the computation and ScatterElements, in turns where a place is named twice; where indices are "
+             "computed, all places are compared with all indices, and a MatMul adds or a reduction chooses",
+             "data of fixed size, real numbers; where indices are computed, at most 16 M comparisons",
+             lower_scatter_elements},
+    Lowering{"QLinearConv", "all of it", "Conv in f32, rounded", "sums that stay below 2^24", lower_qlinear_conv},
+    Lowering{"QLinearMatMul", "all of it", "MatMul in f32, in parts that are exact, rounded",
+             "matrices, one scale each", lower_qlinear_matmul},
+    Lowering{"MatMulInteger", "all of it", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer},
+    Lowering{"ConvInteger", "all of it", "Conv in f32", "sums that stay below 2^24", lower_conv_integer},
+    Lowering{"DynamicQuantizeLinear", "all of it", "its formula", "", lower_dynamic_quantize},
+    Lowering{"Cast", "8-bit integers between two layers",
+             "nothing, where the numbers are rounded and limited to 8 bits", "Clip of whole numbers",
+             lower_cast_of_bytes},
+    Lowering{"SequenceAt", "all of it", "the tensor itself, or a slice of what was split",
+             "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at},
+    Lowering{"ConcatFromSequence", "all of it", "Concat", "SequenceConstruct or SplitToSequence before it",
+             lower_concat_from_sequence},
+    Lowering{"SequenceLength", "all of it", "a constant", "SequenceConstruct before it", lower_sequence_length},
+    Lowering{"AffineGrid", "all of it", "the product of the points of the image with the map", "a constant size",
+             lower_affine_grid},
+    Lowering{"CenterCropPad", "all of it", "Slice and Pad", "constant sizes", lower_center_crop_pad},
+    Lowering{"SwiGLU", "all of it", "Sigmoid and Mul", "", lower_swiglu},
+    Lowering{"Det", "all of it", "sums of products", "matrices of at most 4 x 4", lower_det},
+    Lowering{"CumProd", "all of it", "products with the numbers 1, 2, 4 ... places before",
+             "an axis of fixed length, real numbers", lower_cum_prod},
+    Lowering{"NonZero", "all of it", "a constant", "a constant input", lower_non_zero},
+    Lowering{"Compress", "all of it", "Gather", "a constant condition", lower_compress},
+    Lowering{"MelWeightMatrix", "all of it", "a constant", "constant inputs", lower_mel_weight_matrix},
+    Lowering{"BitShift", "all of it", "a product or quotient with a power of two", "u8", lower_bit_shift},
+    Lowering{"BitwiseNot", "all of it", "a difference", "u8, i8 or i32", lower_bitwise_not},
+    Lowering{"BitwiseAnd", "all of it", "quotients and remainders by powers of two", "u8, i8 or i32", lower_bitwise},
+    Lowering{"BitwiseOr", "all of it", "the sum less the bits of both", "u8, i8 or i32", lower_bitwise},
+    Lowering{"BitwiseXor", "all of it", "the sum less twice the bits of both", "u8, i8 or i32", lower_bitwise},
+    Lowering{"Mod", "fmod = 0 of real numbers", "Mod with fmod = 1, corrected", "", lower_mod},
+    Lowering{"Celu", "f16 and bf16", "Celu in f32", "", lower_celu},
+    Lowering{"ReduceMax", "truth values", "ReduceMax of 0 and 1", "constant axes", lower_boolean_reduction},
+    Lowering{"ReduceMin", "truth values", "ReduceMin of 0 and 1", "constant axes", lower_boolean_reduction},
+    Lowering{"Einsum", "capital letters", "Einsum with other letters", "at most 26 letters", lower_einsum},
+    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser cuts off to 32 bits",
+             "NonMaxSuppression with that limit", "a constant limit", lower_box_limit},
+};
+
+constexpr std::array grid_sample_guards = {
+    Lowering{"GridSample", "bilinear sampling", "GatherND of the four corners", "images of fixed size but the batch",
+             sample_by_gather},
+};
+
+/// Returns the replacement as the body of a function. Its inputs are those of the node, its constants, and the other
+/// tensors that it reads.
+std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, const Replacement& replacement) {
+  auto function = std::make_shared<onnx::FunctionDefinition>();
+  function->key = {"", node.op_type, ""};
+  onnx::Graph& body = *function->body;
+  body.opset_imports[""] = onnx::working_opset;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) body.add_input(fmt::format("x{}", i));
+  for (const auto& [name, tensor] : replacement.constants) body.add_input(name);
+  for (const auto& [name, value] : replacement.reads) body.add_input(name);
+  try {
+    onnx::parse_nodes(body, replacement.nodes, {}, nullptr);
+  } catch (const Error& error) {
+    throw Error(Error::Kind::internal,
+                fmt::format("the lowering of {}: {}\n{}", node.op_type, error.what(), replacement.nodes));
+  }
+  // The replacement may leave out outputs that nothing reads. A function must have them, so they copy another output.
+  onnx::Value* computed = nullptr;
+  for (std::size_t i = 0; i < node.outputs.size() && computed == nullptr; ++i) {
+    computed = body.find_local(fmt::format("y{}", i));
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::string name = fmt::format("y{}", i);
+    if (body.find_local(name) == nullptr) body.add_node("Identity", {computed}, {name});
+    body.add_output(*body.find_local(name));
+  }
+  onnx::raise_graph_opset(body, std::max(node.graph->opset(), onnx::working_opset), true);
+  return function;
+}
+
+/// Folds Casts of integer constants to floating point: TensorRT accepts constants of 8 bits only before
+/// DequantizeLinear.
+void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
+  for (onnx::Node* node : nodes) {
+    if (!node->is("Cast") || node->output()->is_output()) continue;
+    const auto constant = node->input(0)->constant();
+    const auto integers = constant && onnx::bits_of(constant->type) <= 32 ? constant->ints() : std::nullopt;
+    if (!integers) continue;
+    const std::vector<double> numbers(integers->begin(), integers->end());
+    const auto type = static_cast<onnx::ElementType>(node->int_or("to", 0));
+    onnx::Value* folded = graph.add_constant(node->output()->name + "/constant",
+                                             onnx::TensorData::from_numbers(type, constant->dims, numbers));
+    graph.replace_all_uses(*node->output(), *folded);
+    graph.remove_node(*node);
+  }
+}
+
+Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
+  Proposal proposal{.nodes = replacement.together_with,
+                    .inputs = {},
+                    .outputs = {},
+                    .replacement = replacement.summary,
+                    .reason = "",
+                    .by_definition = replacement.by_definition,
+                    .edit = {}};
+  proposal.nodes.push_back(&node);
+  // For several nodes the rewriter finds where the region begins.
+  for (onnx::Value* input : node.inputs) {
+    if (input != nullptr && replacement.together_with.empty()) proposal.inputs.push_back(input);
+  }
+  for (onnx::Value* output : node.outputs) {
+    if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
+  }
+  std::vector<std::string> reads;
+  for (const auto& [name, value] : replacement.reads) reads.push_back(value->name);
+  proposal.edit = [y = proposal.outputs.front()->name, body = body_of(node, replacement),
+                   constants = replacement.constants, reads = std::move(reads)](onnx::Graph& graph) {
+    onnx::Node& old = *graph.find(y)->producer;
+    const std::string prefix = y + "/";
+    for (const auto& [name, tensor] : constants) graph.add_input_to(old, graph.add_constant(prefix + name, tensor));
+    for (const std::string& name : reads) graph.add_input_to(old, graph.find(name));
+    fold_casts(graph, onnx::inline_call(old, *body));
+  };
+  return proposal;
+}
+
+/// Returns the cost of the new nodes and that of a plugin, or an empty string if the region cannot be extracted.
+std::string cost_text(const onnx::Model& model, const Proposal& proposal) {
+  if (proposal.nodes.front()->graph != &model.graph()) return "";
+  try {
+    onnx::Model region = onnx::extract_nodes(model, {proposal.nodes.begin(), proposal.nodes.end()});
+    const Cost plugin = cost_of(region.graph());
+    proposal.edit(region.graph());
+    region.graph().remove_dead();
+    onnx::infer_shapes(region);
+    std::string text = fmt::format("costs {}", to_string(cost_of(region.graph())));
+    if (plugin.is_known) text += fmt::format("; a plugin would write {:.3g}", static_cast<double>(plugin.written));
+    return text;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+using Names = std::unordered_set<std::string>;
+
+using Reason = std::string (*)(const Lowering&);
+
+std::string reason_of_lowering(const Lowering& lowering) {
+  const bool has_plugin = find_operator(lowering.op_type) != nullptr;
+  return fmt::format("TensorRT refuses {} of {}{}", lowering.refused, lowering.op_type,
+                     has_plugin ? "" : ", and there is no plugin of Graft's");
+}
+
+std::string reason_of_guard(const Lowering& lowering) {
+  return fmt::format("some releases of TensorRT are reported to compute {} of {} wrongly, and to say nothing",
+                     lowering.refused, lowering.op_type);
+}
+
+std::optional<Replacement> write_replacement(const Lowering& lowering, Site& site) {
+  try {
+    return lowering.lower(site);
+  } catch (const TableTooLarge& too_large) {
+    return site.no(too_large.what());
+  }
+}
+
+/// The most numbers that all lowerings of a model together write as constants.
+constexpr std::int64_t most_constants_of_a_file = 8 * most_constants;
+
+/// Lowers a node, and returns whether it did. `rejected` holds the outputs of nodes that must not be tried again.
+bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
+           std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
+  for (const Lowering& lowering : all) {
+    if (!node.is(lowering.op_type)) continue;
+    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* output) {
+      return output != nullptr && !output->is_unused();
+    });
+    if (!is_needed) return false;
+    Site site(node, shapes);
+    auto replacement = write_replacement(lowering, site);
+    std::int64_t numbers = 0;
+    if (replacement) {
+      for (const auto& [name, tensor] : replacement->constants) numbers += tensor.element_count();
+      if (rewriter.lowered_numbers() + numbers > most_constants_of_a_file) {
+        replacement = site.no(fmt::format("the constants of all lowered nodes would have more than {} numbers",
+                                          most_constants_of_a_file));
+      }
+    }
+    if (!replacement) {
+      if (!site.why_not().empty()) {
+        rewriter.near_miss(fmt::format("{} by TensorRT's layers", node.op_type),
+                           {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = site.why_not()});
+      }
+      continue;
+    }
+    Proposal proposal = proposal_for(node, *replacement);
+    proposal.reason = reason(lowering);
+    if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
+    proposal.where_engine_lacks_it = fmt::format(
+        "by definition of {}: the CPU engine does not have it; each lowering is tested with results of ONNX's own "
+        "tests",
+        node.op_type);
+    std::string y = proposal.outputs.front()->name;
+    if (rejected.contains(y)) return false;
+    if (rewriter.apply(proposal)) {
+      rewriter.lowered_numbers() += numbers;
+      return true;
+    }
+    rejected.insert(std::move(y));
+    return false;
+  }
+  return false;
+}
+
+bool is_of_interest(const onnx::Node& node) {
+  return std::any_of(all_lowerings.begin(), all_lowerings.end(),
+                     [&](const Lowering& lowering) { return node.is(lowering.op_type); });
+}
+
+}  // namespace
+
+std::span<const Lowering> lowerings() { return all_lowerings; }
+
+void lower_to_native(Rewriter& rewriter) {
+  if (rewriter.model().graph().opset() < onnx::working_opset) return;
+  // One lowering may write nodes for another, and its result may have a shape that was not known before.
+  constexpr int most_rounds = 64;
+  Names rejected;
+  bool lowered_any = false;
+  for (int round = 0; round < most_rounds; ++round) {
+    std::vector<onnx::Node*> nodes;
+    for (onnx::Graph* graph : rewriter.graphs()) {
+      for (onnx::Node* node : graph->nodes()) {
+        if (is_of_interest(*node)) nodes.push_back(node);
+      }
+    }
+    if (nodes.empty()) break;
+    ShapesOnDemand shapes(rewriter);
+    bool lowered = false;
+    for (onnx::Node* node : nodes) lowered = lower(rewriter, *node, shapes, rejected) || lowered;
+    if (!lowered) break;
+    lowered_any = true;
+    rewriter.end();
+    onnx::infer_shapes(rewriter.model());
+  }
+  if (!lowered_any) return;
+  // Lowerings write the arithmetic of indices as nodes, whose inputs may be constants and fixed sizes, and reshapes
+  // next to those of the network.
+  fold_constants(rewriter);
+  simplify_shapes(rewriter);
+}
+
+void guard_grid_sample(Rewriter& rewriter) {
+  if (rewriter.model().graph().opset() < onnx::working_opset) return;
+  Names rejected;
+  ShapesOnDemand shapes(rewriter);
+  bool guarded = false;
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
+      if (!node->is("GridSample")) continue;
+      guarded = lower(rewriter, *node, shapes, rejected, grid_sample_guards, reason_of_guard) || guarded;
+    }
+  }
+  if (!guarded) return;
+  rewriter.end();
+  onnx::infer_shapes(rewriter.model());
+  fold_constants(rewriter);
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,280 @@
+// Pooling in forms that TensorRT does not have: with dilations, and with the indices of the largest numbers.
+//
+//   MaxPool<dilations=[2, 2]>(x)   becomes   Max of strided Slices of x, one for each place in the window; AveragePool
+//                                            and LpPool become their mean and norm
+//   y, i = MaxPool(x)              becomes   w = Gather(x, windows); y = ReduceMax(w); i = Gather(table, ArgMax(w))
+//   MaxUnpool(x, i)                becomes   ScatterElements(zeros, i, x)
+//
+// Dilations: the ends of the slices count from the end, so that sizes may be dynamic.
+//
+// Indices: each window of the image, flattened, becomes a row. ArgMax returns the place in the window, a table the
+// index in the image. A place in the padding repeats the first place inside the image, and has its index, so that it
+// does not matter which of both ArgMax finds. MaxUnpool accepts indices of any windows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "passes/lowering/windows.hpp"
+
+namespace graft::passes {
+namespace {
+
+/// Returns how many places of each window lie in the image, by which a mean without padding is divided.
+std::vector<double> counts_of(const std::vector<Window>& windows, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::vector<double>> along;
+  std::vector<std::int64_t> outer;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const Window& window = windows[i];
+    outer.push_back(window.count(sizes[i]));
+    check_table({outer.back(), window.kernel});
+    std::vector<double>& counts = along.emplace_back();
+    for (std::int64_t at = 0; at < outer.back(); ++at) {
+      double count = 0;
+      for (std::int64_t k = 0; k < window.kernel; ++k) {
+        const std::int64_t place = at * window.stride - window.pad_begin + k * window.dilation;
+        count += place >= 0 && place < sizes[i] ? 1 : 0;
+      }
+      counts.push_back(count);
+    }
+  }
+  std::vector<double> result;
+  for_each_index(outer, [&](const std::vector<std::int64_t>& index) {
+    double count = 1;
+    for (std::size_t i = 0; i < index.size(); ++i) count *= along[i][static_cast<std::size_t>(index[i])];
+    result.push_back(count);
+  });
+  return result;
+}
+
+bool has_dilations(const Site& site) {
+  const auto dilations = site.node().ints("dilations").value_or(std::vector<std::int64_t>());
+  return std::any_of(dilations.begin(), dilations.end(), [](std::int64_t dilation) { return dilation != 1; });
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_dilated_pool(Site& site) {
+  if (!has_dilations(site) || site.is_used(1)) return std::nullopt;
+  const auto kernel = site.node().ints("kernel_shape");
+  const Shape* shape = site.shape(0);
+  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  const auto windows = windows_of(site, *kernel);
+  if (!windows) return std::nullopt;
+  constexpr std::int64_t most_places = 64;
+  const std::int64_t places = places_of(*windows);
+  if (places > most_places)
+    return site.no(fmt::format("its windows have {} places; allowed are {}", places, most_places));
+
+  const bool is_max = site.node().is("MaxPool");
+  const bool is_mean = site.node().is("AveragePool");
+  const std::int64_t p = site.node().int_or("p", 2);
+  if (!is_max && !is_mean && p != 1 && p != 2) return site.no(fmt::format("p is {}; TensorRT has 1 and 2", p));
+  const std::size_t axes = windows->size();
+  const std::size_t rank = axes + 2;
+  const bool is_padded =
+      std::any_of(windows->begin(), windows->end(), [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
+  const bool counts_padding = !is_padded || site.node().int_or("count_include_pad", 0) != 0;
+  Replacement result;
+  std::string divisor;
+  if (is_mean && counts_padding) {
+    divisor = result.constant("places", f32_tensor({}, {static_cast<double>(places)}));
+  } else if (is_mean) {
+    const auto sizes = site.sizes(0, 2);
+    if (!sizes) return site.no("its padding does not count, and a size is open");
+    std::vector<std::int64_t> table{1, 1};
+    for (std::size_t i = 0; i < axes; ++i) table.push_back((*windows)[i].count((*sizes)[i]));
+    const std::vector<double> counts = counts_of(*windows, *sizes);
+    if (std::find(counts.begin(), counts.end(), 0) != counts.end())
+      return site.no("a window lies in the padding alone");
+    divisor = result.constant("places", f32_tensor(table, counts));
+  }
+
+  std::string x = result.in_f32("x0", site.type(0));
+  if (!is_max && !is_mean) {
+    result.line(p == 1 ? fmt::format("powers = Abs({})", x) : fmt::format("powers = Mul({0}, {0})", x));
+    x = "powers";
+  }
+  if (is_padded) {
+    std::vector<std::int64_t> pads(2 * rank, 0);
+    for (std::size_t i = 0; i < axes; ++i) {
+      pads[2 + i] = (*windows)[i].pad_begin;
+      pads[rank + 2 + i] = (*windows)[i].pad_end;
+    }
+    const std::string filling =
+        result.constant("filling", f32_tensor({}, {is_max ? -std::numeric_limits<double>::infinity() : 0.0}));
+    result.line(fmt::format("padded = Pad({}, {}, {})", x, result.ints("pads", pads), filling));
+    x = "padded";
+  }
+  std::vector<std::int64_t> along;
+  std::vector<std::int64_t> strides;
+  for (std::size_t i = 0; i < axes; ++i) {
+    along.push_back(static_cast<std::int64_t>(i + 2));
+    strides.push_back((*windows)[i].stride);
+  }
+  const std::string along_name = result.ints("along", along);
+  const std::string strides_name = result.ints("strides", strides);
+  std::vector<std::string> slices;
+  for_each_index(*kernel, [&](const std::vector<std::int64_t>& place) {
+    std::vector<std::int64_t> from;
+    std::vector<std::int64_t> to;
+    for (std::size_t i = 0; i < axes; ++i) {
+      const std::int64_t begin = place[i] * (*windows)[i].dilation;
+      const std::int64_t left = (*windows)[i].extent() - 1 - begin;
+      from.push_back(begin);
+      to.push_back(left == 0 ? std::numeric_limits<std::int64_t>::max() : -left);
+    }
+    const std::string name = fmt::format("place{}", slices.size());
+    result.line(fmt::format("{} = Slice({}, {}, {}, {}, {})", name, x, result.ints(name + "_from", from),
+                            result.ints(name + "_to", to), along_name, strides_name));
+    slices.push_back(name);
+  });
+  const std::string all = fmt::format("{}({})", is_max ? "Max" : "Sum", joined(slices));
+  if (is_max || (!is_mean && p == 1)) {
+    result.give("y0", site.type(0), all);
+  } else {
+    result.line("sum = " + all);
+    result.give("y0", site.type(0), is_mean ? fmt::format("Div(sum, {})", divisor) : "Sqrt(sum)");
+  }
+  result.summary = fmt::format("{} of {} strided slices", is_max ? "Max" : is_mean ? "mean" : "norm", places);
+  return result;
+}
+
+std::optional<Replacement> lower_max_pool(Site& site) {
+  if (!site.is_used(1)) return std::nullopt;
+  const auto kernel = site.node().ints("kernel_shape");
+  const auto sizes = site.sizes(0, 2);
+  const auto channels = site.size(0, 1);
+  if (!kernel || !sizes || !channels || sizes->size() != kernel->size()) return site.no("a size of its image is open");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  const auto windows = windows_of(site, *kernel);
+  if (!windows) return std::nullopt;
+  std::vector<std::int64_t> outer;
+  for (std::size_t i = 0; i < sizes->size(); ++i) outer.push_back((*windows)[i].count((*sizes)[i]));
+  const std::int64_t places = places_of(*windows);
+  const std::int64_t pixels = product(*sizes);
+  const std::int64_t rows = product(outer);
+  if (rows > most_constants / places) return site.no("its windows would make too large a table");
+
+  const bool is_column_major = site.node().int_or("storage_order", 0) != 0;
+  std::vector<std::int64_t> positions;  // in memory, of each place of each window
+  std::vector<std::int64_t> indices;    // as the output counts them
+  bool is_empty = false;
+  for_each_index(outer, [&](const std::vector<std::int64_t>& window) {
+    const std::size_t first = positions.size();
+    std::vector<bool> is_inside;
+    std::int64_t inside = -1;
+    for_each_index(*kernel, [&](const std::vector<std::int64_t>& place) {
+      std::int64_t position = 0;
+      std::int64_t index = 0;
+      std::int64_t step = 1;
+      bool fits = true;
+      for (std::size_t i = 0; i < place.size(); ++i) {
+        const Window& w = (*windows)[i];
+        const std::int64_t at = window[i] * w.stride - w.pad_begin + place[i] * w.dilation;
+        fits = fits && at >= 0 && at < (*sizes)[i];
+        position = position * (*sizes)[i] + at;
+        index += at * step;
+        step *= (*sizes)[i];
+      }
+      if (fits && inside < 0) inside = static_cast<std::int64_t>(positions.size());
+      is_inside.push_back(fits);
+      positions.push_back(position);
+      indices.push_back(is_column_major ? index : position);
+    });
+    is_empty = is_empty || inside < 0;
+    for (std::size_t i = 0; !is_empty && i < is_inside.size(); ++i) {
+      if (is_inside[i]) continue;
+      positions[first + i] = positions[static_cast<std::size_t>(inside)];
+      indices[first + i] = indices[static_cast<std::size_t>(inside)];
+    }
+  });
+  if (is_empty) return site.no("a window lies in the padding alone");
+
+  Replacement result;
+  std::vector<std::int64_t> pooled{0, 0};
+  pooled.insert(pooled.end(), outer.begin(), outer.end());
+  const std::string pooled_shape = result.ints("pooled_shape", pooled);
+  std::vector<std::int64_t> starts;
+  for (std::int64_t row = 0; row < rows; ++row) starts.push_back(row * places);
+  result.line(fmt::format("flat = Reshape(x0, {})", result.ints("flat_shape", {0, 0, pixels})));
+  result.line(fmt::format("places = Gather<axis=2>(flat, {})", result.ints("positions", positions)));
+  result.line(fmt::format("rows = Reshape(places, {})", result.ints("rows_shape", {0, 0, rows, places})));
+  result.line("largest = ReduceMax<axes=[3], keepdims=0>(rows)");
+  result.line(fmt::format("y0 = Reshape(largest, {})", pooled_shape));
+  result.line("which = ArgMax<axis=3, keepdims=0>(rows)");
+  result.line(fmt::format("place = Add(which, {})", result.ints("starts", starts)));
+  result.line(fmt::format("within = Gather<axis=0>({}, place)", result.ints("indices", indices)));
+  // The indices refer to the whole tensor.
+  result.line("batch = Shape<start=0, end=1>(x0)");
+  result.line(fmt::format("images = Mul(batch, {})", result.ints("channels", {*channels})));
+  result.line(fmt::format("count = Squeeze(images, {})", result.ints("first", {0})));
+  const std::string zero = result.integer("zero", 0);
+  const std::string one = result.integer("one", 1);
+  result.line(fmt::format("numbers = Range({}, count, {})", zero, one));
+  result.line(fmt::format("begins = Mul(numbers, {})", result.ints("pixels", {pixels})));
+  result.line(fmt::format("bases = Reshape(begins, {})", result.ints("bases_shape", {-1, *channels, 1})));
+  result.line("index = Add(within, bases)");
+  result.line(fmt::format("y1 = Reshape(index, {})", pooled_shape));
+  if (is_column_major) {
+    // OpenVINO 2026.4.1 ignores storage_order.
+    result.by_definition =
+        "by definition: the places of the largest numbers, counted by columns; the CPU engine counts by rows, so it "
+        "cannot be the judge; it is tested with results of ONNX's own tests";
+  }
+  result.summary = fmt::format("ArgMax and ReduceMax of {} gathered windows of {}", rows, places);
+  return result;
+}
+
+std::optional<Replacement> lower_max_unpool(Site& site) {
+  const auto kernel = site.node().ints("kernel_shape");
+  const auto sizes = site.sizes(0, 1);
+  if (!kernel || !sizes || sizes->size() != kernel->size() + 1) return site.no("a size of its input is open");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  const std::size_t axes = kernel->size();
+  const auto strides = site.ints_or("strides", axes, 1);
+  const auto pads = site.ints_or("pads", 2 * axes, 0);
+  std::vector<std::int64_t> image;
+  for (std::size_t i = 0; i < axes; ++i) {
+    image.push_back(((*sizes)[i + 1] - 1) * strides[i] - pads[i] - pads[i + axes] + (*kernel)[i]);
+    if (image.back() < 1) return site.no("its image has no size");
+  }
+  const std::int64_t channels = sizes->front();
+  std::vector<std::int64_t> missing(2 * (axes + 2), 0);
+  bool is_larger = false;
+  if (site.has_input(2)) {
+    const auto wanted = site.ints(2);
+    if (!wanted || wanted->size() != axes + 2) return site.no("the shape of its output is not a constant");
+    for (std::size_t i = 0; i < axes; ++i) {
+      const std::int64_t more = (*wanted)[i + 2] - image[i];
+      if (more < 0) return site.no("the shape of its output is smaller than its windows reach");
+      missing[axes + 2 + 2 + i] = more;
+      is_larger = is_larger || more != 0;
+    }
+  }
+
+  Replacement result;
+  std::vector<std::int64_t> whole{-1, channels};
+  whole.insert(whole.end(), image.begin(), image.end());
+  const std::string line = result.ints("line", {-1});
+  result.line("batch = Shape<start=0, end=1>(x0)");
+  result.line(fmt::format("count = Mul(batch, {})", result.ints("of_one", {channels * product(image)})));
+  result.line(fmt::format("nothing = ConstantOfShape<value={}([0])>(count)", to_string(site.type(0))));
+  result.line(fmt::format("numbers = Reshape(x0, {})", line));
+  result.line(fmt::format("places = Reshape(x1, {})", line));
+  result.line("scattered = ScatterElements<axis=0>(nothing, places, numbers)");
+  result.line(
+      fmt::format("{} = Reshape(scattered, {})", is_larger ? "image" : "y0", result.ints("image_shape", whole)));
+  if (is_larger) result.line(fmt::format("y0 = Pad(image, {})", result.ints("missing", missing)));
+  result.summary = "ScatterElements into zeros";
+  return result;
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,40 @@
+// The windows of pooling and of convolutions along each axis, from the attributes that these operators share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/lowering/lowering.hpp"
+
+namespace graft::passes {
+
+struct Window {
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  std::int64_t pad_begin = 0;
+  std::int64_t pad_end = 0;
+
+  [[nodiscard]] std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
+  /// Returns the number of windows along an axis of `size` numbers, rounded down.
+  [[nodiscard]] std::int64_t count(std::int64_t size) const {
+    return (size + pad_begin + pad_end - extent()) / stride + 1;
+  }
+};
+
+/// Returns the windows of a node along the axes of input 0 from 2 on, by its strides, dilations and pads. Returns
+/// nothing, after site.no(), if the pads follow from a rule (auto_pad) and a size is dynamic, or if rounding up makes a
+/// difference (ceil_mode).
+[[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
+
+[[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
+
+/// Calls `f` for each index within `sizes`, the last axis fastest. Throws TableTooLarge for more than most_constants
+/// indices.
+void for_each_index(const std::vector<std::int64_t>& sizes,
+                    const std::function<void(const std::vector<std::int64_t>&)>& f);
+
+}  // namespace graft::passes

@@ -1,0 +1,42 @@
+// Counts the numbers in the tensors of a network over data, in one run for each sample.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onnx/model.hpp"
+#include "quant/calibrate/calibration_data.hpp"
+#include "quant/calibrate/histogram.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::quant {
+
+struct CalibrateOptions {
+  runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
+  int threads = 0;                   ///< The number of threads; 0: as many as the machine has cores.
+  std::filesystem::path state = {};  ///< The file that keeps the counts between runs; empty for no file.
+  double save_seconds = 5;  ///< The seconds between two writes of the state; counts since the last one may be lost.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+};
+
+struct Calibration {
+  std::int64_t samples = 0;
+  std::map<std::string, Histogram, std::less<>> tensors;
+};
+
+/// Counts the numbers in these tensors of the main graph, also inputs, over all samples. The state file is written
+/// whole every `save_seconds` and at the end, and a later call continues where the file ends: interrupted or not, the
+/// result is the same to the last bit. Throws Error for a state that is damaged or belongs to another model, other
+/// tensors or other data.
+[[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
+                                    const std::vector<std::string>& tensors, const CalibrationData& data,
+                                    const CalibrateOptions& options = {});
+
+/// Returns the names of the f32 inputs and of all f32 tensors that the main graph's nodes compute, in order.
+[[nodiscard]] std::vector<std::string> floating_tensors(const onnx::Model& model);
+
+}  // namespace graft::quant

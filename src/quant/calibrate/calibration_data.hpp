@@ -1,0 +1,43 @@
+// The data for calibration: samples from NumPy files, images or memory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "graft/setting.hpp"
+#include "onnx/model.hpp"
+#include "quant/calibrate/images.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::quant {
+
+/// Samples by index; several threads may call `sample`. Only the samples in use, a few images and a single NumPy file
+/// are in memory.
+struct CalibrationData {
+  std::int64_t count = 0;
+  std::function<runtime::TensorMap(std::int64_t)> sample;
+  std::string identity;  ///< Identifies the data: the names of the files, their sizes, the recipe.
+};
+
+/// Throws Error naming `source` for an array of floating-point numbers without a finite one, with which nothing can be
+/// judged.
+void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source);
+
+/// Opens a .npz file (an array for each input of the model, or one array for its only input) or a .npy file. The first
+/// axis counts samples: one run uses as many as the model's first dimension, or one if that is dynamic; the remainder
+/// is left out. Or opens a folder of images, which need a recipe, or of .npz and .npy files, each with the inputs of
+/// one run. Files are read in the order of their names. `limit` is the maximum number of samples; 0: all. Throws Error
+/// naming the file and the input that do not fit.
+[[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
+                                                    const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
+
+/// Returns samples of tensors in memory, by the names of the model's inputs. The first axis counts samples, as in a
+/// file. `option` names the tensors in messages.
+[[nodiscard]] CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model,
+                                                  std::int64_t limit = 0,
+                                                  std::string_view option = setting_name(Setting::data));
+
+}  // namespace graft::quant

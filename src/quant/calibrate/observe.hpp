@@ -1,0 +1,31 @@
+// Observes tensors of a network while samples are run, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onnx/model.hpp"
+#include "quant/calibrate/calibration_data.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::quant {
+
+struct ObserveOptions {
+  runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
+  int threads = 0;           ///< The number of threads; 0: as many as the machine has cores.
+  std::int64_t samples = 0;  ///< The number of samples, evenly spread over the data; 0: all.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+};
+
+/// Calls `look` for each sample with these tensors of the main graph, also inputs and constants. The tensors are valid
+/// during the call only. Only nodes that they need are run.
+void observe(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
+             const CalibrationData& data, const ObserveOptions& options,
+             const std::function<void(const runtime::TensorMap& tensors)>& look);
+
+/// Returns the number of samples that observe runs.
+[[nodiscard]] std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& options);
+
+}  // namespace graft::quant

@@ -1,0 +1,43 @@
+// Computes, from a histogram, the value at which int8 and f8 saturate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "quant/calibrate/histogram.hpp"
+#include "quant/plan/eight_bits.hpp"
+
+namespace graft::quant {
+
+enum class ThresholdMethod : std::uint8_t {
+  /// The least Kullback-Leibler divergence, as in TensorRT's entropy calibrator: 2048 bins, 128 levels. If that costs
+  /// four times the squared error of the percentile 99.99, over the numbers that the percentile keeps, the percentile
+  /// decides: the divergence then follows a few numbers that come again and again (a hard swish maps large negative
+  /// ones to them) or a tail.
+  entropy,
+  minmax,      ///< The largest absolute value.
+  percentile,  ///< The value within which this percentage of the numbers lies.
+  mse,         ///< The least mean squared error of rounding and saturating.
+};
+[[nodiscard]] std::string_view to_string(ThresholdMethod method);
+[[nodiscard]] std::optional<ThresholdMethod> parse_threshold_method(std::string_view text);
+
+/// Returns the default method: percentile for int8, minmax for f8. The steps of f8 are finer where numbers are small,
+/// so that a wider range costs next to nothing.
+[[nodiscard]] ThresholdMethod usual_method(EightBits type);
+
+struct ThresholdOptions {
+  ThresholdMethod method = ThresholdMethod::percentile;
+  double percentile = 99.99;  ///< Above 0, at most 100.
+};
+
+/// Returns the absolute value at which the type saturates, at most the largest that was seen; 0 if only zeros were
+/// seen. Throws Error (internal) for entropy with f8, because entropy counts steps of int8.
+[[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options,
+                                  EightBits type = EightBits::int8);
+
+/// Returns the value that the stored number 1 stands for.
+[[nodiscard]] float scale_of(double threshold, EightBits type);
+
+}  // namespace graft::quant

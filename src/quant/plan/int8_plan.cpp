@@ -1,0 +1,476 @@
+// Plans backwards from the nodes that read int8, then forwards for the nodes that are fused after them.
+#include "quant/plan/int8_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
+#include "quant/plan/typed.hpp"
+
+namespace graft::quant {
+namespace {
+
+bool is_constant(const onnx::Value* value) {
+  return value != nullptr && (value->producer == nullptr ? value->initializer.has_value() && !value->is_input
+                                                         : value->producer->is("Constant"));
+}
+
+/// Returns whether a value is an f32 tensor and not a constant.
+bool is_activation(const onnx::Value* value) { return is_f32(value) && !is_constant(value); }
+
+std::vector<std::size_t> activations_of(const onnx::Node& node) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (is_activation(node.inputs[i])) found.push_back(i);
+  }
+  return found;
+}
+
+/// Returns whether a node computes each number from one number of its input, with constants for channels or for all. No
+/// trait of the schemas covers this list: TensorRT makes these operators part of the kernel before them, also
+/// BatchNormalization, and not every elementwise operator.
+bool is_pointwise(const onnx::Node& node) {
+  return is_any_of(node, {"Abs",       "Add",         "BatchNormalization",
+                          "Celu",      "Clip",        "Div",
+                          "Elu",       "Erf",         "Exp",
+                          "Gelu",      "HardSigmoid", "HardSwish",
+                          "LeakyRelu", "Max",         "Min",
+                          "Mish",      "Mul",         "Neg",
+                          "PRelu",     "Pow",         "Relu",
+                          "Selu",      "Sigmoid",     "Softplus",
+                          "Softsign",  "Sqrt",        "Sub",
+                          "Sum",       "Tanh"});
+}
+
+/// Returns whether TensorRT makes a node with one input part of the kernel that computes the sums, before int8 is
+/// stored.
+bool is_activation_function(const onnx::Node& node) {
+  return is_any_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
+         (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
+}
+
+bool pads_with_elements_or_zeros(const onnx::Node& node) {
+  if (node.string_or("mode", "constant") != "constant") return true;
+  const onnx::Value* value = node.input(2);
+  if (value == nullptr) return true;
+  const auto constant = value->constant();
+  return constant && constant->scalar() == 0.0;
+}
+
+bool is_data_movement(const onnx::Node& node, EightBits type) {
+  // TensorRT-RTX 1.7.1 pools f8 in f32. Only layers that move elements were tried with f8 besides.
+  if (type == EightBits::f8 && is_any_of(node, {"MaxPool", "Pad", "Resize"})) return false;
+  if (node.is("MaxPool")) return node.outputs.size() == 1;
+  if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
+  if (node.is("Pad")) return pads_with_elements_or_zeros(node);
+  // TensorRT has these layers, but they were not tried with int8.
+  const bool untried = is_any_of(node, {"Compress", "GatherElements", "GatherND", "ReverseSequence"});
+  return has_trait(node, onnx::trait::moves_data) && !untried;
+}
+
+std::vector<int> ranks_of(const onnx::Node& node) {
+  std::vector<int> ranks;
+  for (const onnx::Value* input : node.inputs) {
+    ranks.push_back(input != nullptr && input->shape ? static_cast<int>(input->shape->size()) : -1);
+  }
+  return ranks;
+}
+
+bool has_row(const onnx::Node& node, const Operator& op, EightBits type) {
+  const std::vector<int> ranks = ranks_of(node);
+  return std::any_of(op.type().type_rows.begin(), op.type().type_rows.end(), [&](const TypeRow& row) {
+    return row.formats[0] == Format(dtype_of(type), Layout::linear) && op.accepts(row, ranks);
+  });
+}
+
+bool is_finite(const onnx::TensorData& tensor) {
+  const auto numbers = tensor.numbers();
+  return numbers && !numbers->empty() &&
+         std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
+}
+
+/// Groups of tensors that share one scale.
+class Groups {
+ public:
+  void join(const std::string& a, const std::string& b) { parents_[root(a)] = root(b); }
+  std::string root(const std::string& name) {
+    const auto found = parents_.find(name);
+    if (found == parents_.end() || found->second == name) return name;
+    std::string top = root(found->second);
+    parents_[name] = top;
+    return top;
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> parents_;
+};
+
+/// The form in which a node could compute in int8, whatever its neighbors are.
+struct Form {
+  enum class What : std::uint8_t { weighted, moves, adds, averages, graft, none };
+  What what = What::none;
+  /// Why `what` is not another form, if more might be expected of the node.
+  std::string refusal;
+  std::optional<std::size_t> axis;
+  bool shares_scale = false;
+};
+
+class Planner {
+ public:
+  Planner(const onnx::Graph& graph, const Int8Choice& choice) : graph_(graph), choice_(choice) {}
+
+  Int8Plan run() {
+    const std::vector<onnx::Node*> nodes = graph_.nodes();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      order_.emplace(nodes[i], i);
+      forms_.emplace(nodes[i], form_of(*nodes[i]));
+    }
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) decide(**node);
+    for (const onnx::Node* node : nodes) {
+      if (!node->is("Constant")) plan_.nodes.push_back(describe_node(*node));
+    }
+    for (const onnx::Value* value : graph_.values()) {
+      if (wanted_.contains(value)) plan_.tensors.emplace(value->name, groups_.root(value->name));
+    }
+    plan_.type = choice_.type;
+    plan_.candidates = candidates(nodes);
+    return std::move(plan_);
+  }
+
+ private:
+  using What = Form::What;
+
+  // ---- A node by itself
+
+  [[nodiscard]] static Form refused(std::string why) { return {What::none, std::move(why), std::nullopt, false}; }
+
+  [[nodiscard]] Form form_of(const onnx::Node& node) const {
+    if (!node.subgraphs().empty()) return refused("the graphs inside it stay as they are");
+    if (node.domain == onnx_domain) return operator_form(node);
+    if (!node.domain.empty()) return refused("it is an operator of another library");
+    const auto is_rounded = [](const onnx::Value* value) {
+      return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
+    };
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
+      return refused("it reads DequantizeLinear: it is as somebody quantized it");
+    }
+    const std::vector<std::size_t> given = activations_of(node);
+    if (given.empty() || !is_f32(node.output())) return {};
+    if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
+    if (has_trait(node, onnx::trait::weighted)) return weighted_form(node);
+    if (is_data_movement(node, choice_.type) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
+    if (is_any_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
+      return {What::adds, {}, std::nullopt, false};
+    }
+    const bool averages = node.is("AveragePool") || is_mean_of_its_own(node);
+    if (averages && choice_.type == EightBits::int8) return {What::averages, {}, std::nullopt, false};
+    return {};
+  }
+
+  /// Returns whether the node is a mean, and the only reader of its input. If others read the input in f32, nothing is
+  /// gained: TensorRT-RTX stores it in f32.
+  [[nodiscard]] static bool is_mean_of_its_own(const onnx::Node& node) {
+    return is_any_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
+           node.input(0)->output_count == 0;
+  }
+
+  /// Returns whether an activation function follows a node that passes on or writes int8 itself, so that there are no
+  /// sums of whose kernel it could be part.
+  [[nodiscard]] bool is_between_int8(const onnx::Node& node) const {
+    const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
+    if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
+    const What before = forms_.at(maker).what;
+    return before == What::graft || before == What::moves;
+  }
+
+  [[nodiscard]] static Form weighted_form(const onnx::Node& node) {
+    const auto weight = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+    if (!weight) return refused("its weight is computed");
+    if (!is_activation(node.input(0))) return refused("what it reads is constant");
+    if (weight->type != onnx::ElementType::f32 || !is_finite(*weight))
+      return refused("its weight holds no finite f32 numbers");
+    const std::size_t rank = weight->dims.size();
+    Form form{What::weighted, {}, std::nullopt, false};
+    if (node.is("Conv")) {
+      form.axis = 0;
+    } else if (node.is("Gemm")) {
+      const bool plain = node.int_or("transA", 0) == 0 && node.float_or("alpha", 1) == 1;
+      if (!plain) return refused("it has transA or alpha");
+      form.axis = node.int_or("transB", 0) != 0 ? 0 : 1;
+    } else {
+      if (rank != 2) return refused(fmt::format("its weight has {} dimensions", rank));
+      form.axis = 1;
+    }
+    if (rank < 2) return refused(fmt::format("its weight has {} dimensions", rank));
+    return form;
+  }
+
+  [[nodiscard]] Form operator_form(const onnx::Node& node) const {
+    const auto op = make_operator(node);
+    if (op == nullptr) return refused(unknown_operator_reason());
+    const std::string_view name = op->type().name;
+    if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
+    if (!has_row(node, *op, choice_.type))
+      return refused(fmt::format("{} has no {} form", name, to_string(choice_.type)));
+    Form form{What::graft, {}, std::nullopt, op->is_data_movement()};
+    const std::optional<Int8Weight>& stored = op->type().int8_weight;
+    if (stored && node.input(stored->input) != nullptr) {
+      const auto weight = node.input(stored->input)->constant();
+      if (!weight || !is_finite(*weight)) return refused("its weight is computed, or is not finite");
+      form.axis = 0;
+    }
+    return form;
+  }
+
+  // ---- What reads what
+
+  [[nodiscard]] bool takes_int8(const onnx::Use& use) const {
+    const auto found = inputs_.find(use.node);
+    return found != inputs_.end() &&
+           std::find(found->second.begin(), found->second.end(), use.index) != found->second.end();
+  }
+
+  /// Returns whether all readers of a value read it in int8.
+  [[nodiscard]] bool is_only_wanted_in_int8(const onnx::Value& value) const {
+    return value.output_count == 0 && !value.uses.empty() &&
+           std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) { return takes_int8(use); });
+  }
+
+  /// Returns whether all readers of a value read it in int8, perhaps after an activation function. (A value that is
+  /// also read in f32, such as the residual stream of a transformer, is stored in f32 anyway, and loses nothing on its
+  /// way.)
+  [[nodiscard]] bool ends_in_int8(const onnx::Value& value) const {
+    if (is_only_wanted_in_int8(value)) return true;
+    if (value.output_count != 0 || value.uses.size() != 1) return false;
+    const onnx::Node& reader = *value.uses.front().node;
+    return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
+  }
+
+  /// Returns the node that computes the sums of a value with a single reader, if nothing but constants was added after
+  /// it; otherwise null.
+  [[nodiscard]] const onnx::Node* sums_for(const onnx::Value& value) const {
+    const onnx::Node* maker = value.producer;
+    if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
+    if (forms_.at(maker).what == What::weighted && !choice_.kept.contains(key_of(*maker))) return maker;
+    const std::vector<std::size_t> given = activations_of(*maker);
+    if (!maker->is("Add") || given.size() != 1) return nullptr;
+    return sums_for(*maker->inputs[given[0]]);
+  }
+
+  /// Returns the position in the graph from which the first input of a node is available.
+  [[nodiscard]] std::size_t place_of_input(const onnx::Node& node) const {
+    const onnx::Node* maker = node.input(0)->producer;
+    return maker == nullptr ? 0 : order_.at(maker) + 1;
+  }
+
+  // ---- Decisions, from the last node to the first
+
+  void decide(const onnx::Node& node) {
+    const Form& form = forms_.at(&node);
+    if (form.what == What::none || choice_.kept.contains(key_of(node))) return;
+    switch (form.what) {
+      case What::weighted: take(node, {0}); return;
+      case What::adds: decide_sum(node); return;
+      case What::moves:
+      case What::averages:
+      case What::graft: decide_by_outputs(node, form); return;
+      case What::none: return;
+    }
+  }
+
+  void decide_by_outputs(const onnx::Node& node, const Form& form) {
+    const bool all = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const onnx::Value* value) {
+      return value == nullptr || value->is_unused() || is_only_wanted_in_int8(*value);
+    });
+    const bool any = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                 [](const onnx::Value* value) { return value != nullptr && !value->is_unused(); });
+    if (!all || !any) return;
+    const std::vector<std::size_t> given = activations_of(node);
+    take(node, form.what == What::moves ? given : std::vector<std::size_t>{0});
+    if (form.what == What::graft) wanted_.insert(node.output());
+    if (!form.shares_scale) return;
+    for (const std::size_t input : inputs_.at(&node)) {
+      for (const onnx::Value* output : node.outputs) {
+        if (output != nullptr) groups_.join(node.inputs[input]->name, output->name);
+      }
+    }
+  }
+
+  void decide_sum(const onnx::Node& node) {
+    if (!ends_in_int8(*node.output())) return;
+    const std::vector<std::size_t> given = activations_of(node);
+    const onnx::Node* first = sums_for(*node.inputs[given[0]]);
+    const onnx::Node* second = sums_for(*node.inputs[given[1]]);
+    if (first == nullptr && second == nullptr) {
+      take(node, given);
+    } else if (first != nullptr && second != nullptr) {
+      // The longer branch stays in the kernel; the shorter one, which can be computed before, is stored.
+      take(node, {place_of_input(*first) <= place_of_input(*second) ? given[0] : given[1]});
+    } else {
+      take(node, {first != nullptr ? given[1] : given[0]});
+    }
+  }
+
+  void take(const onnx::Node& node, std::vector<std::size_t> inputs) {
+    for (const std::size_t input : inputs) wanted_.insert(node.inputs[input]);
+    inputs_.emplace(&node, std::move(inputs));
+  }
+
+  // ---- Descriptions
+
+  /// Returns whether TensorRT can compute a node in the kernel of an int8 node before it.
+  [[nodiscard]] bool follows_int8(const onnx::Node& node) const {
+    if (!is_pointwise(node)) return false;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const onnx::Value* value) {
+      if (!is_activation(value) || value->producer == nullptr || wanted_.contains(value)) return false;
+      const auto maker = kinds_.find(value->producer);
+      if (maker == kinds_.end()) return false;
+      const What what = forms_.at(value->producer).what;
+      const bool sums = maker->second == Int8Kind::computes && (what == What::weighted || what == What::adds);
+      return sums || maker->second == Int8Kind::follows;
+    });
+  }
+
+  Int8Node describe_node(const onnx::Node& node) {
+    const Form& form = forms_.at(&node);
+    Int8Node told{.node = ref_of(node),
+                  .kind = Int8Kind::none,
+                  .reason = {},
+                  .by_form = false,
+                  .inputs = {},
+                  .axis = {},
+                  .has_int8_form = false};
+    const auto taken = inputs_.find(&node);
+    const bool has_f32 = std::any_of(node.outputs.begin(), node.outputs.end(), is_f32) && !activations_of(node).empty();
+    if (taken != inputs_.end()) {
+      told.kind = form.what == What::moves ? Int8Kind::moves : Int8Kind::computes;
+      told.inputs = taken->second;
+      told.axis = form.axis;
+      told.has_int8_form = form.what == What::graft;
+      told.reason = remark_on(node);
+    } else if (const auto asked = choice_.kept.find(told.node.id); has_f32 && asked != choice_.kept.end()) {
+      told.kind = Int8Kind::kept;
+      told.reason = asked->second;
+    } else if (follows_int8(node)) {
+      told.kind = Int8Kind::follows;
+      told.reason = reads_in_f32(node);
+    } else if (has_f32 || !node.subgraphs().empty()) {
+      told.kind = Int8Kind::kept;
+      told.by_form = true;
+      told.reason = reason_of(node, form);
+    }
+    kinds_.emplace(&node, told.kind);
+    if (told.kind == Int8Kind::computes) kernels_.emplace(&node, &node);
+    if (told.kind == Int8Kind::follows) kernels_.emplace(&node, kernel_before(node));
+    return told;
+  }
+
+  /// Returns the int8 node in whose kernel the node is: of those that it reads, the last to be computed.
+  [[nodiscard]] const onnx::Node* kernel_before(const onnx::Node& node) const {
+    const onnx::Node* last = nullptr;
+    for (const onnx::Value* value : node.inputs) {
+      const auto found = value == nullptr ? kernels_.end() : kernels_.find(value->producer);
+      if (found == kernels_.end()) continue;
+      if (last == nullptr || order_.at(found->second) > order_.at(last)) last = found->second;
+    }
+    return last;
+  }
+
+  [[nodiscard]] std::string reads_in_f32(const onnx::Node& node) const {
+    const onnx::Node* kernel = kernel_before(node);
+    for (const onnx::Value* value : node.inputs) {
+      if (!is_activation(value)) continue;
+      const auto found = kernels_.find(value->producer);
+      if (found == kernels_.end() || found->second != kernel) return fmt::format("it reads '{}' in f32", value->name);
+    }
+    return {};
+  }
+
+  /// Returns a remark on how TensorRT-RTX 1.7.1 built a node, or an empty string.
+  [[nodiscard]] static std::string remark_on(const onnx::Node& node) {
+    if (!node.is("AveragePool")) return {};
+    const auto window = node.ints("kernel_shape").value_or(std::vector<std::int64_t>());
+    const auto steps = node.ints("strides").value_or(std::vector<std::int64_t>(window.size(), 1));
+    const auto all_are = [](const std::vector<std::int64_t>& numbers, std::int64_t wanted) {
+      return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == wanted; });
+    };
+    if (all_are(steps, 1) && (all_are(window, 3) || all_are(window, 7))) return {};
+    return "TensorRT-RTX computes it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
+  }
+
+  [[nodiscard]] std::string reason_of(const onnx::Node& node, const Form& form) const {
+    if (!form.refusal.empty()) return form.refusal;
+    if (form.what == What::none) {
+      const bool for_int8 = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                        [&](const onnx::Value* value) { return wanted_.contains(value); });
+      return fmt::format("TensorRT has no {} {}{}", to_string(choice_.type), node.op_type,
+                         for_int8 ? fmt::format("; what it gives is rounded to {}", to_string(choice_.type)) : "");
+    }
+    for (const onnx::Value* value : node.outputs) {
+      if (value == nullptr) continue;
+      if (value->output_count != 0) return fmt::format("'{}' is an output of the network", value->name);
+      for (const onnx::Use& use : value->uses) {
+        if (!takes_int8(use)) return fmt::format("{} reads it in f32", onnx::describe(*use.node));
+      }
+    }
+    return fmt::format("nothing reads it in {}", to_string(choice_.type));
+  }
+
+  [[nodiscard]] std::vector<std::string> candidates(const std::vector<onnx::Node*>& nodes) const {
+    std::set<const onnx::Value*> values;
+    for (const onnx::Node* node : nodes) {
+      const Form& form = forms_.at(node);
+      if (form.what == What::none) continue;
+      if (form.what == What::weighted || form.what == What::graft || form.what == What::averages) {
+        values.insert(node->input(0));
+        if (form.what == What::graft) values.insert(node->output());
+        continue;
+      }
+      for (const std::size_t input : activations_of(*node)) values.insert(node->inputs[input]);
+    }
+    std::vector<std::string> names;
+    for (const onnx::Value* value : graph_.values()) {
+      if (values.contains(value)) names.push_back(value->name);
+    }
+    return names;
+  }
+
+  const onnx::Graph& graph_;
+  const Int8Choice& choice_;
+  std::unordered_map<const onnx::Node*, std::size_t> order_;
+  std::unordered_map<const onnx::Node*, Form> forms_;
+  std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< Inputs that are read in int8.
+  std::unordered_map<const onnx::Node*, Int8Kind> kinds_;
+  /// The kernels of nodes that compute in int8 or follow such a node.
+  std::unordered_map<const onnx::Node*, const onnx::Node*> kernels_;
+  std::set<const onnx::Value*> wanted_;
+  Groups groups_;
+  Int8Plan plan_;
+};
+
+}  // namespace
+
+std::string_view to_string(Int8Kind kind, EightBits type) {
+  switch (kind) {
+    case Int8Kind::computes:
+    case Int8Kind::moves: return to_string(type);
+    case Int8Kind::follows: return "fused";
+    case Int8Kind::kept: return "f32";
+    case Int8Kind::none: return "";
+  }
+  return "";
+}
+
+Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice) {
+  return Planner(prepared.graph(), choice).run();
+}
+
+}  // namespace graft::quant

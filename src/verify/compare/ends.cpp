@@ -1,0 +1,582 @@
+// Pairs inputs and outputs by name and order, and finds sizes for synthetic inputs, from small to large and then from
+// the constants in the network.
+#include "verify/compare/ends.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graft/setting.hpp"
+#include "onnx/bytes_part.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/known_sizes.hpp"
+#include "onnx/schema.hpp"
+#include "runtime/engine_limit.hpp"
+#include "verify/compare/pieces.hpp"
+
+namespace graft::verify {
+namespace {
+
+std::size_t count_empty(const runtime::TensorMap& tensors) {
+  return static_cast<std::size_t>(std::count_if(tensors.begin(), tensors.end(),
+                                                [](const auto& entry) { return entry.second.element_count() == 0; }));
+}
+
+/// A size that a node of the main graph holds as a constant.
+struct HeldSize {
+  std::int64_t size;
+  const onnx::Node* node;
+};
+
+bool has_shape_operand(const onnx::Node& node) { return node.is("Reshape") || node.is("Expand"); }
+
+/// Returns the elements of a shape; nothing for those that are not constant. A Concat of shapes is resolved into its
+/// parts.
+std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape) {
+  constexpr std::int64_t most = 16;
+  if (const auto constant = shape.constant()) {
+    const auto numbers = constant->element_count() <= most ? constant->ints() : std::nullopt;
+    if (numbers) return {numbers->begin(), numbers->end()};
+    return {std::nullopt};
+  }
+  const onnx::Node* node = shape.producer;
+  if (node == nullptr) return {std::nullopt};
+  const bool gives_on = has_trait(*node, onnx::trait::view) || node->is("Cast");
+  if (gives_on && node->input(0) != nullptr) return constant_sizes(*node->input(0));
+  if (!node->is("Concat")) return {std::nullopt};
+  std::vector<std::optional<std::int64_t>> sizes;
+  for (const onnx::Value* part : node->inputs) {
+    for (const auto& size : constant_sizes(*part)) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+/// Returns up to 12 different sizes in the order of the nodes: first those in shapes, then those of constants that are
+/// added or multiplied, such as position embeddings.
+std::vector<HeldSize> held_sizes(const onnx::Model& model) {
+  constexpr std::size_t most = 12;
+  constexpr std::int64_t largest = 1024;
+  std::vector<HeldSize> held;
+  const auto add = [&](std::int64_t size, const onnx::Node* node) {
+    if (size < 2 || size > largest || held.size() == most) return;
+    const bool is_known = std::any_of(held.begin(), held.end(), [&](const HeldSize& h) { return h.size == size; });
+    if (!is_known) held.push_back({size, node});
+  };
+  for (const onnx::Node* node : model.graph().nodes()) {
+    if (!has_shape_operand(*node) || node->input(1) == nullptr) continue;
+    for (const auto& size : constant_sizes(*node->input(1))) add(size.value_or(0), node);
+  }
+  for (const onnx::Node* node : model.graph().nodes()) {
+    if (!node->is("Add") && !node->is("Sub") && !node->is("Mul") && !node->is("Div")) continue;
+    for (const onnx::Value* input : node->inputs) {
+      const auto constant = input == nullptr ? std::nullopt : input->constant();
+      if (!constant || constant->dims.size() < 2) continue;
+      // The last axis usually holds the features, whose size the inputs declare.
+      for (std::size_t axis = 0; axis + 1 < constant->dims.size(); ++axis) add(constant->dims[axis], node);
+    }
+  }
+  return held;
+}
+
+/// Values for integer inputs that a model uses as the sizes of a tensor, by the name of the input.
+struct FittingSizes {
+  std::map<std::string, std::vector<double>, std::less<>> numbers;
+  std::string why;
+};
+
+/// Returns dimensions of the given rank with the same number of elements: multiplies the first dimensions, or inserts
+/// dimensions of 1 before them.
+std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t rank) {
+  std::vector<double> sizes(rank, 1);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::size_t from_end = dims.size() - 1 - i;
+    sizes[rank - 1 - std::min(from_end, rank - 1)] *= static_cast<double>(dims[i]);
+  }
+  return sizes;
+}
+
+/// Returns sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty if no sizes are
+/// known. With `is_other`, sizes that differ from the data's: reversed (Reshape), axes of 1 enlarged (Expand), images
+/// enlarged (Resize); otherwise the data's own.
+std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool is_other) {
+  const onnx::Value* data = node.input(0);
+  if (data == nullptr || rank == 0) return {};
+  std::vector<std::int64_t> dims;
+  if (!data->shape ||
+      !std::all_of(data->shape->begin(), data->shape->end(), [](const Dim& d) { return d.is_constant(); })) {
+    if (node.is("Resize")) return {};
+    std::vector<double> sizes(rank, 1);
+    if (node.is("Reshape")) sizes[is_other ? 0 : rank - 1] = -1;
+    return sizes;
+  }
+  for (const Dim& dim : *data->shape) dims.push_back(dim.value());
+  if (node.is("Reshape")) {
+    if (is_other) std::reverse(dims.begin(), dims.end());
+    return regroup(dims, rank);
+  }
+  if (dims.size() > rank || (node.is("Resize") && dims.size() != rank)) return {};
+  std::vector<double> sizes(rank - dims.size(), is_other ? 2 : 1);
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    const bool grows = is_other && (node.is("Resize") ? axis >= 2 : dims[axis] == 1);
+    sizes.push_back(static_cast<double>(dims[axis] * (grows ? 2 : 1)));
+  }
+  return sizes;
+}
+
+/// Returns sizes for the inputs that a Reshape, Expand or Resize reads as sizes, directly or through Cast, unless the
+/// caller set their range.
+std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const InputOptions& options) {
+  struct Taker {
+    std::string input;
+    const onnx::Node* node;
+    std::size_t rank;
+  };
+  std::vector<Taker> takers;
+  const auto shapes = input_shapes(model, options);
+  for (const onnx::Value* input : fed_inputs(model)) {
+    const auto range = options.ranges.find(input->name);
+    const bool is_given = range != options.ranges.end() && range->second.why.empty();
+    const auto& dims = shapes.at(input->name);
+    if (is_given || !input->type || !is_integer(*input->type) || dims.size() != 1) continue;
+    for (const onnx::Value* value = input; value != nullptr;) {
+      const onnx::Value* next = nullptr;
+      for (const onnx::Use& use : value->uses) {
+        const bool takes = ((use.node->is("Reshape") || use.node->is("Expand")) && use.index == 1) ||
+                           (use.node->is("Resize") && use.index == 3);
+        const bool is_first = takers.empty() || takers.back().input != input->name;
+        if (takes && is_first && use.node->graph == &model.graph())
+          takers.push_back({input->name, use.node, static_cast<std::size_t>(dims[0])});
+        if (use.node->is("Cast") || use.node->is("Identity")) next = use.node->output();
+      }
+      value = next;
+    }
+  }
+  if (takers.empty()) return {};
+  onnx::Model inferred = model.clone();
+  std::map<std::string, Shape, std::less<>> given;
+  for (const auto& [name, dims] : shapes) given.emplace(name, Shape(dims.begin(), dims.end()));
+  // A fault is reported when the model runs
+  infer_around_faults(inferred, given, [](const onnx::Node&, const Error&) {});
+  std::vector<FittingSizes> fitting;
+  for (const bool is_other : {true, false}) {
+    FittingSizes& sizes = fitting.emplace_back();
+    for (const Taker& taker : takers) {
+      const onnx::Value* data = taker.node->input(0);
+      const onnx::Value* known = data == nullptr ? nullptr : inferred.graph().find_local(data->name);
+      if (known == nullptr) continue;
+      const onnx::Node* node = taker.node;
+      for (const onnx::Use& use : known->uses) {
+        if (use.index == 0 && use.node->op_type == node->op_type && use.node->output()->name == node->output()->name)
+          node = use.node;
+      }
+      const std::vector<double> numbers = fitting_sizes(*node, taker.rank, is_other);
+      if (numbers.empty()) continue;
+      sizes.numbers.emplace(taker.input, numbers);
+      sizes.why += fmt::format("{}synthetic '{}' is [{:g}], sizes that fit {}", sizes.why.empty() ? "" : "; ",
+                               taker.input, fmt::join(numbers, ", "), onnx::describe(*taker.node));
+    }
+    if (sizes.numbers.empty()) fitting.pop_back();
+  }
+  return fitting;
+}
+
+/// Returns up to 12 symbols of the inputs that are not a batch and have no given size.
+std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOptions& options) {
+  constexpr std::size_t most = 12;
+  std::set<std::string, std::less<>> settled;
+  for (const auto& [name, size] : options.dims) settled.insert(name);
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (!input->shape) continue;
+    for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+      const Dim& dim = (*input->shape)[axis];
+      if (dim.kind() == Dim::Kind::symbol && (axis == 0 || options.shapes.contains(input->name)))
+        settled.insert(dim.name());
+    }
+  }
+  std::vector<std::string> symbols = symbols_of_inputs(model);
+  std::erase_if(symbols, [&](const std::string& symbol) { return settled.contains(symbol); });
+  if (symbols.size() > most) symbols.resize(most);
+  return symbols;
+}
+
+/// Returns "the size 'K'", or "one size of input 'mask'" if the user gave the size no name.
+std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
+  if (!onnx::is_unknown(Dim::symbol(symbol))) return fmt::format("the size '{}'", symbol);
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (!input->shape) continue;
+    for (const Dim& dim : *input->shape) {
+      if (dim.kind() == Dim::Kind::symbol && dim.name() == symbol)
+        return fmt::format("one size of input '{}'", input->name);
+    }
+  }
+  return "one size";
+}
+
+/// Returns a Reshape whose shape is constant and begins with 1, so that it does not follow the batch; null if there is
+/// no such node.
+const onnx::Node* holder_of_batch(const onnx::Model& model) {
+  for (const onnx::Node* node : model.graph().nodes()) {
+    if (!node->is("Reshape") || node->input(0) == nullptr || node->input(1) == nullptr) continue;
+    if (node->input(0)->constant()) continue;
+    const auto sizes = constant_sizes(*node->input(1));
+    const bool is_fixed = sizes.size() > 1 && sizes.front() == 1 &&
+                          std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size && *size > 0; });
+    if (is_fixed) return node;
+  }
+  return nullptr;
+}
+
+/// Returns the next step for the message if no size worked; empty if no size is dynamic.
+std::string advice_on_sizes(const onnx::Model& model) {
+  std::vector<std::string> open;
+  std::string example;
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (!input->shape) continue;
+    const Shape& shape = *input->shape;
+    if (onnx::has_known_sizes(shape)) continue;
+    open.push_back(fmt::format("'{}' is declared {}", input->name, to_string(shape)));
+    if (!example.empty()) continue;
+    constexpr std::int64_t any = 8;
+    for (const Dim& dim : shape)
+      example += fmt::format("{}{}", example.empty() ? "" : "x", dim.is_constant() ? dim.value() : any);
+    example = fmt::format("{}:{}", input->name, example);
+  }
+  if (open.empty()) return "";
+  return fmt::format("\nIt ran with no size that was tried; give those that it takes, as {} {}: {}",
+                     setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
+}
+
+/// Returns the next step for the message if no synthetic numbers worked. It names an integer input first, because the
+/// input may be an index.
+std::string advice_on_numbers(const onnx::Model& model) {
+  const std::vector<const onnx::Value*> inputs = fed_inputs(model);
+  if (inputs.empty()) return "";
+  const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                  [](const onnx::Value* input) { return input->type && is_integer(*input->type); });
+  const std::string& name = found == inputs.end() ? inputs.front()->name : (*found)->name;
+  return fmt::format(
+      "\nThe inputs were synthetic; give real ones with {0} {1}={1}.npy, or the range of their numbers with "
+      "{2} {1}=0..9",
+      setting_name(Setting::data), name, setting_name(Setting::synthetic_ranges));
+}
+
+}  // namespace
+
+std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model) {
+  std::vector<const onnx::Value*> inputs;
+  for (const onnx::Value* value : model.graph().inputs()) {
+    if (!value->initializer) inputs.push_back(value);
+  }
+  return inputs;
+}
+
+std::vector<const onnx::Value*> all_outputs(const onnx::Model& model) {
+  return {model.graph().outputs().begin(), model.graph().outputs().end()};
+}
+
+std::vector<IoPair> pair_io(const std::vector<const onnx::Value*>& reference,
+                            const std::vector<const onnx::Value*>& candidate, const char* what,
+                            std::vector<std::string>& problems) {
+  std::vector<IoPair> pairs;
+  std::set<const onnx::Value*> taken;
+  std::vector<std::size_t> alone;
+  for (const onnx::Value* left : reference) {
+    const auto right = std::find_if(candidate.begin(), candidate.end(),
+                                    [&](const onnx::Value* value) { return value->name == left->name; });
+    if (right == candidate.end()) alone.push_back(pairs.size());
+    if (right != candidate.end()) taken.insert(*right);
+    pairs.push_back({left, right == candidate.end() ? nullptr : *right});
+  }
+  std::vector<const onnx::Value*> left_over;
+  for (const onnx::Value* right : candidate) {
+    if (!taken.contains(right)) left_over.push_back(right);
+  }
+  if (alone.size() == left_over.size()) {
+    for (std::size_t i = 0; i < alone.size(); ++i) pairs[alone[i]].candidate = left_over[i];
+    return pairs;
+  }
+  for (const std::size_t i : alone)
+    problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
+  for (const onnx::Value* right : left_over)
+    problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
+  std::erase_if(pairs, [](const IoPair& pair) { return pair.candidate == nullptr; });
+  return pairs;
+}
+
+onnx::TensorData in_type(const onnx::TensorData& tensor, std::optional<onnx::ElementType> type) {
+  if (!type || *type == tensor.type || !is_real(tensor.type) || !is_real(*type)) return tensor;
+  return onnx::TensorData::from_numbers(*type, tensor.dims, *tensor.numbers());
+}
+
+bool can_have(const onnx::Value& value, const std::vector<std::int64_t>& dims) {
+  if (!value.shape) return true;
+  if (value.shape->size() != dims.size()) return false;
+  for (std::size_t axis = 1; axis < dims.size(); ++axis) {
+    const Dim& dim = (*value.shape)[axis];
+    if (dim.is_constant() && dim.value() != dims[axis]) return false;
+  }
+  return true;
+}
+
+std::optional<Rearrangement> order_of_input(const onnx::Value& input, const std::vector<std::int64_t>& dims) {
+  const auto fits = [&](const std::vector<std::int64_t>& sizes) { return can_have(input, sizes); };
+  return fits(dims) ? std::nullopt : exchange_channels(dims, fits);
+}
+
+onnx::TensorData as_input(const onnx::Value& input, const onnx::TensorData& given) {
+  const auto order = order_of_input(input, given.dims);
+  return in_type(order ? rearrange(given, *order) : given, input.type);
+}
+
+std::optional<Rearrangement> exchanged_output(const std::vector<std::int64_t>& reference,
+                                              const std::vector<std::int64_t>& candidate) {
+  if (reference == candidate) return std::nullopt;
+  return exchange_channels(reference, [&](const std::vector<std::int64_t>& dims) { return dims == candidate; });
+}
+
+runtime::TensorMap inputs_for(const std::vector<IoPair>& pairs, const runtime::TensorMap& inputs) {
+  runtime::TensorMap result;
+  for (const IoPair& pair : pairs) {
+    const auto found = inputs.find(pair.reference->name);
+    if (found != inputs.end()) result[pair.candidate->name] = as_input(*pair.candidate, found->second);
+  }
+  return result;
+}
+
+std::optional<std::int64_t> fixed_batch(const onnx::Value& input) {
+  if (!input.shape || input.shape->empty() || !input.shape->front().is_constant()) return std::nullopt;
+  return input.shape->front().value();
+}
+
+std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data,
+                                                const std::map<std::string, std::int64_t, std::less<>>& batches,
+                                                const std::string& option) {
+  std::int64_t runs = 1;
+  std::string decided_by;
+  for (const auto& [name, batch] : batches) {
+    const auto found = data.find(name);
+    if (found == data.end() || found->second.dims.empty() || batch <= 0) continue;
+    const std::int64_t samples = found->second.dims.front();
+    if (samples == batch || samples == 0) continue;
+    if (samples % batch != 0) {
+      throw Error(fmt::format("{} {}: {} samples; the model takes {} at a time, so allowed is a multiple of {}", option,
+                              name, samples, batch, batch));
+    }
+    if (!decided_by.empty() && runs != samples / batch) {
+      throw Error(
+          fmt::format("{} {}: enough for {} runs, '{}' for {}", option, name, samples / batch, decided_by, runs));
+    }
+    runs = samples / batch;
+    decided_by = name;
+  }
+  if (runs == 1) return {data};
+  std::vector<runtime::TensorMap> parts(static_cast<std::size_t>(runs));
+  for (const auto& [name, all] : data) {
+    const auto batch = batches.find(name);
+    const bool is_split = batch != batches.end() && !all.dims.empty() && all.dims.front() == runs * batch->second;
+    const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(runs);
+    for (std::size_t run = 0; run < parts.size(); ++run) {
+      onnx::TensorData part = all;
+      if (is_split) {
+        part.dims.front() = batch->second;
+        part.bytes = onnx::part_of(all.bytes, run * bytes, bytes);
+      }
+      parts[run].emplace(name, std::move(part));
+    }
+  }
+  return parts;
+}
+
+std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, const onnx::Model& model,
+                                                const std::string& option) {
+  std::map<std::string, std::int64_t, std::less<>> batches;
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (const auto batch = fixed_batch(*input)) batches.emplace(input->name, *batch);
+  }
+  return split_into_runs(data, batches, option);
+}
+
+bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
+  // The last ranges are for indices from which a constant is subtracted.
+  constexpr std::array<std::pair<double, double>, 7> narrower{
+      {{0, 3}, {0, 1}, {1, 1}, {0, 0}, {4, 7}, {12, 15}, {100, 103}}};
+  const auto is_inferred = [](const auto& entry) { return !entry.second.why.empty(); };
+  // Integers of more than 8 bits are from 0 to 3 by default, so this range was already tried.
+  if (narrowings_ == 0 && std::none_of(given.begin(), given.end(), is_inferred)) narrowings_ = 1;
+  if (narrowings_ == narrower.size()) return false;
+  const std::size_t first = std::none_of(given.begin(), given.end(), is_inferred) ? 1 : 0;
+  const auto tried_before = [&](const onnx::Value& input) {
+    const auto known = given.find(input.name);
+    std::vector<std::string> tried{known == given.end()
+                                       ? "the usual integers"
+                                       : fmt::format("{:g} to {:g}", known->second.lowest, known->second.highest)};
+    if (known == given.end() && onnx::bits_of(*input.type) > 8) tried.front() = "0 to 3";
+    for (std::size_t i = first; i < narrowings_; ++i) {
+      std::string range = fmt::format("{:g} to {:g}", narrower[i].first, narrower[i].second);
+      if (range != tried.front()) tried.push_back(std::move(range));
+    }
+    return fmt::format("{}", fmt::join(tried, ", "));
+  };
+  const auto [lowest, highest] = narrower[narrowings_];
+  const auto any_integers = inputs_of_any_integers(model);
+  bool found = false;
+  for (const onnx::Value* input : fed_inputs(model)) {
+    if (!input->type || !is_integer(*input->type)) continue;
+    const auto known = given.find(input->name);
+    if (known != given.end() ? !is_inferred(*known) : any_integers.contains(input->name)) continue;
+    narrowed_[input->name] = {lowest, highest, "the network did not run with " + tried_before(*input)};
+    found = true;
+  }
+  if (found) ++narrowings_;
+  return found;
+}
+
+void MadeUpInputs::apply(const Sizes& sizes, InputOptions& options) {
+  if (sizes.first) options.first_size = *sizes.first;
+  options.size = sizes.size;
+  if (sizes.other) options.dims.insert(*sizes.other);
+}
+
+bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& model, InputOptions options,
+                           const Sizes& sizes, Run& run) {
+  const InputRanges given = options.ranges;
+  apply(sizes, options);
+  const std::vector<FittingSizes> fitting = find_fitting_sizes(model, options);
+  for (;;) {
+    options.numbers.clear();
+    if (fit_ < fitting.size()) options.numbers = fitting[fit_].numbers;
+    options.ranges = narrowed_;
+    options.ranges.insert(given.begin(), given.end());
+    if (refuses_large_) options.large_integers.clear();
+    run.inputs = make_inputs(model, options);
+    try {
+      run.expected = compiled.run(run.inputs);
+      if (!options.large_integers.empty()) large_integers_ = options.large_integers;
+      why_numbers_ = fit_ < fitting.size() ? fitting[fit_].why : "";
+      return true;
+    } catch (const runtime::EngineLimit&) {
+      throw;  // Another engine may run the network with these inputs
+    } catch (const Error& error) {
+      if (!options.large_integers.empty()) {
+        refuses_large_ = true;
+        continue;
+      }
+      if (!refusal_) refusal_ = error;
+      if (fit_ < fitting.size()) {
+        ++fit_;
+        continue;
+      }
+      if (!narrow(model, given)) return false;
+    }
+  }
+}
+
+runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const onnx::Model& model,
+                                        const InputOptions& options, runtime::TensorMap& expected) {
+  refusal_.reset();
+  const auto take = [&](Run& run) {
+    expected = std::move(run.expected);
+    return std::move(run.inputs);
+  };
+  Run run;
+  if (chosen_) {
+    if (!attempt(compiled, model, options, *chosen_, run)) {
+      throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model));
+    }
+    return take(run);
+  }
+  std::vector<Sizes> attempts;
+  for (const std::int64_t size : {16, 64, 224, 640}) {
+    attempts.push_back({.first = std::nullopt, .size = size, .holder = nullptr});
+    attempts.push_back({.first = 1, .size = size, .holder = nullptr});
+  }
+  const std::size_t usual = attempts.size();
+  std::set<std::map<std::string, std::vector<std::int64_t>, std::less<>>> tried;
+  std::optional<Run> with_empty;
+  InputRanges narrowed_with_empty;
+  std::size_t fit_with_empty = 0;
+  std::size_t fewest_empty = 0;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const Sizes sizes = attempts[i];
+    InputOptions shaped = options;
+    apply(sizes, shaped);
+    // If a size runs but leads to empty outputs, the same size with a different batch would do so too.
+    const bool needs_other_batch = !with_empty || chosen_->size != sizes.size;
+    if ((needs_other_batch || !sizes.first) && tried.insert(input_shapes(model, shaped)).second) {
+      narrowings_ = 0;
+      narrowed_.clear();
+      fit_ = 0;
+      if (attempt(compiled, model, options, sizes, run)) {
+        const std::size_t empty = count_empty(run.expected);
+        if (empty == 0 || count_empty(run.inputs) != 0) {
+          chosen_ = sizes;
+          why_sizes_ = why(model, options, sizes);
+          return take(run);
+        }
+        // An output may be empty for every size: other sizes are better than the usual ones only if fewer outputs are
+        // empty.
+        if (!with_empty || empty < fewest_empty) {
+          chosen_ = sizes;
+          fewest_empty = empty;
+          with_empty = std::move(run);
+          narrowed_with_empty = narrowed_;
+          fit_with_empty = fit_;
+        }
+      }
+    }
+    if (i + 1 == usual && !with_empty) {
+      for (const HeldSize& held : held_sizes(model)) {
+        for (const std::optional<std::int64_t> first : {std::optional<std::int64_t>(), std::optional<std::int64_t>(1)})
+          attempts.push_back({.first = first, .size = held.size, .holder = held.node});
+        attempts.push_back({.first = held.size, .size = options.size, .holder = held.node});
+      }
+      for (const std::string& symbol : symbols_to_vary(model, options)) {
+        // Sizes for one new token, and for as many new tokens as the cache holds.
+        for (const std::int64_t size : {options.size + 1, 2 * options.size}) {
+          attempts.push_back(
+              {.first = std::nullopt, .size = options.size, .holder = nullptr, .other = {{symbol, size}}});
+        }
+      }
+    }
+  }
+  if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
+  narrowed_ = std::move(narrowed_with_empty);
+  fit_ = fit_with_empty;
+  why_sizes_ = why(model, options, *chosen_);
+  return take(*with_empty);
+}
+
+std::string MadeUpInputs::why_sizes() const {
+  return why_sizes_ + (why_sizes_.empty() || why_numbers_.empty() ? "" : "; ") + why_numbers_;
+}
+
+std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes) {
+  std::string text;
+  const auto add = [&](const char* what, std::int64_t size, std::int64_t usual) {
+    text += fmt::format("{}{} of {}, not of {}", text.empty() ? "" : " and ", what, size, usual);
+  };
+  if (sizes.first && *sizes.first != options.first_size) add("a first dimension", *sizes.first, options.first_size);
+  if (sizes.holder != nullptr && sizes.size != options.size) add("other dynamic sizes", sizes.size, options.size);
+  if (sizes.other) {
+    return fmt::format("'{}' runs with {} of {} where the other dynamic sizes are {}", model.source,
+                       name_of_size(model, sizes.other->first), sizes.other->second, sizes.size);
+  }
+  if (text.empty()) return "";
+  const onnx::Node* holder = sizes.holder != nullptr ? sizes.holder : holder_of_batch(model);
+  return fmt::format("'{}' runs with {}{}", model.source, text,
+                     holder == nullptr
+                         ? ""
+                         : fmt::format(": {} has a {}", onnx::describe(*holder),
+                                       has_shape_operand(*holder) ? "shape of constants" : "constant of that size"));
+}
+
+bool is_always_empty(const onnx::Value& value) {
+  return value.shape && std::any_of(value.shape->begin(), value.shape->end(),
+                                    [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; });
+}
+
+}  // namespace graft::verify

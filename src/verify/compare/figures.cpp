@@ -1,0 +1,102 @@
+// Computes figures in one pass over each tensor, in pieces.
+#include "verify/compare/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "graft/error.hpp"
+#include "onnx/elements.hpp"
+#include "verify/compare/pieces.hpp"
+
+namespace graft::verify {
+namespace {
+
+/// Returns the index of the histogram's bin.
+std::size_t bin_of(double share) {
+  if (share == 0) return 0;
+  if (!std::isfinite(share)) return ErrorHistogram::names.size() - 1;
+  constexpr double smallest_decade = -7;
+  const double decade = std::floor(std::log10(share)) - smallest_decade + 2;
+  return static_cast<std::size_t>(std::clamp(decade, 1.0, static_cast<double>(ErrorHistogram::names.size() - 2)));
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+}  // namespace
+
+double TensorRange::largest() const { return lowest && highest ? std::max(std::abs(*lowest), std::abs(*highest)) : 0; }
+
+void TensorRange::add(const TensorRange& other) {
+  count += other.count;
+  nan += other.nan;
+  infinite += other.infinite;
+  zeros += other.zeros;
+  if (other.lowest) lowest = std::min(lowest.value_or(*other.lowest), *other.lowest);
+  if (other.highest) highest = std::max(highest.value_or(*other.highest), *other.highest);
+  sum += other.sum;
+  squares += other.squares;
+}
+
+std::string TensorRange::to_string() const {
+  std::string text = lowest && highest ? fmt::format("{:.4g} to {:.4g}", *lowest, *highest)
+                     : count == 0      ? "empty"
+                                       : "nothing finite";
+  if (nan != 0) text += fmt::format(", {} NaN", nan);
+  if (infinite != 0) text += fmt::format(", {} infinite", infinite);
+  return text;
+}
+
+TensorRange RangeTally::of(std::int64_t count) const {
+  TensorRange range;
+  range.count = count;
+  range.nan = nan_;
+  range.infinite = infinite_;
+  range.zeros = zeros_;
+  if (lowest_ <= highest_) {
+    range.lowest = lowest_;
+    range.highest = highest_;
+  }
+  range.sum = sum_;
+  range.squares = squares_;
+  return range;
+}
+
+TensorRange range_of(const onnx::TensorData& tensor) {
+  RangeTally tally;
+  for_each_number(tensor, [&](auto number) { tally.add(static_cast<double>(number)); });
+  return tally.of(tensor.element_count());
+}
+
+ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
+  ErrorFigures figures;
+  const std::int64_t elements = reference.element_count();
+  if (elements != candidate.element_count() || !is_real(reference.type) || !is_real(candidate.type)) {
+    throw Error(Error::Kind::internal, "error_figures: tensors of different size, or of no numbers");
+  }
+  const double largest = range_of(reference).largest();
+  double signal = 0;
+  double noise = 0;
+  std::int64_t finite = 0;
+  for_each_piece(elements, [&](std::int64_t begin, std::int64_t count) {
+    const auto expected = piece_of(reference, begin, count).numbers();
+    const auto found = piece_of(candidate, begin, count).numbers();
+    for (std::size_t i = 0; i < expected->size(); ++i) {
+      const double a = (*expected)[i];
+      const double b = (*found)[i];
+      const double error = same(a, b) ? 0 : std::abs(a - b);
+      const double share = error == 0 ? 0 : std::isfinite(error) && largest > 0 ? error / largest : error;
+      ++figures.histogram.counts.at(bin_of(share));
+      if (!std::isfinite(a) || !std::isfinite(b)) continue;
+      ++finite;
+      signal += a * a;
+      noise += error * error;
+    }
+  });
+  if (signal > 0 && noise > 0) figures.snr_db = 10 * std::log10(signal / noise);
+  if (finite > 0) figures.root_mean_square = std::sqrt(noise / static_cast<double>(finite));
+  return figures;
+}
+
+}  // namespace graft::verify

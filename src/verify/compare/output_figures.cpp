@@ -1,0 +1,109 @@
+// Computes sums of squares, counts and the positions of the largest elements.
+#include "verify/compare/output_figures.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace graft::verify {
+namespace {
+
+void add_errors(OutputFigures& figures, const std::vector<double>& expected, const std::vector<double>& found) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (!figures.is_real) {
+      figures.differing += expected[i] != found[i] ? 1 : 0;
+    } else if (std::isfinite(expected[i]) && !std::isfinite(found[i])) {
+      ++figures.not_finite;
+    } else if (std::isfinite(expected[i])) {
+      const double error = std::abs(expected[i] - found[i]);
+      figures.largest_error = std::max(figures.largest_error, error);
+      figures.signal += expected[i] * expected[i];
+      figures.noise += error * error;
+    }
+  }
+}
+
+void find_ratio(OutputFigures& figures) {
+  constexpr double decibels = 10;
+  figures.snr_db.reset();
+  if (figures.signal > 0 && figures.noise > 0) {
+    figures.snr_db = decibels * std::log10(figures.signal / figures.noise);
+  }
+}
+
+}  // namespace
+
+double OutputFigures::decibels() const {
+  if (snr_db) return *snr_db;
+  return largest_error == 0 ? perfect_db : -perfect_db;
+}
+
+void OutputFigures::add(const OutputFigures& other) {
+  largest_error = std::max(largest_error, other.largest_error);
+  elements += other.elements;
+  if (incomparable.empty()) incomparable = other.incomparable;
+  differing += other.differing;
+  not_finite += other.not_finite;
+  rows += other.rows;
+  same_top += other.same_top;
+  signal += other.signal;
+  noise += other.noise;
+  find_ratio(*this);
+}
+
+void OutputFigures::add_worst(const OutputFigures& other) {
+  const OutputFigures worst = decibels() <= other.decibels() ? *this : other;
+  add(other);
+  snr_db = worst.snr_db;
+  signal = worst.signal;
+  noise = worst.noise;
+}
+
+OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference, const onnx::TensorData& found) {
+  OutputFigures figures;
+  figures.name = name;
+  figures.elements = reference.element_count();
+  figures.is_real = is_floating_point(reference.type);
+  const auto expected = reference.numbers();
+  const auto given = found.numbers();
+  if (reference.dims != found.dims) {
+    figures.incomparable = fmt::format("dimensions differ: {} in f32, {} here", reference.dims, found.dims);
+    if (!figures.is_real) figures.differing = figures.elements;
+    return figures;
+  }
+  if (!expected || !given || expected->size() != given->size()) return figures;
+  add_errors(figures, *expected, *given);
+  if (!figures.is_real) return figures;
+  find_ratio(figures);
+  const auto columns = reference.dims.empty() ? 1 : static_cast<std::size_t>(reference.dims.back());
+  if (columns < 2) return figures;
+  for (std::size_t row = 0; row < expected->size(); row += columns) {
+    const auto place_of_largest = [&](const std::vector<double>& numbers) {
+      const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(row);
+      return std::max_element(begin, begin + static_cast<std::ptrdiff_t>(columns)) - begin;
+    };
+    ++figures.rows;
+    figures.same_top += place_of_largest(*expected) == place_of_largest(*given) ? 1 : 0;
+  }
+  return figures;
+}
+
+bool Score::is_better_than(const Score& other) const {
+  constexpr double worth_it = 1;
+  if (not_finite != other.not_finite) return not_finite < other.not_finite;
+  return snr_db >= other.snr_db + worth_it;
+}
+
+Score score_of(const std::vector<OutputFigures>& outputs) {
+  Score score{.not_finite = 0, .snr_db = perfect_db};
+  for (const OutputFigures& output : outputs) {
+    if (!output.is_real) continue;
+    score.not_finite += output.not_finite;
+    score.snr_db = std::min(score.snr_db, output.decibels());
+  }
+  return score;
+}
+
+}  // namespace graft::verify

@@ -1,0 +1,78 @@
+// Recognizes a tensor that has the right numbers in the wrong order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnx/tensor_data.hpp"
+#include "verify/compare/compare.hpp"
+
+namespace graft::verify {
+
+/// The way in which the candidate reordered the reference's numbers.
+struct Rearrangement {
+  enum class Kind : std::uint8_t {
+    reshaped,    ///< The dimensions differ, the order is the same.
+    transposed,  ///< The axes and their dimensions are exchanged.
+    flattened,   ///< The elements were flattened in another order of the axes: NHWC instead of NCHW.
+    channels,    ///< Three or four channels have another order: BGR instead of RGB.
+    flipped,     ///< The tensor is mirrored along an axis.
+    shifted,     ///< The tensor is rotated along an axis.
+    reordered,   ///< The slices of an axis have another order.
+    shuffled,    ///< The numbers are the same, in an order that no other kind explains.
+  };
+  Kind kind = Kind::reshaped;
+  /// The description for messages, for example "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the
+  /// reference".
+  std::string text;
+  std::vector<std::int64_t> dims;  ///< First step: the reference is reshaped to these dimensions.
+  std::vector<std::int64_t> axes;  ///< Second step, for `transposed` and `flattened`: the axes are put into this order.
+  std::int64_t axis = 0;           ///< Second step, for the other kinds: the slices of this axis are reordered.
+  std::vector<std::int64_t> order;  ///< Candidate slice i is the reference's slice order[i] of `axis`; may be empty.
+  std::vector<std::int64_t> final_dims;  ///< Last step: the result is reshaped to these dimensions.
+
+  /// Whether `rearrange` can apply this order to other numbers.
+  [[nodiscard]] bool is_known() const { return kind != Kind::shuffled; }
+};
+/// Returns for example "transposed" or "flattened in another order".
+[[nodiscard]] std::string_view to_string(Rearrangement::Kind kind);
+
+/// Returns the reference's numbers in the candidate's order.
+[[nodiscard]] onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout);
+
+/// Returns the order that explains the candidate: all elements are within the tolerance, and the root mean square error
+/// is at most a tenth of the error without reordering. For slices or numbers in arbitrary order the tolerance is that
+/// of the type's rounding, even if `tolerance` is wider. `shapes` are known shapes before flattening; after
+/// them, splits of the elements into two axes are tried. Returns nothing if the tensors agree as they are, or if no
+/// order explains the candidate.
+[[nodiscard]] std::optional<Rearrangement> find_rearrangement(
+    const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
+    const std::vector<std::vector<std::int64_t>>& shapes = {});
+
+/// Returns the transposition that explains the candidate best, even if its numbers are not within the tolerance. The
+/// transposed dimensions must be the candidate's. Returns nothing if the original order explains the candidate equally
+/// well.
+[[nodiscard]] std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& reference,
+                                                                 const onnx::TensorData& candidate);
+
+/// Returns the transposition that follows from the dimensions alone, regardless of the numbers: an exchange of
+/// channels, or the only possible transposition. Returns nothing if the dimensions are equal, or if several or no
+/// transpositions explain them.
+[[nodiscard]] std::optional<Rearrangement> transposition_between(const std::vector<std::int64_t>& reference,
+                                                                 const std::vector<std::int64_t>& candidate);
+
+/// Returns the layout with channels last for `dims` with channels first, or vice versa: the one of the two whose
+/// dimensions satisfy `fits`. Returns nothing if neither does.
+[[nodiscard]] std::optional<Rearrangement> exchange_channels(
+    const std::vector<std::int64_t>& dims, const std::function<bool(const std::vector<std::int64_t>&)>& fits);
+
+/// Returns a text if the candidate is a linear function of the reference: "1.01 times the reference", "the reference +
+/// 0.5", "the reference with the other sign". Returns nothing otherwise.
+[[nodiscard]] std::optional<std::string> find_scale(const onnx::TensorData& reference,
+                                                    const onnx::TensorData& candidate, const Tolerance& tolerance);
+
+}  // namespace graft::verify

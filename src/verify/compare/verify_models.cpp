@@ -1,0 +1,450 @@
+// Pairs the inputs and outputs of two models, runs both, and keeps the worst run of each output.
+#include "verify/compare/verify_models.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/schema.hpp"
+#include "verify/compare/choices.hpp"
+#include "verify/compare/ends.hpp"
+#include "verify/compare/rearrangement.hpp"
+#include "verify/compare/shared_options.hpp"
+#include "verify/inputs/random_values.hpp"
+#include "verify/inputs/unreached.hpp"
+#include "verify/judge/noisy_model.hpp"
+#include "verify/localize/layers.hpp"
+
+namespace graft::verify {
+namespace {
+
+std::string declared_text(const onnx::Value& value) {
+  return (value.type ? to_string(*value.type) : "unknown type ") +
+         (value.shape ? to_string(*value.shape) : " of any shape");
+}
+
+bool can_be_the_same(const Shape& reference, const Shape& candidate) {
+  return std::equal(
+      reference.begin(), reference.end(), candidate.begin(), candidate.end(),
+      [](const Dim& left, const Dim& right) { return !left.is_constant() || !right.is_constant() || left == right; });
+}
+
+/// Whether the shapes differ only in that one has its channels first and the other last.
+bool are_exchanged(const Shape& reference, const Shape& candidate) {
+  std::vector<std::int64_t> axes(reference.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const auto exchanged = exchange_channels(axes, [&](const std::vector<std::int64_t>& order) {
+    Shape shape;
+    for (const std::int64_t axis : order) shape.push_back(reference[static_cast<std::size_t>(axis)]);
+    return can_be_the_same(shape, candidate);
+  });
+  return exchanged.has_value();
+}
+
+/// Whether both values may have the same type and shape. With `across` (VerifyOptions::across_formats), inputs are
+/// converted for the candidate, so that real types and the place of channels may differ.
+bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool across) {
+  const bool are_real =
+      reference.type && candidate.type && is_floating_point(*reference.type) && is_floating_point(*candidate.type);
+  if (reference.type != candidate.type && !(across && are_real)) return false;
+  if (!reference.shape || !candidate.shape) return true;
+  return can_be_the_same(*reference.shape, *candidate.shape) ||
+         (across && are_exchanged(*reference.shape, *candidate.shape));
+}
+
+/// Returns the number of nodes that round to 8 bits. A reference may already be quantized.
+std::size_t count_of_quantizing(const onnx::Model& model) {
+  std::size_t count = 0;
+  model.graph().for_each_node(
+      [&](const onnx::Node& node) { count += has_trait(node, onnx::trait::quantizes) ? 1 : 0; });
+  return count;
+}
+
+class Verification {
+ public:
+  Verification(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
+               const VerifyOptions& options)
+      : engine_(engine),
+        reference_(reference),
+        candidate_(candidate),
+        options_(options),
+        quantized_(options.may_be_narrower && count_of_quantizing(candidate) > count_of_quantizing(reference)) {
+    if (!options.may_be_narrower) return;
+    reference_narrow_ = narrow_types(reference);
+    candidate_narrow_ = narrow_types(candidate);
+    if (options.candidate_kernels == runtime::OperatorKernels::functions) return;
+    candidate.graph().for_each_node([&](const onnx::Node& node) {
+      rounds_in_kernels_ =
+          rounds_in_kernels_ ||
+          (find_operator_for(node) && std::any_of(node.outputs.begin(), node.outputs.end(), [&](const auto* output) {
+             return candidate_narrow_.contains(output);
+           }));
+    });
+  }
+
+  VerifyReport run() {
+    inputs_ = pair_io(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
+    const std::vector<IoPair> outputs =
+        pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
+    const bool inputs_agree = check_inputs();
+    const RandomValues reference_random = random_values(reference_);
+    const RandomValues candidate_random = random_values(candidate_);
+    for (const IoPair& pair : outputs) {
+      OutputReport& output = report_.outputs.emplace_back();
+      output.reference_name = pair.reference->name;
+      output.candidate_name = pair.candidate->name;
+      output.is_always_empty = is_always_empty(*pair.reference);
+      output.not_compared = why_not_compared(reference_random, *pair.reference, candidate_random, *pair.candidate);
+    }
+    if (!inputs_agree) return std::move(report_);
+
+    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
+      return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
+             rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
+    });
+    for (const IoPair& pair : outputs) find_choice(pair);
+    std::set<std::string> scores;
+    for (const auto& [output, judged] : choices_) {
+      const onnx::Value& value = *judged.choice.scores;
+      if (value.producer != nullptr && !value.is_output()) scores.insert(value.name);
+    }
+    const runtime::CompileOptions cpu_options{.kernels = options_.reference_kernels,
+                                              .extra_outputs = {scores.begin(), scores.end()},
+                                              .threads = options_.threads,
+                                              .round_inside = rounds};
+    // OpenVINO compiles in one thread, so both models are compiled at the same time.
+    std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate = std::async(std::launch::async, [&] {
+      return engine_.compile(candidate_, {.kernels = options_.candidate_kernels,
+                                          .extra_outputs = {},
+                                          .threads = options_.threads,
+                                          .round_inside = rounds});
+    });
+    const std::unique_ptr<runtime::CompiledModel> reference = engine_.compile(reference_, cpu_options);
+    noisy_.emplace(engine_, reference_, cpu_options);
+    if (const runtime::Engine* second = engine_.second()) second_noisy_.emplace(*second, reference_, cpu_options);
+    const std::unique_ptr<runtime::CompiledModel> candidate = compiled_candidate.get();
+    const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
+    const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
+    for (std::size_t run = 0; run < total; ++run) {
+      runtime::TensorMap inputs;
+      runtime::TensorMap expected;
+      if (options_.data.empty()) {
+        run_made_up(*reference, run, inputs, expected);
+        if (options_.finds_unreached) synthetic_inputs_.push_back(inputs);
+      } else {
+        inputs = options_.data[run];
+        expected = reference->run(inputs);
+      }
+      if (run == 0) {
+        for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
+      }
+      compare_run(run, inputs, expected, candidate->run(renamed(inputs)));
+      report_.runs = run + 1;
+      if (options_.progress) options_.progress(run + 1, total);
+    }
+    const bool all_paired =
+        outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
+    if (options_.across_formats && !all_paired) find_inside();
+    if (options_.finds_unreached && report_.verdict() == Verdict::same) {
+      report_.unreached = find_unreached(
+          engine_, reference_, candidate_, cpu_options, report_.runs,
+          [&](std::size_t run) { return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run]; });
+    }
+    return std::move(report_);
+  }
+
+ private:
+  /// Finds outputs that one of the models lacks among its inner tensors.
+  void find_inside() {
+    LayerOptions options;
+    options.seeds = options_.seeds;
+    copy_shared_options(options_, options);
+    // With the checked engine, compare_layers would compare the outputs again and call this function again.
+    const LayerReport layers = compare_layers(engine_.unchecked(), reference_, candidate_, options);
+    if (layers.runs != report_.runs) return;
+    report_.problems = layers.problems;
+    for (const LayerComparison& layer : layers.layers) {
+      const bool is_returned = reference_.graph().find_local(layer.reference)->is_output();
+      if (!layer.is_output || (is_returned && candidate_.graph().find_local(layer.candidate)->is_output())) continue;
+      OutputReport& output = report_.outputs.emplace_back();
+      output.reference_name = layer.reference;
+      output.candidate_name = layer.candidate;
+      output.reference_type = layer.reference_type;
+      output.candidate_type = layer.candidate_type;
+      output.tolerance = layer.tolerance;
+      output.worst = layer.difference;
+      output.worst_run = layer.worst_run;
+      output.floor = layer.floor;
+      output.failed_runs = layer.failed_runs;
+      output.lost_runs = layer.lost_runs;
+      output.compared = layer.compared;
+      output.is_always_empty = layer.is_always_empty;
+      if (layer.is_random) output.not_compared = layer.not_compared;
+      output.note =
+          fmt::format("a tensor inside the {0}, which does not return it", is_returned ? "candidate" : "reference");
+      if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
+    }
+  }
+
+  bool check_inputs() {
+    const std::size_t before = report_.problems.size();
+    for (const IoPair& pair : inputs_) {
+      if (!can_be_the_same(*pair.reference, *pair.candidate, options_.across_formats)) {
+        report_.problems.push_back(fmt::format("input '{}' is {} in the reference and {} in the candidate",
+                                               pair.reference->name, declared_text(*pair.reference),
+                                               declared_text(*pair.candidate)));
+      }
+    }
+    return report_.problems.size() == before && inputs_.size() == fed_inputs(reference_).size() &&
+           inputs_.size() == fed_inputs(candidate_).size();
+  }
+
+  /// Returns inputs at the edges. Their first dimension differs from that of the other runs.
+  static const std::vector<InputOptions>& edge_inputs() {
+    static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
+                                               {.values = InputValues::negative, .first_size = 3},
+                                               {.scale = 30, .first_size = 3},
+                                               {.scale = 1e-4, .first_size = 3}};
+    return all;
+  }
+
+  void run_made_up(runtime::CompiledModel& reference, std::size_t run, runtime::TensorMap& inputs,
+                   runtime::TensorMap& expected) {
+    InputOptions options = run < options_.seeds ? InputOptions{.seed = run} : edge_inputs().at(run - options_.seeds);
+    options.dims = options_.dims;
+    options.shapes = options_.shapes;
+    options.ranges = options_.ranges;
+    if (run > 0 && run < options_.seeds) options.large_integers = options_.large_integers;
+    inputs = made_up_.inputs(reference, reference_, options, expected);
+    report_.narrowed = made_up_.narrowed();
+    report_.large_integers = made_up_.large_integers();
+    report_.why_sizes = made_up_.why_sizes();
+  }
+
+  [[nodiscard]] std::string input_text(const IoPair& pair, const runtime::TensorMap& inputs) {
+    const auto found = inputs.find(pair.reference->name);
+    if (found == inputs.end()) {
+      throw Error(fmt::format("{}: input '{}' is missing", reference_.source, pair.reference->name));
+    }
+    std::string text = fmt::format("{}: {}", pair.reference->name, found->second.type_and_shape());
+    const auto order = options_.across_formats ? order_of_input(*pair.candidate, found->second.dims) : std::nullopt;
+    if (order) text += fmt::format(", in the candidate [{}]", fmt::join(order->final_dims, ", "));
+    is_exchanged_ = is_exchanged_ || order.has_value();
+    return text;
+  }
+
+  [[nodiscard]] runtime::TensorMap renamed(const runtime::TensorMap& inputs) const {
+    if (options_.across_formats) return inputs_for(inputs_, inputs);
+    runtime::TensorMap result;
+    for (const IoPair& pair : inputs_) {
+      const auto found = inputs.find(pair.reference->name);
+      if (found != inputs.end()) result[pair.candidate->name] = found->second;
+    }
+    return result;
+  }
+
+  [[nodiscard]] onnx::ElementType rounding_of_reference(const onnx::Value& value, onnx::ElementType own) const {
+    return rounding_type(reference_narrow_, value, own);
+  }
+  [[nodiscard]] onnx::ElementType rounding_of_candidate(const onnx::Value& value, onnx::ElementType own) const {
+    return rounding_type(candidate_narrow_, value, own);
+  }
+
+  void find_choice(const IoPair& pair) {
+    if (!options_.may_be_narrower || options_.relative || options_.absolute) return;
+    const auto judged =
+        judged_choice(reference_, *pair.reference, reference_narrow_, candidate_narrow_, *pair.candidate, quantized_);
+    if (judged) choices_.emplace(pair.reference->name, *judged);
+  }
+
+  /// Sets the tolerance of an output. If both models compute in the same narrow type, their results agree except for
+  /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
+  void set_tolerance(OutputReport& output, onnx::ElementType type) const {
+    output.why_tolerance.clear();
+    if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
+      output.tolerance = *given;
+      return;
+    }
+    const onnx::Value* reference = reference_.graph().find_local(output.reference_name);
+    const onnx::Value* candidate = candidate_.graph().find_local(output.candidate_name);
+    const bool rounded = reference != nullptr && is_quantized(*reference);
+    output.tolerance = Tolerance::of_network(type, rounded);
+    if (reference == nullptr || candidate == nullptr) return;
+    const onnx::ElementType left = rounding_of_reference(*reference, type);
+    const onnx::ElementType right = rounding_of_candidate(*candidate, type);
+    const bool kernels_round = rounds_in_kernels_ && bits_of(right) < bits_of(onnx::ElementType::f32);
+    if (left == right && !quantized_ && !kernels_round) return;
+    output.tolerance = output_tolerance(left, right, quantized_, rounded);
+    output.why_tolerance = why_tolerance(type, left, right, quantized_);
+    if (output.why_tolerance.empty() && kernels_round) {
+      output.why_tolerance = fmt::format("the candidate's kernels compute it in {}", to_string(right));
+    }
+  }
+
+  /// The comparison of one output in one run.
+  struct Compared {
+    onnx::TensorData reference;  ///< The reference in the candidate's order.
+    std::string reference_type;
+    std::optional<Rearrangement> order;
+    std::optional<NoiseFloor> floor;
+    Difference difference;
+    std::string note;  ///< The text about indices that were judged by their scores.
+  };
+
+  void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
+                   const runtime::TensorMap& found) {
+    std::vector<Compared> all;
+    for (OutputReport& output : report_.outputs) {
+      Compared& compared = all.emplace_back();
+      compared.reference = expected.at(output.reference_name);
+      compared.reference_type = compared.reference.type_and_shape();
+      const onnx::TensorData& candidate = found.at(output.candidate_name);
+      compared.order = is_exchanged_ ? exchanged_output(compared.reference.dims, candidate.dims) : std::nullopt;
+      if (compared.order) {
+        compared.reference = rearrange(compared.reference, *compared.order);
+        output.note = compared.order->text;
+      }
+      set_tolerance(output, compared.reference.type);
+      if (!output.not_compared.empty()) {
+        compared.difference = compare_ranks(compared.reference, candidate);
+        continue;
+      }
+      compared.difference = compare(compared.reference, candidate, output.tolerance);
+      const auto judged = choices_.find(output.reference_name);
+      if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
+      const onnx::TensorData& scores = judged->second.scores(inputs, expected);
+      if (auto text = judge_choice(judged->second, scores, compared.reference, candidate, compared.difference)) {
+        compared.note = std::move(*text);
+      }
+    }
+    measure_floors(all, found, inputs);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      OutputReport& output = report_.outputs[i];
+      keep(output, run, all[i], found.at(output.candidate_name));
+    }
+  }
+
+  /// Compares random tensors, whose sizes may be random too, by their rank.
+  [[nodiscard]] static Difference compare_ranks(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
+    return reference.dims.size() == candidate.dims.size() ? Difference{} : compare(reference, candidate, {});
+  }
+
+  /// Measures the noise floor of outputs that exceed their tolerance. After an output failed in one run, further floors
+  /// do not change the verdict.
+  void measure_floors(std::vector<Compared>& all, const runtime::TensorMap& found, const runtime::TensorMap& inputs) {
+    if (options_.relative || options_.absolute) return;
+    std::vector<DoubtfulTensor> doubtful;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const OutputReport& output = report_.outputs[i];
+      Compared& compared = all[i];
+      if (compared.difference.equal() || !compared.note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
+        continue;
+      DoubtfulTensor& tensor = doubtful.emplace_back(DoubtfulTensor{.name = output.reference_name,
+                                                                    .reference = &compared.reference,
+                                                                    .candidate = &found.at(output.candidate_name),
+                                                                    .tolerance = output.tolerance,
+                                                                    .difference = &compared.difference,
+                                                                    .floor = &compared.floor});
+      if (!compared.order) continue;
+      tensor.arrange = [&order = *compared.order](const onnx::TensorData& drawn) {
+        return drawn.dims.size() == order.dims.size() ? rearrange(drawn, order) : drawn;
+      };
+    }
+    const runtime::Engine* second = engine_.second();
+    judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
+                   second == nullptr ? "" : second->name());
+  }
+
+  void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
+    const onnx::TensorData& reference = compared.reference;
+    Difference& difference = compared.difference;
+    // For random numbers only the type is compared.
+    const bool may_differ = options_.may_be_narrower && output.not_compared.empty() &&
+                            is_floating_point(reference.type) && is_floating_point(candidate.type);
+    if (reference.type != candidate.type && !may_differ && difference.incomparable.empty()) {
+      difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
+                                            to_string(reference.type), to_string(candidate.type));
+    }
+    if (!difference.equal()) ++output.failed_runs;
+    if (difference.equal() && graft::verify::is_lost_in_noise(difference, compared.floor)) ++output.lost_runs;
+    output.compared += difference.finite;
+    if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
+      OutputFigures figures = figures_of(output.reference_name, reference, candidate);
+      if (run != 0) figures.add(output.figures);
+      output.figures = std::move(figures);
+    }
+    // A run that is equal only because of the noise floor is more informative than one within the tolerance.
+    const auto badness = [](const Difference& d) {
+      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
+    };
+    if (run != 0 && badness(difference) <= badness(output.worst)) return;
+    output.worst = std::move(difference);
+    output.worst_run = run;
+    output.floor = std::move(compared.floor);
+    if (!compared.note.empty()) output.note = std::move(compared.note);
+    output.reference_type = compared.reference_type;
+    output.candidate_type = candidate.type_and_shape();
+  }
+
+  const runtime::Engine& engine_;
+  const onnx::Model& reference_;
+  const onnx::Model& candidate_;
+  const VerifyOptions& options_;
+  bool quantized_;
+  NarrowTypes reference_narrow_;
+  NarrowTypes candidate_narrow_;
+  /// Whether operators of the candidate run their own kernels, some of them in f16 or bf16.
+  bool rounds_in_kernels_ = false;
+  std::vector<IoPair> inputs_;
+  std::map<std::string, JudgedChoice> choices_;  ///< The judged indices, by the name of the reference's output.
+  bool is_exchanged_ = false;  ///< Whether an input has its channels at another axis in the candidate.
+  std::optional<NoisyModel> noisy_;
+  /// The noisy model in the second engine, which confirms floors; empty without a second engine.
+  std::optional<NoisyModel> second_noisy_;
+  MadeUpInputs made_up_;
+  std::vector<runtime::TensorMap> synthetic_inputs_;  ///< The inputs of each run, if find_unreached needs them.
+  VerifyReport report_;
+};
+
+}  // namespace
+
+bool VerifyReport::equal() const {
+  return !dispute && runs > 0 && problems.empty() &&
+         std::all_of(outputs.begin(), outputs.end(), [](const OutputReport& output) { return output.equal(); });
+}
+
+Verdict VerifyReport::verdict() const {
+  if (dispute) return Verdict::disputed;
+  if (!equal()) return Verdict::different;
+  const bool lacks_one = outputs.empty() || std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
+                           return output.verdict() == Verdict::nothing_compared;
+                         });
+  return lacks_one ? Verdict::nothing_compared : Verdict::same;
+}
+
+VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
+                           const VerifyOptions& options) {
+  const auto run = [&](const runtime::Engine& by) {
+    try {
+      return Verification(by, reference, candidate, options).run();
+    } catch (const Disputed& disputed) {
+      VerifyReport report;
+      report.dispute = disputed.dispute();
+      return report;
+    }
+  };
+  VerifyReport report = run(engine);
+  if (report.verdict() != Verdict::different) return report;
+  const runtime::Engine* checked = engine.checked();
+  return checked == nullptr || checked == &engine ? std::move(report) : run(*checked);
+}
+
+}  // namespace graft::verify

@@ -1,0 +1,40 @@
+// Places the data, shapes and ranges that a caller gives for the inputs of two models. Names and layouts may be those
+// of either model.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graft/setting.hpp"
+#include "onnx/model.hpp"
+#include "verify/compare/verify_models.hpp"
+
+namespace graft::verify {
+
+/// The names of the options in messages.
+struct GivenNames {
+  std::string data = std::string(setting_name(Setting::data));
+  std::string shapes = std::string(setting_name(Setting::synthetic_shapes));
+  std::string ranges = std::string(setting_name(Setting::synthetic_ranges));
+};
+
+/// The shapes of the given data and shapes, in the layout of each model's own inputs.
+struct PlacedShapes {
+  std::map<std::string, Shape, std::less<>> reference;
+  std::map<std::string, Shape, std::less<>> candidate;
+};
+
+/// Converts `data` and `shapes` of the options to the names and the layout of the reference. Throws Error for a name
+/// that neither model has, and for sizes that neither model accepts.
+PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
+                          const GivenNames& names = {});
+
+/// Completes the options after place_inputs. Data are split into runs if a model has a fixed batch. Without data,
+/// dynamic dimensions of the reference that the candidate fixes get its sizes, ranges are converted to the names of the
+/// reference, missing ranges are inferred from the first layers of both models, and integers that may be large in both
+/// models are determined. Throws Error for a range of an input that neither model has, and for data that a fixed batch
+/// does not divide.
+void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
+                     const GivenNames& names = {});
+
+}  // namespace graft::verify

@@ -1,0 +1,55 @@
+// An engine that combines two engines, which check each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/engine.hpp"
+#include "verify/judge/known_faults.hpp"
+
+namespace graft::verify {
+
+/// The use of the second engine, and the faults that decide between the engines.
+struct JudgesOptions {
+  enum class Asked : std::uint8_t {
+    never,  ///< The second engine runs the models that the first does not run, and checks nothing.
+    /// The second engine also checks a sample of runs, and confirms differences that the first engine found.
+    where_in_doubt,
+    always,  ///< Both engines run every model that both support and that neither is known to compute wrongly.
+  };
+  Asked second = Asked::where_in_doubt;
+  /// The first run is compared for models with at least this many nodes, and for models that both engines are known to
+  /// compute wrongly; 0 disables both.
+  std::size_t sampled_nodes = 50;
+  /// The first run is compared for one in this many smaller models, always the same ones; 0 disables it.
+  std::size_t sampled_share = 0;
+  const KnownFaults* faults = &known_faults();
+  std::string first_in_table = "OpenVINO";  ///< KnownFault::engine of the first engine.
+  std::string second_in_table = "ONNX Runtime";
+};
+
+/// An engine whose results are those of the first of two engines. The second engine runs a model that the first
+/// refuses, that only the first is known to compute wrongly (KnownFaults), or for which the first contradicts itself
+/// (Unstable), and every model if the first is not installed. If the second engine refuses the model too, an Error is
+/// thrown. A model that one engine alone is known to compute wrongly is not compared. Graft's own kernels run in the
+/// first engine, whatever its known faults. Compiled models have an Answer (runtime::HasAnswer).
+///
+/// If both engines run a model and their outputs differ by more than Tolerance::of_network and the noise floor of the
+/// first engine, the run throws Disputed. Not compared are outputs that depend on random numbers, extra outputs, and
+/// models that run with Graft's own kernels. An engine that is not installed causes an Error (missing_tool) with
+/// Asked::always; otherwise the other engine runs all models.
+class Judges : public runtime::Engine {
+ public:
+  /// Returns why an engine is left out ("OpenVINO left out of model.onnx: node 'fft' (DFT), which OpenVINO is known to
+  /// compute wrongly where ..."), or why a model with known faults is run nevertheless; empty if no fault is known.
+  [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
+};
+
+/// Returns the engine. Its checked() uses Asked::always, or is null with Asked::never. Its unchecked() compares no
+/// samples and has no checked form. Both engines and the faults must outlive it.
+[[nodiscard]] std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
+                                                  const JudgesOptions& options);
+
+}  // namespace graft::verify

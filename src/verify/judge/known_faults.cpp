@@ -1,0 +1,195 @@
+// Evaluates the conditions of the table on demand, since few nodes have one of its operators.
+#include "verify/judge/known_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+
+#include "graft/error.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/shape_inference.hpp"
+
+namespace graft::verify {
+namespace {
+
+/// The table, followed by an empty entry that is not a fault.
+constexpr auto faults = std::to_array<KnownFault>({
+#include "verify/judge/known_faults.inc"
+    {},
+});
+
+/// The number of producers that a search visits on one path. A value with a longer path counts as a constant, so that
+/// the other engine is used.
+constexpr int longest_look = 8;
+
+bool is_of_constants(const onnx::Value& value, int steps = longest_look) {
+  if (value.constant() || steps == 0) return true;
+  const onnx::Node* producer = value.producer;
+  return producer != nullptr && !has_trait(*producer, onnx::trait::random) &&
+         std::all_of(producer->inputs.begin(), producer->inputs.end(),
+                     [&](const onnx::Value* input) { return input == nullptr || is_of_constants(*input, steps - 1); });
+}
+
+bool is_dynamic(const onnx::Value& value) {
+  return !value.shape ||
+         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
+}
+
+/// Whether an If, Loop or Scan computes a value, directly or through nodes that move data.
+bool is_of_control_flow(const onnx::Value& value, int steps = longest_look) {
+  const onnx::Node* producer = value.producer;
+  if (producer == nullptr || steps == 0) return false;
+  if (producer->is("If") || producer->is("Loop") || producer->is("Scan")) return true;
+  if (!has_trait(*producer, onnx::trait::moves_data) || producer->inputs.empty()) return false;
+  const onnx::Value* moved = producer->inputs.front();
+  return moved != nullptr && is_of_control_flow(*moved, steps - 1);
+}
+
+std::string text_of_attribute(const onnx::Node& node, std::string_view name) {
+  const onnx::NodeAttribute* attribute = node.attribute(name);
+  if (attribute == nullptr) return "absent";
+  if (const auto* integer = attribute->get<std::int64_t>()) return std::to_string(*integer);
+  if (const auto* number = attribute->get<float>()) return fmt::format("{:g}", *number);
+  if (const auto* text = attribute->get<std::string>()) return *text;
+  return "";
+}
+
+/// Returns 1 for the text "type(1)" and the word "type"; nothing for other strings.
+std::optional<std::size_t> input_in(std::string_view text, std::string_view word) {
+  if (!text.starts_with(word) || text.size() < word.size() + 3 || text[word.size()] != '(' || !text.ends_with(')')) {
+    return std::nullopt;
+  }
+  std::size_t index = 0;
+  const char* end = text.data() + text.size() - 1;
+  const auto read = std::from_chars(text.data() + word.size() + 1, end, index);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
+}
+
+/// Whether the sizes of the first input times these scales may be fractions. Unknown sizes count as fractions unless
+/// the scale is an integer.
+bool has_fraction(const onnx::Node& node, std::size_t scales) {
+  const onnx::Value* input = node.input(0);
+  const std::optional<onnx::TensorData> constant = node.input(scales)->constant();
+  const std::optional<std::vector<double>> numbers = constant ? constant->numbers() : std::nullopt;
+  if (!numbers || input == nullptr || !input->shape || input->shape->size() != numbers->size()) return true;
+  constexpr double rounding = 1e-3;  // of scales in f32
+  for (std::size_t i = 0; i < numbers->size(); ++i) {
+    if (!(*input->shape)[i].is_constant()) {
+      if ((*numbers)[i] == std::round((*numbers)[i])) continue;
+      return true;
+    }
+    const double size = static_cast<double>((*input->shape)[i].value()) * (*numbers)[i];
+    if (std::abs(size - std::round(size)) > rounding) return true;
+  }
+  return false;
+}
+
+bool literal_holds(std::string_view literal, const onnx::Node& node) {
+  const std::size_t equals = literal.find('=');
+  const std::string_view left = literal.substr(0, equals);
+  const std::string_view right = equals == std::string_view::npos ? "" : literal.substr(equals + 1);
+  if (const auto index = input_in(left, "given")) return node.input(*index) != nullptr;
+  if (const auto index = input_in(left, "constant")) {
+    return node.input(*index) != nullptr && is_of_constants(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "computed")) {
+    return node.input(*index) != nullptr && !is_of_constants(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "dynamic")) {
+    return node.input(*index) != nullptr && is_dynamic(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "control")) {
+    return node.input(*index) != nullptr && is_of_control_flow(*node.input(*index));
+  }
+  if (const auto index = input_in(left, "fraction")) {
+    return node.input(*index) != nullptr && has_fraction(node, *index);
+  }
+  if (const auto index = input_in(left, "type")) {
+    const onnx::Value* input = node.input(*index);
+    return input != nullptr && (!input->type || to_string(*input->type) == right);
+  }
+  if (const auto index = input_in(left, "rank")) {
+    const onnx::Value* input = node.input(*index);
+    return input != nullptr && (!input->rank() || std::to_string(*input->rank()) == right);
+  }
+  return text_of_attribute(node, left) == right;
+}
+
+}  // namespace
+
+std::span<const KnownFault> known_fault_table() { return std::span(faults).first(faults.size() - 1); }
+
+bool holds_of(std::string_view condition, const onnx::Node& node) {
+  while (!condition.empty()) {
+    const std::size_t end = condition.find(", ");
+    if (!literal_holds(condition.substr(0, end), node)) return false;
+    condition = end == std::string_view::npos ? "" : condition.substr(end + 2);
+  }
+  return true;
+}
+
+KnownFaults::KnownFaults(std::span<const KnownFault> table) {
+  for (const KnownFault& fault : table) by_operator_[fault.op].push_back(fault);
+}
+
+std::string KnownFaults::of(const onnx::Node& node, std::string_view engine) const {
+  if (!node.domain.empty()) return "";
+  const auto found = by_operator_.find(node.op_type);
+  if (found == by_operator_.end()) return "";
+  for (const KnownFault& fault : found->second) {
+    if (!engine.starts_with(fault.engine) || !holds_of(fault.condition, node)) continue;
+    return fmt::format("{}, which {} is known to compute wrongly{}{}", onnx::describe(node), fault.engine,
+                       fault.condition.empty() ? "" : " where ", fault.condition);
+  }
+  return "";
+}
+
+std::string KnownFaults::first_of(const onnx::Graph& graph, std::string_view engine) const {
+  std::string found;
+  graph.for_each_node([&](const onnx::Node& node) {
+    if (found.empty()) found = of(node, engine);
+  });
+  return found;
+}
+
+std::string KnownFaults::of(const onnx::Model& model, std::string_view engine) const {
+  return of(model, std::span(&engine, 1)).front();
+}
+
+std::vector<std::string> KnownFaults::of(const onnx::Model& model, std::span<const std::string_view> engines) const {
+  std::vector<std::string> found(engines.size());
+  bool is_certain = true;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    is_certain =
+        is_certain && node.domain.empty() &&
+        std::all_of(engines.begin(), engines.end(), [&](std::string_view engine) { return of(node, engine).empty(); });
+  });
+  if (is_certain) return found;
+  onnx::Model opened = model.clone();
+  try {
+    inline_functions(opened);
+    attach_functions(opened);
+    inline_functions(opened);
+    infer_shapes(opened);
+  } catch (const Error&) {
+    // No engine runs such a model, and the engine reports why, for example that a node of a function lacks an input
+    return found;
+  }
+  std::transform(engines.begin(), engines.end(), found.begin(),
+                 [&](std::string_view engine) { return first_of(opened.graph(), engine); });
+  return found;
+}
+
+const KnownFaults& known_faults() {
+  static const KnownFaults of_table(known_fault_table());
+  return of_table;
+}
+
+}  // namespace graft::verify

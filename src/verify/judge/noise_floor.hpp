@@ -1,0 +1,139 @@
+// Measures how much a model differs from itself if its arithmetic rounds differently. A comparison cannot regard such
+// differences as errors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "onnx/tensor_data.hpp"
+#include "verify/compare/compare.hpp"
+#include "verify/compare/slice_maxima.hpp"
+
+namespace graft::verify {
+
+/// Returns the only axis along which the sizes differ, or nothing if there is not exactly one.
+[[nodiscard]] std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left,
+                                                         const std::vector<std::int64_t>& right);
+
+/// The deviations of one tensor over several draws. Stored is the largest deviation of each slice along each axis; the
+/// deviation of an element is at most the smallest value of its slices. Therefore a badly conditioned channel does not
+/// raise the floor of other channels, whichever axis holds the channels.
+class NoiseFloor {
+ public:
+  /// The multiple of its floor by which a tensor may be off. Two models that round differently are both off by one
+  /// floor.
+  static constexpr double factor = 4;
+  /// The fraction of elements that may have an integer which no draw returned. A floor that would have to allow more
+  /// detects nothing.
+  static constexpr double most_unseen = 0.25;
+
+  /// `tolerance` decides which elements are partners in a SelectionDifference.
+  explicit NoiseFloor(const Tolerance& tolerance = {}) : tolerance_(tolerance) {}
+
+  /// Adds the changes of one draw: the difference between `moved`, the tensor with noise, and `still`, the tensor that
+  /// the same compiled model returns without noise. `reference` is the tensor that is compared; another engine or
+  /// another form of the model may have computed it. A changed integer without a size (an index, a class), and a number
+  /// that became NaN or infinite, have no finite deviation: any number is allowed there. NaN on one side of a
+  /// comparison nevertheless remains a difference. A draw in which `still` has other dimensions than `reference` counts
+  /// only if the noise changes the dimensions.
+  void add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved);
+
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+  /// Whether the dimensions depend on rounding, for example the number of boxes that pass a threshold.
+  [[nodiscard]] bool has_other_dims() const { return has_other_dims_; }
+  /// Returns the sizes and partners in the draws if only one axis changed; nothing if the draws changed more and cannot
+  /// be compared.
+  [[nodiscard]] std::optional<SelectionDifference> selection() const;
+  /// Returns the floor of the element at a position; infinity if any number is allowed.
+  [[nodiscard]] double at(std::int64_t position) const;
+  /// Returns the largest number of elements that became another integer in one draw. Which elements change is random,
+  /// so that a comparison limits only their number.
+  [[nodiscard]] std::int64_t most_others() const { return most_others_; }
+  /// Whether a draw returned this integer, which is not the reference's, at a position.
+  [[nodiscard]] bool has_given(std::int64_t position, double integer) const;
+  /// Returns how many elements of one more draw are expected to become an integer that they had in no draw before: the
+  /// number of integers that an element had exactly once, summed over all elements and divided by the number of runs,
+  /// with the reference as one run (Good and Turing 1953).
+  [[nodiscard]] double expected_new() const;
+  /// Returns the largest finite deviation.
+  [[nodiscard]] double largest() const { return deviations_ ? deviations_->whole() : 0; }
+  /// Returns the largest finite deviation divided by the largest number of the reference.
+  [[nodiscard]] double share() const;
+  /// Whether an element became NaN, infinite or another integer in at least one run.
+  [[nodiscard]] bool has_unlimited() const { return has_unlimited_; }
+  /// Whether the floor needs confirmation by a second engine before it excuses a difference: an element moves by more
+  /// than 1 % of the largest, more than 1 % of the elements become other integers, an element becomes NaN or infinite,
+  /// or the dimensions change.
+  [[nodiscard]] bool is_suspect() const;
+  /// Sets the name of the engine that confirmed the measurement.
+  void set_confirmed_by(std::string_view engine) { confirmed_by_ = engine; }
+  /// Sets the reason why a second engine did not confirm the measurement, as a sentence that begins with the engine's
+  /// name.
+  void set_unconfirmed(std::string why) { why_unconfirmed_ = std::move(why); }
+  /// Returns that reason; empty if the measurement is confirmed or no second engine measured it.
+  [[nodiscard]] const std::string& why_unconfirmed() const { return why_unconfirmed_; }
+  /// Whether the floor may excuse a difference: it is not suspect, or it is confirmed.
+  [[nodiscard]] bool is_trusted() const { return !is_suspect() || !confirmed_by_.empty(); }
+  /// Whether the noise is large enough to hide differences: an element moves by more than 0.1 % of the largest, an
+  /// element becomes NaN, infinite or another integer, or the dimensions change.
+  [[nodiscard]] bool says_little() const;
+  /// Whether rounding alone changes the tensor so much that hardly any difference would be detected. One of these
+  /// holds: most real elements move by more than half of the range of zero and the reference (so that a change of sign
+  /// would pass); one draw changes most integers; another draw is expected to return too many new integers; for most
+  /// elements, the draws returned every integer that the tensor holds (a boolean that is true in one draw and false in
+  /// another); half of the elements of a selection have no partner.
+  [[nodiscard]] bool allows_anything() const;
+  /// Returns for example "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic
+  /// rounds differently (8 runs); 4 times that is allowed"; for integers "... 3 elements of the reference itself become
+  /// other integers; ...".
+  [[nodiscard]] std::string to_string() const;
+
+ private:
+  void add_other_dims(const onnx::TensorData& reference, const onnx::TensorData& moved);
+  void add_integer(double integer);
+  [[nodiscard]] bool allows_any_integer() const;
+
+  Tolerance tolerance_;
+  std::optional<SliceMaxima> deviations_;
+  std::vector<bool> unlimited_;  ///< Whether an element became NaN, infinite or another integer, by position.
+  /// Integers of the draws that differ from the reference's, by position.
+  std::unordered_map<std::int64_t, std::vector<double>> others_;
+  std::int64_t most_others_ = 0;
+  std::set<double> integers_;  ///< Different integers in the reference and the draws, at most 32.
+  double largest_reference_ = 0;
+  double range_ = 0;  ///< Width of the range that 0 and the reference's elements span.
+  bool has_other_dims_ = false;
+  bool is_selection_ = false;  ///< Whether all changed dimensions so far differ only along `selection_.axis`.
+  SelectionDifference selection_;
+  std::int64_t selection_elements_ = 0;  ///< Largest number of elements of the reference or a draw.
+  bool has_unlimited_ = false;
+  bool has_other_kind_ = false;  ///< Whether a real number became NaN or infinite.
+  std::size_t runs_ = 0;
+  std::string confirmed_by_;
+  std::string why_unconfirmed_;
+};
+
+/// Whether a tensor counts as equal only because of a noise floor that is not reliable: rounding alone changes the
+/// reference so much that the comparison shows nothing, or no second engine confirmed a suspect floor.
+[[nodiscard]] inline bool is_lost_in_noise(const Difference& difference, const std::optional<NoiseFloor>& floor) {
+  return difference.within_noise > 0 && floor && (floor->allows_anything() || !floor->is_trusted());
+}
+
+/// Whether a tensor counts as equal only because of a suspect floor that no engine confirmed.
+[[nodiscard]] inline bool needs_confirmation(const Difference& difference, const NoiseFloor& floor) {
+  return difference.equal() && difference.within_noise > 0 && !floor.is_trusted();
+}
+
+/// Compares again with the floor that a second engine measured. If the tensors are equal by that floor too, `floor` is
+/// marked as confirmed; otherwise `difference` and `floor` become those of the second measurement.
+void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
+             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor);
+
+}  // namespace graft::verify

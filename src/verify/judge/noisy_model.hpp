@@ -1,0 +1,76 @@
+// Runs a model several times with arithmetic that rounds differently each time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "onnx/model.hpp"
+#include "runtime/engine.hpp"
+#include "verify/judge/noise_floor.hpp"
+#include "verify/judge/rounding_noise.hpp"
+
+namespace graft::verify {
+
+/// Receives the outputs of the model without noise (`still`) and with the noise of one draw (`moved`). The same
+/// compiled model computes both, so that a fault of the engine does not count as noise.
+using LookAtDraw = std::function<void(const runtime::TensorMap& still, const runtime::TensorMap& moved)>;
+
+/// Runs a model with noise. The model is compiled on the first run, since most comparisons need no floor.
+class NoisyModel {
+ public:
+  static constexpr std::size_t draws = 8;
+
+  /// Engine and model must outlive this object.
+  NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options)
+      : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)) {}
+
+  /// Calls `look` with the outputs of each draw. Draws with which the model does not run are left out; without any draw
+  /// there is no floor.
+  void run(const runtime::TensorMap& inputs, const LookAtDraw& look);
+
+ private:
+  void compile();
+  [[nodiscard]] runtime::TensorMap run_draw(runtime::TensorMap& inputs, std::uint64_t draw) const;
+
+  const runtime::Engine* engine_;
+  const onnx::Model* model_;
+  runtime::CompileOptions options_;
+  std::string factors_;          ///< The name of the compiled model's input that holds the factors.
+  runtime::NarrowTypes narrow_;  ///< The inputs and outputs that are f32 in the compiled model instead of f16 or bf16.
+  std::unique_ptr<runtime::CompiledModel> compiled_;
+  bool is_refused_ = false;
+};
+
+/// A tensor that differs by more than its tolerance and is to be judged by the noise floor of the reference.
+struct DoubtfulTensor {
+  std::string name;  ///< The name of the tensor in the outputs of the draws.
+  const onnx::TensorData* reference;
+  const onnx::TensorData* candidate;
+  Tolerance tolerance;
+  Difference* difference;            ///< Replaced by the difference beyond the floor.
+  std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
+  /// Brings a tensor of a draw into the order of `reference`; empty if the order is the same.
+  std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
+};
+
+/// Runs the reference with noise in one engine and shows draws that contain the named tensors.
+using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
+
+/// Returns a function that runs a model whose draws contain all of its outputs; empty without a model. Both arguments
+/// must outlive the function.
+[[nodiscard]] RunDraws draws_of(std::optional<NoisyModel>& noisy, const runtime::TensorMap& inputs);
+
+/// Measures the noise floors of the tensors and compares them again. If a tensor is equal only because of a suspect
+/// floor, the second engine measures that floor too. `second` is empty if there is no second engine. Afterwards a
+/// tensor may be equal but lost in noise (is_lost_in_noise), which is no evidence that it is the same.
+void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& first, const RunDraws& second,
+                    std::string_view second_name);
+
+}  // namespace graft::verify

@@ -1,0 +1,196 @@
+// Runs both models on the same inputs and compares their inner tensors.
+#include "verify/localize/layers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "onnx/node_ref.hpp"
+#include "verify/compare/shared_options.hpp"
+#include "verify/compare/verify_models.hpp"
+#include "verify/localize/layer_state.hpp"
+
+namespace graft::verify {
+namespace {
+
+class Layers {
+ public:
+  Layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
+         const LayerOptions& options, Scales scales, bool trust_names)
+      : engine_(engine), trust_names_(trust_names), state_(engine, reference, candidate, options, std::move(scales)) {}
+
+  LayerReport run() {
+    state_.inputs = pair_io(fed_inputs(state_.reference.model()), fed_inputs(state_.candidate.model()), "input",
+                            state_.report.problems);
+    if (!state_.report.problems.empty()) return std::move(state_.report);
+    const std::size_t runs = state_.options.data.empty() ? state_.options.seeds : state_.options.data.size();
+    for (std::size_t run = 0; run < runs; ++run) {
+      const runtime::TensorMap inputs = inputs_of(run);
+      const runtime::TensorMap renamed = state_.for_candidate(inputs);
+      try {
+        if (run == 0) pair_layers(state_, inputs, renamed, trust_names_);
+        compare_pairs(state_, run, inputs, renamed);
+      } catch (const CandidateFails& failed) {
+        state_.report.failure = find_failure(state_.candidate, renamed, failed.message);
+        state_.report.layers.clear();
+        return std::move(state_.report);
+      }
+      measure_losses(state_);
+      if (!state_.report.nan_begins) find_nan(state_, inputs);
+      if (!state_.report.first && state_.report.first_different() != nullptr) find_divergence(state_, inputs);
+      state_.report.runs = run + 1;
+    }
+    return std::move(state_.report);
+  }
+
+ private:
+  runtime::TensorMap inputs_of(std::size_t run) {
+    if (!state_.options.data.empty()) return state_.options.data[run];
+    InputOptions made_up{.seed = run};
+    made_up.dims = state_.options.dims;
+    made_up.shapes = state_.options.shapes;
+    made_up.ranges = state_.options.ranges;
+    if (run > 0) made_up.large_integers = state_.options.large_integers;
+    if (!whole_) {
+      whole_ = engine_.compile(state_.reference.model(),
+                               {.kernels = state_.options.reference_kernels, .threads = state_.options.threads});
+    }
+    runtime::TensorMap ignored;
+    runtime::TensorMap inputs = made_up_.inputs(*whole_, state_.reference.model(), made_up, ignored);
+    state_.report.narrowed = made_up_.narrowed();
+    state_.report.large_integers = made_up_.large_integers();
+    state_.report.why_sizes = made_up_.why_sizes();
+    return inputs;
+  }
+
+  const runtime::Engine& engine_;
+  bool trust_names_;
+  LayerState state_;
+  std::unique_ptr<runtime::CompiledModel> whole_;
+  MadeUpInputs made_up_;
+};
+
+bool is_number(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// Whether the pair of the first divergence may be wrong: different nodes compute the two tensors, only the name is the
+/// same, and the name is a number or many names have moved to other nodes.
+bool may_be_misnamed(const LayerReport& report) {
+  if (!report.first) return false;
+  const auto by_other_node = [](const LayerComparison& layer) {
+    return layer.matched_by == MatchedBy::name && !layer.is_output &&
+           onnx::describe(layer.reference_node) != onnx::describe(layer.candidate_node);
+  };
+  const LayerComparison& first = report.layers[report.first->layer];
+  if (!by_other_node(first)) return false;
+  constexpr std::size_t quarter = 4;
+  const auto many = static_cast<std::ptrdiff_t>(report.layers.size() / quarter);
+  return is_number(first.candidate) || std::count_if(report.layers.begin(), report.layers.end(), by_other_node) > many;
+}
+
+/// Whether the pairing without names is more plausible: that tensor exists in the candidate under a name that belongs
+/// to another tensor of the reference or is only a number, and more tensors agree.
+bool explains_more(const LayerReport& other, const LayerReport& report, const onnx::Model& reference) {
+  const LayerComparison& first = report.layers[report.first->layer];
+  const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const LayerComparison& layer) {
+    if (layer.reference != first.reference || layer.candidate == first.candidate || !layer.equal()) return false;
+    const onnx::Value* namesake = reference.graph().find_local(layer.candidate);
+    return (namesake != nullptr && namesake->producer != nullptr) ||
+           (is_number(layer.candidate) && is_number(first.candidate));
+  });
+  const auto agreeing = [](const LayerReport& r) {
+    return std::count_if(r.layers.begin(), r.layers.end(), [](const LayerComparison& layer) { return layer.equal(); });
+  };
+  return is_misnamed && agreeing(other) > agreeing(report);
+}
+
+}  // namespace
+
+bool LayerReport::equal() const {
+  return !dispute && runs > 0 && problems.empty() && !failure &&
+         std::none_of(layers.begin(), layers.end(),
+                      [](const LayerComparison& layer) { return layer.is_output && !layer.equal(); });
+}
+
+bool LayerReport::nothing_compared() const {
+  const auto is_output = [](const LayerComparison& layer) { return layer.is_output; };
+  return runs > 0 && (std::none_of(layers.begin(), layers.end(), is_output) ||
+                      std::any_of(layers.begin(), layers.end(), [](const LayerComparison& layer) {
+                        return layer.verdict() == Verdict::nothing_compared;
+                      }));
+}
+
+Verdict LayerReport::verdict() const {
+  if (dispute) return Verdict::disputed;
+  if (!equal()) return Verdict::different;
+  return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
+}
+
+const LayerComparison* LayerReport::first_different() const {
+  const auto found =
+      std::find_if(layers.begin(), layers.end(), [](const LayerComparison& layer) { return !layer.equal(); });
+  return found == layers.end() ? nullptr : &*found;
+}
+
+namespace {
+
+/// Returns options for comparing only the outputs in the same way.
+VerifyOptions outputs_alone(const LayerOptions& options) {
+  VerifyOptions outputs;
+  outputs.seeds = options.seeds;
+  copy_shared_options(options, outputs);
+  outputs.across_formats = true;
+  outputs.may_be_narrower = true;
+  return outputs;
+}
+
+}  // namespace
+
+LayerReport compare_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
+                           const LayerOptions& options) {
+  // Checks by a second engine are left out for parts that return inner tensors: they are needed only for the models'
+  // own results.
+  const runtime::Engine& engine = any.unchecked();
+  if (!options.emulated) {
+    LayerReport report = Layers(engine, reference, candidate, options, {}, true).run();
+    if (may_be_misnamed(report)) {
+      LayerReport other = Layers(engine, reference, candidate, options, {}, false).run();
+      if (explains_more(other, report, reference)) report = std::move(other);
+    }
+    const bool has_checks = &engine != &any;
+    const bool is_doubtful = report.verdict() == Verdict::different && any.checked() != nullptr;
+    const bool has_run = report.runs > 0 && !report.failure && report.problems.empty();
+    if (has_run && (has_checks || is_doubtful)) {
+      report.dispute = verify_models(any, reference, candidate, outputs_alone(options)).dispute;
+    }
+    return report;
+  }
+  const onnx::Model opened = with_open_functions(candidate);
+  Scales scales;
+  if (*options.emulated == Precision::int8) {
+    std::vector<std::string> problems;
+    const auto pairs = pair_io(fed_inputs(reference), fed_inputs(candidate), "input", problems);
+    runtime::TensorMap inputs;
+    if (!options.data.empty()) {
+      inputs = options.data.front();
+    } else {
+      const std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(
+          reference, {.kernels = options.reference_kernels, .extra_outputs = {}, .threads = options.threads});
+      InputOptions made_up;
+      made_up.dims = options.dims;
+      made_up.shapes = options.shapes;
+      made_up.ranges = options.ranges;
+      runtime::TensorMap ignored;
+      inputs = MadeUpInputs().inputs(*compiled, reference, made_up, ignored);
+    }
+    scales = int8_scales(engine, opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads,
+                         options.memory);
+  }
+  const onnx::Model emulated = emulate(opened, *options.emulated, scales);
+  LayerReport report = Layers(engine, with_open_functions(reference), emulated, options, std::move(scales), true).run();
+  report.large_constants = large_constants(opened, *options.emulated);
+  return report;
+}
+
+}  // namespace graft::verify
