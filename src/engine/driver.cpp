@@ -154,40 +154,19 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
-/// The driver's options, and other strings in its messages, each with the setting that sets it.
+/// The options of the driver, and other words of its messages, each with the setting that it is made from.
 constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
-    {"--target", Setting::targets},
-    {"--shapes", Setting::shape_ranges},
-    {"--profile", Setting::profiles},
-    {"--memory", Setting::memory},
-    {"--optimization-level", Setting::optimization_level},
-    {"--input-format", Setting::input_formats},
-    {"--output-format", Setting::output_formats},
-    {"--timing-cache", Setting::timing_cache},
-    {"--tf32", Setting::tf32},
-    {"--version-compatible", Setting::version_compatible},
-    {"--exclude-lean-runtime", Setting::exclude_lean_runtime},
-    {"--embed-plugins", Setting::embed_plugins},
-    {"--refit", Setting::refit},
-    {"--strip-weights", Setting::strip_weights},
-    {"--weight-streaming", Setting::weight_streaming},
-    {"--dla", Setting::dla},
-    {"--gpu-fallback", Setting::gpu_fallback},
-    {"--device", Setting::device},
-    {"--plugin-override", Setting::plugin_override},
-    {"--profiling-verbosity", Setting::verbosity},
-    {"--time-limit", Setting::time_limit},
-    {"--plugin-library", Setting::plugin_libraries},
-    {"--operators", Setting::operator_libraries},
-    {"--tensorrt", Setting::tensorrt},
-    {"--verbose", Setting::verbose},
-    {"`graft quantize MODEL -o OUT --precision f16 --typed-io`", Setting::quantize_typed_io},
+#define GRAFT_SETTING(setting, field, option, keyword, driver_option) {driver_option, Setting::setting},
+#include "graft/settings.inc"
+#undef GRAFT_SETTING
 });
 
 /// Returns the names by which the driver's messages refer to its options, as JSON.
 std::string option_names() {
   json names = json::object();
-  for (const auto& [option, setting] : driver_settings) names[option] = setting_name(setting);
+  for (const auto& [option, setting] : driver_settings) {
+    if (*option != '\0') names[option] = setting_name(setting);
+  }
   return names.dump();
 }
 

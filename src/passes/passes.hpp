@@ -2,6 +2,7 @@
 // shows what its passes replace, and why that is right.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -9,11 +10,17 @@ namespace graft::passes {
 
 class Rewriter;
 
+enum class PassKind : std::uint8_t {
+  rewrite,
+  cleanup,  ///< Removes, folds or moves nodes; reports count its rewrites and do not list them.
+  guard,    ///< Runs only if ConvertOptions::only or guards lists it.
+};
+
 struct Pass {
   std::string_view name;
   std::string_view why;  ///< The reason for its position.
   std::function<void(Rewriter&)> run;
-  bool is_guard = false;  ///< Whether the pass runs only if ConvertOptions::only or guards lists it.
+  PassKind kind = PassKind::rewrite;
   /// The pass after which a pass of ConvertOptions::extra_passes runs; empty: it runs before all others.
   std::string_view after = "remove_leftovers";
   /// Whether the pass runs in every round, as all passes of the pipeline do: they find nothing to rewrite in their own

@@ -26,13 +26,16 @@ namespace {
 /// The passes that run before the fusions of operators.
 std::vector<Pass> passes_before_fusions() {
   return {
-      {"inline_functions", "functions of exporters hide what the other passes look for", inline_functions_of_exporters},
+      {"inline_functions", "functions of exporters hide what the other passes look for", inline_functions_of_exporters,
+       PassKind::cleanup},
       {"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
-       upgrade_model_opset},
+       upgrade_model_opset, PassKind::cleanup},
       {"count_axes_from_front", "before any pass reads a permutation", count_axes_from_front},
       {"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
-      {"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
-      {"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
+      {"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead,
+       PassKind::cleanup},
+      {"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants,
+       PassKind::cleanup},
       {"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
        simplify_shapes},
       {"fold_shapes", "what is computed from shapes that have just become constants", fold_constants},
@@ -42,11 +45,13 @@ std::vector<Pass> passes_before_fusions() {
       {"drop_default_modes", "after all that writes a GridSample in the names of its operator set", drop_default_modes},
       {"guard_grid_sample",
        "only where it is asked for, as by the release of TensorRT that the model is for: GridSample by Gather",
-       guard_grid_sample, true},
-      {"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
+       guard_grid_sample, PassKind::guard},
+      {"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities,
+       PassKind::cleanup},
       {"move_transposes", "networks with channels last become like others, before patterns are looked for",
-       move_transposes},
-      {"cancel_transposes", "those that met, and the copies that they leave behind", remove_identities},
+       move_transposes, PassKind::cleanup},
+      {"cancel_transposes", "those that met, and the copies that they leave behind", remove_identities,
+       PassKind::cleanup},
       {"merge_transposes", "patterns of several layers on one tensor see one tensor, also in another order",
        merge_transposes},
       {"fold_transposes", "those that are left before fully connected layers, once no other is left to meet",
@@ -65,7 +70,7 @@ std::vector<Pass> passes_after_fusions() {
       {"remove_empty_checks", "two tensors that equal nodes select are known to have one size once these are merged",
        remove_empty_checks},
       {"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
-       remove_identities},
+       remove_identities, PassKind::cleanup},
       {"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
        choose_plugins},
   };
@@ -115,7 +120,7 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
   const auto lists = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), pass.name) != names.end();
   };
-  if (pass.is_guard) return (lists(options.only) || lists(options.guards)) && !lists(options.without);
+  if (pass.kind == PassKind::guard) return (lists(options.only) || lists(options.guards)) && !lists(options.without);
   return pass.is_required || ((options.only.empty() || lists(options.only)) && !lists(options.without));
 }
 
@@ -152,7 +157,9 @@ bool run_pass(const Pass& pass, Rewriter& rewriter, ConvertReport& report) {
   auto summary = std::find_if(report.passes.begin(), report.passes.end(),
                               [&](const PassSummary& each) { return each.pass == pass.name; });
   if (summary == report.passes.end()) {
-    summary = report.passes.insert(summary, {.pass = std::string(pass.name), .why = std::string(pass.why)});
+    summary = report.passes.insert(
+        summary,
+        {.pass = std::string(pass.name), .why = std::string(pass.why), .is_cleanup = pass.kind == PassKind::cleanup});
   }
   summary->rewrites += made;
   summary->seconds += spent.count();

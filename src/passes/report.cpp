@@ -48,6 +48,12 @@ std::string replaced_text(const Rewrite& rewrite) {
   return texts.size() <= few ? fmt::format("{}", fmt::join(texts, ", ")) : fmt::format("{} nodes", texts.size());
 }
 
+bool is_cleanup(const ConvertReport& report, const Rewrite& rewrite) {
+  const auto made = [&](const PassSummary& pass) { return pass.pass == rewrite.pass; };
+  const auto found = std::find_if(report.passes.begin(), report.passes.end(), made);
+  return found != report.passes.end() && found->is_cleanup;
+}
+
 std::vector<std::string> rejection_warnings(const ConvertReport& report) {
   // Networks repeat layers: a rewrite that is rejected at one layer is rejected at all of them, and reported once.
   std::vector<std::pair<std::string, std::vector<const Rewrite*>>> alike;

@@ -85,6 +85,7 @@ struct RuleOutcome {
 struct PassSummary {
   std::string pass;
   std::string why;
+  bool is_cleanup = false;  ///< See PassKind::cleanup.
   std::size_t rewrites = 0;
   double seconds = 0;
 };
@@ -107,6 +108,9 @@ struct ConvertReport {
   /// Returns the number of rewrites that `pass` made.
   [[nodiscard]] std::size_t count(std::string_view pass) const;
 };
+
+/// Returns whether a rewrite was made by a cleanup pass.
+[[nodiscard]] bool is_cleanup(const ConvertReport& report, const Rewrite& rewrite);
 
 /// Returns a line for each kind of rejected rewrite, with the first place and its cause. Rewrites that the user's rules
 /// request are left out, because RuleOutcome reports them.

@@ -4,12 +4,15 @@
 #include <vector>
 
 #include "passes/passes.hpp"
+#include "passes/report.hpp"
 #include "passes/rewriter.hpp"
 #include "rules/rule.hpp"
 
 namespace graft::rules {
 
+using passes::Proposal;
 using passes::Rewriter;
+using passes::RuleOutcome;
 
 /// Returns the passes that apply the user's rules, one for each stage. They run once, whatever the options leave out.
 /// ConvertReport::rules holds the reason why a rule was not applied.

@@ -51,8 +51,8 @@ report::Table rules_of(const passes::ConvertReport& done) {
 /// Marks and lists what was rewritten on the graph before.
 class ConvertPage {
  public:
-  ConvertPage(const std::string& file, const onnx::Model& before);
-  [[nodiscard]] report::Report finish(const toolkit::Conversion& conversion);
+  explicit ConvertPage(const toolkit::Conversion& conversion);
+  [[nodiscard]] report::Report finish();
 
  private:
   void mark(const passes::Rewrite& rewrite);
@@ -62,13 +62,14 @@ class ConvertPage {
   [[nodiscard]] report::Table rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
                                        std::optional<bool> tidying) const;
 
+  const toolkit::Conversion& conversion_;
   report::Report page_;
   report::ModelPlaces before_;
 };
 
-ConvertPage::ConvertPage(const std::string& file, const onnx::Model& before)
-    : page_(new_model_report("convert", file)) {
-  onnx::Model drawn = before.clone();
+ConvertPage::ConvertPage(const toolkit::Conversion& conversion)
+    : conversion_(conversion), page_(new_model_report("convert", conversion.file.string())) {
+  onnx::Model drawn = conversion.original.clone();
   infer_shapes(drawn);
   before_ = report::add_graphs(page_, drawn, "before");
   page_.kinds = {{.key = rewritten,
@@ -89,7 +90,7 @@ void ConvertPage::mark(const passes::Rewrite& rewrite) {
     for (auto each = first; each != last; ++each) {
       report::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
-      node.kind = tidies_up(rewrite.pass) ? tidied : rewritten;
+      node.kind = is_cleanup(conversion_.report, rewrite) ? tidied : rewritten;
       node.reason = rewrite.reason;
       node.facts = {{"pass", rewrite.pass}, {"becomes", rewrite.replacement}};
       if (!rewrite.proof.empty()) node.facts.push_back({"proof", rewrite.proof});
@@ -119,7 +120,7 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<passes:
                                   {"proof", Type::text}},
                       .is_folded = tidying.value_or(false)};
   for (const passes::Rewrite& rewrite : rewrites) {
-    if (tidying && tidies_up(rewrite.pass) != *tidying) continue;
+    if (tidying && is_cleanup(conversion_.report, rewrite) != *tidying) continue;
     std::vector<report::Cell> row =
         cells_of(rewrite.nodes, fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")));
     for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
@@ -130,7 +131,8 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<passes:
   return table;
 }
 
-report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
+report::Report ConvertPage::finish() {
+  const toolkit::Conversion& conversion = conversion_;
   const passes::ConvertReport& done = conversion.report;
   page_.summary.push_back({"result", summary_text(conversion)});
   page_.summary.push_back({"values", values_text(conversion)});
@@ -171,8 +173,6 @@ report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
 
 }  // namespace
 
-report::Report convert_page(const toolkit::Conversion& conversion) {
-  return ConvertPage(conversion.file.string(), conversion.original).finish(conversion);
-}
+report::Report convert_page(const toolkit::Conversion& conversion) { return ConvertPage(conversion).finish(); }
 
 }  // namespace graft::present

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -80,7 +79,7 @@ std::vector<Line> lines_of(const passes::ConvertReport& report, const passes::Pa
   constexpr std::size_t few = 6;
   const std::string whole =
       count_text(pass.rewrites, "change") + (proven.size() == pass.rewrites ? ", " + proofs_text(proven) : "");
-  if (tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
+  if (pass.is_cleanup) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
   if (lines.size() > few) {
     lines.resize(few);
     lines.push_back({.text = fmt::format("and more, {} in all; -v shows each", whole),
@@ -106,13 +105,6 @@ std::string count_of_proofs(const passes::ConvertReport& report) {
 }
 
 }  // namespace
-
-bool tidies_up(std::string_view pass) {
-  constexpr std::array<std::string_view, 8> passes = {"inline_functions",  "upgrade_opset",     "remove_dead",
-                                                      "fold_constants",    "remove_identities", "move_transposes",
-                                                      "cancel_transposes", "remove_leftovers"};
-  return std::find(passes.begin(), passes.end(), pass) != passes.end();
-}
 
 std::string summary_text(const toolkit::Conversion& conversion) {
   const std::string origin = origin_text(conversion.origin);

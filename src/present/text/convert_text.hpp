@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "inspect/verdicts.hpp"
@@ -12,9 +11,6 @@
 #include "toolkit/convert.hpp"
 
 namespace graft::present {
-
-/// Whether a pass prepares the network for the others, or tidies up after them.
-[[nodiscard]] bool tidies_up(std::string_view pass);
 
 /// "12 nodes before, 4 after, 3 proofs, 1.2 MB of weights".
 [[nodiscard]] std::string summary_text(const toolkit::Conversion& conversion);
