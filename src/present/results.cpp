@@ -1,4 +1,4 @@
-// The results of the toolkit in full, for applications: a part of libgraft.so.
+// Returns the results of the toolkit as JSON and HTML for applications. Part of libgraft.so.
 #include <string>
 #include <variant>
 
@@ -29,12 +29,12 @@ const auto& details_of(const Result& result) {
   return *result.details;
 }
 
-/// Names in models may be no UTF-8.
+/// Returns JSON as a string. Invalid UTF-8, which names in models may contain, is replaced.
 std::string text_of(const present::Json& json) {
   return json.dump(-1, ' ', false, present::Json::error_handler_t::replace);
 }
 
-/// Of Verification and LayerVerification.
+/// Returns the files of a Verification or LayerVerification.
 template <class Verified>
 present::VerifiedFiles files_of(const Verified& verified) {
   return {.reference = verified.reference.source(),

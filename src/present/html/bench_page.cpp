@@ -1,4 +1,4 @@
-// Which figures make which chart; the viewer draws them.
+// Selects the figures of each chart; the viewer draws the charts.
 #include "present/html/bench_page.hpp"
 
 #include <fmt/format.h>
@@ -46,14 +46,14 @@ std::string joined(const json& texts) {
   return fmt::format("{}", fmt::join(texts.get<std::vector<std::string>>(), "; "));
 }
 
-/// The figure of Graft, or of a peer.
+/// Returns a figure of Graft or of a peer, or nothing if it was not measured.
 Number figure_of(const json& row, std::string_view series, std::string_view figure) {
   if (series == "graft") return number_of(row, figure);
   const auto peer = row["peers"].find(series);
   return peer == row["peers"].end() ? Number() : number_of(*peer, figure);
 }
 
-/// Without the peers that were timed nowhere.
+/// Returns Graft and the peers that were timed in at least one row.
 std::vector<Series> series_of(const json& rows) {
   std::vector<Series> series;
   for (const Series& each : all_series) {
@@ -71,7 +71,7 @@ std::string name_without_operator(const json& row) {
   return name.starts_with(op + " ") ? name.substr(op.size() + 1) : name;
 }
 
-/// Tensors, and attributes: the name has " alpha=0.1" after the tensors.
+/// Splits the name of a case into its tensors and its attributes, such as "alpha=0.1", which follow the tensors.
 std::pair<std::string, std::string> label_of(const json& row) {
   const std::string name = name_without_operator(row);
   const std::size_t equals = name.find('=');
@@ -93,7 +93,8 @@ struct Chart {
 
 Number no_mark(const json& /*row*/) { return {}; }
 
-/// What memory at the copy's bandwidth, and a large matrix product, would allow.
+/// Returns the TFLOP/s that the bandwidth of a copy and the speed of a large matrix product in the row's dtype allow,
+/// or nothing if the bandwidth, the operations or the bytes are not known.
 Number attainable(const json& result, const json& row) {
   const Number operations = number_of(row, "operations");
   const Number bytes = number_of(row, "bytes");
@@ -276,7 +277,7 @@ report::Report page_of_model(const std::string& model, const toolkit::ModelTimes
   page.summary.push_back({"median", fmt::format("{:.3f} ms, {:.1f} runs a second", median * milliseconds, 1 / median)});
 
   report::Histogram histogram{.title = "Time of a run", .axis = "milliseconds", .counted = "runs", .bins = {}};
-  // A run that something else got in the way of must not make one bin of all others.
+  // Runs that another process slowed down have a bin of their own; otherwise all other runs could share one bin.
   constexpr double slowest_shown = 3;
   const double first = sorted.front() * milliseconds;
   const double last = std::min(sorted.back(), slowest_shown * median) * milliseconds;

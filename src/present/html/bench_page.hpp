@@ -1,4 +1,4 @@
-// The page of `graft bench --report`: bar charts beside what others take, every figure, what falls short.
+// The page of `graft bench --report`: bar charts of Graft and its peers, all figures, and missed targets.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 
 namespace graft::present {
 
-/// `result` is of python/graft/bench (its README lists the members).
+/// Returns the page of timed operators. `result` is the JSON of python/graft/bench, whose README lists the members.
 [[nodiscard]] report::Report page_of_operators(const nlohmann::json& result);
 
-/// Of the runs of a model.
+/// Returns the page of the timed runs of a model.
 [[nodiscard]] report::Report page_of_model(const std::string& model, const toolkit::ModelTimes& times);
 
 }  // namespace graft::present

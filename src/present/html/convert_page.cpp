@@ -1,4 +1,4 @@
-// Nodes are found in the model before by what the report of the conversion calls them.
+// Nodes are found in the original model by the ids in the report of the conversion.
 #include "present/html/convert_page.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ report::Table rules_of(const passes::ConvertReport& done) {
   return table;
 }
 
-/// Marks and lists what was rewritten on the graph before.
+/// Marks the rewritten nodes in the graph of the original model, and lists the rewrites.
 class ConvertPage {
  public:
   explicit ConvertPage(const toolkit::Conversion& conversion);
@@ -56,9 +56,10 @@ class ConvertPage {
 
  private:
   void mark(const passes::Rewrite& rewrite);
-  /// The first of the nodes that is drawn, and then all of them in words.
+  /// Returns a cell with the first node that is drawn, and a cell with `text`, which names all nodes.
   [[nodiscard]] std::vector<report::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
-  /// Those of passes that tidy up, of the others, or all.
+  /// Returns a table of rewrites: of cleanup passes if `tidying` is true, of other passes if it is false, of all passes
+  /// if it is not set.
   [[nodiscard]] report::Table rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
                                        std::optional<bool> tidying) const;
 

@@ -1,4 +1,4 @@
-// The page of `graft convert --report`: the network before and after, with what was rewritten.
+// The page of `graft convert --report`: the network before and after the conversion, with the rewrites.
 #pragma once
 
 #include "present/html/report.hpp"
@@ -6,7 +6,7 @@
 
 namespace graft::present {
 
-/// Of a conversion that kept the original.
+/// Returns the page of a conversion, which must contain the original model.
 [[nodiscard]] report::Report convert_page(const toolkit::Conversion& conversion);
 
 }  // namespace graft::present

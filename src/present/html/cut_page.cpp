@@ -1,4 +1,4 @@
-// A node is found in the halves by its id, which both keep.
+// Nodes are found in the halves by their ids, which both halves keep.
 #include "present/html/cut_page.hpp"
 
 #include <map>
@@ -60,14 +60,14 @@ std::set<std::string> ids_of(const toolkit::Model& half) {
   return ids;
 }
 
-/// What the halves and the causes say of the nodes of the whole.
+/// Maps the nodes of the whole network to kinds, by the halves that contain them and the causes of the cut.
 class Marks {
  public:
   explicit Marks(const toolkit::CutResult& result)
       : tensorrt_(ids_of(result.network.tensorrt)), host_(ids_of(result.network.host)) {
     for (const toolkit::NodeSupport& cause : result.causes) causes_.insert(cause.node.id);
   }
-  /// Empty for a node that no output needs.
+  /// Returns the key of the node's kind, or an empty string for a node that no output needs.
   [[nodiscard]] std::string kind_of(const std::string& id) const {
     if (causes_.contains(id)) return cause_of_cut;
     const bool is_in_tensorrt = tensorrt_.contains(id);

@@ -1,4 +1,5 @@
-// The page of a network in two halves, alone or at the end of the page of `graft convert --cut --report`.
+// The page of a network that was cut into two halves, alone or at the end of the page of `graft convert --cut
+// --report`.
 #pragma once
 
 #include "graft/toolkit/cut.hpp"
@@ -6,8 +7,8 @@
 
 namespace graft::present {
 
-/// Adds the network that was cut, each node by the half that has it, what is handed over, and the comparison with the
-/// whole.
+/// Adds the network that was cut, with each node marked by its half, the tensors that the first half returns to the
+/// second, and the comparison of both halves with the whole network.
 void add_cut(report::Report& page, const toolkit::CutResult& result);
 
 [[nodiscard]] report::Report cut_page(const toolkit::CutResult& result);

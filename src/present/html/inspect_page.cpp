@@ -1,4 +1,4 @@
-// Verdicts come in the order in which the model's nodes are visited.
+// Verdicts are in the order in which Graph::for_each_node visits the nodes.
 #include "present/html/inspect_page.hpp"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
                                   {"what to do", Type::text}}};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const inspect::NodeVerdict& node = nodes[i];
-    // A constant is drawn as a part of the nodes that read it.
+    // A constant is drawn as part of the nodes that read it.
     if (!places[i] && node.op == "Constant" && node.verdict == inspect::Verdict::native) continue;
     table.rows.push_back({node_cell(places[i], node.node.name), node.op, std::string(inspect::name_of(node.verdict)),
                           node.reason, node.advice});

@@ -11,7 +11,8 @@
 
 namespace graft::present {
 
-/// Adds the kinds of verdicts and the model's graphs, and returns a table of all nodes. `nodes` is of judge_nodes.
+/// Adds the kinds of verdicts and the model's graphs. Returns a table of all nodes except native constants. `nodes` is
+/// the result of judge_nodes for `model`.
 [[nodiscard]] report::Table add_verdicts(report::Report& report, const onnx::Model& model,
                                          const std::vector<inspect::NodeVerdict>& nodes, const std::string& title);
 

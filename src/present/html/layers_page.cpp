@@ -1,4 +1,4 @@
-// Tensors of all layers on the page of a comparison.
+// Shows the tensors of all layers on the page of a comparison.
 #include "present/html/layers_page.hpp"
 
 #include <fmt/format.h>

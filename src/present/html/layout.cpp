@@ -1,4 +1,5 @@
-// Layers by the longest path, order by barycenters, positions by least squares. The edges of one node share a line.
+// Assigns layers by the longest path, orders the nodes of a layer by barycenters, and computes positions by least
+// squares. The edges that leave one node share a line.
 #include "present/html/layout.hpp"
 
 #include <algorithm>
@@ -11,19 +12,20 @@ namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-/// A node, or the place where a line passes a layer.
+/// A node, or the position at which a line passes a layer.
 struct Slot {
   std::size_t layer = 0;
-  std::size_t node = none;  ///< none: part of a line.
+  std::size_t node = none;  ///< The index of the node; `none` for a part of a line.
   double x = 0;
   double half_width = 0;
-  std::vector<std::size_t> above;  ///< Slots in the layer before.
-  std::vector<std::size_t> below;
-  std::size_t before = 0;  ///< Nodes on the longest way to it,
-  std::size_t after = 0;   ///< and from it on; 0 for a part of a line.
+  std::vector<std::size_t> above;  ///< Connected slots in the layer above.
+  std::vector<std::size_t> below;  ///< Connected slots in the layer below.
+  std::size_t before = 0;          ///< Number of nodes on the longest path that ends here; 0 for a part of a line.
+  std::size_t after = 0;           ///< Number of nodes on the longest path that begins here; 0 for a part of a line.
 };
 
-/// As deep as the longest path to it; a node that reads less than it feeds stands right above what it feeds.
+/// Returns the layer of each node: the length of the longest path to it. A node with at least as many outgoing as
+/// incoming edges is moved down to the layer right above the nearest node that it feeds.
 std::vector<std::size_t> layers_of(std::size_t count, const std::vector<std::vector<std::size_t>>& feeds) {
   std::vector<std::size_t> layers(count, 0);
   std::vector<std::size_t> reads(count, 0);
@@ -42,11 +44,13 @@ std::vector<std::size_t> layers_of(std::size_t count, const std::vector<std::vec
   return layers;
 }
 
-/// Looking up or down from a layer.
+/// The members of Slot that are used in one direction: up or down from a layer.
 struct Side {
   std::vector<std::size_t> Slot::*neighbors;
-  std::size_t Slot::*way;    ///< From there on, of a neighbor.
-  std::size_t Slot::*claim;  ///< The way to here: of two that want one place, the end of the longer one comes nearer.
+  std::size_t Slot::*way;  ///< The longest path that continues from a neighbor in this direction.
+  /// The longest path in the opposite direction. Of two slots with the same wanted position, the one with the longer
+  /// path comes nearer to it.
+  std::size_t Slot::*claim;
 };
 
 class Drawing {
@@ -87,7 +91,8 @@ class Drawing {
   }
 
  private:
-  /// The slots that the edges of one node pass, from the layer below it on; nothing where they are drawn straight.
+  /// The slots that the edges of one node pass, beginning with the layer below the node; nothing if the edges are drawn
+  /// straight.
   using Line = std::optional<std::vector<std::size_t>>;
 
   std::size_t add_slot(std::size_t layer, std::size_t node) {
@@ -117,7 +122,7 @@ class Drawing {
     }
   }
 
-  /// Short lines first, until there are too many bends.
+  /// Adds lines, the shortest first, until there are too many bends.
   void add_lines(const std::vector<std::vector<std::size_t>>& feeds) {
     std::vector<std::pair<std::size_t, std::size_t>> lengths;
     for (std::size_t node = 0; node < feeds.size(); ++node) {
@@ -154,7 +159,7 @@ class Drawing {
     for (std::size_t row = 1; row < rows_.size(); ++row) order_row(rows_[row], &Slot::above);
   }
 
-  /// By the mean place of the neighbors on one side; x holds the place meanwhile.
+  /// Sorts a row by the mean position of the neighbors on one side. During ordering, `x` holds the index in the row.
   void order_row(std::vector<std::size_t>& row, std::vector<std::size_t> Slot::*side) {
     std::map<std::size_t, double> means;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -185,8 +190,8 @@ class Drawing {
     for (std::size_t row = 1; row < rows_.size(); ++row) place_row(rows_[row], above);
   }
 
-  /// Where a slot would stand best: in line with the neighbor on the longest way, so that what is most of the network
-  /// is straight; a line in line with itself.
+  /// Returns the best position of a slot: in line with the neighbor on the longest path, so that most of the network is
+  /// straight. A part of a line is put in line with the other parts of the same line.
   [[nodiscard]] double wanted(const Slot& slot, const Side& side) const {
     double sum = 0;
     double count = 0;
@@ -203,21 +208,22 @@ class Drawing {
     return count > 0 ? sum / count : slot.x;
   }
 
-  /// As near to the wanted places as the order and the widths allow, by least squares: neighbors that are too close
-  /// are moved together as one block.
+  /// Moves the slots of a row as near to their wanted positions as the order and the widths allow, by least squares:
+  /// neighbors that are too close are merged into one block and moved together.
   void place_row(const std::vector<std::size_t>& row, const Side& side) {
     constexpr double free_weight = 0.01;
     struct Block {
-      double start;  ///< Where the first one's middle is.
+      double start;  ///< The middle of the first slot.
       double weight;
       std::size_t size;
-      double length;  ///< From the first one's middle to that of the next block's first, at least.
+      double length;  ///< The minimum distance from `start` to the start of the next block.
     };
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const Slot& slot = slots_[row[i]];
       const double next = i + 1 < row.size() ? slot.half_width + sizes_.gap + slots_[row[i + 1]].half_width : 0;
-      // What hangs on nothing on this side stays, but gives way.
+      // A slot without neighbors on this side keeps its position, but with so little weight that other slots can move
+      // it. Parts of lines have the same weight.
       const bool is_free = (slot.*side.neighbors).empty() || slot.node == none;
       const double claim = 1 + static_cast<double>(slot.*side.claim);
       blocks.push_back({wanted(slot, side), is_free ? free_weight : claim * claim * claim * claim, 1, next});
@@ -252,7 +258,7 @@ class Drawing {
   }
 
   LayoutSizes sizes_;
-  std::vector<Slot> slots_;  ///< The nodes first.
+  std::vector<Slot> slots_;  ///< The slots of the nodes, followed by those of the lines.
   std::vector<std::vector<std::size_t>> rows_;
   std::vector<Line> lines_;
 };

@@ -1,4 +1,4 @@
-// Places for the nodes of a graph: layers from top to bottom, lines as straight as they can be.
+// Computes a layered layout of a graph: layers from top to bottom, with lines that are as straight as possible.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,20 @@ namespace graft::report {
 
 struct LayoutSizes {
   double node_width = 196;
-  double line_width = 14;          ///< What a line takes that passes a layer.
-  double gap = 22;                 ///< Between what stands side by side.
-  std::size_t most_bends = 40000;  ///< Lines of more layers in all are drawn straight, beneath the nodes.
+  double line_width = 14;  ///< The width that a line occupies in a layer that it passes.
+  double gap = 22;         ///< The distance between neighbors in a layer.
+  /// The maximum number of bends of all lines together. The longest lines beyond it are drawn straight, beneath the
+  /// nodes.
+  std::size_t most_bends = 40000;
 };
 
 struct Layout {
   struct Point {
-    double x = 0;  ///< Of the middle.
+    double x = 0;  ///< The middle of the node.
     std::size_t layer = 0;
   };
-  /// Where the line of an edge passes the layers between both nodes; nothing for one that is drawn straight.
+  /// The x positions at which the line of an edge passes the layers between its nodes; nothing for an edge that is
+  /// drawn straight.
   using Bends = std::optional<std::vector<double>>;
 
   std::vector<Point> nodes;
@@ -33,7 +36,7 @@ struct Layout {
 
 using Link = std::pair<std::size_t, std::size_t>;
 
-/// `links` go from earlier to later nodes; others are drawn straight.
+/// Computes the layout. `links` lead from earlier to later nodes; a link that does not is drawn straight.
 [[nodiscard]] Layout lay_out(std::size_t node_count, const std::vector<Link>& links, const LayoutSizes& sizes = {});
 
 }  // namespace graft::report

@@ -1,4 +1,4 @@
-// A value that a sub-graph reads from the graph around it is an edge to the node that holds the sub-graph.
+// A value that a sub-graph reads from the outer graph is drawn as an edge to the node that contains the sub-graph.
 #include "present/html/model_graph.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr std::size_t longest_text = 600;
 std::string cut(std::string text) {
   if (text.size() <= longest_text) return text;
   std::size_t end = longest_text;
-  while (end > 0 && is_utf8_continuation(text[end])) --end;  // not within a character
+  while (end > 0 && is_utf8_continuation(text[end])) --end;  // does not split a character
   text.resize(end);
   return text + "…";
 }
@@ -28,7 +28,8 @@ std::string name_of(const graft::onnx::Node& node) {
   return node.output(0) == nullptr ? "" : node.output(0)->name;
 }
 
-/// The int8 of a weight: what makes f32 of it is no work of the network's, as a constant is none.
+/// Returns the quantized weight that a DequantizeLinear converts to `value`, or null. Such a DequantizeLinear is drawn
+/// like a constant, because it depends on no input of the network.
 const onnx::Value* dequantized_constant(const onnx::Value& value) {
   if (value.producer == nullptr || !value.producer->is("DequantizeLinear")) return nullptr;
   const onnx::Value* steps = value.producer->input(0);
@@ -95,7 +96,7 @@ class GraphMaker {
         .is_constant = value->initializer.has_value() || (value->producer != nullptr && is_constant(*value->producer))};
   }
 
-  /// Adds to `read` what its sub-graphs read of the graphs around them.
+  /// Returns the drawn node, and adds to `read` the values that its sub-graphs read.
   Node make_node(const graft::onnx::Node& node, std::set<const onnx::Value*>& read, const std::string& title) {
     Node drawn;
     drawn.op = qualified_operator_name(node);
@@ -120,7 +121,7 @@ class GraphMaker {
 
   static void add_edges(Graph& drawn, const std::unordered_map<const onnx::Value*, std::size_t>& producers,
                         const std::set<const onnx::Value*>& read, std::size_t to) {
-    std::map<std::size_t, std::string> tensors;  // in an order that does not depend on addresses
+    std::map<std::size_t, std::string> tensors;  // ordered, so that the result does not depend on addresses
     for (const onnx::Value* value : read) {
       const auto found = value == nullptr ? producers.end() : producers.find(value);
       if (found == producers.end()) continue;

@@ -1,4 +1,4 @@
-// The graphs of a model as they are drawn.
+// Adds the graphs of a model to a report.
 #pragma once
 
 #include <map>
@@ -13,16 +13,17 @@
 
 namespace graft::report {
 
-/// Where the nodes and tensors of a model stand in a report.
+/// The places of the nodes and tensors of a model in a report.
 struct ModelPlaces {
   std::unordered_map<const graft::onnx::Node*, Place> nodes;
-  std::multimap<std::string, Place, std::less<>> by_id;  ///< By NodeRef::id; branches may use a name again.
-  /// The node that gives it, then the output of the graph that it is.
+  /// The places of nodes by NodeRef::id. An id may have several places, since branches may use the same name.
+  std::multimap<std::string, Place, std::less<>> by_id;
+  /// The places of tensors by name: the node that computes the tensor, then the graph output, if it is one.
   std::multimap<std::string, Place, std::less<>> tensors;
 };
 
-/// Adds the main graph, then its sub-graphs. Constants, and what is dequantized of them, are part of the nodes that
-/// read them; inputs and outputs are nodes of their own.
+/// Adds the main graph, then its sub-graphs. Constants and dequantized constants are part of the nodes that read them;
+/// graph inputs and outputs are nodes of their own.
 [[nodiscard]] ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::string& title);
 
 }  // namespace graft::report

@@ -1,4 +1,4 @@
-// The beginning of a page, and its cells.
+// Creates pages and the facts at their beginning.
 #include "present/html/page.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ report::Report new_model_report(std::string command, const std::string& file) {
 }
 
 void add_ends(report::Report& report, const onnx::Model& model) {
-  // Sizes that a network computes from its input's are long sums.
+  // A symbolic size that a network computes from the sizes of its inputs can be a long expression.
   constexpr std::size_t longest = 70;
   const auto text_of = [](const onnx::Value& value) {
     const std::string type = type_text(value);

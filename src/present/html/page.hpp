@@ -1,4 +1,4 @@
-// What the pages of all commands share.
+// Functions that the pages of all commands share.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 namespace graft::present {
 
 [[nodiscard]] report::Report new_report(std::string command, std::string title);
-/// With the file's name as its title.
+/// Returns a report with the file's name as its title and the file's path as its first fact.
 [[nodiscard]] report::Report new_model_report(std::string command, const std::string& file);
-/// "input  image: f32[1, 3, 224, 224]".
+/// Adds a fact for each input and output of a model: "input  image: f32[1, 3, 224, 224]".
 void add_ends(report::Report& report, const onnx::Model& model);
-/// A cell of a column of nodes or, for one that is not drawn, its name.
+/// Returns a cell for a column of nodes: the place of the node, or its name if the node is not drawn.
 [[nodiscard]] report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name);
 
 }  // namespace graft::present

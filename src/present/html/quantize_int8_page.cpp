@@ -1,4 +1,5 @@
-// Nodes are found in the written model by what they give; a tensor is shown where it is rounded.
+// Nodes are found in the written model by the names of their results. The facts of a tensor are shown at the node that
+// rounds the tensor.
 #include "present/html/quantize_int8_page.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +88,7 @@ void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
 
 // ---- The graph
 
-/// Nodes of the written network by tensor.
+/// The drawn nodes of the written network, by tensor name.
 class Written {
  public:
   Written(report::Report& page, report::ModelPlaces places, quant::EightBits type)
@@ -97,7 +98,8 @@ class Written {
     return page_.graphs[place.graph].nodes[place.node];
   }
 
-  /// Who computes the tensor. What gives another type has DequantizeLinear or a cast after it, that gives the name.
+  /// Returns the node that computes the tensor. If the node returns another type, the name of its result has a suffix
+  /// such as "/int8", and the DequantizeLinear or Cast after it has the tensor's name.
   [[nodiscard]] std::optional<report::Place> maker_of(const std::string& tensor) const {
     std::optional<report::Place> cast;
     for (const char* ending : {"/int8", "/f8", "/f16", "/bf16", ""}) {
@@ -109,7 +111,7 @@ class Written {
     return cast;
   }
 
-  /// Who makes 8 bits of it: QuantizeLinear, or the operator that gives it.
+  /// Returns the node whose result is the tensor in 8 bits: a QuantizeLinear, or an operator that computes 8 bits.
   [[nodiscard]] std::optional<report::Place> rounder_of(const std::string& tensor) const {
     const auto found = places_.tensors.find(fmt::format("{}/{}", tensor, to_string(type_)));
     return found == places_.tensors.end() ? std::nullopt : std::optional(found->second);
@@ -125,7 +127,7 @@ class Written {
   quant::EightBits type_;
 };
 
-/// Of each layer that was judged alone.
+/// The signal-to-noise ratio in dB of each layer that was judged alone, by node id.
 using AloneByKey = std::map<std::string, double, std::less<>>;
 
 AloneByKey alone_by_key(const quant::ChosenInt8& chosen) {
@@ -174,7 +176,8 @@ report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& ch
 
 std::string threshold_text(const quant::Int8Tensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
 
-/// As wide as what was seen or what the type reaches, with far fewer bins than were counted.
+/// Returns the distribution of a tensor from 0 to the largest calibrated size or the threshold, whichever is larger. It
+/// has far fewer bins than the histogram of the calibration.
 report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found,
                                      quant::EightBits type) {
   constexpr std::size_t bins = 60;
@@ -194,7 +197,7 @@ report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quan
   return distribution;
 }
 
-/// Names of tensors, by the group whose scale they have.
+/// The names of tensors, by the group of tensors that share a scale.
 using Groups = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 std::string others_of(const quant::Int8Tensor& tensor, const Groups& groups) {
@@ -334,7 +337,7 @@ report::Table table_of_outputs(const quant::ChosenInt8& chosen) {
 
 // ---- The search
 
-/// What trials are judged by: the metric, or the signal to noise ratio of the worst output.
+/// The measure by which trials are judged: the metric, or without one the signal-to-noise ratio of the worst output.
 class Goal {
  public:
   Goal(const quant::ChosenInt8& chosen, const quant::Int8Options& options)
@@ -382,7 +385,7 @@ struct RelativeCost {
   double bytes_moved = 0;
 };
 
-/// In per cent of the network in f32.
+/// Returns a cost in percent of the cost of the f32 network.
 RelativeCost relative(const quant::Int8Cost& cost, const quant::Int8Cost& f32) {
   return {share(cost.weighted_multiply_adds(), f32.weighted_multiply_adds()), share(cost.bytes_moved, f32.bytes_moved)};
 }

@@ -1,5 +1,5 @@
-// The page of `graft quantize --precision int8 --report`, and of f8: what each node does, every scale, and what the
-// search tried.
+// The page of `graft quantize --report` with `--precision int8` or f8: the type of each node, every scale, and the
+// trials of the search.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace graft::present {
 
-/// What the threshold of a tensor becomes: "127 steps" or "448".
+/// Returns the quantized value of a tensor's threshold: "127 steps" for int8, "448" for f8.
 [[nodiscard]] std::string largest_text(quant::EightBits type);
-/// "int8", "f8", "fused", "f32", or the type that the rest has; "" for a node without f32 tensors.
+/// Returns the type of a node: "int8", "f8", "fused", "f32", or `rest_precision`; "" for a node without f32 tensors.
 [[nodiscard]] std::string type_name(const quant::ChosenInt8& chosen, const quant::Int8Node& node);
-/// What a node does in int8 or f8, or why it does not.
+/// Returns how a node runs in int8 or f8, or why it does not.
 [[nodiscard]] std::string explanation(const quant::ChosenInt8& chosen, const quant::Int8Node& node);
 
-/// Facts, kinds, graph, distributions, and sections. `options` are those that it was chosen with, `summary` is
-/// int8_summary.
+/// Returns the page of a network in int8 or f8. `options` are the options of choose_int8, and `summary` is the result
+/// of int8_summary.
 [[nodiscard]] report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files,
                                        const quant::Int8Options& options, const std::string& summary);
 

@@ -1,4 +1,4 @@
-// Nodes are found in the typed model by what they give.
+// Nodes are found in the typed model by the names of their results.
 #include "present/html/quantize_page.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ void add_kinds(report::Report& page, verify::Precision precision) {
 
 std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
                                       const quant::ChosenNode& node, const std::string& type) {
-  // The result of an output's node has a name of its own; the cast after it has the output's.
+  // If a Cast follows the node, the Cast has the name of the tensor, and the node's result has a suffix such as "/f16".
   for (const std::string& name : {node.node.node.id + "/" + type, node.node.node.id}) {
     const auto found = drawn.tensors.find(name);
     if (found == drawn.tensors.end()) continue;

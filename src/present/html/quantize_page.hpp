@@ -1,4 +1,4 @@
-// The page of `graft quantize --report`: the typed network, colored by the types of its nodes and why they have them.
+// The page of `graft quantize --report`: the typed network, with the type of each node and the reason.
 #pragma once
 
 #include <filesystem>
@@ -10,22 +10,24 @@
 
 namespace graft::present {
 
-/// What was read and written.
+/// The files that `graft quantize` read and wrote.
 struct QuantizedFiles {
   std::string model;
   std::string output;
-  std::optional<std::filesystem::path> data_file = {};  ///< With the weights, where they are not in `output`.
+  std::optional<std::filesystem::path> data_file =
+      {};  ///< The file with the weights, if `output` does not contain them.
 };
 
-/// Why it has that type: the reason in f32, what its numbers are otherwise.
+/// Returns why a node has its type. For a node in f16 or bf16, these are the range of its first output and the effect
+/// of rounding.
 [[nodiscard]] std::string explanation(const quant::ChosenNode& node);
-/// "SNR 62.1 dB, largest error 0.01, ...".
+/// Returns the figures of an output: "SNR 62.1 dB, largest error 0.01, ...".
 [[nodiscard]] std::string quality_text(const verify::OutputFigures& output);
 
-/// What the page of a typed model says first: what was written.
+/// Returns a page that begins with the files that were read and written, and with `summary`.
 [[nodiscard]] report::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary);
 
-/// Kinds, graph, and tables of outputs and nodes. `summary` is types_summary.
+/// Returns the page of a network in f16 or bf16. `summary` is the result of types_summary.
 [[nodiscard]] report::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files,
                                         verify::Precision precision, bool has_data, const std::string& summary);
 

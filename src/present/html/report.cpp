@@ -1,4 +1,4 @@
-// The JSON of a report, and the page: the viewer with that JSON in it.
+// Writes a report as JSON and as a page, which is the viewer with the JSON inside.
 #include "present/html/report.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string_view name_of(Column::Type type) {
   return name_in(names, static_cast<std::size_t>(type));
 }
 
-/// JSON has no infinity and no NaN: those are texts.
+/// Returns a JSON number, or a string for infinity and NaN, which JSON cannot represent.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
 
@@ -201,7 +201,7 @@ Json document(const Report& report) {
           {"sections", sections}};
 }
 
-/// Whole numbers: a tenth of a pixel is not seen.
+/// Returns a layout as JSON. Positions are rounded to integers, since a tenth of a pixel is not visible.
 Json json_of(const Layout& layout) {
   Json nodes = Json::array();
   for (const Layout::Point& point : layout.nodes) nodes.push_back({std::lround(point.x), point.layer});
@@ -227,12 +227,13 @@ Json layout_of(const Graph& graph) {
   return json_of(lay_out(graph.nodes.size(), links));
 }
 
-/// Names in models are bytes; whatever is no UTF-8 is replaced rather than refused.
+/// Returns JSON as a string. Names in models can contain any bytes; invalid UTF-8 is replaced instead of refused.
 std::string text_of(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Without `<` nothing in it can end the element that it stands in; in JSON it occurs in texts only.
+/// Escapes each `<`, so that the JSON cannot end the HTML element that contains it. In JSON, `<` occurs only inside
+/// strings.
 std::string without_tags(const std::string& json) {
   std::string result;
   result.reserve(json.size());

@@ -1,4 +1,4 @@
-// What a command found, as a page to look at: graphs with a verdict on each node, tables, charts.
+// The findings of a command as an HTML page: graphs with a verdict on each node, tables, and charts.
 #pragma once
 
 #include <cstddef>
@@ -12,49 +12,50 @@
 
 namespace graft::report {
 
-/// Raised when a reader of the JSON would have to change: a key that goes or gets another meaning.
+/// The version of the JSON schema. It increases if a key is removed or gets another meaning, so that readers have to
+/// change.
 inline constexpr int schema_version = 1;
 
-/// The viewer has a pair of colors for each, for light and dark pages.
+/// A color. The viewer has one shade of it for light pages and one for dark pages.
 enum class Tone : std::uint8_t { plain, blue, green, violet, amber, red };
 
-/// A verdict on a node, or how far a tensor is from what it should be.
+/// A verdict on a node, or the size of a tensor's error.
 struct Kind {
-  std::string key;    ///< What nodes and cells refer to it by.
-  std::string mark;   ///< One character that is shown with the color: not everybody sees colors.
+  std::string key;    ///< The key by which nodes and cells refer to the kind.
+  std::string mark;   ///< A character that is shown with the color, since not everybody sees colors.
   std::string title;  ///< "unsupported"
   std::string meaning;
   Tone tone = Tone::plain;
-  bool is_problem = false;  ///< The viewer leads from one to the next.
+  bool is_problem = false;  ///< Whether the viewer steps through the nodes of this kind.
 };
 
-/// A name and a text beside it.
+/// A string with a name.
 struct Fact {
   std::string name;
   std::string text;
 };
 
-/// A tensor that goes into a node or comes out of it.
+/// A tensor that a node reads or computes.
 struct Port {
   std::string name;
   std::string type;          ///< "f32[1, 64, 56, 56]"
-  bool is_constant = false;  ///< Constants are not drawn.
+  bool is_constant = false;  ///< Whether the tensor is a constant; constants are not drawn.
 };
 
 struct Node {
   std::string op;
   std::string name;
-  std::string type;  ///< Of the first output.
-  std::string kind;  ///< Key of a Kind; empty where there is no verdict.
+  std::string type;  ///< The type of the first output.
+  std::string kind;  ///< The key of a Kind; empty if there is no verdict.
   std::string reason;
-  std::string advice;       ///< What to do about it.
-  bool is_end = false;      ///< An input or output of the graph.
-  std::vector<Fact> facts;  ///< What was found: figures, what becomes of it.
+  std::string advice;       ///< The action that the user can take.
+  bool is_end = false;      ///< Whether the node is an input or output of the graph.
+  std::vector<Fact> facts;  ///< Findings, such as figures or the replacement of the node.
   std::vector<Fact> attributes;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
-  std::vector<std::size_t> graphs;               ///< Its sub-graphs, by their place in the report.
-  std::optional<std::size_t> distribution = {};  ///< Of what it gives, by its place in the report.
+  std::vector<std::size_t> graphs;               ///< The node's sub-graphs, as indices of Report::graphs.
+  std::optional<std::size_t> distribution = {};  ///< The result's distribution, as an index of Report::distributions.
 };
 
 struct Edge {
@@ -63,37 +64,37 @@ struct Edge {
   std::string tensor;
 };
 
-/// Nodes in topological order: an edge goes from an earlier to a later one.
+/// A graph with its nodes in topological order: an edge leads from an earlier to a later node.
 struct Graph {
   std::string title;
   std::vector<Node> nodes;
   std::vector<Edge> edges;
 };
 
-/// A node of one of the report's graphs; the viewer shows its name and goes there.
+/// A node of one of the report's graphs. The viewer shows the node's name as a link to the node.
 struct Place {
   std::size_t graph = 0;
   std::size_t node = 0;
-  std::string text = {};  ///< Shown in place of the node's name.
+  std::string text = {};  ///< The text of the link; if empty, the node's name is shown.
 };
 
-/// How often which size occurs in a tensor: small in a table, larger beside its node.
+/// A histogram of the absolute values in a tensor. The viewer draws it small in a table and larger next to the node.
 struct Distribution {
   std::string title;
-  double bin_width = 0;  ///< Of sizes; the first bin begins at 0.
+  double bin_width = 0;  ///< The width of each bin; the first bin begins at 0.
   std::vector<std::uint64_t> counts;
-  std::uint64_t zeros = 0;  ///< In none of the bins.
+  std::uint64_t zeros = 0;  ///< The number of zeros, which no bin counts.
   std::optional<double> threshold = {};
   std::string threshold_title = {};
 };
-/// As a cell: by its place in the report.
+/// A cell with a distribution, given by its index in Report::distributions.
 struct DistributionAt {
   std::size_t index = 0;
 };
 
-/// Nothing, a text (in a column of kinds, a key), a number, a node, or a distribution.
+/// A cell of a table: nothing, a string (in a column of kinds, the key of a Kind), a number, a node, or a distribution.
 using Cell = std::variant<std::monostate, std::string, double, Place, DistributionAt>;
-/// Empty where there is no number.
+/// Returns a cell with the number, or an empty cell if there is no number.
 [[nodiscard]] inline Cell cell_of(const std::optional<double>& number) { return number ? Cell(*number) : Cell(); }
 
 struct Column {
@@ -101,7 +102,7 @@ struct Column {
   std::string title;
   Type type = Type::text;
   std::string meaning = {};
-  bool is_low_first = false;  ///< Small numbers are those to look at: they come first when it is sorted.
+  bool is_low_first = false;  ///< Whether sorting by this column shows the smallest numbers first.
 };
 
 struct Table {
@@ -109,24 +110,24 @@ struct Table {
   std::string note = {};
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows = {};
-  bool is_folded = false;  ///< Only its title is shown at first.
+  bool is_folded = false;  ///< Whether only the title is shown at first.
 };
 
-/// How many values fall into each range.
+/// The number of values in each of several ranges.
 struct Histogram {
   struct Bin {
     std::string label;
     std::size_t count = 0;
-    std::string kind;  ///< Key of a Kind, or empty.
+    std::string kind;  ///< The key of a Kind, or empty.
   };
   std::string title;
   std::string note = {};
-  std::string axis;     ///< What the labels are.
-  std::string counted;  ///< "tensors"
+  std::string axis;     ///< The quantity on the axis: "error / allowed".
+  std::string counted;  ///< The name of the counted things: "tensors".
   std::vector<Bin> bins;
 };
 
-/// Bars of several series for each row, beside each other.
+/// Rows with a bar for each of several series.
 struct BarChart {
   struct Series {
     std::string title;
@@ -135,33 +136,33 @@ struct BarChart {
   struct Row {
     std::string label;
     std::string note;
-    std::vector<std::optional<double>> values;  ///< One for each series.
-    std::optional<double> mark = {};            ///< What was to be reached.
+    std::vector<std::optional<double>> values;  ///< The values of the row, one for each series.
+    std::optional<double> mark = {};            ///< The value that was to be reached or that is attainable.
     bool is_problem = false;
   };
   std::string title;
   std::string note = {};
-  int digits = 1;                   ///< Behind the decimal point.
-  std::optional<double> line = {};  ///< Drawn across all rows.
+  int digits = 1;                   ///< Number of digits after the decimal point.
+  std::optional<double> line = {};  ///< A value that is drawn as a line across all rows.
   std::string line_title = {};
   std::vector<Series> series;
   std::vector<Row> rows;
 };
 
-/// Points by two measures. With several measures for x there is a plot of each, and a point is in all of them.
+/// Points by two measures. If there are several measures for x, each has a plot of its own that shows all points.
 struct Scatter {
   struct Axis {
     std::string title;
-    int digits = 1;  ///< Behind the decimal point.
+    int digits = 1;  ///< Number of digits after the decimal point.
   };
-  /// Each has a mark of its own: a disc, a cross.
+  /// A series of points. The first series is drawn as discs, the second as crosses, and so on in turn.
   struct Series {
     std::string title;
     Tone tone = Tone::plain;
   };
   struct Point {
     std::string label;
-    std::vector<double> x;  ///< One for each axis.
+    std::vector<double> x;  ///< The values of the point, one for each x axis.
     double y = 0;
     std::size_t series = 0;
     bool is_chosen = false;
@@ -175,7 +176,7 @@ struct Scatter {
   std::vector<Axis> x;
   Axis y;
   std::vector<Series> series;
-  std::vector<Line> lines = {};  ///< Drawn across.
+  std::vector<Line> lines = {};  ///< Horizontal lines.
   std::vector<Point> points;
 };
 
@@ -183,28 +184,29 @@ using Section = std::variant<Table, Histogram, BarChart, Scatter>;
 
 struct Report {
   std::string command;  ///< "inspect"
-  std::string version;  ///< Of the program.
+  std::string version;  ///< The version of Graft.
   std::string title;
   std::vector<Fact> summary;
-  std::vector<Kind> kinds;  ///< From best to worst.
+  std::vector<Kind> kinds;  ///< The kinds, from best to worst.
   std::vector<Graph> graphs;
   std::vector<Distribution> distributions;
-  std::vector<Section> sections;  ///< Below the graph, in this order.
+  std::vector<Section> sections;  ///< The sections below the graph, in this order.
 };
 
-/// Values in one bin for each power of ten. Zeros and what is not finite have bins of their own.
+/// Returns a histogram of absolute values with one bin for each power of ten. Zeros and values that are not finite have
+/// bins of their own.
 [[nodiscard]] Histogram histogram_of(const std::vector<double>& values);
 
-/// The same with nothing that only the drawing needs. Keys stay in order.
+/// Returns the report as JSON, with keys in a fixed order and without the layout that only the page needs.
 [[nodiscard]] std::string json_of(const Report& report);
-/// One page that needs no other file and no network.
+/// Returns an HTML page that needs no other file and no network.
 [[nodiscard]] std::string html_of(const Report& report);
 
-/// Where the JSON beside a page is written.
+/// Returns the path of the JSON file of a page: "page.html.json" for "page.html".
 [[nodiscard]] std::filesystem::path json_beside(const std::filesystem::path& page);
-/// Throws Error where one of the two could not be written, before long work is begun.
+/// Throws Error if the page or its JSON file cannot be written. Commands call it before long work.
 void check_writable(const std::filesystem::path& page);
-/// The page, and the JSON beside it; each whole or not at all.
+/// Writes the page and its JSON file. Each file is written completely or not at all.
 void write(const Report& report, const std::filesystem::path& page);
 
 }  // namespace graft::report

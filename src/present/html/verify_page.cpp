@@ -1,4 +1,4 @@
-// A tensor's color is that of its error divided by what is allowed, on the node that gives it.
+// The color of a node shows the error of its worst output, divided by the allowed error.
 #include "present/html/verify_page.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,8 @@ constexpr const char* not_compared = "not_compared";
 constexpr const char* differs = "differs";
 constexpr const char* first = "first";
 
-/// Far less than allowed is what rounding makes; what comes near to the limit is worth a look.
+/// The share of the allowed error up to which an error is attributed to rounding. An error nearer to the limit is worth
+/// a look.
 constexpr double share_of_rounding = 0.1;
 
 std::string kind_of(const ComparedTensor& tensor) {
@@ -90,14 +91,14 @@ std::string name_of(const ComparedTensor& tensor) {
 }
 
 std::string reason_of(const ComparedTensor& tensor) {
-  if (tensor.is_first) return tensor.diagnosis;  // the difference by the node alone, not what came into it
+  if (tensor.is_first) return tensor.diagnosis;  // the error of the node alone, without that of its inputs
   if (tensor.is_equal && !tensor.not_compared.empty()) return tensor.not_compared;
   std::string found = tensor.difference.to_string();
   if (tensor.floor) found += "; " + tensor.floor->to_string();
   return tensor.diagnosis.empty() ? found : fmt::format("{}; {}", tensor.diagnosis, found);
 }
 
-/// "0.53 at [0, 3, 1, 2]".
+/// Returns a value with its index: "0.53 at [0, 3, 1, 2]".
 std::string at(double value, const std::vector<std::int64_t>& index) {
   const bool has_place = std::isfinite(value) && !index.empty();
   return fmt::format("{:.3g}{}", value, has_place ? fmt::format(" at [{}]", fmt::join(index, ", ")) : "");
@@ -111,7 +112,7 @@ void mark(report::Node& node, const ComparedTensor& tensor) {
     return kind.empty() ? 0 : place + 1;
   };
   const std::string kind = kind_of(tensor);
-  if (rank(kind) < rank(node.kind)) return;  // of several outputs the worst
+  if (rank(kind) < rank(node.kind)) return;  // the worst of several outputs determines the kind
   node.kind = kind;
   node.reason = reason_of(tensor);
   node.facts = {{"tensor", name_of(tensor)},
@@ -137,7 +138,7 @@ report::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
   return histogram;
 }
 
-/// Of the elements of one tensor.
+/// Returns the histogram of the errors in one tensor.
 report::Histogram histogram_of(const ComparedTensor& tensor) {
   return {.title = fmt::format("Errors in {}", name_of(tensor)),
           .note =

@@ -1,4 +1,4 @@
-// The page of `graft verify --report`: the judged network, colored by how far its tensors are from the reference's.
+// The page of `graft verify --report`: the candidate, colored by the errors of its tensors against the reference.
 #pragma once
 
 #include <optional>
@@ -12,44 +12,47 @@
 
 namespace graft::present {
 
-/// What was compared, as it was named.
+/// The files that were compared, as the user named them.
 struct VerifiedFiles {
   std::string reference;
   std::string candidate;
-  bool has_data = false;  ///< Inputs were given; without them they are synthetic.
+  bool has_data = false;  ///< Whether the user gave inputs; otherwise they are synthetic.
 };
 
-/// What was found of one tensor.
+/// The comparison of one tensor.
 struct ComparedTensor {
-  std::string reference;  ///< Its names.
-  std::string candidate;
-  std::string type;  ///< Of the candidate's.
+  std::string reference;  ///< The tensor's name in the reference.
+  std::string candidate;  ///< The tensor's name in the candidate.
+  std::string type;       ///< The type of the candidate's tensor.
   verify::Tolerance tolerance;
   verify::Difference difference;
   std::optional<verify::NoiseFloor> floor;
   bool is_equal = false;
-  bool is_first = false;      ///< What it is made of is right.
-  bool is_reordered = false;  ///< Equal but for the order of its numbers.
+  bool is_first = false;      ///< Whether it is the first divergence: it differs, but its inputs are right.
+  bool is_reordered = false;  ///< Whether the candidate has the numbers in another order.
   std::string diagnosis;
-  std::string not_compared;  ///< Why, where it was not.
+  std::string not_compared;  ///< Why the tensor was not compared; empty if it was.
   std::optional<double> snr_db = {};
   std::vector<report::Fact> facts;
-  std::vector<report::Histogram::Bin> errors = {};  ///< Of its elements; shown below the graph.
+  std::vector<report::Histogram::Bin> errors = {};  ///< The errors of the elements, shown below the graph.
 };
 
-/// "relative 0.00012 + 3.1e-05 of the largest".
+/// Returns a tolerance in words: "relative 0.00012 + 3.1e-05 of the largest".
 [[nodiscard]] std::string tolerance_text(const verify::Tolerance& tolerance);
-/// "allowed: relative 0.016 + 0.016 of the largest, since it is computed from f16 in the candidate".
+/// Returns a tolerance with the reason `why`, if there is one: "allowed: relative 0.016 + 0.016 of the largest, since
+/// it is computed from f16 in the candidate".
 [[nodiscard]] std::string allowed_text(const verify::Tolerance& tolerance, const std::string& why);
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report);
 
-/// A page with its summary: files, result, inputs, the CPU engines that ran the models and those that did not.
+/// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models (`ran_in`)
+/// and those that did not (`left_out`).
 [[nodiscard]] report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result,
                                                  std::size_t runs, const std::vector<std::string>& inputs,
                                                  const std::string& ran_in, const std::vector<std::string>& left_out);
 
-/// Adds kinds, graph, histogram and table. Tensors are in the order of computation.
+/// Adds the kinds, the candidate's graph, histograms of errors and a table of `tensors`, which are in the order of
+/// computation.
 void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 

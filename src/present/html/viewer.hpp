@@ -1,4 +1,4 @@
-// The page that shows a report, as text: viewer.html, put in here when Graft is built.
+// The page that shows a report: the text of viewer.html, which CMake embeds.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace graft::report {
 
 extern const std::string_view viewer;
-/// What stands in it where the report's JSON belongs.
+/// The part of `viewer` that is replaced by the JSON of a report.
 inline constexpr std::string_view viewer_data = "{\"schema\": \"none\"}";
 
 }  // namespace graft::report
