@@ -1,4 +1,4 @@
-// What the engine driver told of a build, with the reasons for plugins, and the engine's layers.
+// Adds the reasons for plugins and the engine's layers to the result of the engine driver.
 #include "present/json/build_json.hpp"
 
 #include "onnx/node_ref.hpp"

@@ -1,4 +1,4 @@
-// `graft build --json`.
+// The result of `graft build` as JSON.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace graft::present {
 
-/// What the engine driver tells (python/graft/engine/README.md), with the reasons for plugins; `layers` and
-/// `layer_summary` where they were asked for.
+/// Returns the result event of the engine driver (see python/graft/engine/README.md) with the reason for each plugin,
+/// and `layers` and `layer_summary` if they were requested.
 [[nodiscard]] Json build_json(const toolkit::BuildReport& report, const std::string& model);
 
 }  // namespace graft::present

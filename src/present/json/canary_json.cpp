@@ -1,4 +1,4 @@
-// The folder, and what is compared with it.
+// Lists the folder's files and counts the tensors that the canary compares.
 #include "present/json/canary_json.hpp"
 
 #include <fmt/format.h>

@@ -8,10 +8,10 @@
 
 namespace graft::present {
 
-/// Runs the script in the folder, on the machine with the GPU.
+/// Returns the command that runs the script in the folder on the machine with the GPU.
 [[nodiscard]] std::string canary_command(const toolkit::CanaryResult& result);
 
-/// How many of the compared tensors are outputs of the model.
+/// Returns the number of compared tensors that are outputs of the model.
 [[nodiscard]] std::size_t output_count(const toolkit::CanaryResult& result);
 
 [[nodiscard]] Json to_json(const toolkit::CanaryResult& result);

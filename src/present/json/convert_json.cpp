@@ -1,4 +1,4 @@
-// Nodes are there by their descriptions.
+// Nodes are written as descriptions: "node 'conv1' (Conv)".
 #include "present/json/convert_json.hpp"
 
 #include "onnx/node_ref.hpp"

@@ -1,4 +1,4 @@
-// What is written, and more.
+// Extends the JSON that is written to the file of both halves.
 #include "present/json/cut_json.hpp"
 
 #include "toolkit/cut_json.hpp"

@@ -1,4 +1,4 @@
-// A network in two halves, as JSON.
+// The result of cutting a network into two halves, as JSON.
 #pragma once
 
 #include "graft/toolkit/cut.hpp"
@@ -6,7 +6,8 @@
 
 namespace graft::present {
 
-/// The content of the file that names both halves, the file itself, and what became of the comparison.
+/// Returns the content of the file that names both halves, the path of that file, and the result of the comparison with
+/// the whole network.
 [[nodiscard]] Json to_json(const toolkit::CutResult& result, const toolkit::CutFiles& files);
 
 }  // namespace graft::present

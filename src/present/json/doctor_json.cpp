@@ -1,4 +1,4 @@
-// Each finding with its words and its facts.
+// Writes each finding with its text and its facts.
 #include "present/json/doctor_json.hpp"
 
 namespace graft::present {

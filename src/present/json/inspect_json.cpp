@@ -1,4 +1,4 @@
-// What TensorRT was asked comes before what every inspection has.
+// Writes the calls of TensorRT first, then the members that every inspection has.
 #include "present/json/inspect_json.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A comparison tensor by tensor.
+// Writes a comparison tensor by tensor.
 #include "present/json/layers_json.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// `graft verify --layers --json`.
+// The result of `graft verify --layers` as JSON.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@
 
 namespace graft::present {
 
-/// Schema graft.verify.layers. `emulated` is the type's name, empty without one.
+/// Returns the comparison in the schema graft.verify.layers. `emulated` is the name of the emulated type, or empty.
+/// `command` is the command that shows the difference with the `reduced` files.
 [[nodiscard]] Json layers_json(const toolkit::TensorComparison& compared, const VerifiedFiles& files,
                                const std::string& emulated, const std::optional<toolkit::ReducedFiles>& reduced,
                                const std::string& command);

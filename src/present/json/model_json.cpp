@@ -1,4 +1,4 @@
-// Sizes are numbers, or texts where they are dynamic.
+// Sizes are numbers, or strings for dynamic dimensions.
 #include "present/json/model_json.hpp"
 
 #include "present/text/model_text.hpp"

@@ -7,10 +7,10 @@
 
 namespace graft::present {
 
-/// {"inputs": [{"name", "type", "shape"}], "outputs": ...}; a shape is null where not even the rank is known.
+/// Returns {"inputs": [{"name", "type", "shape"}], "outputs": ...}. A shape is null if its rank is unknown.
 [[nodiscard]] Json json_of_io(const onnx::Model& model);
 
-/// {"origin": ..., "notes": ...}; the origin of ONNX is null.
+/// Returns {"origin": ..., "notes": ...}. The origin of an ONNX model is null.
 [[nodiscard]] Json to_json(const Origin& origin);
 
 }  // namespace graft::present

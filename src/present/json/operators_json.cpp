@@ -1,4 +1,4 @@
-// In the order of the definitions.
+// Lists are in the order of the definitions.
 #include "present/json/operators_json.hpp"
 
 #include <utility>

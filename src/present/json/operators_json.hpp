@@ -1,4 +1,4 @@
-// Operators, and what readers of other formats know, as JSON.
+// Graft's operators, and the layers and operators that the Caffe and TensorFlow readers support, as JSON.
 #pragma once
 
 #include <vector>

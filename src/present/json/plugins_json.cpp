@@ -1,4 +1,4 @@
-// As the driver tells it.
+// Copies the JSON of the engine driver.
 #include "present/json/plugins_json.hpp"
 
 #include <optional>

@@ -6,7 +6,7 @@
 
 namespace graft::present {
 
-/// Checked: with what the checks say in all.
+/// Returns the libraries with their creators. If `is_checked`, `conforms` and the counts of `checks` are added.
 [[nodiscard]] Json to_json(const toolkit::PluginsReport& report, bool is_checked);
 
 }  // namespace graft::present

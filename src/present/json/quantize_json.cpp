@@ -1,4 +1,4 @@
-// Typed models: nodes, tensors, outputs, and what the search tried.
+// Writes the nodes, tensors and outputs of quantized models, and the trials of the search.
 #include "present/json/quantize_json.hpp"
 
 #include <utility>

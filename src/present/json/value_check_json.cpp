@@ -1,4 +1,4 @@
-// One object for both commands.
+// Both commands write the same object.
 #include "present/json/value_check_json.hpp"
 
 #include "present/text/verify_text.hpp"

@@ -8,7 +8,7 @@
 
 namespace graft::present {
 
-/// Null where no values were compared and it was not tried. `verify` is the command that repeats the check.
+/// Returns the check, or null if a comparison was not tried. `verify` is the command that repeats the check.
 [[nodiscard]] Json to_json(const toolkit::ValueCheck& check, const std::string& verify);
 
 }  // namespace graft::present

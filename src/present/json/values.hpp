@@ -1,4 +1,4 @@
-// What the results of commands have in common, as JSON.
+// Functions that the JSON results of all commands share.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 
 namespace graft::present {
 
-/// Keeps keys in the order in which they were written.
+/// JSON that keeps keys in the order in which they were inserted.
 using Json = nlohmann::ordered_json;
 
-/// Numbers that JSON does not have are the texts "inf", "-inf" and "nan".
+/// Returns a JSON number, or the string "inf", "-inf" or "nan" for a number that JSON cannot represent.
 [[nodiscard]] inline Json number(double value) {
   if (std::isnan(value)) return "nan";
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
@@ -30,7 +30,7 @@ using Json = nlohmann::ordered_json;
   return names;
 }
 
-/// Returns the file beside an ONNX file that has its weights, or null.
+/// Returns the path of the file with a model's external weights, or null.
 [[nodiscard]] inline Json json_of_data_file(const std::optional<std::filesystem::path>& file) {
   return file ? Json(file->string()) : Json();
 }

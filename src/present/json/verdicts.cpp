@@ -1,4 +1,4 @@
-// The member "runs".
+// Writes the value of the member "runs".
 #include "present/json/verdicts.hpp"
 
 #include <optional>

@@ -8,7 +8,7 @@
 
 namespace graft::present {
 
-/// Returns true, false, or null where it is not known whether a network with these nodes runs.
+/// Returns whether a network with these nodes runs; null if this is not known.
 [[nodiscard]] Json json_of_runs(const std::vector<inspect::NodeVerdict>& nodes);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// A comparison output by output, and what that of all tensors has in common with it.
+// Writes a comparison output by output, and the members that it shares with the comparison of all tensors.
 #include "present/json/verify_json.hpp"
 
 namespace graft::present {

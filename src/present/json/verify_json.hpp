@@ -1,4 +1,4 @@
-// `graft verify --json`.
+// The result of `graft verify` as JSON.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace graft::present {
 
-/// null without one.
+/// Returns the noise floor as JSON, or null.
 [[nodiscard]] Json to_json(const std::optional<verify::NoiseFloor>& floor);
 [[nodiscard]] Json to_json(const std::optional<verify::SelectionDifference>& selection);
 [[nodiscard]] Json to_json(const std::optional<verify::Dispute>& dispute);
 [[nodiscard]] Json tolerance_json(const verify::Tolerance& tolerance, const std::string& why);
 [[nodiscard]] Json ranges_json(const verify::InputRanges& ranges);
 
-/// Schema graft.verify.
+/// Returns the comparison in the schema graft.verify.
 [[nodiscard]] Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles& files);
 
 }  // namespace graft::present
