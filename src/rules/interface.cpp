@@ -59,7 +59,7 @@ Dim with_symbol(const Dim& dim, const std::string& symbol, const Dim& size) {
 }
 
 /// Concatenates the tensors of both maps along the first axis.
-runtime::TensorMap joined(const runtime::TensorMap& first, const runtime::TensorMap& second) {
+runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::TensorMap& second) {
   runtime::TensorMap result;
   for (const auto& [name, a] : first) {
     const onnx::TensorData& b = second.at(name);
@@ -415,8 +415,8 @@ class InterfaceRule {
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       const runtime::TensorMap first = verify::make_inputs(before, {.seed = 2 * seed});
       const runtime::TensorMap second = verify::make_inputs(before, {.seed = 2 * seed + 1});
-      const runtime::TensorMap expected = joined(reference->run(first), reference->run(second));
-      const runtime::TensorMap found = candidate->run(joined(first, second));
+      const runtime::TensorMap expected = join_tensors(reference->run(first), reference->run(second));
+      const runtime::TensorMap found = candidate->run(join_tensors(first, second));
       for (const auto& [name, value] : expected) {
         const onnx::Value* output = before.graph().find_local(name);
         const bool quantized = output != nullptr && verify::is_quantized(*output);

@@ -360,7 +360,7 @@ class RuleRun {
   }
 
   Proposal proposal_of(const Region& region, const Plan& plan) const {
-    Proposal proposal = proposal_of(region, plan.op == nullptr ? plan.with.to_string() : to_text(*plan.op));
+    Proposal proposal = proposal_of(region, plan.op == nullptr ? plan.with.to_string() : passes::to_text(*plan.op));
     for (const PlannedInput& input : plan.inputs) {
       onnx::Value* value = input.name.empty() || input.constant ? nullptr : region.graph->find(input.name);
       if (value != nullptr) proposal.inputs.push_back(value);

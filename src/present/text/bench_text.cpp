@@ -1,4 +1,4 @@
-// Tables of times.
+// Writes tables of times.
 #include "present/text/bench_text.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ std::string figure(const nlohmann::json& object, const char* key, const char* fo
   return found == object.end() || !found->is_number() ? "" : fmt::format(fmt::runtime(form), found->get<double>());
 }
 
-/// How random problems compare with the fastest peer, operator by operator.
+/// Adds a table that compares random problems with the fastest peer, operator by operator.
 void add_random(Listing& text, const nlohmann::json& drawn) {
   if (drawn["operators"].empty()) return;  // no peer was timed
   text.add("");
@@ -87,7 +87,7 @@ Listing operators_text(const nlohmann::json& result) {
     for (const auto& miss : row["misses"]) missed += (missed.empty() ? "" : "; ") + miss.get<std::string>();
     if (on_gpu && !missed.empty()) misses.add({row.value("name", ""), missed});
   }
-  // Of random problems the summary says it, of the rest it would be long.
+  // Random problems are summarized by add_random, since a list of all their misses would be long.
   if (!misses.empty() && !result.contains("random")) {
     text.add("");
     text.add("Falls short:");

@@ -1,4 +1,4 @@
-// `graft bench` in words and as JSON.
+// The result of `graft bench` in words and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,13 +11,13 @@
 
 namespace graft::present {
 
-/// `result` is of python/graft/bench (its README lists the members).
+/// Returns the times of the operators. `result` is the JSON of python/graft/bench, whose README lists its members.
 [[nodiscard]] Listing operators_text(const nlohmann::json& result);
-/// A warning for each case that failed or computes something else.
+/// Returns a warning for each case that failed or whose result differs from those of the peers.
 [[nodiscard]] std::vector<std::string> operators_warnings(const nlohmann::json& result);
 [[nodiscard]] Json operators_json(nlohmann::json result);
 
-/// "digits.onnx: 0.310 ms on the CPU, 3200.1 runs a second (...)".
+/// Returns the times of a model: "digits.onnx: 0.310 ms on the CPU, 3200.1 runs a second (...)".
 [[nodiscard]] std::string model_times_text(const toolkit::ModelTimes& times, const std::string& model);
 [[nodiscard]] Json model_times_json(const toolkit::ModelTimes& times, const std::string& model);
 

@@ -1,4 +1,4 @@
-// The summary of a build.
+// Writes the summary of a build.
 #include "present/text/build_text.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string shape_text(const nlohmann::json& tensor) {
   return fmt::format("{} {}", tensor.value("dtype", ""), text.empty() ? "scalar" : text);
 }
 
-/// The ranges of an input in the profiles.
+/// Returns the ranges of an input in the optimization profiles.
 std::string ranges_text(const nlohmann::json& profiles, const std::string& name) {
   std::string text;
   for (const auto& profile : profiles) {
@@ -55,7 +55,7 @@ Listing build_text(const toolkit::BuildReport& report, const std::string& engine
   table.add({{"layers", Color::faint},
              network["layer_count"].dump(),
              plugins.empty() ? "all native" : count_text(plugins.size(), "of them a plugin", "of them plugins")});
-  std::map<std::pair<std::string, std::string>, std::size_t> counts;  // a network may have dozens of the same
+  std::map<std::pair<std::string, std::string>, std::size_t> counts;  // a network may have dozens of equal plugins
   for (const auto& plugin : plugins) {
     const std::string name = fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", ""));
     ++counts[{name, report.plugin_reason(plugin.value("layer", ""))}];

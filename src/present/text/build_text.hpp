@@ -1,4 +1,4 @@
-// `graft build` in words.
+// The result of `graft build` in words.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace graft::present {
 
-/// What was built, for what, with which plugins and why.
+/// Returns the written engine, its targets, inputs, outputs and layers, and its plugins with the reason for each.
 [[nodiscard]] Listing build_text(const toolkit::BuildReport& report, const std::string& engine);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// Rewrites that are alike share a line: a network repeats itself.
+// Similar rewrites share a line, because networks repeat the same layers.
 #include "present/text/convert_text.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string nodes_text(const passes::Rewrite& rewrite, bool all) {
   return all ? fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")) : replaced_text(rewrite);
 }
 
-/// A line that stands for several rewrites alike: a network repeats itself.
+/// A line for one rewrite, or for several with the same replacement and the same number of replaced things.
 struct Line {
   std::string text;
   std::string replacement;
@@ -33,7 +33,7 @@ struct Line {
   std::size_t count = 0;
 };
 
-/// "each proven", or "3 proven, 2 spot-checked, 15 alike to those".
+/// Returns how rewrites were proven: "each proven", or "3 proven, 2 spot-checked, 15 alike to those ...".
 std::string proofs_text(const std::vector<const passes::Rewrite*>& rewrites) {
   std::size_t own = 0;
   std::size_t checked = 0;
@@ -180,7 +180,7 @@ Table near_misses_table(const passes::ConvertReport& report, bool verbose) {
   constexpr std::size_t most = 8;
   constexpr double near_enough = 0.5;
   Table table;
-  std::set<std::string> patterns;  // that a place is shown of: a network repeats itself
+  std::set<std::string> patterns;  // patterns that have a place in the table; layers of a network repeat
   std::size_t left_out = 0;
   for (const passes::NearMissNote& near : report.near_misses) {
     const bool is_near = near.is_of_library || near.share() >= near_enough;
@@ -225,7 +225,7 @@ std::vector<std::string> rule_errors(const passes::ConvertReport& report) {
 }
 
 Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
-  // Nodes of one operator with one reason, in the order of the first.
+  // Groups of nodes with the same operator and the same reason, in the order of their first nodes.
   std::vector<std::vector<const inspect::NodeVerdict*>> groups;
   for (const inspect::NodeVerdict& node : nodes) {
     if (node.verdict != verdict) continue;
@@ -291,17 +291,18 @@ std::string values_text(const toolkit::Conversion& conversion) {
 }
 
 std::string newly_running_text(const toolkit::Conversion& conversion) {
-  // Where the result does not run, a node that is as it was may be what is in the way, whatever the rules say of it.
+  // If the result does not run, an unchanged node may be the cause, even if the rules accept the node.
   const bool runs = conversion.runs().value_or(false);
   const auto is_left = [&](const inspect::NodeVerdict& before) {
     return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const inspect::NodeVerdict& after) {
-      const bool is_same = after.node.name == before.node.name &&
-                           (after.op == before.op || !before.node.name.empty());  // or it has another domain now
+      const bool is_same =
+          after.node.name == before.node.name &&
+          (after.op == before.op || !before.node.name.empty());  // or the operator has another domain now
       return is_same && (inspect::is_bad(after.verdict) || (!runs && after.op == before.op));
     });
   };
   std::map<std::string, std::size_t> counts;
-  // One that is merged with its equal is as good as left.
+  // A node that was merged with an equal node counts as a node that is left.
   const auto is_merged = [&](const inspect::NodeVerdict& before) {
     return std::any_of(conversion.report.rewrites.begin(), conversion.report.rewrites.end(),
                        [&](const passes::Rewrite& rewrite) {

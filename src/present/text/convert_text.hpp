@@ -1,4 +1,4 @@
-// What a conversion did, in words.
+// The result of `graft convert` in words.
 #pragma once
 
 #include <cstddef>
@@ -12,48 +12,51 @@
 
 namespace graft::present {
 
-/// "12 nodes before, 4 after, 3 proofs, 1.2 MB of weights".
+/// Returns a summary: "12 nodes before, 4 after, 3 proofs, 1.2 MB of weights".
 [[nodiscard]] std::string summary_text(const toolkit::Conversion& conversion);
 
-/// "read in 0.01 s, ...".
+/// Returns the time of each step: "read in 0.01 s, ...".
 [[nodiscard]] std::string timings_text(const toolkit::Conversion& conversion);
 
-/// Of the passes that tidy up, how much they did; fusions with the same result in one line. Verbose: every rewrite.
+/// Returns the rewrites of each pass. Rewrites with the same replacement share a line, and a cleanup pass only has the
+/// number of its changes. If `verbose`, every rewrite has a line.
 [[nodiscard]] Table rewrites_table(const passes::ConvertReport& report, bool verbose);
 
-/// How nodes of Graft run in TensorRT. Those that run alike for the same reason share a line, unless verbose.
+/// Returns how TensorRT runs nodes of Graft's operators. Nodes of the same operator that run in the same way for the
+/// same reason share a line, unless `verbose`.
 [[nodiscard]] Table choices_table(const passes::ConvertReport& report, bool verbose);
 
-/// What one pass did and rejected; empty where it was neither.
+/// Returns the rewrites that one pass made, and those that were rejected; empty if there are neither.
 [[nodiscard]] Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass);
-/// Where patterns came near, in the order of the report. Unless verbose, the nearest place of each pattern that is the
-/// user's own or has half of its nodes there, and how many others there are.
+/// Returns the places that patterns nearly matched, in the order of the report. Unless `verbose`, only the nearest
+/// place of each of at most 8 patterns is listed, if the pattern is from a user's library or at least half of its nodes
+/// matched; the other places are counted.
 [[nodiscard]] Table near_misses_table(const passes::ConvertReport& report, bool verbose);
 
-/// What became of the rules; with the reason and notes of each where they are explained.
+/// Returns the outcome of each rule, with its reason and notes if `explained`.
 [[nodiscard]] Table rules_table(const passes::ConvertReport& report, bool explained);
 
-/// A message for each rule that is not optional and was not done everywhere.
+/// Returns a message for each rule that is not optional and matched nothing or was not applied at every place.
 [[nodiscard]] std::vector<std::string> rule_errors(const passes::ConvertReport& report);
 
-/// A warning for each rewrite that was rejected, those of rules apart, which rule_errors has.
-
-/// Nodes with that verdict; those with the same reason and operator in one row.
+/// Returns the nodes with this verdict. Nodes with the same operator and reason share a row.
 [[nodiscard]] Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
-/// "2 nodes that neither TensorRT nor Graft runs"; empty where there is none.
+/// Returns the title of problems_table, "2 nodes that neither TensorRT nor Graft runs"; empty if no node has the
+/// verdict.
 [[nodiscard]] std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
 
-/// Whether the result computes what the given model computes, or why they were not compared.
+/// Returns whether the result computes the same values as the given model, or why they were not compared.
 [[nodiscard]] std::string values_text(const toolkit::Conversion& conversion);
 
-/// Who judged the result: "TensorRT-RTX 1.7.1.116 builds the result", or why it was not asked.
+/// Returns TensorRT's verdict, "TensorRT-RTX 1.7.1.116 builds the result", or why TensorRT did not judge the result.
 [[nodiscard]] std::string check_text(const toolkit::Conversion& conversion);
 
-/// "TensorRT runs now what it did not run before: 3 DFT, TopK"; empty where there was nothing, or all of it is left
-/// or merged with what is left.
+/// Returns the operators that TensorRT runs only after the conversion: "TensorRT runs now what it did not run before: 3
+/// DFT, TopK". Returns an empty string if there are none: nodes that remain, or that were merged into equal nodes, do
+/// not count.
 [[nodiscard]] std::string newly_running_text(const toolkit::Conversion& conversion);
 
-/// What a file gains and loses where this many nodes are left without their functions.
+/// Returns the consequences of --no-functions for a file in which this many nodes have no ONNX function.
 [[nodiscard]] std::string without_functions_text(std::size_t nodes);
 
 }  // namespace graft::present

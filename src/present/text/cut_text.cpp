@@ -1,4 +1,4 @@
-// The half for TensorRT and the host's, one line each.
+// Writes a line for the half that TensorRT runs and one for the half that the host runs.
 #include "present/text/cut_text.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ std::string quoted(const std::vector<std::string>& names) {
   return names.empty() ? "what the host computes itself" : fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
-/// All of it is never there.
+/// Returns a share in percent. A share above 99.9 % is not rounded to 100 %.
 std::string share_text(double share) { return share > 0.999 ? "over 99.9 %" : fmt::format("{:.1f} %", 100 * share); }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
                   quoted(tail.scores), tail.node.name);
   if (tail.overlap) text += fmt::format(", overlap above {:g} goes", *tail.overlap);
   if (tail.lowest_score) text += fmt::format(", scores above {:g}", *tail.lowest_score);
-  // The largest integer stands for all.
+  // The largest integer means that there is no limit.
   if (tail.most && *tail.most != std::numeric_limits<std::int64_t>::max()) {
     text += fmt::format(", at most {} of a class", *tail.most);
   }

@@ -1,4 +1,4 @@
-// A network in two halves, in words.
+// The result of cutting a network into two halves, in words.
 #pragma once
 
 #include <string>
@@ -9,26 +9,27 @@
 
 namespace graft::present {
 
-/// "Cut before 3 nodes that TensorRT does not run: NonMaxSuppression".
+/// Returns the cause of the cut: "Cut before 3 nodes that TensorRT does not run: NonMaxSuppression".
 [[nodiscard]] std::string cut_title(const toolkit::CutResult& result);
 
-/// "f32 1 x ? x 4".
+/// Returns the type and shape of a tensor: "f32 1 x ? x 4".
 [[nodiscard]] std::string type_text(const toolkit::Port& port);
 
-/// "12 nodes, 99.4 % of the arithmetic".
+/// Returns the size of TensorRT's half: "12 nodes, 99.4 % of the arithmetic".
 [[nodiscard]] std::string tensorrt_text(const toolkit::CutResult& result);
 [[nodiscard]] std::string host_text(const toolkit::CutResult& result);
 
-/// What a detector does with its last tensors.
+/// Returns how a detector selects boxes: its tensors, operator and thresholds.
 [[nodiscard]] std::string tail_text(const toolkit::DetectionTail& tail);
 
-/// "both halves together are the whole, in 3 runs"; empty where they were not found to be.
+/// Returns "both halves together are the whole, in 3 runs", or an empty string if the comparison did not show this.
 [[nodiscard]] std::string verified_text(const toolkit::CutResult& result);
 
-/// Both halves in the order in which they run, what is handed over, and how a detector ends.
+/// Returns both halves in the order in which they run, the tensors between them, and the box selection of detectors.
 [[nodiscard]] Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files);
 
-/// What a warning says where the halves were not found to be the whole; empty where they were, or were not asked about.
+/// Returns a warning if the halves differ from the whole network or could not be compared with it; empty if they are
+/// the same or if no comparison was requested.
 [[nodiscard]] std::string cut_warning(const toolkit::CutResult& result);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// What is missing, and is needed, has a remedy.
+// A needed thing that is missing has a remedy.
 #include "present/text/doctor_text.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,8 @@ Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
   return finding;
 }
 
-/// Models run without it too, in OpenVINO, which is known to compute more operators wrongly.
+/// Returns the finding for ONNX Runtime. It is not needed, because models also run in OpenVINO, which is known to
+/// compute more operators wrongly.
 Finding reference_engine(const toolkit::Diagnosis& diagnosis) {
   Finding finding{.name = "reference for values", .found = !diagnosis.onnxruntime.empty()};
   if (finding.found) {
@@ -109,7 +110,7 @@ Finding gpu(const Json& cuda) {
   return finding;
 }
 
-/// The one that this Python imports.
+/// Returns the finding for the package `graft` that the driver's Python imports.
 Finding package(const Json& facts) {
   Finding finding{.name = "Python package", .found = facts.value("has_toolkit", false)};
   finding.facts = facts;
@@ -118,9 +119,9 @@ Finding package(const Json& facts) {
   return finding;
 }
 
-/// What operators of one's own are compiled with.
+/// Adds the tools with which a user's own operators are compiled.
 void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
-  if (compilers.empty()) return;  // the driver of another version
+  if (compilers.empty()) return;  // a driver of another version does not list compilers
   const auto add = [&](const char* key, std::string_view name, std::string_view install, std::string_view lacking) {
     const Json facts = compilers.value(key, Json::object());
     const std::string remedy = facts.value("install", std::string(install));
@@ -168,13 +169,13 @@ void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findi
     findings.push_back(tensorrt(flavor));
     can_build = can_build || (findings.back().found && flavor.value("builder", false));
   }
-  // Any one flavor that builds is enough; the first that could be installed is then what is missing.
+  // One flavor that builds engines is enough. If no flavor does, the first one is reported as missing.
   if (!can_build) findings[first_flavor].needed = true;
   findings.push_back(gpu(diagnosis.driver["cuda"]));
   add_compilers(diagnosis.driver.value("compilers", Json::object()), findings);
 }
 
-/// Whether what a project of `graft new` is built with was found; empty where nothing is known.
+/// Returns whether the tools that build a project of `graft new` were found; empty if the driver lists no tools.
 std::string project_text(const std::vector<Finding>& findings) {
   std::vector<std::string> missing;
   bool has_nvcc = false;

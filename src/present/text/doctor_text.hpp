@@ -1,4 +1,4 @@
-// `graft doctor` in words.
+// The result of `graft doctor` in words.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace graft::present {
 
-/// One thing that was looked for.
+/// A program, library or device that `graft doctor` searched for.
 struct Finding {
   std::string name;
   bool found = false;
-  bool needed = false;  ///< For the main job: convert, verify, build.
+  bool needed = false;  ///< Whether convert, verify and build need it.
   std::string text = {};
-  std::string remedy = {};  ///< What to type where it is missing.
+  std::string remedy = {};  ///< The command that installs it, shown if it is missing.
   Json facts = Json::object();
-  bool for_projects = false;  ///< Operators of one's own are compiled with it.
+  bool for_projects = false;  ///< Whether projects of `graft new` are compiled with it.
 };
 
 [[nodiscard]] std::vector<Finding> findings_of(const toolkit::Diagnosis& diagnosis);
 
-/// Whether all that is needed was found.
+/// Whether every needed thing was found.
 [[nodiscard]] bool is_complete(const std::vector<Finding>& findings);
 
 [[nodiscard]] Listing doctor_text(const std::vector<Finding>& findings);

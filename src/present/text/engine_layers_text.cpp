@@ -1,4 +1,4 @@
-// A row for each layer.
+// Writes a row for each layer.
 #include "present/text/engine_layers_text.hpp"
 
 #include <fmt/format.h>

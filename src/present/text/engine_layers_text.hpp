@@ -1,4 +1,4 @@
-// An engine's layers in words.
+// The layers of an engine in words.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace graft::present {
 
-/// The layers, what they read, and a note for each island of f32. Empty where they are not known.
+/// Returns the layers with the types that they read and write, and a note for each island of f32. Empty if the layers
+/// are not known.
 [[nodiscard]] Listing engine_layers_text(const engine::EngineLayers& engine);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// Nodes of one kind share a paragraph.
+// The nodes of a group (see inspect/verdict_groups.hpp) share a paragraph.
 #include "present/text/inspect_text.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ using inspect::SmallestPart;
 using inspect::VerdictGroup;
 using inspect::VerdictGroups;
 
-/// "135 nodes and 96 constants"
+/// Returns the number of nodes: "135 nodes and 96 constants".
 std::string nodes_text(const std::vector<inspect::NodeVerdict>& nodes) {
   const auto constants = static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), inspect::is_mere_constant));
   const std::string text = count_text(nodes.size() - constants, "node");
@@ -43,7 +43,7 @@ Table counts_table(const std::vector<inspect::NodeVerdict>& nodes) {
   return table;
 }
 
-/// "3 Conv, 1 Relu"
+/// Returns the operators of a group with their counts: "3 Conv, Relu".
 std::string operators_text(const VerdictGroup& group) {
   constexpr std::size_t few = 12;
   const auto counts = inspect::count_operators(group);
@@ -64,7 +64,7 @@ std::string names_text(const VerdictGroup& group) {
   return group.nodes.size() <= few ? text : fmt::format("{} and {} more", text, group.nodes.size() - few);
 }
 
-/// The beginning of what TensorRT said at length.
+/// Returns the beginning of a long message of TensorRT.
 std::string beginning_of(const std::string& text) {
   constexpr std::size_t longest = 500;
   return text.size() <= longest ? text : text.substr(0, text.find_last_of(' ', longest)) + " ...";
@@ -145,14 +145,14 @@ Listing::Line line_of(const SmallestPart& part) {
   return {{"wrote "}, {part.file, Color::strong}, {std::move(rest)}};
 }
 
-/// Whose rules they are, and how they are known.
+/// Returns the release whose rules were applied, and the source of these rules.
 std::string release_text(const inspect::Release& release) {
   return fmt::format("for {}, {}", inspect::title_of(release),
                      release.flavor == inspect::Flavor::rtx ? "as it answered when it was asked"
                                                             : "as public documents say: it was not asked");
 }
 
-/// " for image=1x3x224x224..4x3x224x224..8x3x224x224"
+/// Returns the shapes of a build: " for image=1x3x224x224..4x3x224x224..8x3x224x224".
 std::string shapes_text(const inspect::ProbeAnswer& answer) {
   return answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
 }
@@ -229,7 +229,7 @@ Listing probe_text(const toolkit::Inspection& inspection) {
                           count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
   if (inspection.prospect.is_another && !inspection.is_probe_of_converted) {
-    // It was asked about the model as it is, which is not the one that an engine is to be built from.
+    // TensorRT judged the given model, but engines are built from the converted model.
     listing.add(fmt::format(
         "asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
         count_text(inspection.model.graph().node_count(), "node"), count_text(inspection.prospect.nodes, "node")));

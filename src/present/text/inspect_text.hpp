@@ -1,4 +1,4 @@
-// `graft inspect` in words.
+// The result of `graft inspect` in words.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace graft::present {
 
-/// Returns who judged, and what was and was not tried: "TensorRT-RTX 1.7.1.116 built the model".
+/// Returns whether TensorRT or Graft's rules judged the model, and how: "TensorRT-RTX 1.7.1.116 built the model".
 [[nodiscard]] std::string answered_by(const toolkit::Inspection& inspection);
 
-/// The model, how many nodes have each verdict, then problems, the worst before the others, a little of what there is
-/// to say of the rest, what is plainly native, on one line, and the commands that come next. With `all` every node.
+/// Returns the model, the number of nodes with each verdict, groups of nodes with problems, the worst first, a few
+/// groups of other nodes with a reason, the operators of the remaining nodes, and the next commands. If `all`, every
+/// node is listed.
 [[nodiscard]] Listing inspect_text(const toolkit::Inspection& inspection, bool all);
 
-/// A warning for each plugin that TensorRT makes of a node from other values than the model has.
+/// Returns a warning for each node for which TensorRT creates a plugin with other values than those in the model.
 [[nodiscard]] std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection);
 
-/// What was asked of TensorRT, and the parts that were written; empty where it was not asked.
+/// Returns the calls of TensorRT and the parts of the model that were written; without a probe, only answered_by.
 [[nodiscard]] Listing probe_text(const toolkit::Inspection& inspection);
 
-/// Why there is nothing to reduce to `file`.
+/// Returns why --reduce writes nothing to `file`.
 [[nodiscard]] std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// Lines and tables of a comparison tensor by tensor.
+// Writes a comparison tensor by tensor as lines and tables.
 #include "present/text/layers_text.hpp"
 
 #include <fmt/format.h>
@@ -79,8 +79,8 @@ void add_row(Table& table, const verify::LayerReport& report, std::size_t index)
              range});
 }
 
-/// All of them where they are few or where it was asked for; otherwise those round the first that differs, or those
-/// that come nearest to it; and the outputs.
+/// Returns the indices of the layers that are shown: all layers if there are at most 40 or if `verbose`; otherwise the
+/// outputs and the layers near the first divergence, or, if no layer differs, the layers with the largest errors.
 std::vector<std::size_t> rows_to_show(const verify::LayerReport& report, bool verbose) {
   constexpr std::size_t few = 40;
   constexpr std::size_t before = 5;
@@ -170,7 +170,8 @@ Listing failure_text(const verify::Failure& failure) {
   return text;
 }
 
-/// What the emulated type does: the first tensor that is beyond its range, and the layer that loses most.
+/// Adds the effects of the emulated type: constants and the first tensor beyond its range, and the layer that loses the
+/// most signal.
 void add_losses(Listing& text, const verify::LayerReport& report) {
   const Cell beyond("beyond the range of the type", Color::bad);
   for (const verify::LargeConstant& constant : report.large_constants) {
@@ -200,7 +201,7 @@ void add_losses(Listing& text, const verify::LayerReport& report) {
   }
 }
 
-/// What cannot be looked at: those of one kind once.
+/// Adds the tensors that were not compared, with one line for each reason.
 void add_not_compared(Listing& text, const verify::LayerReport& report) {
   std::map<std::string, std::vector<std::string>> names;
   for (const verify::LayerComparison& layer : report.layers) {
@@ -212,7 +213,7 @@ void add_not_compared(Listing& text, const verify::LayerReport& report) {
   }
 }
 
-/// Those that are not of a tensor's own type.
+/// Adds the tolerances that differ from those of the tensors' own types, with the number of tensors.
 void add_tolerances(Listing& text, const verify::LayerReport& report) {
   std::map<std::string, std::size_t> counts;
   for (const verify::LayerComparison& layer : report.layers) {

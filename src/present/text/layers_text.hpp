@@ -1,4 +1,4 @@
-// `graft verify --layers` in words.
+// The result of `graft verify --layers` in words.
 #pragma once
 
 #include <string>
@@ -11,26 +11,30 @@
 
 namespace graft::present {
 
-/// The first divergence, then a row for each tensor; of many, those round it, unless `verbose`.
+/// Returns the first divergence, then a row for each tensor. If there are many tensors, only those near the divergence
+/// and the outputs have a row, unless `verbose`.
 [[nodiscard]] Listing layers_text(const verify::LayerReport& report, bool verbose);
 
-/// Where hardly anything would be called a difference, nothing was compared, or outputs agree and tensors inside do
-/// not.
+/// Returns warnings about comparisons that prove little: a large noise floor, an output of which nothing was compared,
+/// synthetic inputs for a quantized candidate, parts of the network that the runs did not reach, operators without
+/// Graft's kernels, or inner tensors that differ although the outputs agree.
 [[nodiscard]] std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compared, bool has_data);
 
-/// The node and what it does: "'features', by node 'conv' (Conv): 1.01 times the reference". Empty where there is none.
+/// Returns the tensor, its node and the error: "'features', by node 'conv' (Conv): 1.01 times the reference". Empty if
+/// there is no first divergence.
 [[nodiscard]] std::string first_divergence_text(const verify::LayerReport& report);
 
-/// What is to be said where the outputs agree and tensors inside do not; empty otherwise.
+/// Returns a warning if inner tensors differ although the outputs agree; otherwise empty.
 [[nodiscard]] std::string hidden_difference_text(const verify::LayerReport& report);
 
-/// What the nodes have that is another, of many the first; empty where that is not known.
+/// Returns the differences between the nodes of both models, at most the first 6 and the number of further ones; empty
+/// if the nodes cannot be compared.
 [[nodiscard]] std::vector<std::string> difference_texts(const verify::Divergence& first);
 
-/// "62.1 dB", or "-" where nothing differs.
+/// Returns the signal-to-noise ratio: "62.1 dB", or "-" without one, for example because nothing differs.
 [[nodiscard]] std::string decibels_text(const verify::LayerComparison& layer);
 
-/// Shows the difference, or the failure, again. `options` are added.
+/// Returns the command that reproduces the difference or the failure with the reduced files, followed by `options`.
 [[nodiscard]] std::string reduced_command(const toolkit::ReducedFiles& files, const std::string& options);
 
 }  // namespace graft::present

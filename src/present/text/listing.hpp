@@ -1,4 +1,4 @@
-// What a command lists: lines of differently colored parts, and tables, one after another.
+// The output of a command: lines with colored parts and tables, in the order in which they were added.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Dimensions that are not known have names for Graft's own use, which are not shown.
+// Unknown dimensions have internal names with a question mark, which are shown as "?".
 #include "present/text/model_text.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string sizes_text(const onnx::Value& value) {
   return text.empty() ? "scalar" : text;
 }
 
-/// "12 Conv2D, 3 BiasAdd", the most frequent first.
+/// Returns the operators with their counts, the most frequent first: "12 Conv2D, 3 BiasAdd".
 std::string operators_text(const std::map<std::string, std::size_t>& operators) {
   std::vector<std::pair<std::string, std::size_t>> sorted(operators.begin(), operators.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -10,19 +10,19 @@
 
 namespace graft::present {
 
-/// Returns "224", a symbol, or "?" for a dimension that is not known.
+/// Returns "224", a symbol, or "?" for an unknown dimension.
 [[nodiscard]] std::string size_text(const Dim& dim);
 
-/// "image  f32 ? x 3 x 224 x 224": a row for each input and output.
+/// Returns a row for each input and output: "input  image  f32  ? x 3 x 224 x 224".
 [[nodiscard]] Table io_table(const onnx::Model& model);
 
-/// A warning for each input without a rank.
+/// Returns a warning for each input without a rank.
 [[nodiscard]] std::vector<std::string> missing_rank_warnings(const onnx::Model& model);
 
-/// "TensorFlow graph of 30 nodes"; empty for ONNX.
+/// Returns the original format: "TensorFlow graph of 30 nodes"; empty for ONNX.
 [[nodiscard]] std::string origin_text(const Origin& origin);
 
-/// What the reader of another format made of the file.
+/// Returns the operators that the reader of another format read, left out and renamed.
 [[nodiscard]] Table origin_table(const Origin& origin);
 
 }  // namespace graft::present

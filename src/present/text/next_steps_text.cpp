@@ -1,4 +1,4 @@
-// What is converted is called after the model: model.graft.onnx.
+// Composes commands. The converted model of model.onnx is named model.graft.onnx.
 #include "present/text/next_steps_text.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 
 using Kind = inspect::NextStep::Kind;
 
-/// " --operators LIB" for each, as they are needed again.
+/// Returns " --operators LIB" for each library, because the next command needs the libraries again.
 std::string options_of(const std::vector<std::string>& libraries) {
   std::string options;
   for (const std::string& library : libraries) options += fmt::format(" --operators {}", shell_argument(library));
@@ -36,7 +36,8 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
                      shell_argument((model.parent_path() / model.stem()).string()), options, options_of(libraries));
 }
 
-/// The ranges that TensorRT built the model for, or else suggested ones: a build needs some where an input is dynamic.
+/// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
+/// inputs.
 std::vector<std::string> ranges_for(const onnx::Model& model, const std::optional<inspect::ProbeAnswer>& probe) {
   if (probe && !probe->shapes.empty()) return probe->shapes;
   std::vector<std::string> ranges;
@@ -47,8 +48,9 @@ std::vector<std::string> ranges_for(const onnx::Model& model, const std::optiona
   return ranges;
 }
 
-/// Returns " --target sm120" where the engine holds a plugin that does not run on every GPU of a build without a
-/// target. What one release runs itself, as NonMaxSuppression, becomes a plugin in another.
+/// Returns " --target sm120" if the engine contains a plugin that does not run on every GPU of a build without a
+/// target. Operators that one release runs natively, such as NonMaxSuppression, become plugins in another release, and
+/// therefore count as plugins.
 std::string target_option(const std::vector<inspect::NodeVerdict>& nodes, const onnx::Model& model,
                           const std::vector<std::string>& targets_of_plugins) {
   bool has_plugin = std::any_of(nodes.begin(), nodes.end(),
@@ -59,12 +61,12 @@ std::string target_option(const std::vector<inspect::NodeVerdict>& nodes, const 
   return fmt::format(" --target {}", fmt::join(targets_of_plugins, ","));
 }
 
-/// Whether TensorRT built the model as it is.
+/// Whether TensorRT built the given model without a conversion.
 bool is_built_as_it_is(const toolkit::Inspection& inspection) {
   return inspection.is_built() && !inspection.is_probe_of_converted;
 }
 
-/// "nothing is in the way" is said of a model that was built.
+/// Returns why the build is the next step. "nothing is in the way" requires that TensorRT has built the model.
 std::string why_to_build(bool was_asked, bool is_built) {
   if (is_built) return "nothing is in the way: TensorRT built it";
   return was_asked ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
@@ -91,7 +93,7 @@ OperatorsOfLibraries operators_of_libraries(const onnx::Model& model) {
   return found;
 }
 
-/// Why they are named, or why they need not be.
+/// Returns why a build needs --operators for these operators, or why it does not.
 std::string why_with_operators(const OperatorsOfLibraries& found) {
   const char* const functions = found.operators.size() == 1 ? "its function" : "their functions";
   if (found.files.empty()) {
@@ -107,7 +109,8 @@ std::vector<std::string> loaded_libraries() {
   return files;
 }
 
-/// `graft build` refuses a library without plugins, and needs none of it: the operators are built from their functions.
+/// Returns the loaded libraries that have plugins. `graft build` refuses a library without plugins and does not need
+/// it, because its operators are built from their functions.
 std::vector<std::string> plugin_libraries() {
   std::vector<std::string> files;
   for (const OperatorLibrary& library : operator_libraries()) {
@@ -116,7 +119,8 @@ std::vector<std::string> plugin_libraries() {
   return files;
 }
 
-/// The model's files with the options that it was read with, as every command that reads a network takes them.
+/// Returns the model's files and the options with which the model was read, as arguments of a command that reads a
+/// network.
 std::string network_arguments(const std::filesystem::path& file, const toolkit::ImportOptions& import) {
   std::string arguments = shell_argument(file.string());
   if (!import.weights.empty()) arguments += " " + shell_argument(import.weights.string());
@@ -231,7 +235,8 @@ std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& rep
   }
   if (operators.empty()) return std::nullopt;
   std::string options = options_of(libraries);
-  // All that the build loaded: a canary has Graft's own operators as plugins too then, and adds no library by itself.
+  // The command names all libraries that the build loaded: with --plugin-lib, a canary adds no library by itself, and
+  // runs Graft's own operators as plugins too.
   for (const auto& library : report.built["plugin_libraries"]) {
     options += fmt::format(" --plugin-lib {}", shell_argument(library.value("path", "")));
   }
@@ -248,7 +253,7 @@ Table next_table(const std::vector<NextCommand>& commands) {
   Table table(0);
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const NextCommand& next = commands[i];
-    // Not the last cell of its row, which would be broken at the width of the terminal.
+    // An empty cell follows, because the last cell of a row is wrapped at the width of the terminal.
     table.add({i == 0 ? "next" : "", {next.command, Color::strong}, ""});
     table.add({"", {next.why, Color::faint}});
   }

@@ -1,4 +1,4 @@
-// The commands that come next, in words.
+// The commands that a user runs next, in words.
 #pragma once
 
 #include <filesystem>
@@ -16,25 +16,26 @@
 namespace graft::present {
 
 struct NextCommand {
-  std::string command;  ///< Empty where no command helps.
+  std::string command;  ///< Empty if no command helps.
   std::string why;
 };
 
-/// The commands name the model's file and files beside it.
+/// Returns the next steps after an inspection. The commands contain the path of the model and paths in the same folder.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
 
-/// Returns the next steps after a conversion that was written whole: the build, and before it the comparison where
-/// values differ or could not be compared.
+/// Returns the next steps after a conversion: the comparison if values differ or could not be compared, and the build
+/// if the conversion is complete.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion);
 
-/// The command that compares the model before and after; empty where values were not compared.
+/// Returns the command that compares the model before and after the conversion; empty if no comparison was tried.
 [[nodiscard]] std::string verify_command(const toolkit::Conversion& conversion);
 
-/// What compares the results of the user's own plugins in an engine, which no build does; nothing where it holds none.
+/// Returns the `graft canary` command that compares the results of the user's own plugins with the CPU, which no build
+/// does; nothing if the engine contains no such plugin.
 [[nodiscard]] std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,
                                                                const std::filesystem::path& model);
 
-/// "next  graft convert ...": a row for each.
+/// Returns rows for each command: "next  graft convert ..." and the reason.
 [[nodiscard]] Table next_table(const std::vector<NextCommand>& commands);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// The parts of a definition, one after another.
+// Writes the parts of an operator's definition one after another.
 #include "present/text/operators_text.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::string_view kind_text(PortKind kind) {
   return "input";
 }
 
-/// "f32 -> f32", and "f32, f32... -> f32" with a variadic input.
+/// Returns the types of one row: "f32 -> f32", or "f32, f32... -> f32" with a variadic input.
 std::string row_text(const OperatorType& type, const TypeRow& row) {
   std::string text;
   for (std::size_t i = 0; i < row.count; ++i) {

@@ -1,4 +1,4 @@
-// Operators, and what readers of other formats know, in words.
+// Graft's operators, and the layers and operators that the Caffe and TensorFlow readers support, in words.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace graft::present {
 
-/// What an attribute may be: its words, or its range.
+/// Returns the allowed values of an attribute: its choices or its range.
 [[nodiscard]] std::string allowed_text(const AttributeInfo& info);
 
-/// All operators, with what they stand in for.
+/// Returns all operators with the plugins that they replace.
 [[nodiscard]] Listing operators_text(const std::vector<toolkit::OperatorFacts>& operators);
-/// One in full.
+/// Returns the whole documentation of one operator.
 [[nodiscard]] Listing operator_text(const toolkit::OperatorFacts& facts);
 
 [[nodiscard]] Table layers_table(const std::vector<CaffeLayer>& layers);

@@ -1,4 +1,4 @@
-// From the driver's account of the libraries.
+// Writes the JSON of the engine driver about the libraries as tables.
 #include "present/text/plugins_text.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::string fields_text(const Json& creator) {
   return text.empty() ? "no fields" : text;
 }
 
-/// A check that was left out, of the first creator of which it was.
+/// A check that was not made, with the first creator for which it was not made and the number of such creators.
 struct LeftOut {
   std::string check;
   std::string creator;

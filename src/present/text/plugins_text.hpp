@@ -1,4 +1,4 @@
-// `graft plugins` in words.
+// The result of `graft plugins` in words.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace graft::present {
 
-/// A row for each creator, with its fields.
+/// Returns a row for each creator, with its fields.
 [[nodiscard]] Listing plugins_text(const toolkit::PluginsReport& report, const std::vector<std::string>& libraries);
 
-/// A row for each creator, and one for each check that it did not pass; verbose: for those that were not made too.
+/// Returns a row for each creator and each failed check. If `verbose`, checks that were not made also have a row.
 [[nodiscard]] Listing checks_text(const toolkit::PluginsReport& report, bool verbose);
 
 }  // namespace graft::present

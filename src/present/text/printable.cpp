@@ -1,4 +1,4 @@
-// Reads UTF-8, character by character.
+// Decodes UTF-8 character by character.
 #include "present/text/printable.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 struct Character {
   char32_t code = 0;
-  std::size_t size = 0;  ///< In bytes; 0 where the text begins with no UTF-8.
+  std::size_t size = 0;  ///< Size in bytes; 0 if the text does not begin with valid UTF-8.
 };
 
 Character first_character(std::string_view text) {
@@ -30,7 +30,7 @@ Character first_character(std::string_view text) {
     if (!is_utf8_continuation(text[i])) return {};
     code = code << 6U | (byte(i) & 0x3FU);
   }
-  constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};  // of that size
+  constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};  // the smallest code point by size
   const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
   if (code < smallest.at(size) || code > 0x10FFFF || is_surrogate) return {};
   return {code, size};

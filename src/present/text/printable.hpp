@@ -1,4 +1,4 @@
-// Text that may hold what somebody else wrote, such as names in a model, made safe to show.
+// Makes text from other people, such as names in a model, safe to show on a terminal.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace graft::present {
 
-/// With what a terminal acts on, or what makes a text look like another, as JSON writes it: control characters but for
-/// tabs and ends of lines (ESC becomes \u001b), marks of direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
-/// U+2069) and separators of lines (U+2028, U+2029). A byte that is no UTF-8 becomes \x9b. Of JSON text it leaves the
-/// meaning as it is.
+/// Escapes characters that control a terminal or make a string look like another one, as JSON does: control characters
+/// except tab and newline (ESC becomes \u001b), marks of text direction (U+061C, U+200E, U+200F, U+202A to U+202E,
+/// U+2066 to U+2069), line separators (U+2028, U+2029) and other invisible characters (U+200B to U+200D, U+2060 to
+/// U+2065, U+FEFF). A byte that is not valid UTF-8 becomes \x9b. Valid JSON keeps its meaning.
 [[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// Nodes, tensors and outputs of a model in int8 or f8.
+// Writes the nodes, tensors and outputs of a model in int8 or f8.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -70,7 +70,7 @@ void add_outputs(Listing& text, const quant::ChosenInt8& chosen) {
   text.add(std::move(table));
 }
 
-/// What the user's metric says, the f32 network's beside it.
+/// Adds the user's metric of the f32 network and of the quantized model.
 void add_metric(Listing& text, const quant::ChosenInt8& chosen) {
   const auto shown = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "none"; };
   const std::string first = shown(chosen.trials.front().metric);

@@ -1,4 +1,4 @@
-// Nodes and outputs of a model in f16 or bf16.
+// Writes the nodes and outputs of a model in f16 or bf16.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

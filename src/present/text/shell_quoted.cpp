@@ -1,4 +1,4 @@
-// Within single quotes a shell changes nothing.
+// A shell interprets nothing inside single quotes.
 #include "present/text/shell_quoted.hpp"
 
 namespace graft::present {

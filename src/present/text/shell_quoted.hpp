@@ -1,4 +1,4 @@
-// Text for a shell.
+// Quotes text for a shell.
 #pragma once
 
 #include <string>
@@ -6,10 +6,11 @@
 
 namespace graft::present {
 
-/// Within single quotes. `quote` is how the shell writes one inside: that of POSIX, or \' in fish.
+/// Returns the text in single quotes. `quote` replaces a single quote inside the text: the default is for POSIX shells,
+/// and fish needs \'.
 [[nodiscard]] std::string shell_quoted(std::string_view text, std::string_view quote = R"('\'')");
 
-/// The same, and only where a shell would not take it as it is.
+/// Returns the text, in quotes if it contains characters that a shell may interpret.
 [[nodiscard]] std::string shell_argument(const std::string& text);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// Cells, their widths and their colors.
+// Computes the widths of cells and paints them.
 #include "present/text/table.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Text for people: tables, colors, widths.
+// Formats text for terminals: tables, colors, widths.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@ enum class Color : std::uint8_t { none, strong, faint, good, caution, bad };
 struct Cell {
   std::string text;
   Color color = Color::none;
-  // NOLINTNEXTLINE(google-explicit-constructor): a row of a table is a list of texts
+  // NOLINTNEXTLINE(google-explicit-constructor): a row of a table is a list of strings
   Cell(std::string t = {}, Color c = Color::none) : text(std::move(t)), color(c) {}
   Cell(const char* t) : text(t) {}  // NOLINT(google-explicit-constructor)
 };
 
-/// Rows of cells; columns are as wide as their widest cell, and the last one wraps at the width of the terminal.
+/// Rows of cells. Columns are as wide as their widest cell, and the last cell of a row is wrapped at the width of the
+/// terminal.
 class Table {
  public:
   explicit Table(std::size_t indent = 2) : indent_(indent) {}
@@ -34,22 +35,23 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// Columns that a text takes on a terminal: code points of UTF-8.
+/// Returns the number of terminal columns that a text occupies, counted as its code points.
 [[nodiscard]] std::size_t display_width(std::string_view text);
-/// Breaks at ends of lines, and at spaces so that no line is wider, unless a single word is.
+/// Breaks a text at newlines, and at spaces so that no line is wider than `width`, unless a single word is wider.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
-/// The end of a text that is longer than `most` characters: of a long name it says more than the beginning.
+/// Returns a text of at most `most` characters. A longer text loses its beginning, because the end of a long name is
+/// more specific.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
-/// "712.7 kB".
+/// Returns a size: "712.7 kB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
-/// "1 node", "3 nodes".
+/// Returns a count with its noun: "1 node", "3 nodes".
 [[nodiscard]] std::string count_text(std::size_t count, std::string_view singular, std::string_view plural = {});
 
-/// What makes a terminal show a color; nothing for none.
+/// Returns the escape sequence that starts a color; empty for Color::none.
 [[nodiscard]] std::string_view code_of(Color color);
-/// The text in this color, where `enabled`.
+/// Returns the text in this color if `enabled`, otherwise the text alone.
 [[nodiscard]] std::string painted(std::string_view text, Color color, bool enabled);
-/// A text as a cell shows it; it has one line, unless it is the last of its row.
+/// Returns the printable text of a cell. Tabs are escaped, and so are newlines except in the last cell of a row.
 [[nodiscard]] std::string cell_text(std::string_view text, bool is_last);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// A row, or an object, for each tensor.
+// Writes a row or a JSON object for each tensor.
 #include "present/text/tensors.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Types and shapes of tensors, in words and as JSON.
+// The types and shapes of tensors, in words and as JSON.
 #pragma once
 
 #include "present/json/values.hpp"
@@ -7,9 +7,9 @@
 
 namespace graft::present {
 
-/// "logits  f32 2x10": a row for each tensor.
+/// Returns a row for each tensor: "logits  f32 2x10".
 [[nodiscard]] Table outputs_table(const runtime::TensorMap& tensors);
-/// [{"name", "type", "shape"}].
+/// Returns [{"name", "type", "shape"}].
 [[nodiscard]] Json outputs_json(const runtime::TensorMap& tensors);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// The verdict with the engine that computed it, and what differs.
+// Writes the verdict with the engine that computed it, and the outputs that differ.
 #include "present/text/value_check_text.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace graft::present {
 namespace {
 
-/// The bar, where it is a signal to noise ratio.
+/// Returns the limit of the outputs if it is a signal-to-noise ratio; otherwise empty.
 std::string allowed_by(const toolkit::ValueCheck& check) {
   for (const verify::OutputReport& output : check.report->outputs) {
     if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);

@@ -1,4 +1,4 @@
-// The check of values that `convert` and `quantize` end with, in words.
+// The check of values at the end of `graft convert` and `graft quantize`, in words.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace graft::present {
 
-/// Why the check does not accept the model. `reference` is what it was compared with, as "the f32 one".
+/// Returns why the check does not accept the model. `reference` names the other model, for example "the f32 one".
 [[nodiscard]] std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference);
 
-/// Says what the check found, and which command repeats it, unless that is empty. Empty where nothing was compared.
+/// Returns the result of the check and the command `verify` that repeats it, if `verify` is not empty. Returns nothing
+/// if the models were not compared.
 [[nodiscard]] Listing check_text(const toolkit::ValueCheck& check, const std::string& verify);
 
 }  // namespace graft::present

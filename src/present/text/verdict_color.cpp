@@ -1,4 +1,4 @@
-// Green, yellow, red.
+// Maps verdicts to green, yellow, red or no color.
 #include "present/text/verdict_color.hpp"
 
 namespace graft::present {

@@ -6,7 +6,8 @@
 
 namespace graft::present {
 
-/// One color for what runs as a plugin, one for what does not run, one for what is not known.
+/// Returns the color of a verdict: green for plugins, yellow for unknown, red for nodes that do not run, and no color
+/// for native and lowered nodes.
 [[nodiscard]] Color color_of(inspect::Verdict verdict);
 
 }  // namespace graft::present

@@ -1,4 +1,4 @@
-// Lines and tables of a comparison output by output.
+// Writes a comparison output by output as lines and tables.
 #include "present/text/verify_text.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ void add_rows(Table& table, const verify::OutputReport& output, std::size_t runs
   const bool has_figures = was_run && judged_as_a_whole && output.figures.is_real &&
                            output.worst.incomparable.empty() &&
                            (output.figures.largest_error != 0 || output.figures.not_finite != 0);
-  // The figures are those of all runs, and the difference that of the worst.
+  // The figures are of all runs, whereas the difference is of the worst run.
   const bool says_runs = has_figures && runs > 1;
   const std::string of_run = says_runs ? fmt::format("run {}: ", output.worst_run + 1) : "";
   table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
@@ -133,7 +133,7 @@ std::string nothing_compared_text(const std::string& name, const std::string& wh
         "nothing was compared of output '{}': {}; to compare it, make these numbers an input of both models", name,
         why);
   }
-  // Of a tensor that is lost in noise noise_warnings has the figures.
+  // noise_warnings shows the figures of a tensor that is lost in noise.
   const char* found = is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
                                        : "in no run has it an element that is a finite number in both models";
   return fmt::format("nothing was compared of output '{}': {}; {}", name, found,
@@ -141,8 +141,8 @@ std::string nothing_compared_text(const std::string& name, const std::string& wh
 }
 
 std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_quantized_candidate, bool has_data) {
-  // Synthetic inputs have the right range at most; layers inside were calibrated for numbers that these do not give
-  // them.
+  // Synthetic inputs have at most the right range. They do not produce the numbers for which the inner layers were
+  // calibrated.
   if (verdict != verify::Verdict::different || has_data || !is_quantized_candidate) return {};
   return {
       "the candidate was calibrated for real inputs, and these are synthetic: give real ones with --data before the "
