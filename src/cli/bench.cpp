@@ -1,4 +1,4 @@
-// graft bench: the speed of operators beside PyTorch's, and of a model on the CPU.
+// graft bench: measures the speed of operators in comparison with PyTorch, and of a model on the CPU.
 #include "toolkit/bench.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ struct BenchArguments {
   bool without_peers = false;
 };
 
-/// Shows with -v what runs and what it says.
+/// Returns a listener that with -v prints the command of the driver and its messages.
 toolkit::DriverListener bench_listener(const Console& console, Progress& progress) {
   return {.on_start =
               [&console](const engine::EngineDriver& driver) {

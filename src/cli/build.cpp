@@ -1,4 +1,4 @@
-// graft build: a TensorRT engine from an ONNX model, with Graft's plugins in it.
+// graft build: builds a TensorRT engine with Graft's plugins from an ONNX model.
 #include "toolkit/build.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace {
 /// An option that the engine driver has under the same name.
 struct DriverOption {
   const char* name;
-  const char* type;  // null: a flag
+  const char* type;  // null for a flag
   const char* description;
 };
 
@@ -67,12 +67,12 @@ struct BuildArguments {
   std::string plugins = "auto";
   std::string time_limit;
   std::string profiling_verbosity;
-  std::map<std::string, std::vector<std::string>> options;  // of driver_options
+  std::map<std::string, std::vector<std::string>> options;  // the values of driver_options, by name
   std::map<std::string, bool> flags;
   bool layers = false;
 };
 
-/// The words of the engine driver; its options have the same names.
+/// Returns the arguments of the engine driver, whose options have the same names.
 std::vector<std::string> driver_options_of(const Console& console, const BuildArguments& arguments) {
   std::vector<std::string> words{"--tensorrt=" + arguments.tensorrt};
   const auto add = [&](const char* option, const std::vector<std::string>& values) {

@@ -1,4 +1,5 @@
-// graft canary: a folder with which a user's own TensorRT is asked which node it computes wrongly.
+// graft canary: writes a folder with a script that finds the first node that the TensorRT of a GPU machine computes
+// wrongly.
 #include "toolkit/canary.hpp"
 
 #include <fmt/format.h>
@@ -30,8 +31,8 @@ struct CanaryArguments {
   std::size_t seeds = 0;
 };
 
-/// A network of another format takes the sizes of the inputs while it is read; of ONNX the file's stay, so that a
-/// dynamic size is one in TensorRT too.
+/// Reads the model. A network of another format is read with the sizes of the data and shapes; an ONNX model keeps the
+/// sizes of its file, so that dynamic sizes stay dynamic in TensorRT.
 toolkit::Model read_model(const CanaryArguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
   toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
   if (toolkit::format_of(arguments.model.model) != toolkit::Format::onnx) {

@@ -1,4 +1,4 @@
-// graft completions: what a shell completes, from the definitions of the commands.
+// graft completions: writes completion scripts for shells from the definitions of the commands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace graft::cli {
 namespace {
 
-/// With a backslash before each of `special`.
+/// Returns the text with a backslash before each character of `special`.
 std::string escaped(std::string_view text, std::string_view special) {
   std::string result;
   for (const char letter : text) {
@@ -24,7 +24,7 @@ std::string escaped(std::string_view text, std::string_view special) {
   return result;
 }
 
-/// What the arguments of a command may be; nothing where they are files.
+/// Returns the allowed values of a command's arguments, or nothing if the arguments are files.
 std::vector<std::string> argument_choices(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) return choices_of(*option);
@@ -38,7 +38,8 @@ std::vector<const CLI::Option*> named_options(const CLI::App& app) {
 
 bool takes_value(const CLI::Option& option) { return option.get_expected_max() != 0; }
 
-/// Values that are none of a set are left to bash, which completes files, also after NAME=.
+/// Returns the script for bash. Values of options without choices are completed by bash itself as files, also after
+/// NAME=.
 std::string for_bash(const CLI::App& app) {
   std::string cases;
   for (const CLI::App* command : commands_of(app)) {
@@ -92,7 +93,7 @@ complete -o bashdefault -o default -F _graft graft
                      fmt::join(options, " "), fmt::join(command_names(app), " "), cases);
 }
 
-/// One specification of zsh's _arguments.
+/// Returns the specification of an option for zsh's _arguments.
 std::string zsh_option(const CLI::Option& option) {
   const std::vector<std::string> names = spellings(option);
   const bool is_repeated = option.get_expected_max() > 1;

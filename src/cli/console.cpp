@@ -1,4 +1,4 @@
-// Standard output, messages and progress.
+// Writes to standard output and standard error, and draws progress bars.
 #include "cli/console.hpp"
 
 #include <fmt/format.h>
@@ -37,8 +37,8 @@ std::size_t terminal_width(int descriptor) {
   return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
 }
 
-/// Begins what Console::paint puts into a line, which is followed by the number of a color. Nobody can guess it, so
-/// that a name in the line cannot hold it.
+/// Returns the mark that Console::paint inserts into a line, followed by the number of a color. The mark is random, so
+/// that a name in the line cannot contain it.
 const std::string& color_mark() {
   static const std::string mark = [] {
     std::random_device random;
@@ -47,8 +47,8 @@ const std::string& color_mark() {
   return mark;
 }
 
-/// A line as it is shown: safe, with colors for Console::paint's marks. Its further lines are indented, so that
-/// nothing in it can pass for a line of its own.
+/// Returns a line for the terminal: printable, with colors in place of Console::paint's marks. Lines after a newline
+/// are indented, so that a name that contains a newline cannot imitate a message.
 std::string line_text(std::string_view line) {
   const std::string& mark = color_mark();
   std::string result;
@@ -114,12 +114,12 @@ void Console::say(const present::Listing& listing) const {
 }
 
 void Console::result(const Json& object) const {
-  // Names in models are bytes; whatever is no UTF-8 is replaced rather than refused.
+  // Names in models can contain any bytes; invalid UTF-8 is replaced instead of refused.
   if (json) write_to(stdout, present::printable(object.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
 }
 
 void Console::warn(std::string_view message) const {
-  (void)std::fflush(stdout);  // or a log of both has the warning in the middle of an earlier line
+  (void)std::fflush(stdout);  // otherwise a log of both streams has the warning inside an earlier line
   if (!quiet)
     write_to(stderr, fmt::format("{} {}\n", painted("warning:", Color::caution, color_error_), line_text(message)));
 }
@@ -155,7 +155,7 @@ Progress::Progress(const Console& console)
 Progress::~Progress() { clear(); }
 
 void Progress::update(std::string_view what, double fraction) {
-  constexpr double first_bar = 0.3;  // shorter work shows none
+  constexpr double first_bar = 0.3;  // shorter work shows no bar
   constexpr double between_bars = 0.05;
   constexpr double between_lines = 5;
   constexpr int cells = 24;

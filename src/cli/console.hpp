@@ -1,4 +1,4 @@
-// Where a command prints: text and tables for people, JSON for programs, messages on standard error.
+// The output of commands: text and tables for people, JSON for programs, messages on standard error.
 #pragma once
 
 #include <cstddef>
@@ -29,27 +29,28 @@ class Console {
   Console();
 
   bool json = false;     ///< --json
-  bool quiet = false;    ///< -q: errors only, and what was asked for
+  bool quiet = false;    ///< -q: only errors and requested listings
   bool verbose = false;  ///< -v
 
-  /// A listing that the command was asked for; nothing with --json.
+  /// Prints a listing that the user requested; nothing with --json.
   void print(std::string_view line = {}) const;
   void print(const Table& table) const;
   void print(const present::Listing& listing) const;
-  /// What was done; nothing with --json or -q.
+  /// Prints a report of the work; nothing with --json or -q.
   void say(std::string_view line = {}) const;
   void say(const Table& table) const;
   void say(const present::Listing& listing) const;
-  /// The one JSON object of a command; nothing without --json.
+  /// Prints the JSON object of a command, which prints only one; nothing without --json.
   void result(const Json& object) const;
 
-  void warn(std::string_view message) const;    ///< Standard error; nothing with -q.
-  void detail(std::string_view message) const;  ///< Standard error; only with -v.
-  /// "error: ..." on standard error; further lines of the message are indented.
+  void warn(std::string_view message) const;    ///< Prints to standard error; nothing with -q.
+  void detail(std::string_view message) const;  ///< Prints to standard error, only with -v.
+  /// Prints "error: ..." to standard error, with further lines of the message indented.
   void error(std::string_view message) const;
 
-  [[nodiscard]] std::string paint(std::string_view text, Color color) const;  ///< For standard output.
-  /// Throws Error if standard output could not be written, a full disk for example.
+  /// Returns a text with the color, if standard output shows colors, for a line that is passed to `print` or `say`.
+  [[nodiscard]] std::string paint(std::string_view text, Color color) const;
+  /// Throws Error if standard output could not be written, for example because a disk is full.
   void finish() const;
 
  private:
@@ -58,16 +59,17 @@ class Console {
   std::size_t width_;
 };
 
-/// Progress of long work on standard error: a bar on a terminal, now and then a line elsewhere, nothing with -q.
+/// Shows the progress of long work on standard error: a bar on a terminal, a line every 5 seconds elsewhere, nothing
+/// with -q.
 class Progress {
  public:
   explicit Progress(const Console& console);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// `fraction` is 0 to 1.
+  /// Shows the progress; `fraction` is from 0 to 1.
   void update(std::string_view what, double fraction);
-  /// Takes the bar away, so that something else can be written.
+  /// Removes the bar, so that other output can be written.
   void clear();
 
  private:

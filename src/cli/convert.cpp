@@ -1,4 +1,4 @@
-// graft convert: rewrites a model so that TensorRT can run it, and says what was done and why.
+// graft convert: rewrites a model so that TensorRT can run it, and reports the rewrites with their reasons.
 #include "toolkit/convert.hpp"
 
 #include <fmt/format.h>
@@ -50,10 +50,10 @@ struct ConvertArguments {
   bool cut = false;
   std::string engine = default_engine_name;
   bool no_check = false;
-  ProbeArguments probe;  ///< How TensorRT is asked about the result, and who judges where the network is cut.
+  ProbeArguments probe;  ///< The TensorRT, or the rules, that judge the result and the place of the cut.
 };
 
-/// `a,b` runs those alone; `-a` runs all but that one.
+/// Sets the passes to run: `a,b` runs only these passes, `-a` runs all passes except this one.
 void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOptions& options) {
   for (const std::string& text : texts) {
     const bool leave_out = text.starts_with('-');
@@ -68,7 +68,8 @@ void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOption
   }
 }
 
-/// Before minutes are spent on what cannot be written. The original stays: `graft verify` compares with it.
+/// Throws Error, before minutes of work, if an output cannot be written or would overwrite an input. The original model
+/// must stay, because `graft verify` compares with it.
 void check_output(const ConvertArguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   written.push_back({"-o", arguments.output});
@@ -198,7 +199,8 @@ void check_probe(ConvertArguments& arguments) {
   }
 }
 
-/// Nothing where nothing has to be cut off.
+/// Cuts the network if --cut requests it. Returns nothing if no node has to be cut off, and prints a warning and
+/// returns nothing if no cut leaves TensorRT anything to compute.
 std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& conversion,
                                       const ConvertArguments& arguments) {
   if (!arguments.cut) return std::nullopt;
@@ -229,7 +231,7 @@ void say_cut(const Console& console, const toolkit::CutResult& result, const too
   console.say(fmt::format("wrote {}, which names both halves", console.paint(files.network.string(), Color::strong)));
 }
 
-/// Whether both halves are known to be the whole, or were not asked about.
+/// Whether both halves together compute the same as the whole network, or --no-prove disabled this comparison.
 bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments) {
   return arguments.no_prove || (result.verified && result.verified->verdict == toolkit::Verdict::same);
 }

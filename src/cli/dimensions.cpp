@@ -1,4 +1,4 @@
-// Parses shapes that were typed.
+// Parses shapes of the command line.
 #include "cli/dimensions.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
       throw Error(fmt::format("{} {}: {}\nWrite NAME:SIZES, for example image:1x3x224x224{}", option, text, why,
                               unknown_allowed ? ", with ? for a size that stays open" : ""));
     };
-    // Names may hold colons themselves, so the last one counts; --shapes and --data have an equals sign there.
+    // Names may contain colons, so that the last colon ends the name. --shapes and --data use an equals sign instead.
     const std::size_t colon = text.find_last_of(":=");
     if (colon == std::string::npos || colon == 0) refuse("no name before a colon");
     std::vector<std::int64_t> sizes;

@@ -1,4 +1,4 @@
-// graft doctor: what is installed and usable, and what is missing.
+// graft doctor: reports which programs and libraries are usable and which are missing.
 #include "toolkit/doctor.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// TensorRT's messages go to the console.
+// Prints the messages of TensorRT on the console.
 #include "cli/engine_command.hpp"
 
 #include <fmt/format.h>

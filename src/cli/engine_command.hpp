@@ -1,4 +1,4 @@
-// The engine driver with this program's progress bar, messages, options and interruption.
+// Runs the engine driver with this program's progress bar, messages, options and interruption.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,14 +10,14 @@
 
 namespace graft::cli {
 
-/// Shows with -v which driver runs and what TensorRT says.
+/// Returns a listener that with -v prints the command of the driver and TensorRT's messages.
 [[nodiscard]] toolkit::DriverListener listener_of(const Console& console, Progress& progress);
 
-/// TensorRT's own warnings; with -v they have been shown.
+/// Prints TensorRT's warnings, except with -v, where the listener has already printed them.
 void warn_of(const Console& console, const std::vector<std::string>& warnings);
 
-/// Runs a command of the engine driver. TensorRT's warnings appear on standard error when it succeeds, its errors in
-/// the EngineError where that has no reason of its own; with -v every message appears at once.
+/// Runs a command of the engine driver. TensorRT's warnings are printed on standard error if the command succeeds; its
+/// errors are in the EngineError if the driver has no other reason. With -v every message is printed immediately.
 [[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
                                                const engine::Renamings& renamings = {});
 

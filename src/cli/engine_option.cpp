@@ -1,4 +1,4 @@
-// The names of the engines.
+// Maps the names of --engine to engines.
 #include "cli/engine_option.hpp"
 
 namespace graft::cli {

@@ -1,4 +1,4 @@
-// --engine, of the commands that run models on the CPU.
+// The option --engine of the commands that run models on the CPU.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ inline constexpr auto default_engine_name = "auto";
 
 void add_engine_option(Command& command, std::string& engine);
 
-/// What the option says.
+/// Returns the engine of a value of --engine.
 [[nodiscard]] toolkit::CpuEngine engine_of(const std::string& name);
 
 }  // namespace graft::cli

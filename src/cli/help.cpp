@@ -1,4 +1,4 @@
-// Lays out --help: what it does, how it is called, options in two columns, an example.
+// Formats --help: the description, the usage, options in two columns, and an example.
 #include "cli/help.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ std::string full_name(const CLI::App& app) {
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
 }
 
-/// Allows the names of the commands that there are.
+/// Returns a check that allows the names of the program's commands.
 Check is_command(const CLI::App& app) {
   const std::vector<std::string> names = command_names(app);
   const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
@@ -91,7 +91,7 @@ void print_lines(const Console& console, std::string_view text) {
   }
 }
 
-// The library appends what a check allows to the name of the type, which the description says better.
+// CLI11 appends the allowed values to the name of the type. They are removed, because the description explains them.
 std::string type_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.substr(0, type.find(':'));
@@ -118,7 +118,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, 
   for (const CLI::App* command : commands) listed.add({command->get_name(), command->get_description()});
   Table arguments;
   Table options;
-  Table common;  // what every command has comes last
+  Table common;  // the options of every command are listed last
   for (const CLI::Option* option : app->get_options()) {
     const bool is_common = option->get_group() == common_group;
     (option->get_positional() ? arguments

@@ -1,4 +1,4 @@
-// The text of --help, and what else is told from the definitions of the commands.
+// The text of --help, and functions that read the definitions of the commands.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,40 +10,38 @@ namespace graft::cli {
 
 class Console;
 
-/// The option group of what every command has.
+/// The group of the options that every command has.
 inline constexpr auto common_group = "common";
 
-/// Usage, arguments, options and example of a command, or the list of commands.
+/// Formats the usage, arguments, options and example of a command, or the list of commands.
 class HelpFormatter : public CLI::FormatterBase {
  public:
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
-/// "-o, --output FILE"; of an argument its name.
+/// Returns an option with its value, "-o, --output FILE", or the name of an argument.
 [[nodiscard]] std::string option_text(const CLI::Option& option);
 
-/// "graft convert MODEL [WEIGHTS] -o FILE [options]", of a command that is called `name`.
+/// Returns the usage of a command with the full name `name`: "graft convert MODEL [WEIGHTS] -o FILE [options]".
 [[nodiscard]] std::string usage(const CLI::App& app, const std::string& name);
 
-/// The program and its commands as a page for man.
+/// Returns the page for man of the program and its commands.
 [[nodiscard]] std::string man_page(const CLI::App& app);
 
-/// The commands of the program.
 [[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
-/// Their names.
 [[nodiscard]] std::vector<std::string> command_names(const CLI::App& app);
 
-/// "-o", "--output"; nothing for an argument.
+/// Returns the spellings of an option, "-o" and "--output"; empty for an argument.
 [[nodiscard]] std::vector<std::string> spellings(const CLI::Option& option);
 
-/// "FILE": what an option's value is called.
+/// Returns the name of an option's value: "FILE".
 [[nodiscard]] std::string type_of(const CLI::Option& option);
 
-/// What a value may be, where the option's check allows the words of a set and nothing else.
+/// Returns the allowed values of an option whose check allows only the words of a set; otherwise empty.
 [[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);
 
-/// A text of whole lines as it is; nothing with --json.
+/// Prints a text of several lines unchanged; nothing with --json.
 void print_lines(const Console& console, std::string_view text);
 
 }  // namespace graft::cli

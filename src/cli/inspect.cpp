@@ -1,4 +1,4 @@
-// graft inspect: how each node will run in TensorRT, by rule or by asking TensorRT.
+// graft inspect: reports how each node will run in TensorRT, judged by rules or by the installed TensorRT.
 #include "toolkit/inspect.hpp"
 
 #include <memory>
@@ -25,8 +25,8 @@ struct InspectArguments {
   ProbeArguments probe;
   std::string release;
   std::string report;
-  bool all = false;      ///< Every node is printed.
-  bool convert = false;  ///< What `graft convert` makes of the model is inspected.
+  bool all = false;      ///< Whether every node is printed.
+  bool convert = false;  ///< Whether the result of `graft convert` is inspected.
 };
 
 Exit inspect_model(const Console& console, const InspectArguments& arguments) {

@@ -1,4 +1,4 @@
-// Signal handlers that touch nothing but atomic variables.
+// The signal handlers only use atomic variables and functions that are safe in a signal handler.
 #include "cli/interrupts.hpp"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ std::atomic<int> depth{0};
 std::atomic<int> pending{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
-toolkit::CancelToken* token = nullptr;  // made before there are handlers, and never destroyed
+toolkit::CancelToken* token = nullptr;  // created before the handlers are installed, and never destroyed
 
 void on_signal(int number) {
   if (depth.load() == 0) ::_exit(128 + number);
@@ -27,11 +27,11 @@ void on_signal(int number) {
 
 void write_error(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
-/// A file that is mapped, has become shorter under the reader's hands.
+/// Reports that a memory-mapped file was truncated while it was read, and ends the program.
 void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
   const char* path = toolkit::mapped_file_at(info->si_addr);
   if (path == nullptr) {
-    (void)std::signal(number, SIG_DFL);  // and on return it happens again
+    (void)std::signal(number, SIG_DFL);  // on return the access fails again and ends the program
     return;
   }
   write_error("error: ");
@@ -56,7 +56,7 @@ void install_interrupt_handlers() {
   ::sigemptyset(&bus_error.sa_mask);
   bus_error.sa_flags = SA_SIGINFO;
   (void)::sigaction(SIGBUS, &bus_error, nullptr);
-  // A file-size limit then is an error of the write, like a full disk, and not the end of the program.
+  // With SIGXFSZ ignored, a file-size limit makes a write fail, like a full disk, instead of ending the program.
   (void)std::signal(SIGXFSZ, SIG_IGN);
 }
 

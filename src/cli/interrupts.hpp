@@ -1,15 +1,17 @@
-// Ctrl-C and SIGTERM: end at once, or, while files are being made, as soon as those are taken away again.
+// Ctrl-C and SIGTERM end the program at once, or, while files are being written, after the temporary files are removed.
 #pragma once
 
 #include "graft/toolkit/progress.hpp"
 
 namespace graft::cli {
 
-/// After this, SIGINT and SIGTERM end the program with exit code 128 + signal, and SIGXFSZ is ignored.
+/// Installs signal handlers: SIGINT and SIGTERM end the program with exit code 128 + signal, SIGBUS reports a truncated
+/// file, and SIGXFSZ is ignored.
 void install_interrupt_handlers();
 
-/// While one exists a signal is only remembered. The last one to go ends the program if there was one; objects that
-/// hold temporary files are made after it, so that they are destroyed first.
+/// Defers signals: while an object of this class exists, a signal is only recorded. The destructor of the last object
+/// ends the program if a signal was recorded. Create objects that own temporary files after this object, so that they
+/// are destroyed first.
 class DeferInterrupts {
  public:
   DeferInterrupts();
@@ -18,9 +20,10 @@ class DeferInterrupts {
   DeferInterrupts& operator=(const DeferInterrupts&) = delete;
 };
 
+/// Returns whether a signal was recorded.
 [[nodiscard]] bool interrupted();
 
-/// The token that a deferred signal cancels, for work of the toolkit.
+/// Returns the token that a deferred signal cancels, for work of the toolkit.
 [[nodiscard]] toolkit::CancelToken interruption();
 
 }  // namespace graft::cli

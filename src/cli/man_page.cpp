@@ -1,4 +1,4 @@
-// The page of `man graft`: what --help of the program and of each command says, in roff.
+// Writes the page of `man graft`: the help of the program and of each command, in roff.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@
 namespace graft::cli {
 namespace {
 
-/// A text as roff shows it: a backslash, a hyphen and a point or quote at the beginning of a line have meanings of
-/// their own.
+/// Escapes a text for roff, in which a backslash, a hyphen, and a period or apostrophe at the beginning of a line have
+/// special meanings.
 std::string roff(std::string_view text) {
   std::string safe;
   bool begins_line = true;

@@ -1,4 +1,4 @@
-// Puts the file's name into it.
+// Inserts the path of the model into the command.
 #include "cli/metric_command.hpp"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// graft quantize --metric: how good a model is, as a command of the user's says it.
+// graft quantize --metric: measures the quality of a model with a command of the user.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,12 @@
 
 namespace graft::cli {
 
-/// The command for the shell: the file's name in place of every {}, or after it. A name that holds only what every
-/// shell takes as it is stays without quotes, so that {} may also stand between some.
+/// Returns the command for the shell with the model's path in place of every {}, or at the end if there is no {}. A
+/// path without characters that a shell interprets is not quoted, so that {} may also be inside quotes.
 [[nodiscard]] std::string with_model(const std::string& command, const std::filesystem::path& model);
 
-/// What measures a model by such a command; with -v its standard error is shown. Ctrl-C ends the command too.
+/// Returns a function that measures a model with the command. With -v the command's standard error is printed. Ctrl-C
+/// also ends the command.
 [[nodiscard]] std::function<double(const onnx::Model&)> metric_of(const Console& console, const std::string& command);
 
 }  // namespace graft::cli

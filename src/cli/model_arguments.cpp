@@ -1,4 +1,4 @@
-// Options, and reading what was named.
+// Adds the arguments and converts their values.
 #include "cli/model_arguments.hpp"
 
 #include <fmt/format.h>

@@ -21,22 +21,23 @@ struct ModelArguments {
 
 inline constexpr auto shapes_option = "--input";
 
-/// Model and weights, and what a command reads beside them, for check_files_apart.
+/// Returns the model, its weights, and `others`, which are further files that a command reads, for check_files_apart.
 [[nodiscard]] std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others = {});
 
-/// MODEL and WEIGHTS.
+/// Adds the arguments MODEL and WEIGHTS.
 void add_model_files(Command& command, ModelArguments& arguments);
-/// --input with a shape; --keep-output.
+/// Adds --input, which sets the shape of an input.
 void add_input_shapes(Command& command, ModelArguments& arguments);
+/// Adds --keep-output.
 void add_kept_outputs(Command& command, ModelArguments& arguments);
 
-/// What --input and --keep-output say.
+/// Returns the import options that WEIGHTS, --input and --keep-output set.
 [[nodiscard]] toolkit::ImportOptions import_options(const ModelArguments& arguments);
 
-/// Throws Error for a network of another format, which `graft convert` has to read first.
+/// Throws Error for a network of another format, with the `graft convert` command that converts the network to ONNX.
 void check_is_onnx(const std::string& model);
 
-/// "out.onnx", or "out.onnx and out.onnx.data beside it, which has the weights".
+/// Returns the written files: "out.onnx", or "out.onnx and out.onnx.data, which has its weights ...".
 [[nodiscard]] std::string written_text(const Console& console, const std::string& file,
                                        const std::optional<std::filesystem::path>& data_file);
 

@@ -1,4 +1,4 @@
-// graft new: a project with an operator outside Graft, or one more operator in it.
+// graft new: writes a project for operators outside of Graft, or adds an operator to such a project.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +15,8 @@
 namespace graft::cli {
 namespace {
 
-/// From the project to an engine, for a shell. Each operator has files of its own, so that those of another stay.
+/// Returns the shell commands that lead from the project to an engine. Their files are named after the operator, so
+/// that the files of other operators are not overwritten.
 std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
   const std::string path = present::shell_argument(project.folder.string());
   const std::optional<std::string>& prefix = project.package_folder;

@@ -1,4 +1,4 @@
-// graft ops: the operators, from their definitions.
+// graft ops: lists the operators, or describes one, from their definitions.
 #include <memory>
 #include <string>
 

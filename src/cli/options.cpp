@@ -1,4 +1,4 @@
-// Options as CLI11 knows them.
+// Passes the options to CLI11.
 #include "cli/options.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace graft::cli {
 
-// CLI11's own checks of numbers print the largest number that a type holds.
+// Replaces CLI11's checks of numbers, whose messages contain the largest number of the type.
 Check number(std::function<bool(double)> is_good, std::string allowed) {
   return {.fault =
               [is_good = std::move(is_good), allowed = std::move(allowed)](const std::string& text) {

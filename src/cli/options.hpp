@@ -1,5 +1,6 @@
-// Options and arguments of commands. CLI11 is in headers alone and takes seconds of every source that reads it, so that
-// the commands say here what they have, and options.cpp tells CLI11.
+// Options and arguments of commands. CLI11 is a header-only library that adds seconds to the compilation of every
+// source that includes it. Therefore the commands declare their options with these classes, and options.cpp passes them
+// to CLI11.
 #pragma once
 
 #include <cstddef>
@@ -20,32 +21,35 @@ class Option;
 
 namespace graft::cli {
 
-/// What the text of a value has to be.
+/// A check of the string that a user gives as a value.
 struct Check {
-  std::vector<std::string> words = {};                             ///< One of these; empty: `fault` decides.
-  std::function<std::string(const std::string& text)> fault = {};  ///< Says what is wrong; empty where nothing is.
-  std::string type = {};                                           ///< What help calls the value.
-  std::string allowed = {};                                        ///< A set in braces, for completions.
+  std::vector<std::string> words = {};  ///< The allowed words; if empty, `fault` decides.
+  /// Returns what is wrong with a value; an empty string if the value is allowed.
+  std::function<std::string(const std::string& text)> fault = {};
+  std::string type = {};     ///< The name of the value in help.
+  std::string allowed = {};  ///< The allowed values as a set in braces, for completions.
 };
 
 [[nodiscard]] inline Check one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
 
-/// A finite number that `is_good`; `allowed` says which are: "an integer from 1".
+/// Returns a check for finite numbers for which `is_good` returns true. `allowed` describes these numbers in messages:
+/// "an integer from 1".
 [[nodiscard]] Check number(std::function<bool(double)> is_good, std::string allowed);
 [[nodiscard]] Check at_least(double lowest, const std::string& allowed);
 [[nodiscard]] Check positive();
 [[nodiscard]] Check between(double lowest, double highest);
-/// An integer.
+/// Returns a check for integers from `lowest` to `highest`.
 [[nodiscard]] Check range(int lowest, int highest);
 
-/// Of a command, which keeps it. Every function but `count` and `get_name` returns the option itself.
+/// An option of a command, which owns the object. Every function except `count` and `get_name` returns the option
+/// itself.
 class Option {
  public:
   explicit Option(CLI::Option& option) : option_(option) {}
 
   Option* required();
   Option* type_name(const std::string& type);
-  Option* option_text(const std::string& text);  ///< In place of the name and the type, in help.
+  Option* option_text(const std::string& text);  ///< Replaces the name and the type in help.
   Option* group(const std::string& group);
   Option* check(const Check& check);
   Option* delimiter(char delimiter);
@@ -54,7 +58,7 @@ class Option {
   Option* excludes(const Option* other);
   Option* needs(const Option* other);
 
-  /// How often it was given.
+  /// Returns how often the user gave the option.
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] std::string get_name() const;
 
@@ -62,8 +66,8 @@ class Option {
   CLI::Option& option_;
 };
 
-/// A command's arguments, as names in capitals, and options. Values go where `value` refers to, which lives as long as
-/// the program.
+/// The arguments of a command, which have names in capitals, and its options. Parsing stores values in the variables
+/// that `value` refers to, which must live as long as the program.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(app) {}

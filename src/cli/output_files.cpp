@@ -1,4 +1,4 @@
-// By what the names stand for, links followed, whether the files exist yet or not.
+// Compares paths after following links, whether the files exist or not.
 #include "cli/output_files.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ bool is_one_file(const std::string& a, const std::string& b) {
 void check_files_apart(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read) {
   for (std::size_t i = 0; i < written.size(); ++i) {
     const NamedFile& file = written[i];
-    // Nothing is lost in /dev/null.
+    // Writing to a device such as /dev/null overwrites no file.
     std::error_code ignored;
     if (std::filesystem::exists(file.path, ignored) && !std::filesystem::is_regular_file(file.path, ignored)) continue;
     for (const NamedFile& other : read) {

@@ -1,4 +1,4 @@
-// The files that a command writes are none of those that it reads.
+// Checks that a command does not overwrite a file that it reads.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace graft::cli {
 
-/// A file of the command line, and what it is there: "-o", "the model itself".
+/// A file of the command line and its role: "-o", "the model itself".
 struct NamedFile {
   std::string what;
-  std::string path;  ///< Empty where the option was not given.
+  std::string path;  ///< Empty if the option was not given.
 };
 
-/// Throws Error where a file to be written is one that is read, or is to be written twice, under whatever name. Before
-/// long work.
+/// Throws Error if a file to be written is also read or would be written twice, even under different names. Commands
+/// call it before long work.
 void check_files_apart(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read);
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// The option, and writing.
+// Adds the option --report and writes pages.
 #include "cli/page.hpp"
 
 #include <fmt/format.h>

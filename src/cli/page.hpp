@@ -10,13 +10,13 @@
 
 namespace graft::cli {
 
-/// --report FILE. `shows` says what is on the page.
+/// Adds --report FILE. `shows` describes the page in help.
 void add_report_option(Command& command, std::string& page, const std::string& shows);
-/// Throws Error where the page could not be written; before long work. Nothing without --report.
+/// Throws Error if the page cannot be written. Commands call it before long work. Does nothing without --report.
 void check_report(const std::string& page);
-/// Page and JSON, for check_files_apart.
+/// Returns the page and its JSON file, for check_files_apart; empty without --report.
 [[nodiscard]] std::vector<NamedFile> report_files(const std::string& page);
-/// Writes page and JSON, and says so.
+/// Writes the page and its JSON file, and reports the page on the console. Does nothing without --report.
 void write_report(const Console& console, const report::Report& report, const std::string& page);
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// graft plugins: the creators and fields in TensorRT plugin libraries, as a real plugin registry sees them.
+// graft plugins: lists the creators and fields that TensorRT's plugin registry reports for plugin libraries.
 #include "toolkit/plugins.hpp"
 
 #include <memory>

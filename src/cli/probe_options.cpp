@@ -1,4 +1,4 @@
-// The options of `graft inspect` about the real TensorRT.
+// Adds the options about the installed TensorRT and runs its trials.
 #include "cli/probe_options.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `graft inspect --probe`: its options, and asking.
+// The option --probe and the other options about the installed TensorRT.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ struct ProbeArguments {
   std::string level = "auto";
   inspect::TrialOptions trials;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
-  std::string reduce;               ///< A file for the smallest part that fails.
+  std::string reduce;               ///< The file for the smallest part that fails.
 };
 
-/// --probe, --plugin-lib and what else is about it.
+/// Adds --probe, --plugin-lib, --shapes and the other options about the installed TensorRT, except --reduce.
 void add_probe_options(Command& command, ProbeArguments& arguments);
-/// Throws Error for options that make no sense where TensorRT is not asked, and for files that are not there.
-/// `rules_option` is how the user chose the rules alone.
+/// Throws Error for options that have no effect if only the rules judge, and for plugin libraries that do not exist.
+/// `rules_option` is the option with which the user chose the rules.
 void check_probe_options(const ProbeArguments& arguments, const char* rules_option = "--probe none");
 
 [[nodiscard]] inspect::ProbeOptions probe_options_of(const ProbeArguments& arguments);
 
-/// Asks TensorRT where the arguments say so, with the progress bar, and with -v a line for each trial that has ended.
+/// Runs TensorRT on the model if the arguments request it, with a progress bar, and with -v prints each finished trial.
 void probe(const Console& console, toolkit::Inspection& inspection, const ProbeArguments& arguments);
 
-/// Tells with -v of a trial that has ended.
+/// Returns a callback that with -v prints each finished trial.
 [[nodiscard]] toolkit::TrialCallback trial_details(const Console& console, Progress& progress);
 
 }  // namespace graft::cli

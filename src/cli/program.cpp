@@ -1,4 +1,4 @@
-// Parses the command line, runs the command, and turns what went wrong into a message and an exit code.
+// Parses the command line, runs the command, and converts errors to a message and an exit code.
 #include "cli/program.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::string_view name_of(Exit code) {
   return "internal";
 }
 
-/// `facts` are what programs may want to know besides.
+/// Prints an error and returns its exit code. `facts` are further members of the JSON error object.
 int report(const Console& console, Exit code, const std::string& message, const Json& facts = Json::object()) {
   console.error(message);
   Json error = {{"kind", name_of(code)}, {"message", message}};
@@ -49,7 +49,7 @@ int report(const Console& console, Exit code, const std::string& message, const 
   return static_cast<int>(code);
 }
 
-/// What happened in TensorRT's process, part by part: see docs/guide/plugin_not_found.md.
+/// Returns the facts about a failure in TensorRT's process, which docs/guide/plugin_not_found.md describes.
 Json facts_of(const EngineFailure& failure) {
   Json facts = {{"failure", failure.kind}, {"next_step", failure.next_step}};
   if (!failure.library.empty()) facts["library"] = failure.library;
@@ -110,7 +110,7 @@ int Program::parse_failure(const CLI::ParseError& error) const {
     }
     return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
   }
-  // Without a command its options are unknown, too: the first word is what is wrong.
+  // Without a command, its options are unknown too. The first word is reported as the wrong one.
   const auto option = parsed.empty() ? rest.begin() : std::find_if(rest.begin(), rest.end(), is_option_word);
   const std::string wrong = option == rest.end() ? rest.front() : option->substr(0, option->find('='));
   const bool is_option = is_option_word(wrong);
@@ -150,7 +150,7 @@ void Program::check_command_comes_first(const std::vector<std::string>& words) {
 }
 
 void Program::parse(std::vector<std::string> words) {
-  // Left to itself, the parser takes every word that follows as one more value of a repeatable option, the model too.
+  // Without this, CLI11 takes every following word, even the model, as a further value of a repeatable option.
   for (CLI::App* command : app_->get_subcommands([](const CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {
       if (!option->get_positional()) option->allow_extra_args(false);
@@ -159,13 +159,13 @@ void Program::parse(std::vector<std::string> words) {
   check_command_comes_first(words);
   const auto found = words.empty() ? translations_.end() : translations_.find(words.front());
   if (found != translations_.end()) {
-    // An error on the way is reported as the command would report it.
+    // An error of the translation is reported in the same form as an error of the command.
     console_.json = std::find(words.begin(), words.end(), "--json") != words.end();
     std::vector<std::string> translated = found->second({words.begin() + 1, words.end()});
     translated.insert(translated.begin(), words.front());
     words = std::move(translated);
   }
-  std::reverse(words.begin(), words.end());  // as the parser wants them
+  std::reverse(words.begin(), words.end());  // CLI11 expects the last word first
   app_->parse(std::move(words));
 }
 
@@ -194,7 +194,7 @@ int Program::run(int argument_count, char** arguments) {
     return report(console_, Exit::internal,
                   fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
   } catch (...) {
-    // What an interrupted process throws: not reached, DeferInterrupts has ended the program on the way here.
+    // Exceptions of interrupted work do not reach this line, because DeferInterrupts has ended the program before.
     return static_cast<int>(Exit::internal);
   }
 }

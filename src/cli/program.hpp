@@ -1,4 +1,4 @@
-// The program as a whole: its commands, and what they share.
+// The whole program: its commands, and the options that they share.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ class ParseError;
 
 namespace graft::cli {
 
-/// Exit codes of every command.
+/// The exit codes of every command.
 enum class Exit : int {
   done = 0,
   answer_is_no = 1,
@@ -30,27 +30,28 @@ class Program {
  public:
   Program();
 
-  /// A command with --json, -v, -q and --help. `example` is shown below the help. `action` runs after parsing.
+  /// Adds a command with --json, -v, -q and --help. `example` is shown below the help. `action` runs after parsing.
   Command* add_command(const std::string& name, const std::string& description, const std::string& example,
                        std::function<Exit(const Console&)> action);
 
-  /// --operators LIB, as many times as there are libraries. They are loaded before the command's action runs.
+  /// Adds --operators LIB, which may be given once for each library. The libraries are loaded before the command's
+  /// action runs.
   void add_operators_option(Command& command);
 
-  /// `translate` gets what follows the command's name before it is parsed, and returns what is parsed in its place. An
-  /// Error that it throws ends the program as one of the command's would.
+  /// Sets the function `how`, which receives the words after the command's name and returns the words that are parsed
+  /// instead. An Error that `how` throws ends the program like an Error of the command.
   void translate(const std::string& command, std::function<std::vector<std::string>(std::vector<std::string>)> how);
 
-  /// What there is to call.
+  /// Returns the definitions of the commands.
   [[nodiscard]] const CLI::App& app() const { return *app_; }
 
-  /// Parses and runs; every error ends here, as one message and an exit code.
+  /// Parses the command line and runs the command. Every error becomes one message and an exit code.
   [[nodiscard]] int run(int argument_count, char** arguments);
 
  private:
   [[nodiscard]] int parse_failure(const CLI::ParseError& error) const;
 
-  /// Throws Error where an option of a command stands in front of it.
+  /// Throws Error if an option precedes the command that it belongs to.
   void check_command_comes_first(const std::vector<std::string>& words);
   void parse(std::vector<std::string> words);
 
@@ -75,6 +76,6 @@ void add_bench(Program& program);
 void add_canary(Program& program);
 void add_new(Program& program);
 void add_completions(Program& program);
-void add_help(Program& program);  ///< After all others, of which it tells.
+void add_help(Program& program);  ///< Called last, since it lists the other commands.
 
 }  // namespace graft::cli

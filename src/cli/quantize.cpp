@@ -1,4 +1,4 @@
-// graft quantize: its arguments, and what both its ways need.
+// graft quantize: its arguments, and the functions that all precisions share.
 #include "cli/quantize.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 namespace graft::cli {
 namespace {
 
-/// An option that says nothing in this precision.
+/// Throws Error if the user gave an option that has no meaning with this precision.
 void refuse(const std::vector<const Option*>& options, const std::string& precision) {
   for (const Option* option : options) {
     if (option->count() == 0) continue;
@@ -81,7 +81,7 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
       ->check(at_least(1, "an integer from 1"));
 }
 
-/// What a quantized model says, as TensorRT 7 to 10 read it.
+/// Writes the scales of a quantized model to a calibration cache for TensorRT 7 to 10.
 Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
   check_is_onnx(arguments.model);
   const std::size_t scales = toolkit::write_calibration_cache(toolkit::load(arguments.model), arguments.write_cache);
@@ -106,7 +106,6 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
 
 }  // namespace
 
-/// Before minutes are spent on what cannot be written.
 void check_output(const QuantizeArguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   written.push_back({"-o", arguments.output});

@@ -1,4 +1,4 @@
-// graft quantize: what its two ways, f16 or bf16 and int8 or f8, have in common.
+// graft quantize: the arguments and functions that f16 or bf16 (quantize_types) and int8 or f8 (quantize_int8) share.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct QuantizeArguments {
   bool explain = false;
   std::string engine = default_engine_name;
 
-  // Of int8 and f8 alone.
+  // Options of int8 and f8 only.
   std::string recipe;
   std::int64_t samples = 0;
-  std::string method;  ///< Empty: the usual one.
+  std::string method;  ///< Empty for the default method of the precision.
   double percentile = 99.99;
   std::string cache;
   std::string write_cache;
@@ -44,14 +44,15 @@ struct QuantizeArguments {
   const Option* limit_option = nullptr;
   const Option* metric_option = nullptr;
   const Option* max_drop_option = nullptr;
-  std::vector<const Option*> of_int8;   ///< Refused with another precision.
-  std::vector<const Option*> of_types;  ///< Refused with int8 and f8.
+  std::vector<const Option*> of_int8;   ///< Options that are refused with other precisions.
+  std::vector<const Option*> of_types;  ///< Options that are refused with int8 and f8.
 };
 
 [[nodiscard]] Exit quantize_types(const Console& console, const QuantizeArguments& arguments);
 [[nodiscard]] Exit quantize_int8(const Console& console, const QuantizeArguments& arguments);
 
-/// Before minutes are spent on what cannot be written.
+/// Throws Error, before minutes of work, if an output file would overwrite an input or another output, or if the model
+/// cannot be written.
 void check_output(const QuantizeArguments& arguments);
 
 }  // namespace graft::cli

@@ -1,4 +1,5 @@
-// graft quantize --precision int8 or f8: scales from data or from a cache, QuantizeLinear and DequantizeLinear.
+// graft quantize --precision int8 or f8: quantizes a model by QuantizeLinear and DequantizeLinear, with scales from
+// data or from a cache.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 namespace graft::cli {
 namespace {
 
-/// A path as it is, or NAME=FILE as everywhere.
+/// Whether a value of --data is a path, and not NAME=FILE.
 bool is_path(const std::string& text) {
   std::error_code problem;
   return text.find('=') == std::string::npos || std::filesystem::exists(text, problem);

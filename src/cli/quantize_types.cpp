@@ -1,4 +1,5 @@
-// graft quantize --precision f16 or bf16: a typed model from an f32 one, and why each node has its type.
+// graft quantize --precision f16 or bf16: writes a typed model from an f32 model, and reports why each node has its
+// type.
 #include <fmt/format.h>
 
 #include "cli/dimensions.hpp"
@@ -20,7 +21,7 @@
 namespace graft::cli {
 namespace {
 
-/// The names that ONNX's users write stand for Graft's.
+/// Returns the precision of a name; "f16" and "fp16" are the same.
 verify::Precision precision_of(const std::string& name) {
   return name == "bf16" ? verify::Precision::bf16 : verify::Precision::f16;
 }

@@ -1,4 +1,4 @@
-// What is not known is answered with all that is.
+// An unknown release is refused with the list of known releases.
 #include "cli/release_option.hpp"
 
 #include <fmt/format.h>

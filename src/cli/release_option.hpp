@@ -1,11 +1,11 @@
-// The release of TensorRT that a command is asked about.
+// The check of the option --for, which names a release of TensorRT.
 #pragma once
 
 #include "cli/options.hpp"
 
 namespace graft::cli {
 
-/// A release of which rules are known: "rtx-1.5", "tensorrt-10.13".
+/// Returns a check for releases whose rules are known: "rtx-1.5", "tensorrt-10.13".
 [[nodiscard]] Check known_release();
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// graft run: a model on the CPU, from NumPy's files into one.
+// graft run: runs a model on the CPU, reads inputs from NumPy files and writes the outputs to one.
 #include "toolkit/run.hpp"
 
 #include <fmt/format.h>

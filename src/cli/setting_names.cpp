@@ -1,4 +1,4 @@
-// What this program's users know the settings of the toolkit by.
+// Maps the settings of the toolkit to options of the command line.
 #include "cli/setting_names.hpp"
 
 namespace graft::cli {

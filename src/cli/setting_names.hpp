@@ -7,7 +7,7 @@
 
 namespace graft::cli {
 
-/// "--input"; of settings that take more than an option the words that one types.
+/// Returns the option of a setting, "--input", or the words to type if the setting needs more than an option.
 [[nodiscard]] std::string_view option_of(Setting setting);
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// Reads them, and warns.
+// Reads tensors and warns about NaN.
 #include "cli/tensors.hpp"
 
 #include <fmt/format.h>

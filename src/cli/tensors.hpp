@@ -1,4 +1,4 @@
-// Tensors that options name.
+// Reads the tensors that options such as --data name.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace graft::cli {
 
-/// The tensors of an option, as toolkit::read_tensors reads them, with a warning for each that has NaN.
+/// Reads the tensors of an option, as toolkit::read_tensors does, and prints a warning for each tensor that contains
+/// NaN.
 [[nodiscard]] runtime::TensorMap read_tensors(const Console& console, const std::string& option,
                                               const std::vector<std::string>& texts);
 
-/// Their files, for check_files_apart.
+/// Returns the files of the tensors, for check_files_apart.
 [[nodiscard]] std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& texts);
 
 }  // namespace graft::cli

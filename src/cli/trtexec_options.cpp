@@ -1,4 +1,4 @@
-// Tables of trtexec's options, and the translation by them.
+// Translates trtexec's options by tables.
 #include "cli/trtexec_options.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace graft::cli {
 namespace {
 
-/// An option with the same value under another name; without a name the value is the model.
+/// An option of trtexec and the option of Graft with the same value. If `graft` is empty, the value is the model.
 struct Alias {
   std::string_view trtexec;
   std::string_view graft;
@@ -48,7 +48,7 @@ constexpr std::array<Alias, 8> flag_aliases{{
     {"--dumpLayerInfo", "--layers"},
 }};
 
-/// Flags that ask for what `graft build` does anyway.
+/// Flags that request the behavior that `graft build` always has, each with a note for the user.
 constexpr std::array<Alias, 6> already_so{{
     {"--noTF32", "TF32 is off unless --tf32 allows it"},
     {"--stronglyTyped", "every network is strongly typed"},
@@ -58,6 +58,7 @@ constexpr std::array<Alias, 6> already_so{{
     {"--nativeInstanceNorm", "it is TensorRT's default"},
 }};
 
+/// Flags that request a precision, each with the value of `graft quantize --precision`, if there is one.
 constexpr std::array<Alias, 6> precisions{{
     {"--fp16", "f16"},
     {"--half", "f16"},
@@ -154,13 +155,13 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-/// The shapes of one profile, in the order in which the inputs are named.
+/// The shapes of one optimization profile. `inputs` has the names of the inputs in the order of the command line.
 struct Profile {
   std::vector<std::string> inputs;
   std::map<std::string, std::array<std::string, 3>> shapes;
 };
 
-/// `x:1x3x8x8,'a:0':1x4`, as trtexec writes shapes.
+/// Parses trtexec's notation of shapes: `x:1x3x8x8,'a:0':1x4`.
 std::vector<std::pair<std::string, std::string>> named_shapes(const std::string& option, const std::string& value) {
   std::vector<std::pair<std::string, std::string>> found;
   for (const std::string& part : split(value, ',')) {
@@ -177,7 +178,8 @@ std::vector<std::pair<std::string, std::string>> named_shapes(const std::string&
   return found;
 }
 
-/// trtexec's sizes are in MiB where they have no unit; `workspace:512,dlaSRAM:1024K`.
+/// Returns trtexec's limits of memory pools, such as `workspace:512,dlaSRAM:1024K`, with MiB after each size without a
+/// unit.
 std::string memory_limits(const std::string& value) {
   std::string limits;
   for (const std::string& part : split(value, ',')) {
@@ -187,7 +189,7 @@ std::string memory_limits(const std::string& value) {
   return limits;
 }
 
-/// `8.9,12.0` or `sm89`.
+/// Removes the periods from targets: `8.9,12.0` becomes `89,120`, and `sm89` stays.
 std::string targets(std::string value) {
   value.erase(std::remove(value.begin(), value.end(), '.'), value.end());
   return value;
@@ -210,7 +212,7 @@ class Translator {
       const std::size_t equals = words_[at_].find('=');
       option_ = words_[at_].substr(0, equals);
       value_ = equals == std::string::npos ? std::nullopt : std::optional(words_[at_].substr(equals + 1));
-      if (option_ == "--") {  // what follows are no options
+      if (option_ == "--") {  // the words after -- are not options
         result_.words.insert(result_.words.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
         break;
       }
@@ -299,7 +301,8 @@ class Translator {
     return false;
   }
 
-  /// trtexec fills in what is not given of the three: one stands for all, and the usual shape for a missing end.
+  /// Returns MIN..OPT..MAX. Missing shapes are filled in as trtexec does: the optimum by the maximum or else the
+  /// minimum, and the minimum and maximum by the optimum.
   static std::string range(const std::array<std::string, 3>& shapes) {
     const auto& [low, middle, high] = shapes;
     const std::string usual = !middle.empty() ? middle : !high.empty() ? high : low;

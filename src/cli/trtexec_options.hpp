@@ -1,4 +1,4 @@
-// trtexec's spellings of the options of `graft build`.
+// Translates trtexec's options to options of `graft build`.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace graft::cli {
 
-/// A command line in Graft's options, and what its user is told about the way there.
+/// A command line with Graft's options, and notes for the user about the translation.
 struct TrtexecTranslation {
   std::vector<std::string> words;
   std::vector<std::string> notes;
 };
 
-/// Replaces trtexec's options by Graft's; what is Graft's already stays as it is. `words` follow `graft build`. Throws
-/// Error for an option of trtexec's that says nothing here, with what to do instead.
+/// Replaces trtexec's options with Graft's, and keeps all other words. `words` are the words after `graft build`.
+/// Throws Error for an option of trtexec that `graft build` does not have, with the alternative.
 [[nodiscard]] TrtexecTranslation translate_trtexec(const std::vector<std::string>& words);
 
 }  // namespace graft::cli

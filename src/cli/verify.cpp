@@ -1,4 +1,4 @@
-// graft verify: two models on the same inputs, compared output by output.
+// graft verify: runs two models on the same inputs and compares their outputs, or all their tensors.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +35,7 @@ struct VerifyArguments {
   std::vector<std::string> data;
   std::vector<std::string> inputs;
   std::vector<std::string> ranges;
-  std::size_t seeds = 0;  ///< 0: as many as the options have by default.
+  std::size_t seeds = 0;  ///< The number of runs with synthetic inputs; 0 for the default.
   double relative = 0;
   double absolute = 0;
   double snr = 0;
@@ -50,7 +50,7 @@ struct VerifyArguments {
   const Option* snr_option = nullptr;
 };
 
-/// The files that were named: a .caffemodel belongs to the network before it.
+/// The two models of the command line. A .caffemodel belongs to the network before it.
 struct Pair {
   toolkit::ModelFiles reference;
   toolkit::ModelFiles candidate;
@@ -79,7 +79,7 @@ Pair pair_of(const VerifyArguments& arguments) {
   return {.reference = std::move(models[0]), .candidate = std::move(models[1])};
 }
 
-/// NAME=LOWEST..HIGHEST.
+/// Parses ranges such as NAME=LOWEST..HIGHEST.
 verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
   verify::InputRanges ranges;
   for (const std::string& text : texts) {
@@ -106,7 +106,7 @@ verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
   return ranges;
 }
 
-/// The shapes and data of the inputs, the tolerances and the seeds.
+/// Returns the options of the comparison: shapes, data and ranges of inputs, tolerances, seeds, kernels and engine.
 toolkit::CompareOptions options_of(const Console& console, const VerifyArguments& arguments) {
   toolkit::CompareOptions options;
   graft::verify::VerifyOptions& common = options.common;
@@ -123,7 +123,9 @@ toolkit::CompareOptions options_of(const Console& console, const VerifyArguments
   return options;
 }
 
-/// Those that make a reduced case show what the whole did; one that does not run is not compared.
+/// Returns the options with which a reduced case shows the same result as the whole models. If the candidate does not
+/// run
+/// (`runs` is false), nothing is compared, and the tolerances are left out.
 std::string repeated_options(const VerifyArguments& arguments, bool runs) {
   std::string text;
   if (runs && arguments.relative_option->count() != 0) text += fmt::format(" --rtol {}", arguments.relative);

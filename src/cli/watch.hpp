@@ -1,4 +1,4 @@
-// Work of the toolkit with this program's progress bar and interruption.
+// Connects work of the toolkit to this program's progress bar and interruption.
 #pragma once
 
 #include "cli/console.hpp"
@@ -7,7 +7,8 @@
 
 namespace graft::cli {
 
-/// What the toolkit tells goes to `progress`, which has to live as long; the end of the work is what the command says.
+/// Returns a watch that shows the toolkit's progress on `progress`, which must outlive the watch. The end of the work
+/// is not shown, because the command reports it.
 [[nodiscard]] inline toolkit::Watch watch_of(Progress& progress) {
   return {.progress =
               [&progress](double fraction, std::string_view text) {
