@@ -123,9 +123,8 @@ toolkit::CompareOptions options_of(const Console& console, const VerifyArguments
   return options;
 }
 
-/// Returns the options with which a reduced case shows the same result as the whole models. If the candidate does not
-/// run
-/// (`runs` is false), nothing is compared, and the tolerances are left out.
+/// Returns the options with which a reduced case shows the same result as the whole models. The tolerances are left out
+/// if the candidate does not run (`runs` is false), because nothing is compared then.
 std::string repeated_options(const VerifyArguments& arguments, bool runs) {
   std::string text;
   if (runs && arguments.relative_option->count() != 0) text += fmt::format(" --rtol {}", arguments.relative);

@@ -13,8 +13,8 @@ struct LayoutSizes {
   double node_width = 196;
   double line_width = 14;  ///< The width that a line occupies in a layer that it passes.
   double gap = 22;         ///< The distance between neighbors in a layer.
-  /// The maximum number of bends of all lines together. The longest lines beyond it are drawn straight, beneath the
-  /// nodes.
+  /// The maximum number of bends of all lines together. If there would be more, the longest lines are drawn straight,
+  /// beneath the nodes.
   std::size_t most_bends = 40000;
 };
 

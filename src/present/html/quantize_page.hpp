@@ -14,8 +14,7 @@ namespace graft::present {
 struct QuantizedFiles {
   std::string model;
   std::string output;
-  std::optional<std::filesystem::path> data_file =
-      {};  ///< The file with the weights, if `output` does not contain them.
+  std::optional<std::filesystem::path> data_file = {};  ///< The weights, if they are not in `output`.
 };
 
 /// Returns why a node has its type. For a node in f16 or bf16, these are the range of its first output and the effect

@@ -295,9 +295,8 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
   const bool runs = conversion.runs().value_or(false);
   const auto is_left = [&](const inspect::NodeVerdict& before) {
     return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const inspect::NodeVerdict& after) {
-      const bool is_same =
-          after.node.name == before.node.name &&
-          (after.op == before.op || !before.node.name.empty());  // or the operator has another domain now
+      const bool is_same = after.node.name == before.node.name &&
+                           (after.op == before.op || !before.node.name.empty());  // or op has a new domain
       return is_same && (inspect::is_bad(after.verdict) || (!runs && after.op == before.op));
     });
   };
