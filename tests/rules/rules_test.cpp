@@ -17,6 +17,7 @@ namespace {
 
 using passes::ConvertOptions;
 using passes::ConvertReport;
+using passes::operators_in;
 
 using runtime::default_engine;
 using test::inferred_text_model;

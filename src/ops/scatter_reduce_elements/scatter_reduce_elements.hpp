@@ -5,6 +5,8 @@
 
 namespace graft::ops {
 
+using graft::ScatterReduction;
+
 struct ScatterReduceElements {
   static constexpr auto name = "ScatterReduceElements";
   static constexpr int version = 1;

@@ -7,6 +7,8 @@
 
 namespace graft::ops {
 
+using graft::ScatterReduction;
+
 /// The operator is not named ScatterND, because TensorRT-RTX 1.7.1 casts the i64 inputs of every plugin of that name to
 /// i32.
 struct ScatterReduceND {

@@ -43,8 +43,6 @@ Layer make_layer(const WeightedLayer& layer) {
   return result;
 }
 
-bool is_convolution(const WeightedLayer& layer) { return !layer.node->is("Gemm") && !layer.node->is("MatMul"); }
-
 class Equalizer {
  public:
   explicit Equalizer(onnx::Model& model) {
@@ -74,7 +72,7 @@ class Equalizer {
  private:
   void find_pair(std::size_t first) {
     const WeightedLayer& layer = layers_[first].layer;
-    bool has_planes = is_convolution(layer);
+    bool has_planes = layer.is_convolution();
     bool is_flat = false;
     const onnx::Value* value = &layer.output();
     onnx::Node* reader = only_reader(*value);
@@ -88,7 +86,7 @@ class Equalizer {
     }
     if (reader == nullptr || reader->input(0) != value) return;
     const std::size_t second = numbers_.at(reader);
-    if (is_convolution(layers_[second].layer) != has_planes) return;
+    if (layers_[second].layer.is_convolution() != has_planes) return;
     const std::size_t outputs = layers_[first].outputs.size();
     const std::size_t inputs = layers_[second].inputs.size();
     const bool fits = is_flat ? inputs % outputs == 0 : inputs == outputs;

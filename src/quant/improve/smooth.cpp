@@ -191,12 +191,10 @@ struct Readers {
   std::string why_not;
 };
 
-bool is_convolution(const WeightedLayer& layer) { return !layer.node->is("Gemm") && !layer.node->is("MatMul"); }
-
 std::vector<Readers> find_readers(onnx::Model& model, bool convolutions) {
   std::vector<Readers> all;
   for (WeightedLayer& layer : weighted_layers(model)) {
-    if (layer.dequantize != nullptr || (is_convolution(layer) && !convolutions)) continue;
+    if (layer.dequantize != nullptr || (layer.is_convolution() && !convolutions)) continue;
     const onnx::Value* x = layer.node->input(0);
     auto found = std::find_if(all.begin(), all.end(), [&](const Readers& readers) { return readers.x == x; });
     if (found == all.end()) {

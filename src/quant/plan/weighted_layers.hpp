@@ -34,6 +34,7 @@ struct WeightedLayer {
   onnx::Node* dequantize = nullptr;  ///< The node between the weights and the layer; null in f32.
   WeightLayout layout;
 
+  [[nodiscard]] bool is_convolution() const { return !node->is("Gemm") && !node->is("MatMul"); }
   [[nodiscard]] onnx::Node& last() const { return add != nullptr ? *add : *node; }
   [[nodiscard]] onnx::Value& output() const { return *last().output(); }  ///< Returns the output with the bias.
   /// Returns how many axes of the output come after that of the channels.
