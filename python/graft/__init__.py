@@ -1,17 +1,17 @@
 # The Python package of Graft (distribution `graft-tensorrt`).
-"""Graft: custom layers for NVIDIA TensorRT, and the tools that bring a model there.
+"""Graft: custom layers for NVIDIA TensorRT, and tools that convert, verify, quantize and build models for it.
 
     import graft
 
     network = graft.load("model.pb")                                  # TensorFlow, Caffe or ONNX
     converted = graft.convert(network)                                # for TensorRT, each rewrite proven on the CPU
-    print(graft.verify(network, converted.model))                     # on the same inputs
+    print(graft.verify(network, converted.model))                     # compares outputs on the same inputs
     typed = graft.quantize(converted.model, precision="f16")
     graft.build(typed.model, "model.engine", targets=["sm89"])
 
-The guides are in share/doc/graft/docs/guide of the environment or the installation: python.md is the first.
+The guides are in share/doc/graft/docs/guide of the environment or the installation; begin with python.md.
 
-Importing it is quick: what a name needs is imported when the name is first used.
+Importing graft is quick: the modules of a name are imported when the name is first used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each name is defined.
+# The module that defines each name.
 _HOMES = {
     "BuildResult": "graft._toolkit",
     "CanaryResult": "graft._toolkit",
@@ -94,7 +94,7 @@ _HOMES = {
     "write_calibration_cache": "graft.toolkit",
 }
 
-# Imported when they are first used: graft.torch needs PyTorch.
+# Submodules that are imported when they are first used, because graft.torch needs PyTorch.
 _MODULES = ("examples", "ops", "plugins", "torch")
 
 __all__ = [
@@ -142,7 +142,8 @@ def __getattr__(name: str) -> object:
         try:
             return importlib.import_module(f"graft.{name}")
         except ImportError as error:
-            # pickle asks every module for an attribute `torch`, and torch.compile pickles: no other error would be passed over.
+            # torch.compile pickles, and pickle looks up an attribute `torch` in every module. It ignores AttributeError
+            # alone.
             raise AttributeError(f"graft.{name} cannot be imported: {error}") from error
     if name not in _HOMES:
         raise AttributeError(f"module 'graft' has no attribute {name!r}")

@@ -1,5 +1,5 @@
-# Arrays of NumPy, PyTorch and CuPy as what they are to a kernel: a type, a shape and an address.
-"""Neither PyTorch nor CuPy is imported: who passes their arrays has done so."""
+# Arrays of NumPy, PyTorch and CuPy as kernels see them: a type, a shape and an address.
+"""This module imports neither PyTorch nor CuPy: a caller that passes their arrays has imported them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORT = {
     "int32": "i32",
     "int64": "i64",
 }
-_ELEMENTS_FOR_A_THREAD = 1 << 15  # starting one takes as long as some ten thousand elements
+_ELEMENTS_FOR_A_THREAD = 1 << 15  # to start a thread takes as long as to compute some ten thousand elements
 
 
 def threads_for(elements: int) -> int:
@@ -29,7 +29,7 @@ def threads_for(elements: int) -> int:
 
 
 class NumPyArrays:
-    """Runs the reference kernels."""
+    """NumPy arrays, on which the reference kernels run."""
 
     name = "numpy.ndarray"
     to_contiguous = "numpy.ascontiguousarray(...)"
@@ -57,7 +57,7 @@ class NumPyArrays:
 
 
 class CuPyArrays:
-    """Runs the CUDA kernels on CuPy's current stream, with memory of CuPy's pool."""
+    """CuPy arrays, on which the CUDA kernels run on CuPy's current stream with memory of CuPy's pool."""
 
     name = "cupy.ndarray"
     to_contiguous = "cupy.ascontiguousarray(...)"
@@ -87,13 +87,14 @@ class CuPyArrays:
     def run(self, plan: Any, addresses: list[int], arrays: Sequence[Any]) -> None:
         with arrays[0].device:
             stream = self._cupy.cuda.get_current_stream().ptr
-            # Freed in the order of the stream, as all memory of the pool.
+            # CuPy's pool reuses the memory in the order of the stream, so the kernels may still run when it is freed.
             workspace = self._cupy.cuda.alloc(plan.workspace_bytes) if plan.workspace_bytes else None
             plan.run_cuda(addresses, workspace.ptr if workspace else 0, stream)
 
 
 class TorchArrays:
-    """On the CPU the reference kernels; on a GPU the CUDA kernels on PyTorch's current stream, with its memory."""
+    """PyTorch tensors. The reference kernels run on tensors on the CPU; the CUDA kernels run on tensors on a GPU, on
+    PyTorch's current stream, with workspace memory from PyTorch."""
 
     name = "torch.Tensor"
     to_contiguous = "x.contiguous()"
@@ -142,7 +143,7 @@ _kinds: dict[str, Any] = {}
 
 
 def kind_of(array: Any) -> Any | None:
-    """What handles such arrays; None for anything else."""
+    """Returns the object that handles arrays of this framework, or None for any other value."""
     if isinstance(array, np.ndarray):
         name, make = "numpy", NumPyArrays
     elif "torch" in sys.modules and isinstance(array, sys.modules["torch"].Tensor):

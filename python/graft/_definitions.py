@@ -1,5 +1,5 @@
-# The operators' definitions, as the library with the kernels lists them, and Python functions made from them.
-"""One source of names, defaults, checks and docstrings for graft.ops, graft.torch and their stubs."""
+# The operators' definitions, as the library with the kernels lists them, and the Python functions generated from them.
+"""Names, defaults, checks and docstrings of the operators, for graft.ops, graft.torch and their stubs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from graft import _operators
 from graft.errors import Error
 
-MOST_SHAPE_VALUES = 8  # of graft_c.h: GRAFT_MAX_RANK
-# Both have __index__, and a fraction is refused where elements are counted.
+MOST_SHAPE_VALUES = 8  # GRAFT_MAX_RANK of graft_c.h
+# The description of each attribute type in messages.
 _TYPES = {"float": "a number", "int": "an integer", "string": "a string", "floats": "numbers", "ints": "integers"}
 
 
@@ -25,7 +25,7 @@ _TYPES = {"float": "a number", "int": "an integer", "string": "a string", "float
 class Attribute:
     name: str
     type: str  # float, int, string, floats, ints
-    default: Any  # None where it is required
+    default: Any  # None where the attribute is required
     choices: tuple[str, ...]
     range: str
     doc: str
@@ -35,7 +35,7 @@ class Attribute:
         return self.default is None
 
     def convert(self, function: str, value: Any) -> Any:
-        """The value as the library takes it, lists as tuples."""
+        """Returns the value in the type of the attribute, a list as a tuple. Raises TypeError naming the attribute."""
         try:
             return _CONVERSIONS[self.type](value)
         except TypeError:
@@ -56,7 +56,7 @@ class Port:
 
     @property
     def is_size(self) -> bool:
-        """It says how large other outputs are."""
+        """Whether the output has the number of valid elements of other outputs."""
         return self.kind == "size_output"
 
     @property
@@ -65,19 +65,19 @@ class Port:
 
     @property
     def is_variadic(self) -> bool:
-        """A list of tensors."""
+        """Whether the input is a list of tensors."""
         return self.kind == "variadic_input"
 
     @property
     def is_shape(self) -> bool:
-        """Integers that sizes of outputs are made of."""
+        """Whether the input is a list of integers from which the sizes of outputs are computed."""
         return self.kind == "shape_input"
 
 
 class Tensor(NamedTuple):
-    """One that a kernel gets."""
+    """An input tensor of a kernel."""
 
-    name: str  # that of its port; those of a variadic one are x_1, x_2 and so on
+    name: str  # the name of the port; x_1, x_2 and so on for the tensors of a variadic port
     port: int
     value: Any
 
@@ -99,16 +99,17 @@ class Definition:
 
     @property
     def has_data_sizes(self) -> bool:
-        """Whether only the data say how large its outputs are."""
+        """Whether sizes of the outputs depend on the data."""
         return any(port.is_size for port in self.outputs)
 
     @property
     def is_plain(self) -> bool:
-        """Whether each input is a tensor."""
+        """Whether each input is a single tensor: none is variadic or a shape input."""
         return not any(port.is_variadic or port.is_shape for port in self.inputs)
 
     def output_dtypes(self, dtypes: Sequence[str], ports: Sequence[int]) -> list[str]:
-        """Those that go with tensors of these types at these ports."""
+        """Returns the types of the outputs for input tensors of the types `dtypes` at the ports `ports`. Raises
+        ValueError for types that the operator does not support together."""
         for row in self.rows:
             if all(row[port] == dtype for port, dtype in zip(ports, dtypes)):
                 return list(row[len(self.inputs) :])
@@ -117,16 +118,17 @@ class Definition:
         raise ValueError(f"{self.function} does not take {found}; allowed together: {rows}")
 
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The attributes' values, in their order, numbers after keywords, as the library takes them."""
+        """Returns the values of all attributes in their types; `values` are in the order of `attributes` and `numbers`.
+        Raises TypeError naming the attribute."""
         attributes = (*self.attributes, *self.numbers)
         return tuple(info.convert(self.function, value) for info, value in zip(attributes, values))
 
     def json(self, values: Sequence[Any]) -> str:
-        """For the extension, of values as `convert` gives them."""
+        """Returns the values, as `convert` returns them, as the JSON object that the extension takes."""
         return _json_of(self, tuple(values))
 
     def input_name(self, index: int) -> str:
-        """Of a node's inputs: those of a variadic one are x_1, x_2 and so on."""
+        """Returns the name of a node's input; x_1, x_2 and so on for the tensors of a variadic port."""
         last = len(self.inputs) - 1
         port = self.inputs[min(index, last)]
         return f"{port.name}_{index - last + 1}" if port.is_variadic else port.name
@@ -139,7 +141,7 @@ def _number(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError
     number = float(value)
-    if math.isnan(number):  # no attribute takes one, and JSON has no word for it
+    if math.isnan(number):  # no attribute may be NaN, and JSON cannot represent it
         raise TypeError
     return number
 
@@ -167,7 +169,7 @@ def _in_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_in_json(each) for each in value]
     if isinstance(value, float) and math.isinf(value):
-        return "inf" if value > 0 else "-inf"  # JSON has no word for them
+        return "inf" if value > 0 else "-inf"  # JSON cannot represent infinities
     return value
 
 
@@ -179,7 +181,7 @@ def _json_of(definition: Definition, values: tuple[Any, ...]) -> str:
 
 
 def _shortest(value: Any) -> Any:
-    """A float of 32 bits with as few digits as tell it from the others."""
+    """Returns the value with the fewest decimal digits that still give the same 32-bit float; lists as tuples."""
     if isinstance(value, list):
         return tuple(_shortest(each) for each in value)
     if not isinstance(value, float):
@@ -229,12 +231,13 @@ def _load(path: str) -> dict[str, Definition]:
 
 
 def load_definitions(library: str | os.PathLike[str]) -> dict[str, Definition]:
-    """Of a library of somebody's own, which is opened once. Raises graft.Error for what is no such library."""
+    """Returns the definitions of a user's library of operators, by the name of their function. The library is opened
+    once. Raises graft.Error for a file that is not such a library."""
     path = os.fspath(library)
     return _load(os.path.realpath(path) if os.path.exists(path) else path)
 
 
-# PyTorch has to know sizes before an operator runs.
+# The operators for PyTorch, which needs the sizes of outputs before an operator runs.
 FIXED_SIZE_DEFINITIONS = {name: each for name, each in DEFINITIONS.items() if not each.has_data_sizes}
 
 _ANNOTATIONS = {
@@ -247,7 +250,8 @@ _ANNOTATIONS = {
 
 
 def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> str:
-    """`x: Array, *, alpha: float = 0.01`: the tensors by position, the attributes by name."""
+    """Returns the annotated parameters: `x: Array, *, alpha: float = 0.01`, tensors by position and attributes by
+    name."""
     numbers = {info.name: f" | {_ANNOTATIONS[info.type]}" for info in definition.numbers}
     kinds = {"variadic_input": f"Sequence[{array}]", "shape_input": f"Sequence[int] | {array}"}
     parts = [
@@ -289,7 +293,8 @@ def docstring(definition: Definition, more: str) -> str:
 
 
 def parameters(definition: Definition, more: str = "", names: Mapping[str, str] | None = None) -> str:
-    """`x, scale=None, *, alpha=0.01`: the tensors by position, the attributes by name or by what stands for it."""
+    """Returns the parameters: `x, scale=None, *, alpha=0.01`, tensors by position and attributes by name, or by the
+    name that replaces it in `names`."""
     parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
     if definition.attributes or more:
         parts.append("*")
@@ -306,9 +311,9 @@ def make_function(
     public_module: str,
     doc: str,
 ) -> Any:
-    """A function with the operator's own signature, so that Python itself refuses a keyword that it does not have.
+    """Returns a function with the operator's signature, so that Python refuses an unknown keyword.
 
-    The lines of its body see the globals of `module`.
+    The lines of `body` run with the globals of `module`.
     """
     local: dict[str, Any] = {}
     lines = "".join(f"    {line}\n" for line in body)
@@ -320,7 +325,8 @@ def make_function(
 
 
 def without_numbers(definition: Definition, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The inputs, with None in the place of numbers, and the values of `definition.numbers`."""
+    """Returns the inputs, with None in place of numbers, and the values of the attributes `definition.numbers`: a
+    number that is passed for an input is the value of the attribute with the name of this input."""
     given = {port.name: value for port, value in zip(definition.inputs, inputs)}
     values: list[Any] = []
     for info in definition.numbers:
@@ -336,7 +342,8 @@ def is_integer_array(value: Any) -> bool:
 
 
 def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
-    """The integers of a shape input; those of a compiled program may be symbols."""
+    """Returns the integers of a shape input; in a compiled program they may be symbols. Raises TypeError or ValueError
+    naming the input for other values."""
     allowed = (
         "allowed: integers, or an integer array of one axis on the CPU, since they are known before the kernel runs"
     )
@@ -358,7 +365,8 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
 
 
 def arranged(definition: Definition, inputs: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, ...]]]:
-    """The tensors that a kernel gets, and the values of each shape input."""
+    """Returns the input tensors of the kernel, and the values of each shape input. Raises TypeError or ValueError
+    naming an invalid input."""
     given = trimmed(definition, inputs)
     tensors: list[Tensor] = []
     values: list[tuple[Any, ...]] = []
@@ -383,7 +391,8 @@ def check_list(function: str, name: str, value: Any) -> None:
 
 
 def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
-    """Without the optional inputs that are left out, which are the last ones."""
+    """Returns the inputs without the missing optional inputs at the end. Raises ValueError where an input is missing
+    before a given one."""
     given = list(inputs)
     while given and given[-1] is None:
         given.pop()

@@ -1,5 +1,6 @@
-# Between NumPy's arrays and the tensors of the toolkit: the name of a type, a shape, and the bytes.
-"""No element is copied where an array is contiguous. bf16 and f8e4m3fn are types of the package ml_dtypes, which onnx brings."""
+# Conversion between NumPy arrays and the toolkit's tensors, which are the name of a type, a shape and the bytes.
+"""No element of a contiguous array is copied. bf16 and f8e4m3fn are types of the package ml_dtypes, which is installed
+with onnx."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    # What the extension takes and gives.
+    # Tensors by name, as the extension takes and returns them: type, shape, bytes.
     Packed = dict[str, tuple[str, list[int], NDArray[np.uint8]]]
 
 TYPES = {
@@ -30,7 +31,8 @@ NUMPY_NAMES = {name: numpy_name for numpy_name, name in TYPES.items()}
 
 
 def pack(arrays: Mapping[str, ArrayLike], what: str) -> Packed:
-    """Raises Error naming `what` and the input for a type that the toolkit does not have."""
+    """Returns the arrays as tensors of the toolkit. Raises Error naming `what`, the caller's argument, and the input
+    for a type that the toolkit does not have."""
     import numpy as np
 
     packed: Packed = {}
@@ -44,7 +46,7 @@ def pack(arrays: Mapping[str, ArrayLike], what: str) -> Packed:
 
 
 def unpack(packed: Mapping[str, tuple[str, list[int], Any]]) -> dict[str, NDArray[Any]]:
-    """Arrays that own their memory."""
+    """Returns the tensors as NumPy arrays that share the tensors' memory."""
     return {name: data.view(dtype_of(dtype)).reshape(shape) for name, (dtype, shape, data) in packed.items()}
 
 

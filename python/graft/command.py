@@ -1,5 +1,6 @@
 # The command `graft` of the wheel.
-"""It becomes the program, which finds this interpreter and its TensorRT by GRAFT_PYTHON."""
+"""Replaces this process by the program of the wheel. GRAFT_PYTHON passes this interpreter, and so its TensorRT, to the
+program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # The exceptions of the package.
-"""Their text is what the command prints after "error:": what happened, where, what was found, and what to do."""
+"""The text of an exception is the text that the command prints after "error:": what happened, where, what was found,
+and what to do."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from typing import Any
 
 
 class Error(Exception):
-    """What Graft says is wrong.
+    """The base class of Graft's exceptions.
 
     `kind` is `bad_input` (wrong use, or a file that cannot be used), `missing_tool` (something has to be installed),
-    `answer_is_no` (the work was done and the answer is no: TensorRT refuses the model) or `internal` (a defect of Graft).
+    `answer_is_no` (the work was done and the answer is no: TensorRT refuses the model) or `internal` (a defect of
+    Graft).
     """
 
     def __init__(self, message: str, kind: str = "bad_input") -> None:
@@ -19,12 +21,12 @@ class Error(Exception):
 
 
 class EngineError(Error):
-    """What the process in which TensorRT runs says of its failure: TensorRT refuses the model, crashes, is not there.
+    """A failure of the process in which TensorRT runs: TensorRT refuses the model, crashes, or is not installed.
 
-    `failure` is a word for it: `parse`, `build`, `crash`, `hang`, `shapes`, `target`, `option`, `plugin_library` ...
-    `message` says what happened and where, `next_step` what to do. `library` is the plugin library that is to blame, if
-    one is, and `cause` the word for why (docs/guide/plugin_not_found.md). `facts` is all else: the parser's `errors`, the
-    `signal` of a crash ...
+    `failure` names the failure: `parse`, `build`, `crash`, `hang`, `shapes`, `target`, `option`, `plugin_library` ...
+    `message` says what happened and where, and `next_step` what to do. `library` is the plugin library that caused the
+    failure, or empty, and `cause` names the reason (docs/guide/plugin_not_found.md). `facts` has all other details: the
+    parser's `errors`, the `signal` of a crash ...
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class EngineError(Error):
 
 
 class Cancelled(Error):
-    """The work's CancelToken was used. No file has been written, and no argument has changed."""
+    """The exception of a call whose CancelToken was used. No file has been written, and no argument has changed."""
 
     def __init__(self, message: str = "cancelled by the caller", kind: str = "answer_is_no") -> None:
         super().__init__(message, kind)

@@ -1,8 +1,9 @@
-# A trained network to try Graft with, which comes with the package.
-"""DIGITS tells handwritten digits of 8 x 8 pixels apart (99.3 % of those that training never saw): a frozen TensorFlow graph
-with the input `image`, f32[batch, 8, 8, 1], and the outputs `Identity`, f32[batch, 10] before a softmax, and `Identity_1`, an
-embedding. DIGITS_ONNX has the same weights as PyTorch exported them, with f32[batch, 1, 8, 8] and the outputs `logits` and
-`embedding`. DIGITS_IMAGES has `images`, f32[450, 1, 8, 8] from 0 to 1, and `labels`, i64[450].
+# A trained network and its test data, which come with the package.
+"""DIGITS is a frozen TensorFlow graph that classifies handwritten digits of 8 x 8 pixels, with a top-1 accuracy of
+99.3 % on its test set. Its input is `image`, f32[batch, 8, 8, 1]; its outputs are `Identity`, f32[batch, 10] before the
+softmax, and `Identity_1`, an embedding. DIGITS_ONNX is the network with the same weights as PyTorch exported it, with
+the input f32[batch, 1, 8, 8] and the outputs `logits` and `embedding`. DIGITS_IMAGES is the test set: `images`,
+f32[450, 1, 8, 8] from 0 to 1, and `labels`, i64[450].
 
     python -m graft.examples        # copies these files into the current folder
 """

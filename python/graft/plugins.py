@@ -1,5 +1,7 @@
-# graft.plugins: Graft's plugins in the TensorRT of this process, and layers of them in a network written by hand.
-"""Needs no GPU. What an operator's attributes are is asked of its creator, so a library of your own works like Graft's."""
+# graft.plugins: registers Graft's plugins in the TensorRT of this process, and adds plugin layers to a network written
+# by hand.
+"""Works without a GPU. The attributes of an operator are read from its plugin creator, so libraries of your own work as
+Graft's does."""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ from graft.engine.events import EngineError
 from graft.engine.libraries import ENTRY_POINTS, check_library, refusal_by_loader
 from graft.errors import Error
 
-# In the order in which one is chosen where none is imported yet.
+# TensorRT's Python modules, in the order in which one is chosen where none is imported yet.
 MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
-# Where a build, an installation and a wheel have the plugin library, from the folder of this package.
+# The folders of the plugin library in a build, an installation and a wheel, relative to the folder of this package.
 BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64-linux-gnu", "../../build/lib")
 LIBRARY_NAME = "libgraft_plugins.so"
 NAMESPACE = "graft"
@@ -36,11 +38,11 @@ WAY_OUT = (
     "continued by hand (docs/guide/use_from_code.md)"
 )
 
-_loaded: dict[tuple[str, str], Any] = {}  # module and library, to TensorRT's handle
+_loaded: dict[tuple[str, str], Any] = {}  # TensorRT's handle of a library, by module and library
 
 
 class Creator(NamedTuple):
-    """What TensorRT's registry finds a plugin by."""
+    """The key of a plugin creator in TensorRT's registry."""
 
     namespace: str
     name: str
@@ -49,10 +51,12 @@ class Creator(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Registration:
-    """What `register` found and did.
+    """The result of `register`.
 
-    tensorrt: module and version, "tensorrt_rtx 1.7.1.116". library: the file.
-    creators: all that are in the registry now. before: those that were there when `register` was called.
+    tensorrt: the module and its version, "tensorrt_rtx 1.7.1.116".
+    library: the path of the plugin library.
+    creators: the creators that are in the registry after the call.
+    before: the creators that were in the registry before the call.
     """
 
     tensorrt: str
@@ -62,7 +66,7 @@ class Registration:
 
     @property
     def added(self) -> tuple[Creator, ...]:
-        """Those that came."""
+        """The creators that the call added."""
         return tuple(creator for creator in self.creators if creator not in self.before)
 
     def __repr__(self) -> str:
@@ -71,14 +75,16 @@ class Registration:
 
 
 def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType | str | None = None) -> Registration:
-    """Loads a plugin library into TensorRT's registry; a second call does nothing more.
+    """Loads a plugin library into TensorRT's registry. A library that is already registered is not loaded again.
 
-    library: the file; without it Graft's own, beside this package. A library that `graft new` started has its plugins too.
-    tensorrt: the module, or its name: tensorrt, tensorrt_rtx or tensorrt_lean. Without it the one that is imported, or else
-        the first of these that is installed.
+    library: the path of the library, for example of a project of `graft new`. None: Graft's own, which belongs to this
+        package.
+    tensorrt: the module, or its name: tensorrt, tensorrt_rtx or tensorrt_lean. None: the imported module, or, where
+        none is imported, the first of these that is installed.
 
     Warns where the ONNX parser of TensorRT-RTX would end the process. Raises graft.Error for a library that is missing,
-    cannot be loaded, has no plugins or whose names are taken, and for a TensorRT that is missing or too old (before 10).
+    cannot be loaded, has no plugins or whose plugin names are taken, and for a TensorRT that is missing or too old
+    (before 10).
     """
     module = _module(tensorrt)
     _warn_of_parser(module)
@@ -90,7 +96,8 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
     before = _creators(registry)
     if key not in _loaded:
         handle = registry.load_library(key[1])
-        if handle is None and not was_open_before:  # one that somebody else has loaded is refused, and there already
+        # TensorRT refuses a library that other code of this process has loaded; its plugins are registered already.
+        if handle is None and not was_open_before:
             raise Error(
                 f"plugin library {path}: {_title(module)} refuses to load it; its log says why\nA name of a plugin may be "
                 f"taken. These were there before: {_listed(before)}"
@@ -100,7 +107,8 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
 
 
 def _warn_of_parser(module: ModuleType) -> None:
-    """The loader reads LD_LIBRARY_PATH once, when Python starts, so nothing can be mended from here."""
+    """Warns where TensorRT-RTX's parser would end the process. The loader reads LD_LIBRARY_PATH once, when Python
+    starts, so this function cannot add the missing folder."""
     if module.__name__ != "tensorrt_rtx":
         return
     try:
@@ -124,17 +132,18 @@ def add(
     namespace: str | None = None,
     **attributes: Any,
 ) -> Any:
-    """Adds a layer to a network and returns it: `add(network, "L2Normalize", [x], axes=[1]).get_output(0)`.
+    """Adds a plugin layer to a network and returns it: `add(network, "L2Normalize", [x], axes=[1]).get_output(0)`.
 
-    inputs: tensors of the network, or a single one; optional ones may be left out at the end.
-    shape_inputs: those of the operator's shape inputs, whose values TensorRT knows before the layer runs.
-    name: of the layer; without it the operator's.
-    namespace: of the plugin. Without it Graft's, the empty one, or the only other one that has the operator.
-    attributes: those that `graft ops OPERATOR` lists; what is left out has its default.
+    inputs: a tensor of the network or a list of tensors; optional inputs at the end may be left out.
+    shape_inputs: the tensors for the operator's shape inputs, whose values TensorRT computes before the layer runs.
+    name: the name of the layer; None: the name of the operator.
+    namespace: the namespace of the plugin. None: "graft" if the operator is registered there, otherwise the empty
+        namespace, otherwise the only other namespace that has the operator.
+    attributes: the attributes that `graft ops OPERATOR` lists; attributes that are left out have their defaults.
 
-    Raises graft.Error where no such plugin is registered (`register` loads them), or several namespaces have one, for an
-    attribute that the operator does not have or of another type, where the plugin or the network refuses, and with
-    TensorRT-RTX, which has no way to add a plugin to a network by hand.
+    Raises graft.Error where no such plugin is registered (`register` loads plugins) or several namespaces have one, for
+    an unknown attribute or a value of another type, where the plugin or the network refuses the layer, and with
+    TensorRT-RTX, whose network has no method that adds a plugin.
     """
     module = _module_of(network)
     if not hasattr(network, "add_plugin_v3"):
@@ -189,7 +198,7 @@ def _module(wanted: ModuleType | str | None) -> ModuleType:
 def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:  # a broken installation may raise anything
+    except Exception as error:  # a broken installation may raise any exception
         raise Error(
             f"the Python module {name} does not import: {error}\nInstall it for {sys.executable}, or name another: "
             f"{', '.join(MODULES)}",
@@ -215,7 +224,7 @@ def _title(module: ModuleType) -> str:
 
 
 def _module_of(network: Any) -> ModuleType:
-    """The TensorRT whose network it is."""
+    """Returns the TensorRT module whose network this is."""
     for name in MODULES:
         kind = getattr(sys.modules.get(name), "INetworkDefinition", None)
         if isinstance(kind, type) and isinstance(network, kind):
@@ -224,7 +233,7 @@ def _module_of(network: Any) -> ModuleType:
 
 
 def _own_library() -> pathlib.Path:
-    folder = pathlib.Path(__file__).absolute().parent  # not resolved: a build's is a link into the sources
+    folder = pathlib.Path(__file__).absolute().parent  # not resolved: in a build this file is a link into the sources
     places = [pathlib.Path(os.path.normpath(folder / place / LIBRARY_NAME)) for place in BESIDE_PACKAGE]
     for path in places:
         if path.is_file():
@@ -237,7 +246,8 @@ def _own_library() -> pathlib.Path:
 
 
 def _check(path: pathlib.Path) -> None:
-    """Refuses what is no plugin library, before TensorRT sees it: its own messages do not say why."""
+    """Raises graft.Error for a file that is not a plugin library, before TensorRT loads it: TensorRT's messages do not
+    contain the reason."""
     try:
         check_library(str(path))
     except EngineError as error:
@@ -267,7 +277,8 @@ def _listed(creators: Iterable[Creator]) -> str:
 
 
 def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> Any:
-    """In its newest version."""
+    """Returns the creator of the operator's newest version. Raises graft.Error where there is none, or where several
+    namespaces have the operator."""
     every = [each for each in module.get_plugin_registry().all_creators if hasattr(each, "create_plugin")]
     if namespace is not None:
         every = [each for each in every if each.plugin_namespace == namespace]
@@ -292,13 +303,14 @@ def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> A
 
 
 def _version(creator: Any) -> tuple[int, str]:
-    """Of two numbers the larger one is newer, though "10" comes before "9" as text."""
+    """Returns a key by which versions are compared: as numbers, because the string "10" comes before "9"."""
     text = str(creator.plugin_version)
     return (int(text) if text.isdecimal() else 0, text)
 
 
 def _field(module: ModuleType, operator: str, types: dict[str, Any], name: str, value: Any) -> tuple[Any, Any]:
-    """A plugin field, and what it points to."""
+    """Returns a plugin field, and the array to which it points and which has to outlive it. Raises graft.Error for an
+    unknown attribute or a value of another type."""
     import numpy as np
 
     kinds = {"FLOAT32": "number", "INT64": "integer", "CHAR": "string"}

@@ -1,5 +1,6 @@
-# How far long work is: a bar of tqdm's where people look, or a function of the caller's.
-"""`progress` of every function: None shows a bar where somebody looks and tqdm is installed."""
+# The progress of long work: a bar of tqdm on a terminal or in a notebook, or a function of the caller.
+"""The argument `progress` of the toolkit's functions: a function is called with the progress; True shows a bar; None
+shows one on a terminal or in a notebook; False shows nothing. Without tqdm there is no bar."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ Progress = Callable[[float, str], object]
 
 
 def is_watched() -> bool:
-    """A terminal, or a notebook, whose standard error is none."""
+    """Whether a person sees the progress: standard error is a terminal, or the process is the kernel of a notebook."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 

@@ -1,5 +1,6 @@
-# The inputs that a model is quantized or compared with, in whatever form the caller has them.
-"""Samples one by one become NumPy's files in a temporary folder: calibration reads them more than once."""
+# The inputs with which a model is quantized or compared, in any of the forms that callers have.
+"""Samples of an iterable are written as NumPy files to a temporary folder, because calibration reads them more than
+once."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 def arrays_of(
     data: Data | None, model: Model | CutNetwork, *, is_file_allowed: bool = True
 ) -> Mapping[str, ArrayLike] | None:
-    """Arrays by input where the data are a mapping, an array for the only input, or an .npz file; None otherwise."""
+    """Returns the arrays by input name where the data are a mapping, an array for the only input, or an .npz file, and
+    None for other data. Raises graft.Error for an array where the model has several inputs, and for an unreadable
+    file."""
     import numpy as np
 
     if data is None:
@@ -38,7 +41,7 @@ def arrays_of(
         return data
     if isinstance(data, str | os.PathLike):
         return read_npz(pathlib.Path(data)) if is_file_allowed else None
-    if hasattr(data, "__array__"):  # NumPy's, and tensors of PyTorch on the CPU
+    if hasattr(data, "__array__"):  # arrays of NumPy, and tensors of PyTorch on the CPU
         names = [port.name for port in model.inputs]
         if len(names) != 1:
             raise Error(f"data: an array is for a model of one input, and this one has {', '.join(names)}\nGive a dict")
@@ -59,7 +62,8 @@ def read_npz(file: pathlib.Path) -> dict[str, ArrayLike]:
 
 
 def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> None:
-    """A file for each, one at a time: they have to fit on the disk, not in memory. 0: no limit."""
+    """Writes at most `limit` samples (0: all), each to a file of its own. Only one sample at a time is in memory.
+    Raises graft.Error where there is no sample."""
     count = 0
     for sample in itertools.islice(data, limit or None):
         write_sample(folder / f"sample_{count:09}", sample)
@@ -69,7 +73,8 @@ def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> N
 
 
 def write_sample(path: pathlib.Path, sample: Sample) -> None:
-    """NumPy's files; its savez would take inputs named like its parameters for those."""
+    """Writes a sample as an .npz file, or as an .npy file where it is a single array. numpy.savez is not used because
+    an input with the name of one of its parameters, such as `file`, would be passed as this parameter."""
     import numpy as np
 
     if not isinstance(sample, Mapping):

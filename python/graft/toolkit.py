@@ -1,13 +1,15 @@
-# The toolkit in Python: reading, judging, rewriting, comparing, quantizing and running networks, and building engines.
+# The toolkit in Python: reading, inspecting, rewriting, comparing, quantizing and running networks, and building
+# engines.
 """Every function takes a model as graft.load does: a graft.Model, a path, an onnx.ModelProto, or PyTorch's ONNXProgram.
 
-Those that may take long have `progress` and `cancel`. `progress` is a function that is called in this thread with the
-part that is done, 0 to 1, and what is being done; without one, a bar is shown on a terminal and in a notebook where tqdm is
-installed, and False shows nothing. What it raises ends the work, and so does Ctrl-C; `cancel` is a graft.CancelToken.
+Functions that may run for long have the arguments `progress` and `cancel`. `progress` is a function that is called in
+the caller's thread with the completed share of the work, 0 to 1, and a description of the current step; None shows a
+bar on a terminal and in a notebook where tqdm is installed, and False shows nothing. An exception of this function ends
+the work and is raised by the call, as is Ctrl-C. `cancel` is a graft.CancelToken, whose use raises graft.Cancelled.
 
-What goes wrong raises graft.Error, whose text names file, node and attribute, and whose `kind` says whose fault it is.
-An answer is no error: look at `runs`, `same`, `met` and `failed_rules` of the results. Results show what the commands
-print: `to_json()` is their JSON, `to_page()` their report, which notebooks show.
+Errors are graft.Error: the text names file, node and attribute, and `kind` is the class of the error. A negative answer
+is not an error: it is in `runs`, `same`, `met` and `failed_rules` of the results. Results print as the text of the
+command of the same name: `to_json()` returns the command's JSON, and `to_page()` its report, which notebooks show.
 """
 
 from __future__ import annotations
@@ -44,19 +46,19 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
     class ExportedProgram(Protocol):
-        """What torch.onnx.export(..., dynamo=True) returns: a torch.onnx.ONNXProgram."""
+        """The result of torch.onnx.export(..., dynamo=True): a torch.onnx.ONNXProgram."""
 
         @property
         def model_proto(self) -> onnx.ModelProto: ...
 
     ModelLike = Model | Path | onnx.ModelProto | ExportedProgram
     Shapes = Mapping[str, Sequence[int]]
-    # Of a dynamic input: the smallest, the usual and the largest shape.
+    # The smallest, the usual and the largest shape of each dynamic input, or a single shape for all three.
     ShapeRanges = Mapping[str, Sequence[int] | tuple[Sequence[int], Sequence[int], Sequence[int]]]
     Precision = Literal["f16", "fp16", "bf16", "int8", "f8", "fp8"]
     CpuEngine = Literal["auto", "openvino", "onnxruntime", "both"]
 
-# The interpreter that has TensorRT, if any has; the environment's GRAFT_PYTHON goes before it.
+# The interpreter in which the engine driver looks for TensorRT; GRAFT_PYTHON of the environment takes precedence.
 _toolkit.set_python(sys.executable)
 
 pass_names = _toolkit.pass_names
@@ -64,14 +66,14 @@ releases = _toolkit.releases
 
 
 def load_operators(library: Path) -> list[str]:
-    """Loads a library with operators of your own, as `graft new` starts one, and returns their names.
+    """Loads a library with operators of your own (`graft new` creates the project of one) and returns their names.
 
-    From then on all functions know them as they know Graft's: CPU kernels, ONNX functions, fusions, int8; and build loads
-    the library's plugins into TensorRT. Call it before the models that have these operators are loaded. A library that
-    is loaded already stays as it is; its code runs in this process.
+    After the call all functions treat these operators as Graft's own: CPU kernels, ONNX functions, fusions, int8; and
+    graft.build loads the library's plugins into TensorRT. Call load_operators before the models that have these
+    operators are loaded. The library's code runs in this process. A library that is already loaded is not loaded again.
 
-    Raises graft.Error for a file that is no such library or was built with the headers of another Graft, for an operator
-    whose name is taken, and for a fusion or a function that is wrong.
+    Raises graft.Error for a file that is not such a library or was built with the headers of another version of Graft,
+    for an operator whose name is taken, and for an invalid fusion or ONNX function.
     """
     return _toolkit.load_operators(_path(library))
 
@@ -88,13 +90,15 @@ def load(
     """Reads a network: a frozen TensorFlow graph (.pb, .pbtxt), a Caffe network (.prototxt), or ONNX.
 
     model: a path, an onnx.ModelProto with all weights inside, or the torch.onnx.ONNXProgram that PyTorch's exporter
-        returns. A graft.Model comes back as it is.
+        returns. A graft.Model is returned unchanged.
     weights: the .caffemodel of a Caffe network.
-    shapes: of inputs, in place of the file's, -1 for a dimension that stays dynamic: {"image": [-1, 1, 8, 8]}.
-    outputs: tensors of a TensorFlow graph or a Caffe network that become the outputs; none: all that no node reads.
+    shapes: shapes of inputs in place of the shapes in the file, -1 for a dynamic dimension: {"image": [-1, 1, 8, 8]}.
+    outputs: tensors of a TensorFlow graph or a Caffe network that become the outputs; empty: all tensors that no node
+        reads.
 
-    Raises graft.Error naming file, node and attribute for what is malformed, and for an operator or an input that is
-    not known.
+    Raises graft.Error naming file, node and attribute for a malformed file, an unknown operator and an unknown input;
+    graft.Cancelled; TypeError for a value that is not a model, and for arguments that do not apply to this kind of
+    model.
     """
     if isinstance(model, _toolkit.Model):
         if weights is not None or shapes or outputs:
@@ -114,7 +118,7 @@ def load(
     proto: Any = getattr(model, "model_proto", model)
     if not hasattr(proto, "SerializeToString"):
         kind = type(model).__name__
-        # What holds models, and where.
+        # Results that have a model in an attribute, and the name of the attribute.
         attribute = {"CutResult": "network.tensorrt", "CutNetwork": "tensorrt"}.get(kind)
         attribute = attribute or ("model" if kind in ("ConvertResult", "QuantizeResult") else None)
         hint = f"; its attribute .{attribute} is one" if attribute else ""
@@ -144,21 +148,26 @@ def inspect(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> InspectResult:
-    """How TensorRT will run each node: by asking the TensorRT that is installed, or by Graft's rules.
+    """Determines how TensorRT will run each node: by running the installed TensorRT, or by Graft's rules.
 
-    judge: `auto` parses and builds the model with the installed TensorRT, in a process that may die, for suggested shapes
-        where none are given, and leaves it to the rules where there is none or a release is named; result.probe and
-        result.not_asked say who judged. `rule` asks no TensorRT; `parser` and `builder` have to find one.
-    convert: inspect what graft.convert makes of the model, with nothing proven.
-    release: by the rules of this release, which need not be installed, as graft.releases() lists them: "rtx-1.5",
-        "tensorrt-10.13". Empty: of the newest TensorRT-RTX that was measured.
-    trial_seconds, max_builds, max_seconds: how long a single question, how many builds, and how long in all.
-    shapes: of dynamic inputs, for the builder: {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
-    targets, plugin_libraries, tensorrt, plugin_override: as graft.build.
-    reduce: an ONNX file to write, for the smallest part of the model that TensorRT does not take.
+    judge: `auto` parses and builds the model with the installed TensorRT, in a child process that may crash, for
+        suggested shapes where none are given, and uses the rules where no TensorRT is installed or a release is named;
+        result.probe and result.not_asked say which of the two judged. `rule` does not run TensorRT. `parser` runs
+        TensorRT's parser, and `builder` its parser and its builder.
+    convert: inspect the model that graft.convert writes, without proofs.
+    release: judge by the rules of this release, one of graft.releases(), which need not be installed: "rtx-1.5",
+        "tensorrt-10.13". Empty: the newest TensorRT-RTX that was measured.
+    trial_seconds: seconds after which a parse or a build counts as hanging.
+    max_builds: maximum number of builds.
+    max_seconds: seconds after which no further parse or build starts, counted from the start of the call.
+    shapes: the shapes of dynamic inputs for which the builder builds:
+        {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
+    targets, plugin_libraries, tensorrt, plugin_override: see graft.build.
+    reduce: the ONNX file for the smallest part of the model that TensorRT does not run; None: no file is written.
 
-    Raises graft.Error (missing_tool) where `parser` or `builder` finds no TensorRT, and (bad_input) for shapes that do not fit,
-    for a release of which nothing is known, and for one with the judges `parser` and `builder`.
+    Raises graft.Error (missing_tool) where `parser` or `builder` finds no TensorRT; graft.Error (bad_input) for shapes
+    that do not fit the model, an unknown release, and a release with the judges `parser` and `builder`;
+    graft.Cancelled.
     """
     with shown(progress, "inspect") as show:
         return _toolkit.inspect(
@@ -201,29 +210,33 @@ def convert(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> ConvertResult:
-    """Rewrites a copy of a model so that TensorRT can run it; each rewrite is proven by runs on the CPU.
+    """Rewrites a copy of a model so that TensorRT can run it; runs on the CPU prove each rewrite.
 
     Inputs and outputs keep their names. Converting a converted model changes nothing.
 
-    plugins: `auto` makes a plugin where no native layer is exact and as fast; `always`; `never`.
-    only, without: passes to run, or to leave out (graft.pass_names()).
-    release: the release of TensorRT that the model is for, as graft.releases() lists them: guards are put round what it is
-        reported to compute wrongly. Empty: none in particular.
-    rules: a file of your own changes, in YAML (docs/guide/rules.md).
-    prove: False makes rewrites without running anything. prove_each: prove also those that differ from a proven one in
-        the values of weights alone.
-    functions: False leaves out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser;
+    plugins: `auto` uses a plugin where no native layer is exact and as fast; `always` uses a plugin wherever one of
+        Graft's operators can replace nodes; `never` uses standard operators only, where they can express the operator.
+    only, without: names of the passes to run, or to leave out (graft.pass_names()).
+    release: the target release of TensorRT, one of graft.releases(): nodes that this release is known to compute
+        wrongly are rewritten. Empty: no particular release.
+    rules: a YAML file with your own rewrites (docs/guide/rules.md).
+    prove: False applies rewrites without proofs and without running a model.
+    prove_each: prove also rewrites that differ from a proven rewrite only in the values of weights.
+    functions: False leaves out the ONNX functions of Graft's nodes, which TensorRT's own parser prefers to plugins;
         such a model needs the plugin library, and other runtimes cannot run it.
-    engine: the CPU engine that runs the proofs: `openvino`; `onnxruntime`; `both`, and what they disagree on is not
-        proven; `auto`: openvino, whose proofs are repeated, and a sample of them checked in onnxruntime.
-    check: compare the values of the result with those of the model, as verify does (result.verified, or
-        result.not_verified says why not: without prove, with rules, or where nothing was rewritten), and parse and build
-        the result with the TensorRT that is installed, in a process that may die; result.runs is whether it built,
-        result.check what TensorRT said. Where none is installed, or a release is given, result.not_checked says so and
-        the rules judge. False leaves out both.
-    max_seconds, shapes, targets, plugin_libraries, tensorrt: of the check, as inspect has them.
+    engine: the CPU engine that runs the proofs: `openvino`; `onnxruntime`; `both`, where a rewrite on which the two
+        engines disagree is not proven; `auto`, which repeats the proofs in openvino and checks a sample of them in
+        onnxruntime.
+    check: compare the outputs of the result with those of the model, as graft.verify does, and parse and build the
+        result with the installed TensorRT, in a child process that may crash. result.verified has the verdict, or
+        result.not_verified the reason why nothing was compared: without prove, with rules, or where nothing was
+        rewritten. result.runs is whether TensorRT built the result, and result.check has TensorRT's messages. Where no
+        TensorRT is installed, or a release is given, result.not_checked says so and the rules judge. False leaves out
+        both checks.
+    max_seconds, shapes, targets, plugin_libraries, tensorrt: the arguments of graft.inspect, for the check.
 
-    Raises graft.Error for an unknown pass or release, rules that cannot be read, and a model that contradicts itself.
+    Raises graft.Error for an unknown pass or release, rules that cannot be read, and an inconsistent model;
+    graft.Cancelled.
     """
     with shown(progress, "convert") as show:
         return _toolkit.convert(
@@ -266,21 +279,24 @@ def verify(
 ) -> VerifyResult:
     """Runs both models on the CPU on the same inputs and compares their outputs.
 
-    They may be of different formats and types: inputs and outputs are paired by name, then by order, and transposed where
-    the channels are in another place.
+    The models may have different formats and types: inputs and outputs are paired by name, then by order, and
+    transposed where the channels are on another axis.
 
-    data: inputs to run with, whose first axis counts samples, under the names and in the layout of either model: a dict
-        of arrays, an array for the only input, or an .npz file. None: synthetic inputs.
-    seeds: runs with synthetic inputs; 0: 3. shapes, ranges: theirs; {"image": (0, 255)}.
-    relative, absolute: tolerance of each element, in place of what rounding explains. snr_db: least signal to noise ratio
-        of each output, in place of a tolerance.
-    own_kernels: compute the candidate's Graft operators by their own CPU kernels, not as their ONNX functions.
-    engine: the CPU engine that runs both models: `openvino`; `onnxruntime`, which has no own kernels; `both`, and the
-        verdict is `disputed` where they compute one of the models differently; `auto`: onnxruntime, and openvino for what
-        onnxruntime refuses or is known to compute wrongly; `ran_in` and `left_out` of the result say so.
+    data: inputs by the names and in the layout of either model; the first axis of each counts samples: a dict of
+        arrays, an array for the only input, or an .npz file. None: synthetic inputs.
+    seeds: number of runs with synthetic inputs; 0: 3 runs.
+    shapes: shapes of synthetic inputs, without a dynamic dimension.
+    ranges: ranges of synthetic inputs: {"image": (0, 255)}.
+    relative, absolute: tolerance of each element, in place of the tolerance for rounding errors.
+    snr_db: minimum signal to noise ratio of each output in dB, in place of a tolerance.
+    own_kernels: run the candidate's Graft operators by their own CPU kernels instead of their ONNX functions.
+    engine: the CPU engine that runs both models: `openvino`; `onnxruntime`, which cannot run own kernels; `both`, where
+        the verdict is `disputed` if the engines compute one of the models differently; `auto`, which is onnxruntime,
+        and openvino for models that onnxruntime refuses or is known to compute wrongly. `ran_in` and `left_out` of the
+        result name the engines and the reasons.
 
-    Raises graft.Error where the reference does not run, and for data or shapes that fit neither model. A candidate that
-    differs is no error.
+    Raises graft.Error where the reference does not run, and for data or shapes that fit neither model; graft.Cancelled.
+    A candidate that differs raises nothing.
     """
     reference, candidate = _loaded(reference, cancel), _loaded(candidate, cancel)
     with shown(progress, "verify") as show:
@@ -318,13 +334,15 @@ def verify_layers(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> LayersResult:
-    """Compares every tensor that both models have, through rewrites and layouts, and finds the node where they part.
+    """Compares every tensor that both models have, also across rewrites and layouts, and finds the first node that
+    differs.
 
     candidate: None, with `emulated`: the reference itself.
-    emulated: judge the candidate as it would compute in this type, without a device.
-    seeds: runs with synthetic inputs; 0: 1, or 2 where int8 is emulated. The other options are those of graft.verify.
+    emulated: compute the candidate on the CPU with the rounding of this type.
+    seeds: number of runs with synthetic inputs; 0: 1 run, or 2 runs where int8 is emulated.
+    data, shapes, ranges, relative, absolute, snr_db, own_kernels, engine: see graft.verify.
 
-    Raises graft.Error as graft.verify does.
+    Raises the errors of graft.verify.
     """
     reference = _loaded(reference, cancel)
     candidate = reference if candidate is None else _loaded(candidate, cancel)
@@ -372,38 +390,45 @@ def quantize(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> QuantizeResult:
-    """Makes a typed copy of an f32 model, in f16, bf16, int8 or f8, and keeps in f32 what would break.
+    """Returns a typed copy of an f32 model in f16, bf16, int8 or f8; nodes that would lose too much stay in f32.
 
-    data: inputs as the network will see them, whose first axis counts samples: a dict of arrays, an array for the only
-        input, or an .npz file. f16 and bf16 decide by synthetic inputs (of `shapes`) where there are none. Int8 and f8 need
-        a hundred or more, and also take a folder of images with a `recipe`, a folder of .npz and .npy files, or any
-        iterable, a generator too, of samples: each with what the model takes in one run, as a dict of arrays or as the
-        array of the only input. These are taken one at a time, at most `samples` of them, and kept as files in a
-        temporary folder (TMPDIR) until the call ends, since they are read more than once: they have to fit on the disk,
-        not in memory.
-    keep, only: what stays in f32, or what alone may leave it: names of nodes, tensors or operators, with * and ?.
-    typed_io: inputs and outputs have the type too; f16 and bf16 only.
-    limit_db: least signal to noise ratio of each output; nodes stay in f32 until it is met. None: 40 dB in f16, 25 dB in
-        bf16, and none in int8 and f8.
+    data: typical inputs of the network, whose first axis counts samples: a dict of arrays, an array for the only input,
+        or an .npz file. f16 and bf16 use synthetic inputs (of `shapes`) where there are none. Int8 and f8 need a
+        hundred samples or more. They also accept a folder of images with a `recipe`, a folder of .npz and .npy files,
+        or any iterable of samples, also a generator; a sample has the inputs of one run, as a dict of arrays or as the
+        array of the only input. At most `samples` samples are read from an iterable, one at a time, and stored as files
+        in a temporary folder (TMPDIR) until the call ends, because calibration reads them more than once: the samples
+        have to fit on the disk, not in memory.
+    shapes: shapes of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
+    keep: nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
+    only: the only nodes that may leave f32: patterns as in `keep`.
+    typed_io: inputs and outputs also have the type, instead of f32; f16 and bf16 only.
+    limit_db: minimum signal to noise ratio of each output in dB; nodes stay in f32 until it is met. None: 40 dB in f16
+        and 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where none does.
 
-    For int8 and f8 alone:
-    samples: calibrate with so many at most; 0: with all.
-    calibration, percentile: where they saturate; None: percentile in int8, minmax in f8. entropy is of int8.
-    cache: a calibration cache of TensorRT 7 to 10, whose scales are used; of int8.
-    state: a file that keeps counts, from which an interrupted calibration goes on.
-    improve: `equalize`, `smooth`, `round` (of int8), `bias`: what is done so that less is lost.
-    rest: what nodes that are not int8 or f8 compute in, where that breaks nothing; None: f32.
-    metric: how good a model is; more is better. It gets a graft.Model, for the f32 network first, then for each that is
-        tried, in this thread; what it raises ends the work and is raised here. None: per cent of the outputs' rows whose
-        largest element is where f32 has it.
-    max_drop: how much the metric may fall. Layers that lose most stay in f32 until that is met.
-    judged: outputs are compared for so many samples at most.
+    Only for int8 and f8:
+    recipe: a YAML file that describes how images are prepared (docs/guide/int8.md).
+    samples: maximum number of calibration samples; 0: all.
+    calibration: the method that chooses the thresholds at which int8 or f8 saturates; None: percentile in int8, minmax
+        in f8. `entropy` is only for int8.
+    percentile: the percentile of the method `percentile`; above 0, at most 100.
+    cache: a calibration cache of TensorRT 7 to 10 whose scales are used; int8 only.
+    state: a file for the state of the calibration, from which an interrupted calibration continues.
+    improve: changes of weights and biases that reduce the quantization error: `equalize` (cross-layer equalization),
+        `smooth` (SmoothQuant), `round` (AdaRound; int8 only), `bias` (bias correction).
+    rest: the type of nodes that are not int8 or f8, where the limits are still met; None: f32.
+    metric: returns the quality of a graft.Model; more is better. Called in this thread, once for the f32 network and
+        once per candidate; an exception of the metric ends the work and is raised by this call. None: top-1 agreement
+        with f32, in per cent of the outputs' rows.
+    max_drop: maximum decrease of the metric, in its own unit. The layers that lose most stay in f32 until it is met.
+    judged: maximum number of samples for which outputs are compared.
 
     engine: the CPU engine that runs the model: `auto` measures in openvino, and checks the result as graft.verify does; a
-        dispute is a graft.Error (answer_is_no).
+        dispute raises graft.Error (answer_is_no).
 
-    Raises graft.Error for int8 and f8 without data and cache, a pattern that matches nothing, data that do not fit the inputs,
-    and options that the precision does not have. A limit that is not met is no error: `met` of the result says so.
+    Raises graft.Error for int8 and f8 without data and cache, a pattern that matches nothing, data that do not fit the
+    inputs, and options that the precision does not have; graft.Cancelled. A limit that is not met raises nothing: `met`
+    of the result is False.
     """
     network = _loaded(model, cancel)
     with tempfile.TemporaryDirectory(prefix="graft-data-") as folder, shown(progress, f"quantize {precision}") as show:
@@ -438,9 +463,9 @@ def quantize(
 
 
 def write_calibration_cache(model: ModelLike, file: Path) -> int:
-    """Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, and returns how many there are.
+    """Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, and returns the number of scales.
 
-    Raises graft.Error naming the node for a scale that a cache cannot hold, and for a model without any.
+    Raises graft.Error naming the node for a scale that a cache cannot hold, and for a model without scales.
     """
     return _toolkit.write_calibration_cache(_loaded(model, None), os.fspath(file))
 
@@ -475,27 +500,31 @@ def build(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> BuildResult:
-    """Builds a TensorRT engine with the TensorRT that is installed beside this package, with Graft's plugins in it.
+    """Builds an engine with the installed TensorRT; Graft's nodes run as plugins.
 
-    TensorRT runs in a process of its own, with this interpreter or the one that the environment's GRAFT_PYTHON names:
-    a crash of TensorRT is a graft.Error. TensorRT-RTX needs no GPU. The file is written whole or not at all.
+    TensorRT runs in a child process, with this interpreter or the one that GRAFT_PYTHON of the environment names: a
+    crash of TensorRT raises graft.Error. TensorRT-RTX needs no GPU. The file is written completely or not at all.
 
     engine: the file to write.
-    targets: GPU generations, ["sm89"], or "current", the GPU of this machine. None: with TensorRT-RTX all from Ampere on, with
-        TensorRT the GPU of this machine.
-    shapes: the smallest, usual and largest shape of each dynamic input, or the only one:
-        {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}. profiles: more such dicts, each an optimization profile.
-    memory: the most that the builder may use of each pool, in bytes: {"workspace": 2 << 30}; also tactic_shared_memory,
-        tactic_dram, dla_sram, dla_local_dram and dla_global_dram.
-    formats: how inputs and outputs may lie in memory, {"image": ("f16", ["hwc8", "linear"])}; "" keeps the model's type.
-    timing_cache: a file to read and extend; several builds may share it. Not with TensorRT-RTX.
-    plugins: False makes native layers of Graft's nodes, from their ONNX functions. plugin_libraries: beside Graft's own.
-    tensorrt: which of those that are installed.
-    time_limit: seconds of silence after which a build counts as hanging; None: 3600.
-    The others are explained in docs/guide/build_options.md.
+    targets: GPU architectures, ["sm89"], or "current", the GPU of this machine. Empty: with TensorRT-RTX all from
+        Ampere on, with TensorRT the GPU of this machine.
+    shapes: the smallest, usual and largest shape of each dynamic input, or a single shape:
+        {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
+    profiles: further ranges, one dict as in `shapes` for each optimization profile.
+    memory: the maximum size of each of the builder's memory pools, in bytes: {"workspace": 2 << 30}; also
+        tactic_shared_memory, tactic_dram, dla_sram, dla_local_dram and dla_global_dram.
+    formats: the type and the memory layouts that an input or output of the engine may have:
+        {"image": ("f16", ["hwc8", "linear"])}; "" keeps the model's type.
+    timing_cache: a file that is read and extended; several builds may share it. Not with TensorRT-RTX.
+    plugins: False: TensorRT builds Graft's nodes from native layers, using their ONNX functions.
+    plugin_libraries: plugin libraries to load in addition to Graft's own.
+    tensorrt: the TensorRT to build with: `auto`, `rtx` or `full`.
+    time_limit: seconds without progress after which a build counts as hanging; None: 3600.
+    docs/guide/build_options.md explains the other arguments.
 
-    Raises graft.Error (missing_tool) where TensorRT is not there, (answer_is_no) with TensorRT's reasons where it refuses
-    the model, and (bad_input) naming options that it does not take.
+    Raises graft.Error (missing_tool) where TensorRT is not installed; graft.Error (answer_is_no) with TensorRT's
+    reasons where TensorRT refuses the model; graft.Error (bad_input) for options that this TensorRT does not support,
+    naming them; graft.Cancelled.
     """
     with shown(progress, "build") as show:
         return _toolkit.build(
@@ -544,19 +573,20 @@ def cut(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> CutResult | None:
-    """Cuts a network in two where neither TensorRT nor a plugin runs a part of it: convert it first.
+    """Cuts a network in two where neither TensorRT nor a plugin runs some of its nodes. Convert the network first.
 
-    TensorRT gets the half with most arithmetic, which is what comes before the nodes that it does not run, or what comes
-    after them; the other one is for ONNX Runtime on the host. `result.save("detector.onnx")` writes both. A detector's
-    end is told: result.tails has the tensors of boxes and scores, and the thresholds.
+    TensorRT gets the half with more arithmetic: either the nodes before those that TensorRT does not run, or the nodes
+    after them; the other half is for ONNX Runtime on the host. `result.save("detector.onnx")` writes both halves.
+    result.tails describes the post-processing of a detector: the tensors of boxes and scores, and the thresholds.
 
-    judge, max_seconds, shapes, targets, plugin_libraries, tensorrt: as inspect has them.
-    plugins: False sends ONNX's operators that run only because build makes Graft's plugins of them, as NonZero in
-    TensorRT-RTX, to the host too.
-    verify: run both halves beside the whole network, with `engine` as verify has it; result.verified is what that found.
+    judge, max_seconds, shapes, targets, plugin_libraries, tensorrt: see graft.inspect.
+    plugins: False: nodes of ONNX's operators that graft.build runs as Graft's plugins, for example NonZero in
+        TensorRT-RTX, go to the host as well.
+    verify: run both halves and the whole network, and compare the outputs; result.verified has the verdict.
+    engine: the CPU engine that runs them, see graft.verify.
 
-    None where no node is known to fail. Raises graft.Error where a cut would leave TensorRT nothing to compute, and as
-    inspect and verify do.
+    Returns None where no node is known to fail. Raises graft.Error (answer_is_no) where no half would compute anything
+    in TensorRT, and the errors of graft.inspect and graft.verify.
     """
     with shown(progress, "cut") as show:
         return _toolkit.cut(
@@ -586,21 +616,24 @@ def canary(
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
 ) -> CanaryResult:
-    """Writes a folder to take to a machine with a GPU, where its run_canary.py asks the TensorRT that is installed there
-    which node of the model it computes wrongly.
+    """Writes a folder for a machine with a GPU, whose run_canary.py finds the first node that the TensorRT there
+    computes wrongly.
 
-    The folder has the model, inputs, what the CPU has for every tensor, what each element may be off by, and the script,
-    which needs Python with NumPy, TensorRT and PyTorch or cuda-python, and no Graft. It is written whole or not at all.
+    The folder has the model, inputs, the CPU's values of its tensors, the tolerance of each element, and run_canary.py,
+    which needs Python with NumPy, TensorRT and PyTorch or cuda-python, but not Graft. The folder is written completely
+    or not at all.
 
-    data: inputs to run with, as verify has them. None: synthetic inputs.
-    seeds: runs with synthetic inputs. shapes: theirs, without a dynamic dimension.
-    plugin_libraries: copied into the folder and loaded there; the model then has plugin nodes in place of the functions
-        of Graft's operators.
+    data: inputs, see graft.verify. None: synthetic inputs.
+    seeds: number of runs with synthetic inputs.
+    shapes: shapes of synthetic inputs, without a dynamic dimension.
+    plugin_libraries: plugin libraries that are copied into the folder and loaded there; the model then has plugin nodes
+        in place of the functions of Graft's operators.
 
-    result.left_out has the tensors that are not compared (random ones, and those whose size depends on numbers), and why.
+    result.left_out has the tensors that are not compared (those that depend on random numbers, and those whose size
+    depends on data) and the reasons.
 
-    Raises graft.Error for a folder that is there already, for data and shapes that do not fit the model, for a model that
-    does not run on the CPU, and for one without an output that can be compared.
+    Raises graft.Error for a folder that exists already, data and shapes that do not fit the model, a model that does
+    not run on the CPU, and a model without an output that can be compared; graft.Cancelled.
     """
     model = _loaded(model, cancel)
     with shown(progress, "canary") as show:
@@ -617,21 +650,25 @@ def canary(
 
 
 def load_cut(file: Path) -> CutNetwork:
-    """Reads both halves of a network from the .cut.json file that names them; graft.load reads the same file as one."""
+    """Reads both halves of a network from the .cut.json file that names them; graft.load reads the same file as one
+    network.
+
+    Raises graft.Error naming the file and the key for a malformed file.
+    """
     return _toolkit.load_cut(_path(file))
 
 
 class Session:
-    """A model that is compiled once and runs again and again on the CPU, with other shapes where its inputs are dynamic.
+    """A model that is compiled once and can run many times on the CPU, with other shapes where its inputs are dynamic.
 
-    model: or a graft.CutNetwork, whose halves run one after the other.
-    threads: 0: as many as the machine has cores.
-    own_kernels: compute Graft's operators by their own CPU kernels, not as their ONNX functions.
-    engine: the CPU engine that runs it, as graft.verify has it; a dispute is a graft.Error (answer_is_no).
+    model: a model, or a graft.CutNetwork, whose halves run one after the other.
+    threads: number of threads; 0: one for each core of the machine.
+    own_kernels: run Graft's operators by their own CPU kernels instead of their ONNX functions.
+    engine: the CPU engine that runs the model, see graft.verify; a dispute raises graft.Error (answer_is_no).
 
-    progress, cancel: of reading and compiling it; the token is looked at before each run too.
+    progress, cancel: for reading and compiling the model; each run checks the token as well.
 
-    Raises graft.Error naming the node that the CPU engine refuses.
+    Raises graft.Error naming the node that the CPU engine refuses; graft.Cancelled.
     """
 
     def __init__(
@@ -656,22 +693,23 @@ class Session:
 
     @property
     def ran_in(self) -> str:
-        """The CPU engine that runs it: 'ONNX Runtime 1.31.1'."""
+        """The CPU engine that runs the model: 'ONNX Runtime 1.31.1'."""
         return self._session.ran_in
 
     @property
     def left_out(self) -> list[str]:
-        """Why it is not the engine that comes first, and what the engine is known to compute wrongly; mostly empty."""
+        """Why the first choice of engines does not run the model, and known wrong results of the engine that runs it;
+        mostly empty."""
         return self._session.left_out
 
     def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic]) -> dict[str, NDArray[Any]]:
-        """Takes every input by name, or the only one as an array, and returns every output by name.
+        """Runs the model on every input by name, or on an array for the only input, and returns every output by name.
 
-        Arrays are float32, float16, bfloat16 (of ml_dtypes), int8, uint8, int32, int64 or bool, of the model's types and
-        fixed sizes. A contiguous input is not copied, and each output owns its memory. f16 and bf16 are computed in f32
-        and rounded once.
+        Arrays are float32, float16, bfloat16 (of ml_dtypes), int8, uint8, int32, int64 or bool, with the types and the
+        fixed sizes of the model. A contiguous input is not copied, and each output owns its memory. f16 and bf16 are
+        computed in f32 and rounded once.
 
-        Raises graft.Error naming the input that is missing, unknown, or of another type, rank or size.
+        Raises graft.Error naming the input that is missing, unknown, or of another type, rank or size; graft.Cancelled.
         """
         given = samples.arrays_of(inputs, self._model)
         if given is None:
@@ -683,7 +721,7 @@ class Session:
 
 
 def _loaded(model: ModelLike, cancel: CancelToken | None) -> Model:
-    """Of a function whose own bar follows."""
+    """Returns the model, read without a progress bar: the calling function shows its own."""
     return load(model, progress=False, cancel=cancel)
 
 
@@ -707,7 +745,8 @@ def _ranges(shapes: ShapeRanges | None) -> dict[str, tuple[list[int], list[int],
 
 
 def _path(path: Path | None) -> str:
-    """The toolkit's word for none is an empty path, which pathlib would write as "."."""
+    """Returns the path as a string. The toolkit expects an empty string for no path, which pathlib would turn into
+    "."."""
     return "" if path is None else os.fspath(path)
 
 
@@ -729,7 +768,8 @@ def _packed(data: samples.Data | None, model: Model) -> arrays.Packed:
 def _quantization_data(
     data: samples.Data | None, model: Model, folder: pathlib.Path, is_int8: bool, limit: int
 ) -> tuple[arrays.Packed, str]:
-    """Arrays, or the path that calibration reads."""
+    """Returns the arrays and an empty path, or no arrays and the path that calibration reads. Samples of an iterable
+    are written to `folder`, at most `limit` of them. Raises TypeError for other data."""
     given = samples.arrays_of(data, model, is_file_allowed=not is_int8)
     if given is not None:
         return arrays.pack(given, "data"), ""

@@ -1,11 +1,12 @@
-# Graft's operators as functions on arrays, made from their definitions.
-"""One function for each operator: `graft.ops.l2_normalize(x, axes=[1])`.
+# Graft's operators as functions on arrays, generated from their definitions.
+"""Graft's operators, each as a function on arrays: `graft.ops.l2_normalize(x, axes=[1])`.
 
-NumPy arrays, and PyTorch tensors on the CPU, run the reference kernels. CUDA tensors of PyTorch and CuPy run the CUDA
-kernels on the caller's current stream; nothing is copied, nothing waits, and the result and the scratch memory come from the
-caller's framework. Arrays are row-major and contiguous. bfloat16 in NumPy is `ml_dtypes.bfloat16`; int8 takes its scales
-from the attributes. An input of any number of tensors takes a list of them, one that says sizes takes integers. `graft.torch`
-has the same functions with gradients, torch.compile and ONNX export. `load_operators` makes functions of your own operators.
+NumPy arrays and PyTorch tensors on the CPU are computed by the reference kernels. CUDA tensors of PyTorch and arrays of
+CuPy are computed by the CUDA kernels on the caller's current stream, without a copy and without waiting; the result and
+the workspace are allocated by the caller's framework. Arrays are row-major and contiguous. bfloat16 in NumPy is
+`ml_dtypes.bfloat16`; the scales of int8 are attributes. A variadic input is a list of tensors, and a shape input is a
+list of integers. `graft.torch` has the same functions with gradients, torch.compile and ONNX export. `load_operators`
+returns functions for the operators of your own library.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def _plan(
     shape_values: tuple[tuple[int, ...], ...],
     device: str,
 ) -> Any:
-    """`device` for the copies of weights that attributes give, which belong to one."""
+    """Returns the plan of a call. `device` is only a part of the cache key: the plan holds copies of weights from
+    attributes, which are on one device."""
     return _operators.Plan(
         definition.name,
         definition.json(values),
@@ -111,10 +113,11 @@ for _definition in DEFINITIONS.values():
 
 
 def load_operators(library: str | os.PathLike[str]) -> types.SimpleNamespace:
-    """The operators of a library of your own (`graft new`) as functions: `load_operators("libmy_ops.so").snake(x)`.
+    """Returns the operators of a library of your own (`graft new`) as functions:
+    `load_operators("libmy_ops.so").snake(x)`.
 
     A function has the name of its operator's folder. The library's code runs in this process, and stays loaded. Raises
-    graft.Error for what is no such library, or was made with another Graft.
+    graft.Error for a file that is not such a library or was built with another version of Graft.
     """
     functions = {name: _make(each) for name, each in load_definitions(library).items()}
     return types.SimpleNamespace(**functions)

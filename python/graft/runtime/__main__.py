@@ -1,13 +1,13 @@
-# `python -m graft.runtime`: the process as a program.
-"""Entry point; everything is in worker.py."""
+# `python -m graft.runtime` starts the process.
+"""Entry point; the implementation is in worker.py."""
 
 import os
 import sys
 
 
 def main() -> int:
-    # NumPy starts as many threads for its matrix products as there are cores, which doubles what its import takes, and
-    # onnxruntime has its own.
+    # NumPy starts one thread per core for its matrix products, which doubles the time of its import; onnxruntime has
+    # its own threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from graft.runtime.worker import main as answer
 

@@ -1,6 +1,6 @@
-# Messages over a Unix socket: a header, a body, and with some a descriptor.
-"""The same as src/runtime/worker/connection.cpp, of the worker's side. Both ends are on one machine, so numbers are in
-its byte order."""
+# Messages over a Unix socket: each has a header and a body, and some carry a file descriptor.
+"""The worker's counterpart of src/runtime/worker/connection.cpp. Both ends run on one machine, so numbers are in the
+byte order of this machine."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ HEADER = struct.Struct("=IIQ")
 class Message(NamedTuple):
     kind: int
     body: bytearray
-    attached: int | None  # A descriptor that was sent along.
+    attached: int | None  # The file descriptor that was sent with the message.
 
 
 class Connection:
-    """One end. Used by one thread at a time."""
+    """An end of a connection. Only one thread at a time may use it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
 
     def send(self, kind: int, parts: list[bytes | memoryview]) -> None:
-        """Raises OSError where the peer is gone."""
+        """Sends a message whose body is the concatenation of `parts`. Raises OSError where the peer has closed its
+        end."""
         self._socket.sendall(HEADER.pack(MAGIC, kind, sum(len(part) for part in parts)))
         for part in parts:
             self._socket.sendall(part)
 
     def receive(self) -> Message | None:
-        """Waits for a message; None where the peer is gone."""
+        """Waits for a message and returns it, or None where the peer has closed its end. Raises ValueError for bytes
+        that are not a message."""
         header = bytearray()
         attached: int | None = None
         while len(header) < HEADER.size:
@@ -60,6 +62,6 @@ class Connection:
 
 
 def connection_of(descriptor: int) -> Connection:
-    """The connection takes the descriptor over."""
+    """Returns a connection that owns the descriptor."""
     os.set_inheritable(descriptor, False)
     return Connection(socket.socket(fileno=descriptor))

@@ -1,5 +1,5 @@
-# Bodies of messages: numbers of 64 bits, and bytes with their length in front.
-"""The same as src/runtime/worker/messages.cpp."""
+# Bodies of messages: integers of 64 bits, and blocks of bytes, each after its length.
+"""The worker's counterpart of src/runtime/worker/messages.cpp; both must agree on every body."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 PROTOCOL_VERSION = 4
 NUMBER = struct.Struct("=Q")
-# Elements of tensors lie in a body as the widest of them has to.
+# Alignment of the elements of every tensor in a body, in bytes, as the widest type needs it.
 ALIGNMENT = 16
 
 
 class Kind(enum.IntEnum):
-    """Of a message; MessageKind in C++."""
+    """The kind of a message; MessageKind in C++."""
 
     GREETING = 1
     DONE = 2
@@ -35,7 +35,7 @@ class ErrorKind(enum.IntEnum):
 
 
 class Failure(Exception):
-    """What reaches the caller as an Error."""
+    """An exception that the C++ side reports to its caller as an Error."""
 
     def __init__(self, kind: ErrorKind, text: str) -> None:
         super().__init__(text)
@@ -45,11 +45,11 @@ class Failure(Exception):
 class ModelToCompile(NamedTuple):
     source: str
     threads: int
-    model: bytes | str  # A file where it is too large for a message.
+    model: bytes | str  # The ONNX model, or the path of its file where the model is too large for a message.
 
 
 class Writer:
-    """Makes a body."""
+    """Encodes the body of a message."""
 
     def __init__(self) -> None:
         self.parts: list[bytes | memoryview] = []
@@ -72,7 +72,7 @@ class Writer:
 
 
 class Reader:
-    """Takes a body apart; what it returns are views of it."""
+    """Decodes the body of a message. The blocks that it returns are views of the body."""
 
     def __init__(self, body: bytearray) -> None:
         self._body = memoryview(body)
@@ -91,12 +91,13 @@ class Reader:
         return str(self.block(), "utf-8")
 
     def compile(self) -> ModelToCompile:
-        self.number()  # How operators are computed: the model has no operators of Graft's that are not functions.
+        # The mode that selects how Graft's operators are computed: in this model all of them are ONNX functions.
+        self.number()
         for _ in range(self.number()):
-            self.block()  # Extra outputs, which are outputs of the model that arrives.
+            self.block()  # The name of an extra output, which is already an output of the model.
         threads = self.number()
         for _ in range(2):
-            self.number()  # Streams share the threads; nothing is rounded inside.
+            self.number()  # The number of streams, which share the threads, and the rounding mode: nothing is rounded.
         source = self.text()
         file = self.text()
         content = bytes(self.block())

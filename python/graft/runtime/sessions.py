@@ -1,6 +1,6 @@
-# Models that ONNX Runtime has compiled, and tensors in messages.
-"""Optimizations are off: with them ONNX Runtime 1.31 computes some functions in int8 wrongly, and a judge has to compute
-what the model says."""
+# Models that ONNX Runtime has compiled, and the tensors in messages.
+"""Graph optimizations are off: ONNX Runtime 1.31 computes some functions in int8 wrongly with them, and the reference
+for comparisons has to compute the model as it is written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-# Otherwise operator sets that came after it are refused, whichever operators a model uses.
+# Without this setting ONNX Runtime refuses every model with an opset that is newer than its release, whichever
+# operators the model uses.
 os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
 import onnxruntime  # noqa: E402
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 
 ENGINE = f"ONNX Runtime {onnxruntime.__version__}"
 
-# ONNX's codes of the types that NumPy has.
+# The NumPy types by their codes in ONNX (TensorProto.DataType).
 DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.uint8),
@@ -39,12 +40,12 @@ DTYPES: dict[int, np.dtype[Any]] = {
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 onnxruntime.disable_telemetry_events()
-# Some kernels write warnings through this logger, not that of their session.
+# Some kernels write warnings through this logger instead of the logger of their session.
 onnxruntime.set_default_logger_severity(4)
 
 
 class Session:
-    """A compiled model. Several threads may run it."""
+    """A compiled model. Several threads may run it at once."""
 
     def __init__(self, given: ModelToCompile) -> None:
         self._source = given.source
@@ -53,7 +54,7 @@ class Session:
         options.intra_op_num_threads = given.threads
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
-        # Threads that wait for work in a loop take the cores from the other engine.
+        # Threads that spin while they wait for work take the cores from the other CPU engine.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4
         try:
@@ -84,8 +85,9 @@ class Session:
 
 
 def inference_session(model: bytes | str, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
-    """Compiles a model of any IR version. ONNX Runtime refuses a newer one than its own by the number alone, whatever the
-    model uses; operators and types that it lacks it refuses by their names."""
+    """Compiles a model of any IR version. ONNX Runtime refuses a model whose IR version is newer than its own without
+    looking at the nodes; such a model is compiled with the newest IR version that this release supports. ONNX Runtime
+    still refuses operators and types that it lacks, by their names."""
 
     def compiled(content: Any) -> onnxruntime.InferenceSession:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"], enable_fallback=False)
@@ -96,7 +98,7 @@ def inference_session(model: bytes | str, options: onnxruntime.SessionOptions) -
         newest = re.search(r"max supported IR version: (\d+)", str(refused))
         if newest is None:
             raise
-        # ModelProto.ir_version is field 1, and of a field that comes twice the last one counts.
+        # ModelProto.ir_version is field 1, and where a field occurs twice, protobuf keeps the last value.
         other_version = b"\x08" + bytes([int(newest[1])])
         if isinstance(model, bytes):
             return compiled(model + other_version)
@@ -106,7 +108,7 @@ def inference_session(model: bytes | str, options: onnxruntime.SessionOptions) -
 
 
 def shortened(error: Exception) -> str:
-    """Returns the message without ONNX Runtime's codes and the places in its sources."""
+    """Returns the message without ONNX Runtime's error codes and the positions in its sources."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Fatal error: )?", "", str(error).strip())
     return re.sub(r"\S*/onnxruntime/\S+:\d+ [^\n]*?\) ", "", text)
 

@@ -1,5 +1,5 @@
-# Answers requests with ONNX Runtime, one at a time on each connection.
-"""The process ends with its first connection, also in the middle of a run."""
+# The worker that answers requests with ONNX Runtime, one at a time on each connection.
+"""The process ends when its first connection closes, also while a run is in progress."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ def encode_failure(failure: Failure) -> Writer:
     body = Writer()
     body.number(failure.kind)
     body.text(str(failure))
-    body.number(0)  # ONNX Runtime knows no limit that another engine lacks
+    body.number(0)  # the failure is not a limit of this engine: ONNX Runtime has none that another engine lacks
     return body
 
 
 class Served:
-    """A connection, and the model that was compiled on it or on the connection that opened it."""
+    """A connection, and the model that was compiled on this connection or on the one that opened it."""
 
     def __init__(self, connection: Connection, session: Session | None = None) -> None:
         self._connection = connection
         self._session = session
 
     def serve(self) -> None:
-        """Until the peer is gone."""
+        """Answers requests until the peer closes its end."""
         while (message := self._connection.receive()) is not None:
             try:
                 kind, body = Kind.DONE, self._answer(message)
             except Failure as failure:
                 kind, body = Kind.FAILED, encode_failure(failure)
-            except Exception as defect:  # noqa: BLE001 - the caller says what it was
+            except Exception as defect:  # noqa: BLE001 - the C++ side reports every failure
                 text = f"the worker of ONNX Runtime failed: {type(defect).__name__}: {defect}"
                 kind, body = Kind.FAILED, encode_failure(Failure(ErrorKind.INTERNAL, text))
             try:
@@ -67,7 +67,8 @@ def serve_beside(served: Served) -> None:
 
 
 def main() -> int:
-    """Greets on the socket that is the standard input, and serves it."""
+    """Sends the greeting on the socket that is the standard input, answers requests on it, and returns the exit
+    code."""
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
         print("graft.runtime: Graft starts this program, with a socket as its standard input", file=sys.stderr)
         return 2
@@ -86,5 +87,5 @@ def main() -> int:
     greeting.text(sessions.ENGINE)
     root.send(Kind.GREETING, greeting.parts)
     Served(root).serve()
-    # A thread that still computes computes for no one.
+    # No peer waits for the result of a thread that is still computing.
     os._exit(0)

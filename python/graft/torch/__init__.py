@@ -1,11 +1,13 @@
 # Graft's operators in PyTorch: custom operators with gradients, torch.compile and ONNX export.
-"""One function for each operator, and the same as `torch.ops.graft.<name>`: `graft.torch.l2_normalize(x, axes=[1])`.
+"""Graft's operators as functions on PyTorch tensors: `graft.torch.l2_normalize(x, axes=[1])`. The same operators are
+`torch.ops.graft.<name>`.
 
-On the CPU they run the reference kernels, on a GPU the CUDA kernels on the current stream, without a copy or a wait; both
-may be captured in a CUDA graph. Fake tensors, `torch.compile` (also with dynamic shapes) and `torch.export` know their
-shapes. Each docstring says which gradients there are. `torch.vmap` is refused: the batch is the first axis of every operator.
-An operator of several results returns a tuple. `graft.torch.export` writes an ONNX file with Graft's nodes and their functions;
-`graft.torch.load_operators` makes functions of your own operators.
+Tensors on the CPU are computed by the reference kernels, and tensors on a GPU by the CUDA kernels on the current
+stream, without a copy and without waiting, so that the calls may be captured in a CUDA graph. Fake tensors,
+`torch.compile` (also with dynamic shapes) and `torch.export` infer the shapes of the results. Each docstring lists the
+gradients of the operator. `torch.vmap` is refused: the batch is the first axis of every operator. An operator with
+several results returns a tuple. `graft.torch.export` writes an ONNX file with Graft's nodes and their functions;
+`graft.torch.load_operators` returns functions for the operators of your own library.
 """
 
 from __future__ import annotations

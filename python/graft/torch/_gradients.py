@@ -1,6 +1,7 @@
-# Gradients of the operators, in PyTorch's own operators.
-"""Each takes the gradient of the result, the inputs and the attributes by name, and which gradients are needed; it returns
-those that there are. Sums are made in f32, as the operators make theirs."""
+# Gradients of the operators, computed with PyTorch's own operators.
+"""Each function of GRADIENTS takes the gradient of the result, the inputs by name, the attributes by name, and by input
+name whether its gradient is needed; it returns gradients by input name. Sums are computed in f32, as in the operators.
+The docstring of each function is a part of the operator's own docstring, after "Gradients: "."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def _l2norm_helper(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], neede
 
 
 def _of_norm(grad: torch.Tensor, x: torch.Tensor, axes: list[int], epsilon: float, mode: str) -> tuple[Any, Any]:
-    """Of x / norm(x), in f32; and 1 / norm(x)."""
+    """Returns the gradient of x / norm(x), in f32, and 1 / norm(x)."""
     total = (x * x).sum(axes, keepdim=True)
     if mode == "max":
         inverse, moves = total.clamp(min=epsilon).rsqrt(), total > epsilon
@@ -102,7 +103,7 @@ def _convolution(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed:
     pads = list(a["pad"]) or [0] * axes
     before, after = pads[:axes], pads[-axes:]
     stride, dilation = list(a["stride"]) or [1] * axes, list(a["dilation"]) or [1] * axes
-    # Padded here where the sides differ, which PyTorch's convolution does not take.
+    # PyTorch's convolution has no padding that differs between the two sides, so x is padded before it.
     outside = [0] * axes if before != after else before
     padded = x
     if before != after:
@@ -130,7 +131,7 @@ def _upsampling(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: 
     found = grad.float()
     values = {name: a[name] for name in ("mode", "coordinate_mode", "nearest_mode", "cubic_a")}
     for axis in range(2, x.dim()):
-        # What the operator makes of one element is a column of the matrix by which it multiplies this axis.
+        # Upsampling multiplies each axis by a matrix. The result for a unit vector is a column of this matrix.
         size = x.shape[axis]
         one = torch.eye(size, dtype=torch.float32, device=x.device).unsqueeze(0)
         scales = [] if not a["scales"] else [a["scales"][0 if len(a["scales"]) == 1 else axis - 2]]
@@ -151,7 +152,7 @@ def _padding(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dic
     for axis in range(rank):
         if begins[axis] == 0 and ends[axis] == 0:
             continue
-        # Where each element comes from; f32 counts to 2^24.
+        # Padding the indices gives the source of each element. f32 represents integers exactly up to 2^24.
         positions = torch.arange(x.shape[axis], dtype=torch.float32, device=x.device)
         source = torch.ops.graft.padding(positions, pads=[begins[axis], ends[axis]], mode=a["mode"]).long()
         shape = [*found.shape[:axis], x.shape[axis], *found.shape[axis + 1 :]]

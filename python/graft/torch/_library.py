@@ -1,4 +1,4 @@
-# The operators in torch.library: schemas, kernels, shapes and gradients, made from the definitions.
+# The operators in torch.library: schemas, kernels, shapes and gradients, generated from the definitions.
 from __future__ import annotations
 
 import dataclasses
@@ -51,7 +51,8 @@ _SCHEMA_PORTS = {
 _MOST_PLANS = 4096
 
 
-# PyTorch's Inductor has a parameter `kernel` of its own where it passes on the keywords of an operator.
+# New names of attributes: PyTorch's Inductor passes the keywords of an operator to a function that has a parameter
+# `kernel`.
 _KEYWORDS = {"kernel": "kernel_size"}
 
 
@@ -60,7 +61,7 @@ class Registered:
     """An operator of torch.ops."""
 
     definition: Definition
-    namespace: str  # graft, or that of somebody's own library
+    namespace: str  # "graft", or the namespace of a user's library
 
     @property
     def name(self) -> str:
@@ -76,22 +77,23 @@ class Registered:
 
     @property
     def suffix(self) -> str:
-        """Of what this module calls its parts."""
+        """The end of the names under which the operator's parts are in the globals of this module."""
         return f"{self.namespace}_{self.definition.function}"
 
 
 def keyword(attribute: str) -> str:
-    """The attribute's name in the schemas of torch.ops."""
+    """Returns the attribute's name in the schemas of torch.ops."""
     return _KEYWORDS.get(attribute, attribute)
 
 
 def values_of(definition: Definition, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """All attributes' values, in their order, where these keywords are given."""
+    """Returns the values of all attributes in their order: the given keywords, and defaults for the others."""
     return tuple(keywords.get(keyword(info.name), info.default) for info in definition.attributes)
 
 
 def _schema(definition: Definition) -> str:
-    """Attributes are keywords with defaults, so that a call has only those that differ from them."""
+    """Returns the operator's schema for torch.library. Attributes are keywords with defaults, so that a recorded call
+    has only the attributes that differ from their defaults."""
     parts = [_SCHEMA_PORTS[port.kind].format(port.name) for port in definition.inputs]
     if definition.attributes:
         parts.append("*")
@@ -156,7 +158,8 @@ def _has_channels_last(tensor: torch.Tensor) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _hwc8_ports(definition: Definition, values: tuple[Any, ...], dtype: str) -> tuple[bool, ...]:
-    """Of all ports, whether they are hwc8 where the first input is; empty where the operator does not take that."""
+    """Returns for each port whether its layout is hwc8 if the first input is hwc8; empty where the operator does not
+    support hwc8."""
     layouts = json.loads(_operators.layouts(definition.name, definition.json(values), dtype, "hwc8", 4))
     return tuple(layout == "hwc8" for layout in layouts or ())
 
@@ -164,21 +167,22 @@ def _hwc8_ports(definition: Definition, values: tuple[Any, ...], dtype: str) -> 
 def _channels_last_ports(
     definition: Definition, tensors: Sequence[torch.Tensor], values: tuple[Any, ...], shape: Sequence[Any]
 ) -> tuple[bool, ...]:
-    """Of the inputs and the result, whether the kernels take them with their channels last; empty: all are row-major.
+    """Returns for each input and the result whether the kernels use it with channels last; empty: all are row-major.
 
-    As in PyTorch's own convolution, the weight may ask for it too.
+    As in PyTorch's own convolution, channels last is used where x or the weight has this memory format.
     """
     x = tensors[0]
     if not definition.is_plain or len(definition.outputs) > 1:
         return ()
-    # In f32 these are kernels in TF32 for Hopper; elsewhere only one that is slow takes them.
+    # In f32 the kernels for hwc8 are TF32 kernels for Hopper; on other GPUs only a slow kernel supports hwc8 in f32.
     if x.dim() != 4 or x.dtype not in _CHANNELS_LAST_TYPES or (x.dtype == torch.float32 and not _is_hopper(x.device)):
         return ()
     ports = _hwc8_ports(definition, values, _DTYPES[x.dtype])
     asked = [tensor for tensor, is_hwc8 in zip(tensors, ports) if is_hwc8]
     if not any(_has_channels_last(tensor) for tensor in asked):
         return ()
-    # Other channels are copied to and from whole vectors, which is worth it on one side of a convolution.
+    # Channels that do not fill whole vectors are copied to and from padded memory. The copy pays off on one side of a
+    # convolution, not on both.
     full = [x.shape[1] % _VECTOR == 0, shape[1] % _VECTOR == 0]
     if not (any(full) if len(asked) > 1 else all(full)):
         return ()
@@ -186,7 +190,7 @@ def _channels_last_ports(
 
 
 class _Call:
-    """A plan with what a run needs of it, asked once."""
+    """A plan whose properties are read once, because a run needs them without delay."""
 
     __slots__ = ("channels_last", "dtypes", "run_cpu", "run_cuda", "shapes", "workspace")
 
@@ -201,7 +205,7 @@ class _Call:
 
 def _keep(calls: dict[Any, _Call], key: Any, call: _Call) -> _Call:
     if len(calls) >= _MOST_PLANS:
-        calls.clear()  # shapes that change with every call must not fill the memory
+        calls.clear()  # a program whose shapes change with every call must not fill the memory
     calls[key] = call
     return call
 
@@ -224,7 +228,7 @@ def _new_strided_call(
 
 
 def _whole_vectors(tensor: torch.Tensor) -> torch.Tensor:
-    """N,H,W,C with room for whole vectors of channels; what pads may be anything."""
+    """Returns a copy as N,H,W,C whose channels are padded to whole vectors; the padding is uninitialized."""
     n, c, h, w = tensor.shape
     padded = tensor.new_empty((n, h, w, -(-c // _VECTOR) * _VECTOR))
     padded.narrow(3, 0, c).copy_(tensor.permute(0, 2, 3, 1))
@@ -235,12 +239,13 @@ def _as_hwc8(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.shape[1] % _VECTOR != 0:
         return _whole_vectors(tensor)
     tensor = tensor.contiguous(memory_format=torch.channels_last)
-    # Its vectors are loaded whole.
+    # The kernels load vectors of 16 bytes, which have to be aligned.
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone(memory_format=torch.channels_last)
 
 
 def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Callable[..., Any]:
-    """The kernel where not all inputs are row-major: with channels last if it has that, otherwise of copies."""
+    """Returns the function that runs the kernel where not all inputs are row-major: with channels last if the kernel
+    supports it, otherwise on row-major copies."""
 
     def run(call: _Call, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
         addresses = [tensor.data_ptr() for tensor in (*tensors, *outputs)]
@@ -272,7 +277,7 @@ def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Ca
             return outputs[0] if len(outputs) == 1 else tuple(outputs)
         (shape,) = call.shapes
         y = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
-        if device == "CPU":  # its kernels are row-major; the result lies as on a GPU
+        if device == "CPU":  # the CPU kernels are row-major; the result has the memory format that it has on a GPU
             contiguous = x.new_empty(shape)
             run(call, [tensor.contiguous() for tensor in tensors], [contiguous])
             return y.copy_(contiguous)
@@ -288,7 +293,7 @@ def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Ca
     return strided
 
 
-# PyTorch's own functions of these take longer than a kernel's launch, for what they check first.
+# The checks in the public functions of torch.cuda take longer than the launch of a kernel.
 _current_device = getattr(torch._C, "_cuda_getDevice", None)
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _allocate = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
@@ -303,7 +308,7 @@ def _refuse_forward_mode(name: str) -> None:
 
 
 def _first(definition: Definition) -> str:
-    """The first tensor, as an expression."""
+    """Returns the expression of the first tensor in generated code."""
     port = definition.inputs[0]
     return f"{port.name}[0]" if port.is_variadic else port.name
 
@@ -313,14 +318,15 @@ def _has_type_of_first(definition: Definition, output: int) -> bool:
 
 
 def _kernel(registered: Registered, device: str) -> Callable[..., Any]:
-    """One level of straight-line code: the calls of a small kernel cost more than the kernel."""
+    """Generates the function that torch.library calls on `device`, as straight-line code: calls of Python functions
+    cost more than a small kernel."""
     definition = registered.definition
     values = [keyword(info.name) for info in definition.attributes]
     lists = {keyword(info.name) for info in definition.attributes if info.type in ("floats", "ints")}
     x = _first(definition)
     lines = [
         f"def kernel({parameters(definition, names=_KEYWORDS)}):",
-        # PyTorch would take the tangent of the result for zero.
+        # Without this check PyTorch would assume that the tangent of the result is zero.
         f"    if _forward_mode._current_level >= 0: _refuse_forward_mode({registered.name!r})",
     ]
     arguments = f"({''.join(f'{port.name}, ' for port in definition.inputs)}), ({''.join(f'{v}, ' for v in values)})"
@@ -344,7 +350,7 @@ def _kernel(registered: Registered, device: str) -> Callable[..., Any]:
             lines.append(f"    if not {name}.is_contiguous(): return _strided({arguments})")
             key += [f"{name}.dtype", f"{name}.shape"]
             required.append(f"{name}.data_ptr()")
-    # Copies of weights that attributes give belong to one device.
+    # A plan holds copies of weights from attributes, which are on one device.
     key += [f"{x}.get_device()", *(f"tuple({name})" if name in lists else name for name in values)]
     lines.append(f"    _key = ({', '.join(key)})")
     lines.append("    _call = _calls.get(_key)")
@@ -394,7 +400,8 @@ def _kernel(registered: Registered, device: str) -> Callable[..., Any]:
 
 
 def _run_cuda(call: _Call, addresses: Sequence[int], stream: int) -> None:
-    # Handed out again in the order of the stream; in a capture it comes from the graph's own pool.
+    # The allocator reuses the memory in the order of the stream; during a capture the memory comes from the graph's
+    # pool.
     workspace = _allocate(call.workspace, stream) if call.workspace else 0
     try:
         call.run_cuda(addresses, workspace, stream)
@@ -420,7 +427,8 @@ _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
 def symbolic_shapes(
     definition: Definition, tensors: Sequence[Tensor], sizes: Sequence[Any], values: tuple[Any, ...]
 ) -> list[list[Any]]:
-    """Of the outputs, as expressions of the sizes of tensors and of what shape inputs say."""
+    """Returns the shapes of the outputs as expressions of the sizes of the tensors and of the values of shape
+    inputs."""
     symbols: dict[str, Any] = {}
 
     def named(size: Any) -> Any:
@@ -476,7 +484,8 @@ def _refuse_vmap(registered: Registered) -> Callable[..., Any]:
 
 
 def _found_gradients(registered: Registered, ctx: Any, grad: torch.Tensor, given: Sequence[str]) -> tuple[Any, ...]:
-    """Of the inputs that were given, by what the context has saved."""
+    """Returns the gradients of the inputs named `given`, computed from the tensors and values that `ctx` has saved.
+    Raises NotImplementedError where the operator has no gradient."""
     gradient = registered.gradient
     if gradient is None:
         raise NotImplementedError(f"{registered.name} has no gradient")
@@ -488,7 +497,7 @@ def _found_gradients(registered: Registered, ctx: Any, grad: torch.Tensor, given
 
 
 def _flat(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
-    """With the tensors of a list one by one: autograd does not look into lists."""
+    """Returns the inputs with each tensor of a list as an input of its own: autograd ignores tensors in lists."""
     flat: list[Any] = []
     for port, value in zip(definition.inputs, inputs):
         flat += value if port.is_variadic else [value]
@@ -496,15 +505,15 @@ def _flat(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _with_list(definition: Definition, flat: Sequence[Any]) -> list[Any]:
-    """What `_flat` has made flat: a list of tensors is the last input."""
+    """Reverses `_flat`: the tensors of a variadic input, which is the last input, become a list again."""
     before = len(definition.inputs) - definition.inputs[-1].is_variadic
     return [*flat[:before], list(flat[before:])] if definition.inputs[-1].is_variadic else list(flat)
 
 
 def _transformed(registered: Registered) -> Callable[..., Any]:
-    """The operator for the transforms of torch.func, which do not take the gradient of torch.library.
+    """Returns the operator for the transforms of torch.func, which ignore gradients of torch.library.
 
-    Its context has the inputs before the attributes, as the function for torch.library has them.
+    The arguments of the autograd function are the inputs, then the attributes.
     """
     definition = registered.definition
     names = [port.name for port in definition.inputs]
@@ -517,7 +526,8 @@ def _transformed(registered: Registered) -> Callable[..., Any]:
         @staticmethod
         def forward(*arguments: Any) -> Any:
             inputs, attributes = divided(arguments)
-            # Of the transform within, or of none.
+            # Calls the public function again, which dispatches to the next inner transform or, without one, to the
+            # kernel.
             return _FUNCTIONS[registered](*_with_list(definition, inputs), **attributes)
 
         @staticmethod
@@ -555,7 +565,7 @@ def _register_gradient(registered: Registered, library: Any) -> None:
         ctx.values = {info.name: value for info, value in zip(definition.attributes, values)}
 
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[Any, ...]:
-        # PyTorch hands over what the call gave: optional inputs at the end may be missing.
+        # PyTorch saves only the inputs that the call passed: optional inputs at the end may be missing.
         return _found_gradients(registered, ctx, grads[0], names[: len(ctx.saved_tensors)])
 
     torch.library.register_autograd(registered.name, backward, setup_context=setup_context, lib=library)
@@ -571,7 +581,8 @@ _is_grad_enabled = torch.is_grad_enabled
 
 
 def _body(registered: Registered) -> list[str]:
-    """Through PyTorch's dispatcher, unless nobody listens to it: then the kernel is called at once, in half of the time."""
+    """Returns the lines of the public function. They call PyTorch's dispatcher; where no mode, transform, trace or
+    gradient needs the dispatcher, they call the CUDA kernel directly, in half of the time."""
     definition = registered.definition
     suffix = registered.suffix
     inputs = [port.name for port in definition.inputs]
@@ -586,7 +597,7 @@ def _body(registered: Registered) -> list[str]:
             lines.append(
                 f"if _is_integer_array({name}): {name} = _shape_values({definition.function!r}, {name!r}, {name})"
             )
-            # A trace hands sizes over as tensors, of which PyTorch 2.11 refuses a list.
+            # In a trace sizes are tensors, and PyTorch 2.11 refuses a list of tensors for SymInt[].
             lines.append(
                 f"elif not _is_compiling() and _tracing_state() is not None: {name} = [int(_each) for _each in {name}]"
             )
@@ -615,7 +626,7 @@ def _body(registered: Registered) -> list[str]:
 
 
 def _given(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """The values that are not the defaults; compiled code passes on all that it is given."""
+    """Returns the values that differ from the defaults: compiled code would pass on every value that it is given."""
     return {
         name: value
         for name, value in values.items()
@@ -623,7 +634,7 @@ def _given(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# What the lines of `_body` call; torch.compile looks names up in this module.
+# Functions that the lines of `_body` call. torch.compile looks names up in the globals of this module.
 _is_integer_array = is_integer_array
 _shape_values = shape_values
 _check_list = check_list
@@ -632,7 +643,7 @@ _FUNCTIONS: dict[Registered, Any] = {}
 
 
 def registered_operators() -> list[Registered]:
-    """Graft's, then those of libraries that were loaded."""
+    """Returns Graft's operators, then the operators of libraries that were loaded."""
     return list(_FUNCTIONS)
 
 
@@ -647,7 +658,7 @@ def _register(definition: Definition, namespace: str, library: Any) -> Any:
     torch.library.register_fake(registered.name, _fake(definition), lib=library)
     torch.library.register_vmap(registered.name, _refuse_vmap(registered), lib=library)
     _register_gradient(registered, library)
-    # In this module's globals, each under a name of its own: torch.compile looks them up there.
+    # The parts are in this module's globals, each under its own name, because torch.compile looks names up there.
     globals()[f"_defaults_{suffix}"] = {keyword(i.name): i.default for i in definition.attributes if not i.required}
     globals()[f"_transformed_{suffix}"] = _transformed(registered)
     globals()[f"_operator_{suffix}"] = registered.overload
@@ -663,7 +674,8 @@ FUNCTIONS: dict[str, Any] = {
 
 
 def no_such_function(place: str, name: str, definitions: Mapping[str, Definition]) -> AttributeError:
-    """Says why where there is such an operator."""
+    """Returns the exception for a missing function. Its text has the reason where an operator has this name: the sizes
+    of its results depend on data."""
     if name in definitions:
         return AttributeError(
             f"{place} has no {name}: only the data say how large its result is, which PyTorch has to know before. The "
@@ -673,7 +685,7 @@ def no_such_function(place: str, name: str, definitions: Mapping[str, Definition
 
 
 class Operators(types.SimpleNamespace):
-    """The functions of a library, and its file."""
+    """The functions of a user's library; a missing function raises AttributeError naming the library."""
 
     def __init__(self, library: str, definitions: Mapping[str, Definition], functions: Mapping[str, Any]) -> None:
         super().__init__(**functions)
@@ -684,14 +696,17 @@ class Operators(types.SimpleNamespace):
         raise no_such_function(self.__dict__["_library"], name, self.__dict__["_definitions"])
 
 
-_LOADED: dict[str, tuple[Operators, Any]] = {}  # with their torch.library.Library, which lives as long as they do
+# The functions of each loaded library, and the torch.library.Library that has to live as long as they do.
+_LOADED: dict[str, tuple[Operators, Any]] = {}
 
 
 def load_operators(library: str | os.PathLike[str]) -> Operators:
-    """The operators of a library of your own (`graft new`) as functions: `load_operators("libmy_ops.so").snake(x)`.
+    """Returns the operators of a library of your own (`graft new`) as functions:
+    `load_operators("libmy_ops.so").snake(x)`.
 
-    They are in torch.ops too, in a namespace of the library's name: torch.ops.my_ops.snake. They have no gradients. Those whose
-    results are as large as the data say are left to graft.ops. Raises graft.Error for what is no such library.
+    The operators are in torch.ops too, in a namespace with the library's name: torch.ops.my_ops.snake. They have no
+    gradients. Operators whose results have sizes that depend on data are only in graft.ops. Raises graft.Error for a
+    file that is not such a library.
     """
     definitions = load_definitions(library)
     path = os.path.realpath(library)

@@ -1,4 +1,4 @@
-# Export to ONNX: Graft's nodes with their functions, by both of PyTorch's exporters.
+# Export to ONNX by either of PyTorch's exporters: Graft's nodes with their ONNX functions.
 from __future__ import annotations
 
 import json
@@ -35,7 +35,8 @@ def _plain(value: Any) -> Any:
 
 
 def _onnx_text(body: str, types: dict[str, str]) -> str:
-    """Graft's text of nodes as ONNX's own: `alpha: float = @alpha` for `alpha=@alpha`, `int64[2] {1, 2}` for `int64([1, 2])`."""
+    """Translates Graft's text of nodes into ONNX's syntax: `alpha=@alpha` becomes `alpha: float = @alpha`, and
+    `int64([1, 2])` becomes `int64[2] {1, 2}`."""
 
     def tensor(match: re.Match[str]) -> str:
         element, numbers = _ELEMENTS.get(match[1], match[1]), match[2]
@@ -53,7 +54,8 @@ _REDUCTIONS = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL1",
 
 
 def _raise_opset(function: Any, opset: int) -> None:
-    """From operator set 18 on the axes of a reduction are an input; nothing else that the bodies use was changed."""
+    """Raises the opset of a function body. From opset 18 on the axes of a reduction are an input: ReduceMax<axes>(x)
+    becomes ReduceMax(x, Constant<axes>). No other operator of the bodies changed."""
     import onnx
 
     nodes = list(function.node)
@@ -75,7 +77,8 @@ def _raise_opset(function: Any, opset: int) -> None:
 def _function(
     definition: Definition, values: Sequence[Any], dtype: str, rank: int, inputs: int, opset: int
 ) -> Any | None:
-    """The model-local function of a node, as onnx.FunctionProto; None where standard operators cannot express it."""
+    """Returns the model-local function of a node as onnx.FunctionProto, or None where standard operators cannot express
+    the node."""
     import onnx.parser
 
     text = _operators.function(definition.name, definition.json([_plain(v) for v in values]), dtype, rank, inputs)
@@ -94,7 +97,8 @@ def _function(
 
 
 def _inputs_of_node(definition: Definition, arguments: Sequence[Any], tensor_of: Callable[..., Any]) -> list[Any]:
-    """Lists of tensors become inputs one by one; of the integers of a shape input `tensor_of` makes a tensor."""
+    """Returns the inputs of a node: the tensors of a list as inputs of their own, and the integers of a shape input as
+    the tensor that `tensor_of` returns. Missing inputs at the end are left out."""
     inputs: list[Any] = []
     for port, argument in zip(definition.inputs, arguments):
         inputs += argument if port.is_variadic else [tensor_of(argument) if port.is_shape else argument]
@@ -137,10 +141,11 @@ def _translation(definition: Definition) -> Callable[..., Any]:
 
 
 def onnx_translations() -> dict[Any, Any]:
-    """For `torch.onnx.export(..., dynamo=True, custom_translation_table=graft.torch.onnx_translations())`.
+    """Returns the table for
+    `torch.onnx.export(..., dynamo=True, custom_translation_table=graft.torch.onnx_translations())`.
 
-    The file has Graft's nodes alone, for the exporter would write the bodies of functions in their place; `add_functions`
-    gives them their functions, and `export` does both.
+    The exported file has Graft's nodes without functions, because the exporter would inline the bodies of functions;
+    `add_functions` adds the functions, and `export` does both.
     """
     return {each.overload: _translation(each.definition) for each in registered_operators()}
 
@@ -170,12 +175,12 @@ def _symbolic(definition: Definition) -> Callable[..., Any]:
             for info, each in zip(definition.attributes, arguments[count:])
         ]
         named = {f"{info.name}_{letters[info.type]}": value for info, value in zip(definition.attributes, values)}
-        # An empty list has no type that TorchScript could write; absent, it is the default.
+        # TorchScript cannot write an empty list, which has no element type. A missing attribute has its default.
         named = {key: value for key, value in named.items() if value != []}
         results = g.op(f"{DOMAIN}::{definition.name}", *inputs, **named, outputs=len(definition.outputs))
         kinds = [each.type() for each in inputs]
         if definition.is_plain and all(kind.sizes() is not None and None not in kind.sizes() for kind in kinds):
-            meta = torch.empty(0, device="meta")  # of sizes that are known: concrete
+            meta = torch.empty(0, device="meta")  # all sizes are integers
             tensors = [
                 Tensor(port.name, i, meta.new_empty(kind.sizes(), dtype=kind.dtype()))
                 for i, (port, kind) in enumerate(zip(definition.inputs, kinds))
@@ -195,9 +200,10 @@ def _register_symbolics(opset: int) -> None:
 
 
 def add_functions(model: Any) -> Any:
-    """Gives Graft's nodes of an `onnx.ModelProto` their functions, in place, and returns it.
+    """Adds the ONNX functions of Graft's nodes to an `onnx.ModelProto`, in place, and returns the model.
 
-    Any ONNX Runtime runs the model then. `graft convert` does it as well.
+    ONNX Runtime runs the result without Graft. `graft convert` adds the functions as well. Raises ValueError naming the
+    node where the type or the rank of its first input cannot be inferred.
     """
     import onnx
 
@@ -222,7 +228,7 @@ def add_functions(model: Any) -> Any:
             value = given.get(info.name, info.default)
             value = value.decode() if isinstance(value, bytes) else _plain(value)
             values.append(value)
-            if info.name not in given:  # the function refers to all of them
+            if info.name not in given:  # the body of the function refers to all attributes
                 attribute_type = getattr(onnx.AttributeProto, info.type.upper())
                 node.attribute.append(onnx.helper.make_attribute(info.name, value, attr_type=attribute_type))
         element, shape = types.get(node.input[0], (onnx.TensorProto.UNDEFINED, None))
@@ -249,9 +255,15 @@ def add_functions(model: Any) -> Any:
 def export(
     module: torch.nn.Module, args: tuple[Any, ...], path: str | os.PathLike[str], *, dynamo: bool = True, **options: Any
 ) -> None:
-    """Writes an ONNX file with Graft's nodes and their functions; the options are those of `torch.onnx.export`.
+    """Writes an ONNX file with Graft's nodes and their functions.
 
-    Raises graft.Error (missing_tool) where onnxscript is not there, which PyTorch's exporter with `dynamo` needs.
+    module, args: the module and the arguments of a call, see `torch.onnx.export`.
+    path: the file to write.
+    dynamo: whether PyTorch's exporter with `dynamo=True` is used, or the TorchScript exporter.
+    options: further options of `torch.onnx.export`.
+
+    Raises graft.Error (missing_tool) where onnxscript is not installed, which the exporter with `dynamo=True` needs,
+    and the errors of `torch.onnx.export` and `add_functions`.
     """
     import onnx
 
