@@ -1,2 +1,2 @@
-# `graft bench --op`: the operators' speed beside PyTorch's, in one process.
-"""The front of `graft bench --op`; README.md beside this file says what it measures and what it writes."""
+# `graft bench --op`: measures the speed of the operators and of PyTorch in one process.
+"""The implementation of `graft bench --op`; README.md in this folder describes the measurements and the output."""

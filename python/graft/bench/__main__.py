@@ -1,5 +1,5 @@
-# `python -m graft.bench`: the front of `graft bench --op` as a program.
-"""Entry point; everything is in cli.py."""
+# `python -m graft.bench`: the implementation of `graft bench --op` as a program.
+"""Entry point; the implementation is in cli.py."""
 
 import sys
 

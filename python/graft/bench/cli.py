@@ -1,5 +1,5 @@
-# The command line of the benchmark's front: `python -m graft.bench`.
-"""Writes newline-delimited JSON events to standard output, as the engine driver does; see README.md beside this file."""
+# The command line of the benchmark: `python -m graft.bench`.
+"""Writes newline-delimited JSON events to standard output, as the engine driver does; see README.md in this folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEERS = {"cuda": ["eager", "compiled"], "cpu": ["eager", "compiled", "onnxruntim
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong use is an error event like any other."""
+    """A parser that reports wrong use as an error event."""
 
     def error(self, message: str) -> NoReturn:
         raise EngineError("usage", message, f"{self.prog} --help shows the options")
@@ -77,7 +77,7 @@ def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str
         raise EngineError("usage", f"--match {options.match}: no case of that name", "Leave it out to time all cases")
     if options.random is not None:
         return cases
-    # What has something to reach comes first, then what should cost no more than its launch.
+    # Cases with a figure to reach come first, then cases that should cost no more than their launch.
     return sorted(cases, key=importance)
 
 
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
         row = {**case, "dtype": case["inputs"][0]["dtype"], **bench.measure(case)}
         row["seconds"] = round(time.monotonic() - begun, 3)
         rows.append(row)
-        slowest = max(slowest, row["seconds"]) if number else 0.0  # the first one also starts the compiler
+        slowest = max(slowest, row["seconds"]) if number else 0.0  # the first case also starts the compiler
         bench.tidy()
         events.log("info", summary(row))
     judge(rows, bench.empty_kernel_us)

@@ -1,6 +1,6 @@
-# Times cases on the CPU: the reference kernels beside PyTorch and ONNX Runtime, where those are installed.
-"""f32 only, which is what Graft computes in on the CPU, and small cases only: the reference kernels are made to be
-right. An ONNX Runtime model of a case, `<its number among the timed cases>.onnx`, comes from `graft bench`."""
+# Times cases on the CPU: the reference kernels, and PyTorch and ONNX Runtime where they are installed.
+"""Only f32, the type in which Graft computes on the CPU, and only small cases are timed: the reference kernels are
+written to be correct, not fast. `graft bench` writes the models for ONNX Runtime, `<index of the case>.onnx`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graft.bench.judge import SMALL_BYTES
 from graft.bench.library import GraftError, Library
 
 REPEATS = 31
-SECONDS = 0.3  # no more repeats after these
+SECONDS = 0.3  # after this time, no further repeat begins once there are three
 COPY_BYTES = 256 << 20
 
 
@@ -30,7 +30,7 @@ class CpuBench:
         self.library = library
         self.models = models
         self.threads = os.cpu_count() or 1
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # it leaves a file in the temporary folder otherwise
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # ONNX Runtime otherwise leaves a file in the temporary folder
         modules = {"eager": "torch", "compiled": "torch", "onnxruntime": "onnxruntime"}
         self.peers = [name for name in peers if importlib.util.find_spec(modules[name])]
         self.missing = sorted({modules[name] for name in peers if name not in self.peers})
@@ -77,7 +77,7 @@ class CpuBench:
                 difference = relative_difference(outputs[0].reshape(expected.shape), expected)
                 row["difference"] = max(difference, row["difference"] or 0.0)
                 row["peers"][name] = self._times(made, case, traffic)
-            except Exception as error:  # noqa: BLE001  (a peer may fail in any way; the other figures stay good)
+            except Exception as error:  # noqa: BLE001  (a peer may fail in any way; the other figures stay valid)
                 row["peers"][name] = {"failed": (str(error).strip() or type(error).__name__).splitlines()[0]}
         return row
 

@@ -1,5 +1,6 @@
-# Times cases on a GPU with device events, beside PyTorch eager and torch.compile.
-"""Everything runs on PyTorch's current stream and on its tensors, so that all sides have the same clock and memory."""
+# Times cases on a GPU with device events, and PyTorch eager and torch.compile in the same way.
+"""Operators and peers run on PyTorch's current stream and on PyTorch's tensors, so that they have the same clock and
+the same memory."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ NO_CHOICE_SECONDS, NO_CHOICE_FACTOR = (
     0.02,
     10,
 )  # one run that takes longer, and this much longer than the best, is enough
-WARM_REPEATS = 101  # of a few microseconds each, in which the clock's steps show
-HEAD_START = 300_000  # cycles for which the device is busy; more than any peer's host takes to queue a call
-FLUSH_BYTES = 1 << 30  # of 256 MiB an H200 at times kept other data in its cache, see README.md
+WARM_REPEATS = 101  # each takes a few microseconds, so that the resolution of the clock is visible
+HEAD_START = 300_000  # cycles for which the device is kept busy: longer than the host of any peer needs to queue a call
+FLUSH_BYTES = 1 << 30  # with 256 MiB, an H200 at times kept other data in its cache, see README.md
 COPY_BYTES = 1 << 30
 MATRIX = 8192  # rows and columns of the products that show what arithmetic can reach
 
 
 class CudaBench:
-    """Raises RuntimeError where PyTorch finds no GPU."""
+    """The benchmark on a GPU. Raises RuntimeError where PyTorch finds no GPU."""
 
     def __init__(self, library: Library, peers: Sequence[str]) -> None:
         if not torch.cuda.is_available():
@@ -53,7 +54,7 @@ class CudaBench:
         }
 
     def _seconds(self, call: Callable[[], Any], warm: bool = False, repeats: int = REPEATS) -> float:
-        call()  # whatever is made at the first run
+        call()  # the first run also compiles and allocates
         wanted = WARM_REPEATS if warm else repeats
         times: list[float] = []
         late: list[float] = []
@@ -67,9 +68,9 @@ class CudaBench:
             begin.record()
             call()
             end.record()
-            # Where the head start was over before the call had been queued, the host's time is in it.
+            # Where the head start was over before the call was queued, the sample includes time of the host.
             samples = late if begin.query() else times
-            end.synchronize()  # so that each call finds an empty queue, however fast its host is
+            end.synchronize()  # each call finds an empty queue, however fast the host is
             samples.append(begin.elapsed_time(end))
         return statistics.median(times or late) / 1e3
 
@@ -79,7 +80,8 @@ class CudaBench:
         return 2 * source.nbytes / self._seconds(lambda: target.copy_(source))
 
     def _matmul_tflop_s(self, dtype: str) -> float | None:
-        """Of a large square product by PyTorch; None where it has none of that type."""
+        """Returns the TFLOP/s of a large square matrix product in PyTorch, or None where PyTorch has no product of this
+        type."""
         desc = {"dtype": dtype, "layout": "linear", "shape": [MATRIX, MATRIX]}
         a, b = random_tensor(desc), random_tensor(desc).t()
         multiply = torch._int_mm if dtype == "i8" else torch.matmul
@@ -89,7 +91,7 @@ class CudaBench:
             return None
 
     def measure(self, case: dict[str, Any]) -> dict[str, Any]:
-        """The row of a case; see README.md."""
+        """Returns the measurements of a case as an entry of "results"; see README.md."""
         inputs = inputs_of(case) or [random_tensor(desc) for desc in case["inputs"]]
         outputs = [torch.empty(storage_shape(d), dtype=TYPES[d["dtype"]], device="cuda") for d in case["outputs"]]
         traffic = sum(tensor.nbytes for tensor in (*inputs, *outputs))
@@ -110,14 +112,15 @@ class CudaBench:
         return row
 
     def _fastest_variant(self, call: OperatorCall, workspace: torch.Tensor, choose: bool) -> str:
-        """The one that runs by itself or, where TensorRT would time them all, the fastest."""
+        """Returns the first variant that runs or, with `choose`, the fastest, as TensorRT chooses by timing all
+        variants. Raises GraftError where no variant runs."""
         times: dict[str, float] = {}
         problem: GraftError | None = None
         for variant in call.cuda_variants():
             run = partial(call.run_cuda, workspace.data_ptr(), stream(), variant)
             try:
                 first = seconds_of(run)
-            except GraftError as error:  # made for another generation of GPUs
+            except GraftError as error:  # the variant is for another generation of GPUs
                 problem = error
                 continue
             if not choose:
@@ -161,13 +164,15 @@ class CudaBench:
             expected = compared_with(*tensors)
             ours()
             found = logical(stored_outputs[0], case["outputs"][0]).flatten()
-            found = found[: expected.numel()].reshape(expected.shape)  # all of it, but where its size depends on data
+            # Where the size depends on data, the output has room for the largest size.
+            found = found[: expected.numel()].reshape(expected.shape)
             row["difference"] = relative_difference(found, expected)
         except RuntimeError as error:  # PyTorch has no such kernel, or not enough memory
             row["peers"]["eager"] = {"failed": first_line(error)}
             return
         del expected, found
-        # Only warned, as PyTorch lacks some kernels. torch.compile does not promise it otherwise either.
+        # PyTorch only warns, because it has no deterministic kernel for some operators. Without this call torch.compile
+        # does not compute the same bits in every run either.
         torch.use_deterministic_algorithms(is_deterministic(case), warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False
         for name in self.peers:
@@ -177,7 +182,7 @@ class CudaBench:
                     torch._dynamo.reset()
                     run = torch.compile(function, dynamic=False)
                 row["peers"][name] = self._times(lambda run=run: run(*tensors), case, row["bytes"])
-            except Exception as error:  # noqa: BLE001  (a compiler may fail in any way; the other figures stay good)
+            except Exception as error:  # noqa: BLE001  (a compiler may fail in any way; the other figures stay valid)
                 row["peers"][name] = {"failed": first_line(error)}
         torch.use_deterministic_algorithms(False)
 
@@ -186,7 +191,7 @@ class CudaBench:
 
 
 def seconds_of(call: Callable[[], Any]) -> float:
-    """Of one run, whatever is made at the first one included."""
+    """Returns the seconds of one run, including the work that is done only in a first run."""
     begun = time.perf_counter()
     call()
     torch.cuda.synchronize()
@@ -198,7 +203,8 @@ def stream() -> int:
 
 
 def first_line(error: BaseException) -> str:
-    """And the second where the first ends in a colon, as torch.compile's does."""
+    """Returns the first line of the error, and the second where the first ends in a colon, as in errors of
+    torch.compile."""
     lines = (str(error).strip() or type(error).__name__).splitlines()
     return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
 
@@ -220,7 +226,8 @@ def random_tensor(desc: dict[str, Any]) -> torch.Tensor:
 
 
 def logical(stored: torch.Tensor, desc: dict[str, Any]) -> torch.Tensor:
-    """The tensor as N,C,spatial; no copy but where channels are cut."""
+    """Returns the stored tensor as N,C and spatial axes, without the channels that pad the layout. Only chw32 may be
+    copied."""
     channels = desc["shape"][1] if len(desc["shape"]) > 1 else 0
     if desc["layout"] == "hwc8":
         return stored.permute(0, 3, 1, 2)[:, :channels]
@@ -231,7 +238,7 @@ def logical(stored: torch.Tensor, desc: dict[str, Any]) -> torch.Tensor:
 
 
 def relative_difference(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """Of Euclidean norms."""
+    """Returns the Euclidean norm of the difference, divided by the norm of the expected tensor unless this is 0."""
     norm = float(expected.float().norm())
     difference = float((found.float() - expected.float()).norm())
     return difference / norm if norm else difference

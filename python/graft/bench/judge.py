@@ -1,5 +1,5 @@
-# What a measured case had to reach, and where it fell short.
-"""Works on the entries of "results" as README.md describes them."""
+# Judges measured cases: compares their figures with the figures to reach.
+"""The functions read and extend the entries of "results", which README.md describes."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 Row = dict[str, Any]
 
-# What random problems have to reach beside the best peer: in the geometric mean, and each by itself.
+# The speed, relative to the fastest peer, that random cases have to reach: in the geometric mean, and in each case.
 RANDOM_MEAN, RANDOM_WORST = 1.0, 0.85
 RANDOM_MEAN_OF_ARITHMETIC, RANDOM_WORST_OF_ARITHMETIC = 0.9, 0.7  # where arithmetic sets the limit
 
-SMALL_BYTES = 16 << 20  # a case of no more traffic is also timed with a warm cache
-TINY_BYTES = 4 << 20  # of no more: its time is that of the launch
-SLOWER, SLOWER_US = 1.02, 0.1  # what two runs of the same kernel may differ by: a factor, and microseconds on top
+SMALL_BYTES = 16 << 20  # a case with at most this traffic is also timed with a warm cache
+TINY_BYTES = 4 << 20  # the time of a case with at most this traffic is the time of its launch
+SLOWER, SLOWER_US = 1.02, 0.1  # the difference between two runs of one kernel: a factor, and microseconds in addition
 TINY_OVER_EMPTY = 1.5
 LARGE_OPERATIONS = 1e10  # from here on i8 has to beat f16
-# Of the results' Euclidean norm, to PyTorch's; integers have none.
+# Largest difference from PyTorch's result, as a share of the result's Euclidean norm; integers have to be equal.
 ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2, "i32": 0.0, "i64": 0.0}
 
 
 def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
-    """Each the figure that falls short, and a sentence without a full stop."""
+    """Returns the misses of a case: the name of the figure that was not reached, and a sentence without a full stop."""
     if "failed" in row:
         return [("failed", f"failed: {row['failed']}")]
     found = []
     if row["difference"] is not None and not row["difference"] <= ALLOWED_DIFFERENCE[row["dtype"]]:
         found.append(("difference", f"differs from its peer's result by {row['difference']:.1e} of its norm"))
-    if empty_kernel_us is None:  # on the CPU, whose reference kernels have nothing to reach but the result
+    if empty_kernel_us is None:  # on the CPU, where the reference kernels only have to be correct
         return found
     to_reach = row["to_reach"]
     if to_reach["of_copy"] and row["of_copy"] < to_reach["of_copy"]:
@@ -59,12 +59,13 @@ def peer_name(name: str) -> str:
 
 
 def is_wrong(row: Row) -> bool:
-    """Failed or gave another result, whatever its speed."""
+    """Whether the case failed or computed a wrong result, whatever its speed."""
     return "failed" in row["missed"] or "difference" in row["missed"]
 
 
 def judge(rows: list[Row], empty_kernel_us: float | None) -> None:
-    """Gives every row its "misses", as sentences, and "missed", the figures that they are about."""
+    """Adds to every row "misses", a list of sentences, and "missed", the sorted names of the figures that were not
+    reached."""
     found = [misses_of(row, empty_kernel_us) for row in rows]
     for row, misses in zip(rows, found):
         if row["dtype"] == "i8" and row["operations"] >= LARGE_OPERATIONS and "failed" not in row:
@@ -84,7 +85,8 @@ def same_problem(a: Row, b: Row) -> bool:
 
 
 def speed_beside_peers(row: Row) -> tuple[float, str] | None:
-    """The time of the fastest peer over ours with a cold cache, and that peer; None where no peer was timed."""
+    """Returns the time of the fastest peer divided by the operator's, both with a cold cache, and the name of this
+    peer; None where no peer was timed."""
     peers = {name: peer["us"] for name, peer in row["peers"].items() if "us" in peer}
     if "us" not in row or not peers:
         return None
@@ -93,7 +95,8 @@ def speed_beside_peers(row: Row) -> tuple[float, str] | None:
 
 
 def summary_of_random(rows: list[Row]) -> list[dict[str, Any]]:
-    """Of each operator: the geometric mean and the worst of its cases' speeds beside the fastest peer's."""
+    """Returns for each operator the geometric mean and the minimum of its cases' speeds relative to the fastest
+    peer."""
     result = []
     for operator in dict.fromkeys(row["operator"] for row in rows):
         own = [row for row in rows if row["operator"] == operator]

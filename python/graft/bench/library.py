@@ -1,5 +1,5 @@
-# The operators of the library with the C functions, through ctypes.
-"""See include/graft/graft_c.h for what each function promises."""
+# The operators, through ctypes and the C functions of Graft's library.
+"""include/graft/graft_c.h describes each C function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 MAX_RANK = 8
 
-Desc = dict[str, Any]  # "dtype", "layout", "shape", as graft_timed_cases() lists them
+Desc = dict[str, Any]  # a tensor: "dtype", "layout", "shape", as graft_timed_cases() returns them
 
 
 class _Tensor(ctypes.Structure):
@@ -33,11 +33,12 @@ class _Call(ctypes.Structure):
 
 
 class GraftError(Exception):
-    """What graft_last_error() said."""
+    """A failed call; the text is graft_last_error()."""
 
 
 class Library:
-    """libgraft_plugins.so, or libgraft_c.so of a build without CUDA. Raises OSError where it cannot be loaded."""
+    """The library libgraft_plugins.so, or libgraft_c.so of a build without CUDA. Raises OSError where it cannot be
+    loaded. The methods raise GraftError where the C function fails."""
 
     def __init__(self, path: str) -> None:
         self._c = ctypes.CDLL(path)
@@ -61,7 +62,7 @@ class Library:
         return GraftError(self._c.graft_last_error().decode())
 
     def load_operators(self, path: str) -> None:
-        """Of a library of somebody's own, whose cases follow Graft's."""
+        """Loads a user's library of operators. Their cases follow Graft's in the lists of cases."""
         if self._c.graft_load_operators(path.encode()):
             raise self._error()
 
@@ -72,7 +73,7 @@ class Library:
         return json.loads(text)
 
     def random_cases(self, seed: int, count: int) -> list[dict[str, Any]]:
-        """`count` of each operator."""
+        """Returns `count` random cases of each operator."""
         text = self._c.graft_random_cases(ctypes.c_uint64(seed), ctypes.c_int32(count))
         if text is None:
             raise self._error()
@@ -89,12 +90,12 @@ class Library:
             raise self._error()
 
     def call(self, case: dict[str, Any], inputs: Sequence[int], outputs: Sequence[int]) -> OperatorCall:
-        """A case on tensors at these addresses."""
+        """Returns a call of the case on tensors at these addresses."""
         return OperatorCall(self._c, self._error, case, inputs, outputs)
 
 
 class OperatorCall:
-    """An operator with its tensors, ready to run again and again."""
+    """An operator with its attributes and tensors, which can run many times. The tensors have to outlive it."""
 
     def __init__(
         self,

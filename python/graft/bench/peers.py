@@ -1,10 +1,17 @@
-# The operators' maths in PyTorch: what each one is timed beside.
-"""`peer(operator, attributes)` gives a function of the operator's inputs, or None where PyTorch has none.
+# The operators' peers: functions of PyTorch that compute the same, whose time is compared with the operator's.
+"""`peer(operator, attributes)` returns a function of the operator's inputs, or None where PyTorch has none.
 
-An operator's folder has it in <op>_peer.py, as a function `peer` of the attributes. Where not every number will do for an
-input, as for indices and for boxes, the file also has `inputs`, which makes the tensors of a case; where PyTorch is too
-inexact in 16 bits to compare with, `exact`, which is like `peer`, but is not timed; and where some cases promise the same
-bits in every run, `is_deterministic`, which says of a case whether PyTorch has to promise that too.
+The file <op>_peer.py in an operator's folder has the functions of one operator:
+
+`peer(attributes)` returns the function that is timed.
+
+`inputs(case)`, optional, returns the input tensors of a case whose inputs cannot be arbitrary, such as indices or
+boxes.
+
+`exact(attributes)`, optional, returns the function whose results are compared, where PyTorch is too inexact in 16 bits.
+
+`is_deterministic(case)`, optional, returns whether PyTorch has to compute the same bits in every run of the case,
+because the operator does.
 """
 
 from __future__ import annotations
@@ -26,9 +33,9 @@ Function = Callable[..., torch.Tensor]
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
 TYPES |= {"f8e4m3fn": torch.float8_e4m3fn, "i32": torch.int32, "i64": torch.int64}
-QUANTIZED = ("i8", "f8e4m3fn")  # PyTorch computes nothing of the kind
+QUANTIZED = ("i8", "f8e4m3fn")  # types in which PyTorch has no such operators
 
-# In a wheel, or else in the checkout and in an installation, which are alike.
+# The folder of the operators in a wheel, or else in the checkout or an installation, which have the same layout.
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 IN_WHEEL = PACKAGE / "share" / "graft" / "src" / "ops"
 OPERATORS = IN_WHEEL if IN_WHEEL.is_dir() else PACKAGE.parents[1] / "src" / "ops"
@@ -44,7 +51,8 @@ def activation(a: Attributes) -> Callable[[torch.Tensor], torch.Tensor] | None:
 
 
 def scattered_rows(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Data, indices and updates: the indices are rows of the data, each as likely as another."""
+    """Returns data, indices and updates for a scattering operator; the indices are rows of the data, evenly
+    distributed."""
     data, indices, updates = case["inputs"]
     torch.manual_seed(1)
     values = [torch.randn(desc["shape"], device="cuda").to(TYPES[desc["dtype"]]) for desc in (data, updates)]
@@ -53,14 +61,15 @@ def scattered_rows(case: dict[str, Any]) -> list[torch.Tensor]:
 
 
 def has_ordered_sums(case: dict[str, Any]) -> bool:
-    """Of the scattering operators, whose other reductions are the same in any order."""
+    """Whether a case of a scattering operator adds floating-point values in a fixed order. The other reductions give
+    the same bits in any order."""
     attributes = case["attributes"]
     is_floating = TYPES[case["inputs"][0]["dtype"]].is_floating_point
     return bool(attributes["deterministic"]) and attributes["reduction"] == "add" and is_floating
 
 
 def operator_folders() -> dict[str, str]:
-    """From an operator's name, which its definition has too, to its folder."""
+    """Returns the folder of each operator by the name in its definition."""
     lines = (OPERATORS / "ops.inc").read_text()
     pairs = re.findall(r"^GRAFT_OPERATOR\((\w+), *(?:\w+::)*(\w+)\)$", lines, re.MULTILINE)
     return {name: folder for folder, name in pairs}
@@ -75,7 +84,7 @@ def peer_file(operator: str) -> ModuleType | None:
     spec = importlib.util.spec_from_file_location(f"graft.bench.peer_of_{folder}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # torch.compile looks up the modules of what it traces
+    sys.modules[spec.name] = module  # torch.compile looks up the module of each function that it traces
     spec.loader.exec_module(module)
     return module
 
@@ -86,18 +95,19 @@ def peer(operator: str, attributes: Attributes) -> Function | None:
 
 
 def exact(operator: str, attributes: Attributes) -> Function | None:
-    """What results are compared with."""
+    """Returns the function whose results are compared with the operator's, or None where PyTorch has none."""
     file = peer_file(operator)
     return getattr(file, "exact", file.peer)(attributes) if file else None
 
 
 def is_deterministic(case: dict[str, Any]) -> bool:
-    """Whether the operator promises the same bits in every run where PyTorch does so only if told."""
+    """Whether the operator computes the same bits in every run of the case, and PyTorch does so only with
+    torch.use_deterministic_algorithms."""
     answer = getattr(peer_file(case["operator"]), "is_deterministic", None)
     return bool(answer and answer(case))
 
 
 def inputs_of(case: dict[str, Any]) -> list[torch.Tensor] | None:
-    """On the GPU, as the operator's folder makes them; None where it leaves that to the benchmark."""
+    """Returns the input tensors on the GPU from the operator's own function, or None where random inputs are used."""
     make = getattr(peer_file(case["operator"]), "inputs", None)
     return make(case) if make else None

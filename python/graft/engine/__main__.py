@@ -1,5 +1,5 @@
 # `python -m graft.engine`: the engine driver as a program.
-"""Entry point; everything is in cli.py."""
+"""Entry point; the implementation is in cli.py."""
 
 import sys
 

@@ -1,5 +1,5 @@
-# The `build` and `parse` commands, as a worker runs them: ONNX in, TensorRT engine out.
-"""One code path for tensorrt_rtx and tensorrt 10.x and 11.x."""
+# The `build` and `parse` commands in a worker: they read an ONNX model and write a TensorRT engine.
+"""A single implementation serves tensorrt_rtx, tensorrt 10.x and tensorrt 11.x."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from graft.engine.shapes import ShapeRange, optimization_profiles
 from graft.engine.targets import apply_targets
 from graft.engine.timing_cache import TimingCache
 
-# The build's share of the progress bar; loading and parsing come before, writing after.
+# Positions on the progress bar, 0 to 1: parsing starts at PARSE_AT, and the build runs from BUILD_FROM to BUILD_TO.
 PARSE_AT, BUILD_FROM, BUILD_TO = 0.02, 0.05, 0.98
 
 
@@ -109,7 +109,8 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
 
 
 def check_device(number: int | None) -> dict[str, Any] | None:
-    """The GPU that --device chose; the supervisor shows this process no other one."""
+    """Returns the GPU that --device selects, or None without this option. Raises EngineError where there is none. The
+    supervisor has made this GPU the only visible one."""
     if number is None:
         return None
     found = cuda_devices()
@@ -127,7 +128,8 @@ def has_gpu() -> bool:
 
 
 def load_libraries(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Loads each library once, under whatever names it is given."""
+    """Loads each library once, also where two paths lead to the same file, and returns path, digest and creators of
+    each."""
     loaded: dict[str, dict[str, Any]] = {}
     for path in request["plugin_libraries"]:
         real = os.path.realpath(path)
@@ -137,7 +139,7 @@ def load_libraries(session: Session, request: dict[str, Any]) -> list[dict[str, 
 
 
 def library_digest(path: str) -> str:
-    """By which a plugin library is told from another build of it; "" for what cannot be read."""
+    """Returns the SHA-256 that distinguishes builds of a plugin library, or "" for an unreadable file."""
     try:
         return file_digest(path)
     except OSError:
@@ -145,7 +147,7 @@ def library_digest(path: str) -> str:
 
 
 def set_profiling(session: Session, config: Any, request: dict[str, Any]) -> None:
-    """Accounts of layers take the details, unless --profiling-verbosity says otherwise."""
+    """Sets the detailed profiling verbosity where layers are reported, unless --profiling-verbosity is given."""
     wants_account = request["network_info"] or request["layers"]
     given = request["options"]["profiling_verbosity"] is not None
     if wants_account and not given and hasattr(config, "profiling_verbosity"):
@@ -155,7 +157,8 @@ def set_profiling(session: Session, config: Any, request: dict[str, Any]) -> Non
 def build_with_options(
     session: Session, network: Any, config: Any, request: dict[str, Any], profiles: list[dict[str, ShapeRange]]
 ) -> Any:
-    """The plan. A profile that TensorRT finds fault with is an error even where it builds an engine all the same."""
+    """Builds the engine and returns the plan. Raises EngineError where TensorRT builds none, and where TensorRT
+    complains of an optimization profile, also if it builds an engine."""
     model, options = request["model"], request["options"]
     errors, warned = len(session.errors), len(session.warnings)
     plan = session.owner.build_serialized_network(network, config)
@@ -193,14 +196,15 @@ def build_failure(session: Session, model: str) -> EngineError:
 
 
 def write_engine(path: str, plan: Any) -> tuple[int, str]:
-    """Size and SHA-256 of what was written."""
+    """Writes the plan to a new file and returns its size in bytes and its SHA-256."""
     data = memoryview(plan).cast("B")
     write_file(path, data)
     return data.nbytes, hashlib.sha256(data).hexdigest()
 
 
 def inspect_engine(session: Session, plan: Any) -> dict[str, Any]:
-    """The engine's own account of its layers, which takes a GPU that can run the engine."""
+    """Returns the layers from TensorRT's engine inspector, or None and the reason: the inspector needs a GPU that can
+    run the engine."""
     if not has_gpu():
         return {"layers": None, "reason": "the engine inspector needs a GPU; there is none"}
     engine = session.trt.Runtime(session.logger).deserialize_cuda_engine(plan)

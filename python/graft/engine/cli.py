@@ -1,5 +1,5 @@
 # The command line of the engine driver: `python -m graft.engine COMMAND ...`.
-"""Every command writes newline-delimited JSON events to standard output; see README.md beside this file."""
+"""Every command writes newline-delimited JSON events to standard output; see README.md in this folder."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ EXAMPLES = """examples:
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong use is an error event like any other."""
+    """A parser that reports wrong use as an error event."""
 
     def error(self, message: str) -> NoReturn:
-        # argparse itself writes the text, with the options in it.
+        # argparse composes the text with the driver's own option names.
         message = re.sub("--[a-z][a-z0-9-]*", lambda option: named(option[0]), message)
         raise EngineError("usage", message, f"{self.prog} --help shows the options")
 
@@ -202,7 +202,7 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def builder_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Checked as far as that goes without TensorRT."""
+    """Returns the builder's options, checked as far as possible without TensorRT. Raises EngineError."""
     parse_formats(named("--input-format"), arguments.input_format)
     parse_formats(named("--output-format"), arguments.output_format)
     names = (*FLAGS, "tf32", "embed_plugins", "optimization_level", "dla", "profiling_verbosity")
@@ -216,8 +216,9 @@ def builder_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 class WholeFile:
-    """A file that appears under its name only when it is complete, however the worker ends. A symbolic link of that name
-    is replaced and not followed: a link that came with somebody else's files would lead to any file of the user's."""
+    """A file that appears under its name only when it is complete, however the worker ends. A symbolic link of that
+    name is replaced and not followed: a link that came with files of another person could lead to any file of the
+    user."""
 
     def __init__(self, path: str) -> None:
         self.path = pathlib.Path(path)
@@ -227,10 +228,10 @@ class WholeFile:
         if self.path.is_dir():
             raise EngineError("output", f"{path} is a folder", "Give the name of a file")
         if self.path.exists() and not self.path.is_file():
-            # Renaming over a device such as /dev/null would replace the device.
+            # A rename onto a device such as /dev/null would replace the device.
             raise EngineError("output", f"{path} is a device, a pipe or a socket", "Give the name of a file")
         if self.path.parent.resolve() == pathlib.Path("/dev") or self.path.parent.resolve().is_relative_to("/proc"):
-            # With standard output in a file, /dev/stdout is a link to a regular file, and the system's.
+            # If standard output is a file, /dev/stdout is a link of the system to a regular file.
             raise EngineError(
                 "output",
                 f"{path}: {self.path.parent.resolve()} is the system's own",
@@ -238,7 +239,7 @@ class WholeFile:
             )
         self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
-            self.temporary.unlink(missing_ok=True)  # of a process that was killed
+            self.temporary.unlink(missing_ok=True)  # left by a process that was killed
             self.temporary.touch(exist_ok=False)
             self.temporary.unlink()
         except OSError as error:
@@ -247,7 +248,7 @@ class WholeFile:
             ) from error
 
     def check(self, size: int, sha256: str) -> None:
-        """Raises EngineError unless the worker wrote what it says."""
+        """Raises EngineError unless the temporary file has the size and the SHA-256 that the worker reported."""
         try:
             is_whole = self.temporary.stat().st_size == size and file_digest(self.temporary) == sha256
         except OSError:
@@ -306,8 +307,9 @@ def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def registry_flavor(wanted: str, prefers_builder: bool) -> Flavor:
-    """The registry to load into: the full TensorRT's or the lean runtime's before RTX's, which is a subset; the lean
-    runtime's last where engines are to be built, which it cannot."""
+    """Returns the flavor whose plugin registry loads the libraries. The full TensorRT and the lean runtime come before
+    RTX, whose registry is a subset. With `prefers_builder` the lean runtime, which has no builder, comes last. Raises
+    EngineError where no flavor is installed."""
     if wanted != "auto":
         candidates: Sequence[Flavor] = [flavor_named(wanted)]
     else:
@@ -326,7 +328,7 @@ def registry_flavor(wanted: str, prefers_builder: bool) -> Flavor:
 
 
 def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
-    """Asks each flavor, and the CUDA driver, in a process of its own; none of them can spoil the answer."""
+    """Probes each flavor, and the CUDA driver, in a process of its own, so that a crash affects no other result."""
 
     def ask(flavor: Flavor | None) -> dict[str, Any]:
         facts: dict[str, Any] = {}
@@ -342,7 +344,7 @@ def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
             return facts | {"usable": False, "reason": error.message}
         return {k: v for k, v in answer.items() if k not in ("event", "command")}
 
-    # Only `probe` needs these modules, and importing them takes a third of the time that other commands import in.
+    # Only `probe` needs these modules. Their import takes a third as long as all imports of the other commands.
     from concurrent.futures import ThreadPoolExecutor
 
     from graft.engine.compilers import compilers
@@ -376,8 +378,8 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit code."""
-    # SIGTERM unwinds like Ctrl-C does, so that the worker is ended and temporary files go.
+    """Runs one command and returns the exit code."""
+    # SIGTERM unwinds the stack as Ctrl-C does, so that the worker is ended and temporary files are removed.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     CHILDREN.adopt_orphans()
     events = EventWriter(sys.stdout.fileno())
@@ -388,7 +390,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         events.write(error.event())
         return error.exit_code
     except BrokenPipeError:
-        return 128 + signal.SIGPIPE  # there is no reader any more
+        return 128 + signal.SIGPIPE  # the reader has closed the pipe
     except OSError as error:
         failure = open_files_error(error)
         events.write(failure.event())

@@ -1,4 +1,4 @@
-# What a library of operators is compiled with: whether CMake would find each, and its version.
+# The tools that compile a library of operators: whether CMake finds each tool, and its version.
 from __future__ import annotations
 
 import os
@@ -11,16 +11,16 @@ import sys
 import sysconfig
 from typing import Any
 
-# As deps.toml and the projects of `graft new` have them.
+# The minimum versions in deps.toml and in the projects of `graft new`.
 NVCC_MINIMUM = "12.8"
 CMAKE_MINIMUM = "3.25"
-# The first that have all of C++20 which definitions are written in: `using enum` came last.
+# The first compilers that support every C++20 feature in operator definitions; `using enum` came last.
 GCC_MINIMUM = "11"
 CLANG_MINIMUM = "13"
 
 
 def version_of(program: str, pattern: str) -> str | None:
-    """None for what does not run or says no version."""
+    """Returns the version that a program prints, or None where it does not run or prints no version."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -34,7 +34,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dict[str, Any]:
-    """The first that is new enough; `too_old` has the first that is not, where none is."""
+    """Returns path and version of the first program that is new enough. Where none is, the path is empty and `too_old`
+    is the first program that is too old."""
     too_old: dict[str, Any] = {}
     for program in programs:
         path = shutil.which(program) if program else None
@@ -47,8 +48,9 @@ def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dic
 
 
 def compiler() -> dict[str, Any]:
-    """The one that CMake takes: it looks for no other where that is too old."""
-    # CMake takes CXX with arguments too; behind a launcher, as in "ccache g++", the compiler is the last that is a program.
+    """Returns the C++ compiler that CMake uses. CMake looks for no other compiler where this one is too old."""
+    # CMake accepts CXX with arguments. After a launcher, as in "ccache g++", the compiler is the last word that is a
+    # program.
     named = reversed(shlex.split(os.environ.get("CXX", "")))
     programs = list(named) or ["c++", "g++", "clang++"]
     taken = next((program for program in programs if shutil.which(program)), None)
@@ -61,15 +63,16 @@ def compiler() -> dict[str, Any]:
 
 
 def build_tool() -> dict[str, Any]:
-    """Of the generator that CMake takes."""
+    """Returns the build tool of the generator that CMake uses, and the command that installs it."""
     with_ninja = "Ninja" in os.environ.get("CMAKE_GENERATOR", "")
-    # The names that CMake looks for; Fedora's package has the first.
+    # The names that CMake looks for; ninja-build is the name in Fedora's package.
     found = first_of(["ninja-build", "ninja", "samu"] if with_ninja else ["gmake", "make"], r"(\d+(?:\.\d+)+)")
     return found | {"install": "apt-get install ninja-build" if with_ninja else "apt-get install make"}
 
 
 def find_eigen() -> str:
-    """The folder of its CMake package, where find_package looks without more being said; empty where there is none."""
+    """Returns the folder of Eigen's CMake package that find_package finds without further settings, or an empty
+    string."""
     prefixes = [pathlib.Path(text) for text in os.environ.get("CMAKE_PREFIX_PATH", "").split(":") if text]
     programs = [pathlib.Path(text) for text in os.environ.get("PATH", "").split(":") if text]
     prefixes += [folder.parent if folder.name in ("bin", "sbin") else folder for folder in programs]
@@ -80,7 +83,8 @@ def find_eigen() -> str:
 
 
 def compilers() -> dict[str, Any]:
-    # The order of cmake/FindCudaCompiler.cmake; the last two are those of a checkout and of the wheel's `[cuda]`.
+    # The order of cmake/FindCudaCompiler.cmake. The last two paths are for a checkout and for the wheel's extra
+    # `[cuda]`.
     checkout = pathlib.Path(sys.prefix).parent / "cuda" / "bin" / "nvcc"
     wheel = pathlib.Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "nvcc"
     nvcc = [os.environ.get("CUDACXX"), "nvcc", "/usr/local/cuda/bin/nvcc", str(checkout), str(wheel)]

@@ -1,8 +1,9 @@
-# `plugins --check`: whether the creators of plugin libraries, and the plugins that they make, keep TensorRT's contract.
-"""What can be asked without running a plugin: TensorRT's bindings give of a plugin of C++ its names and capabilities
-and forward no other call. Whether an engine with it builds is for `trials`, with a model. Each check is a question of its own
-to a worker with a real plugin registry, so that a plugin which ends the process, or never comes back, costs that check
-alone."""
+# `plugins --check`: whether the creators of plugin libraries, and the plugins that they create, keep TensorRT's
+# contract.
+"""The checks cover what can be checked without running a plugin: TensorRT's bindings return the names and the
+capabilities of a C++ plugin and forward no other call. `trials` checks with a model whether an engine with the plugin
+builds. Each check is a separate request to a worker with a real plugin registry, so that a plugin that ends the
+process, or never returns, only fails this check."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from graft.engine.session import Session, creator_generation, creator_key
 from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS
 from graft.engine.trials import Trials, registry_facts
 
-# A value for a field whose meaning is not known: 1. By type, what `array` calls it, and the element that is 1.
+# The value 1 for fields of unknown meaning. By the field's type: the type code of the module `array`, and the element
+# that is 1.
 ONE_OF_TYPE = {
     "FLOAT16": ("H", 0x3C00),
     "BF16": ("H", 0x3F80),
@@ -35,16 +37,16 @@ CHECKED_GENERATION = "V3"
 
 
 class Broken(Exception):
-    """A rule of the contract that the plugin breaks."""
+    """The exception of a check that fails: the plugin breaks a rule of TensorRT's contract."""
 
 
 class NotChecked(Exception):
-    """Why the question could not be put."""
+    """The exception of a check that cannot run; the text is the reason."""
 
 
 @dataclass
 class Subject:
-    """One creator, and plugins of it."""
+    """The creator that is checked, and the plugins that it creates."""
 
     session: Session
     creator: Any
@@ -54,13 +56,13 @@ class Subject:
         return creator_key(self.creator)
 
     def create(self, with_ones: bool) -> Any:
-        """None where the creator refuses."""
+        """Creates a plugin without fields, or with 1 in each field. Returns None where the creator refuses."""
         trt = self.session.trt
         fields = ones(trt, self.creator) if with_ones else []
         return self.creator.create_plugin("graft_check", trt.PluginFieldCollection(fields), trt.TensorRTPhase.BUILD)
 
     def plugin(self) -> Any:
-        """Of a creator that has been seen to make one."""
+        """Returns a plugin of a creator that has passed the check `creation`."""
         return self.create(False) or self.create(True)
 
     def capability(self, plugin: Any, name: str) -> Any:
@@ -75,7 +77,7 @@ class Subject:
 
 
 def ones(trt: Any, creator: Any) -> list[Any]:
-    """Fields as a model gives them, 1 in each; of another type than these none."""
+    """Returns the creator's fields with 1 in each; fields of types that are not in ONE_OF_TYPE are left out."""
     fields = []
     for field in creator.field_names or []:
         if field.type.name in ONE_OF_TYPE:
@@ -116,7 +118,8 @@ def check_fields(subject: Subject) -> str:
 
 
 def check_creation(subject: Subject) -> str:
-    """The fields that a plugin was made of: what the next checks use."""
+    """Returns with which fields the creator creates a plugin: "none", or "ones" where it needs values. Raises
+    NotChecked where it creates none."""
     for with_ones, fields in ((False, "none"), (True, "ones")):
         if subject.create(with_ones) is not None:
             return fields
@@ -132,7 +135,8 @@ def check_capabilities(subject: Subject) -> str:
 
 
 def check_identity(subject: Subject) -> str:
-    """TensorRT writes the plugin's names into the engine and looks a creator up by them: this one, or another one."""
+    """Checks that a creator has the plugin's names: TensorRT writes them into the engine and looks up a creator by
+    them."""
     says = subject.identity(subject.plugin())
     if says not in {creator_key(creator) for creator in subject.session.registry.all_creators}:
         raise Broken(
@@ -157,7 +161,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
 
 
 def run_check(request: dict[str, Any], events: EventWriter) -> None:
-    """The worker: answers when it is ready, then each question, until its standard input ends."""
+    """Runs in the worker: reports when the libraries are loaded, then answers each request of standard input."""
     session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     creators = {creator_key(creator): creator for creator in session.registry.all_creators}
@@ -178,12 +182,12 @@ def answer(subject: Subject, check: str) -> dict[str, str]:
         return {"outcome": "failed", "detail": str(broken)}
     except NotChecked as reason:
         return {"outcome": "not checked", "detail": str(reason)}
-    except (RuntimeError, TypeError, UnicodeDecodeError) as error:  # the bindings' own, of what a plugin returned
+    except (RuntimeError, TypeError, UnicodeDecodeError) as error:  # the bindings raise these for invalid return values
         return {"outcome": "failed", "detail": f"{type(error).__name__}: {error}"}
 
 
 def check_libraries(request: dict[str, Any], flavor: Flavor, events: EventWriter, verbose: bool) -> None:
-    """The supervisor's side: puts every question about every creator and reports the answers as one result."""
+    """Runs in the supervisor: runs every check on every creator in a worker and reports the outcomes as one result."""
 
     def relay(event: dict[str, Any]) -> None:
         if verbose:

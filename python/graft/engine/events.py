@@ -1,5 +1,5 @@
 # Events, errors and exit codes of the engine driver: the protocol between driver, worker and `graft`.
-"""Newline-delimited JSON events. The protocol is described in README.md beside this file."""
+"""Events are JSON objects, one per line. README.md in this folder describes the protocol."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ EXIT_BAD_INPUT = 2
 EXIT_TOOL_MISSING = 3
 EXIT_INTERNAL = 4
 
-# Every kind of error event and the exit code it ends the driver with.
+# The driver's exit code for each kind of error event.
 EXIT_CODE_OF_KIND: dict[str, int] = {
     "usage": EXIT_BAD_INPUT,  # the command line itself
     "input": EXIT_BAD_INPUT,  # the model: missing, unreadable, not ONNX
     "shapes": EXIT_BAD_INPUT,  # --shapes: missing, ill-formed, contradicting the model
-    "target": EXIT_BAD_INPUT,  # --target: not one that this TensorRT can build for
+    "target": EXIT_BAD_INPUT,  # --target: a target for which this TensorRT cannot build
     "option": EXIT_BAD_INPUT,  # an option that this TensorRT does not offer
-    "plugin_library": EXIT_BAD_INPUT,  # missing, not loadable, no plugin in it
+    "plugin_library": EXIT_BAD_INPUT,  # a plugin library is missing, cannot be loaded, or has no plugin
     "output": EXIT_BAD_INPUT,  # the result cannot be written
-    "resource": EXIT_BAD_INPUT,  # the system or a limit of this process leaves too little of something
+    "resource": EXIT_BAD_INPUT,  # a resource of the system is exhausted, or a limit of this process is reached
     "tensorrt_missing": EXIT_TOOL_MISSING,
-    "tool_missing": EXIT_TOOL_MISSING,  # of graft.bench: PyTorch, a GPU
+    "tool_missing": EXIT_TOOL_MISSING,  # graft.bench needs PyTorch or a GPU
     "parse": EXIT_ANSWER_IS_NO,  # TensorRT's parser refuses the model
     "build": EXIT_ANSWER_IS_NO,  # TensorRT's builder refuses the network
     "crash": EXIT_ANSWER_IS_NO,  # the TensorRT process died
-    "hang": EXIT_ANSWER_IS_NO,  # it did not come to an end and was killed
+    "hang": EXIT_ANSWER_IS_NO,  # the TensorRT process did not end within the limit and was killed
     "internal": EXIT_INTERNAL,
 }
 
 
 class EngineError(Exception):
-    """An error with its kind, what to do next, and facts for a machine to read."""
+    """An error with its kind, one of EXIT_CODE_OF_KIND, what to do next, and facts for programs."""
 
     def __init__(self, kind: str, message: str, next_step: str = "", **facts: Any) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class EngineError(Exception):
 
     @classmethod
     def from_event(cls, event: dict[str, Any]) -> EngineError:
-        """The error that a worker reported."""
+        """Returns the error that a worker reported as an event."""
         own = ("event", "kind", "message", "next_step", "exit_code")
         facts = {name: value for name, value in event.items() if name not in own}
         return cls(event["kind"], event["message"], event["next_step"], **facts)
@@ -70,7 +70,7 @@ class EngineError(Exception):
 
 
 def open_files_error(error: OSError) -> EngineError:
-    """Raises the error itself unless it says that there are too many open files."""
+    """Returns an EngineError for an error about too many open files. Raises any other error."""
     if error.errno == errno.EMFILE:
         return EngineError("resource", f"{error}", "Allow more open files and run again: ulimit -n 1024")
     if error.errno == errno.ENFILE:
@@ -79,7 +79,8 @@ def open_files_error(error: OSError) -> EngineError:
 
 
 def read_event(line: bytes, token: str) -> dict[str, Any] | None:
-    """A worker's event; None for a line that its death cut off, and for one without its token."""
+    """Returns the event in a line of a worker's pipe; None for a line that is incomplete because the worker died, and
+    for a line without the worker's token."""
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
@@ -90,14 +91,14 @@ def read_event(line: bytes, token: str) -> dict[str, Any] | None:
 
 
 class EventWriter:
-    """Writes events, one JSON object a line, whole lines only, from any thread. A worker's have its token, by which the
-    supervisor knows them from what a plugin library writes into the same pipe."""
+    """Writes events, one JSON object per line. Any thread may write; lines are never mixed. Events of a worker have its
+    token, which distinguishes them from text that a plugin library writes into the same pipe."""
 
     def __init__(self, descriptor: int, token: str | None = None) -> None:
         self._descriptor = descriptor
         self._token = {} if token is None else {"token": token}
         self._lock = threading.Lock()
-        # A build writes thousands of verbose messages; a reader that drops them need not parse them first.
+        # A build writes thousands of verbose messages; they are left out where the reader would drop them.
         self.writes_verbose = True
 
     def write(self, event: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
-# Files: writing one to the disk, for workers, the digest of one, and programs on PATH.
-"""A worker writes under a temporary name; whoever knows that all is well gives it the right one."""
+# Functions on files: writing a new file, the digest of a file, and programs on PATH.
+"""A worker writes to a temporary name; the supervisor renames the file when the worker has succeeded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from graft.engine.events import EngineError
 
 
 def write_file(path: str, data: memoryview | bytes) -> None:
-    """Writes a new file: one that is there already may be a link to another file."""
+    """Writes a new file to the disk. Raises EngineError where the path exists, which may be a link to another file, and
+    where it cannot be written."""
     try:
         with pathlib.Path(path).open("xb") as file:
             file.write(data)
@@ -27,13 +28,14 @@ def write_file(path: str, data: memoryview | bytes) -> None:
 
 
 def which(program: str) -> str | None:
-    """The program on PATH. Entries that are empty or relative stand for the current folder, which may be a stranger's."""
+    """Returns the path of the program on PATH, or None. Empty and relative entries of PATH are ignored: they depend on
+    the current folder, where another person may have put a program."""
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
     return shutil.which(program, path=os.pathsep.join(folders)) if folders else None
 
 
 def file_digest(path: str | pathlib.Path) -> str:
-    """SHA-256; raises OSError for what cannot be read."""
+    """Returns the SHA-256 of a file. Raises OSError for an unreadable file."""
     digest = hashlib.sha256()
     with pathlib.Path(path).open("rb") as file:
         while chunk := file.read(1 << 20):

@@ -1,5 +1,5 @@
-# TensorRT's flavors: which Python modules there are, how to import one, and what its libraries need.
-"""Nothing here imports a TensorRT module except `import_flavor`, which only workers call."""
+# TensorRT's flavors: their Python modules, how to import one, and the links that its libraries need.
+"""Only `import_flavor`, which only workers call, imports a TensorRT module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graft.engine.names import named
 
 @dataclass(frozen=True)
 class Flavor:
-    """One of NVIDIA's TensorRT products, as its Python bindings name it."""
+    """A TensorRT product of NVIDIA, by the name of its Python bindings."""
 
     name: str
     module: str
@@ -41,7 +41,7 @@ def flavor_named(name: str) -> Flavor:
 
 
 def is_installed(flavor: Flavor) -> bool:
-    """Whether the module can be found; says nothing about whether it imports."""
+    """Whether the module is found. It may still fail to import."""
     try:
         return importlib.util.find_spec(flavor.module) is not None
     except (ImportError, ValueError):
@@ -49,7 +49,7 @@ def is_installed(flavor: Flavor) -> bool:
 
 
 def libraries_folder(flavor: Flavor) -> pathlib.Path | None:
-    """The folder of the wheel that holds the shared libraries; None for an SDK installation."""
+    """Returns the folder of the wheel that has the shared libraries, or None for an SDK installation."""
     try:
         spec = importlib.util.find_spec(flavor.libraries_module)
     except (ImportError, ValueError):
@@ -60,11 +60,11 @@ def libraries_folder(flavor: Flavor) -> pathlib.Path | None:
 
 
 def make_library_links(flavor: Flavor, folder: pathlib.Path) -> bool:
-    """Links `libX.so` in `folder` to each `libX.so.N` of the wheel.
+    """Links `libX.so` in `folder` to each `libX.so.N` of the wheel. Returns whether there is a wheel.
 
-    TensorRT's ONNX parser opens the core library by its development name when it meets a plugin, and terminates
-    the process if it cannot; the wheels hold only the versioned names. The loader reads LD_LIBRARY_PATH once, when
-    a process starts, so the links must exist before the worker does.
+    For a model with plugins TensorRT's ONNX parser opens the core library by its development name, and ends the process
+    where there is none; the wheels have only the versioned names. The loader reads LD_LIBRARY_PATH once, when a process
+    starts, so the links must exist before the worker starts.
     """
     libraries = libraries_folder(flavor)
     if libraries is None:
@@ -77,10 +77,11 @@ def make_library_links(flavor: Flavor, folder: pathlib.Path) -> bool:
 
 
 def import_flavor(flavor: Flavor) -> ModuleType:
-    """Imports the bindings; an import that fails is an EngineError with the loader's own words."""
+    """Imports the bindings and returns the module. Raises EngineError with the loader's message where the import
+    fails."""
     try:
         return importlib.import_module(flavor.module)
-    except Exception as error:  # a broken installation may raise anything
+    except Exception as error:  # a broken installation may raise any exception
         raise EngineError(
             "tensorrt_missing",
             f"the Python module {flavor.module} does not import: {error}",
@@ -89,10 +90,11 @@ def import_flavor(flavor: Flavor) -> ModuleType:
 
 
 def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
-    """The flavor to build with.
+    """Returns the flavor that builds for these targets.
 
-    auto: RTX where another target than this machine's GPU is asked for, as only RTX can do that; otherwise the full
-    TensorRT if it is installed and there is a GPU, which it needs; otherwise RTX, which needs none.
+    `auto` is RTX where a target is not the GPU of this machine, because only RTX builds for other GPUs; otherwise the
+    full TensorRT if it is installed and there is a GPU, which it needs; otherwise RTX, which needs no GPU. Raises
+    EngineError where no such flavor is installed.
     """
     rtx, full = flavor_named("rtx"), flavor_named("full")
     if wanted != "auto":
@@ -118,7 +120,8 @@ def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
 
 
 def cuda_devices() -> dict[str, Any]:
-    """The GPUs that the driver knows. Creates no CUDA context; worker processes only."""
+    """Returns the GPUs that the driver lists, or the reason why there are none. Creates no CUDA context. Only workers
+    call this function."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -153,12 +156,13 @@ def cuda_devices() -> dict[str, Any]:
 
 
 def gpu_seems_present() -> bool:
-    """A guess that touches no driver, good enough to prefer one flavor over another."""
+    """Whether there seems to be a GPU, by its device files and without calling the driver. Used only to choose a
+    flavor."""
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 
 def targets_of(trt: ModuleType) -> list[str]:
-    """The names that --target takes with this TensorRT."""
+    """Returns the names that --target accepts with this TensorRT."""
     members = getattr(getattr(trt, "ComputeCapability", None), "__members__", {})
     generations = sorted(int(name[2:]) for name in members if name.startswith("SM"))
     return ["current", *(f"sm{generation}" for generation in generations)]

@@ -1,5 +1,6 @@
-# Folders for the links that a worker finds its TensorRT by. Those of drivers that were killed go at the next start.
-"""A folder is locked by the driver that owns it: the lock ends with the process, however that ends."""
+# Temporary folders for the links through which a worker finds its TensorRT. A driver removes the folders of drivers
+# that were killed.
+"""A folder is locked by the driver that owns it: the lock ends with the process, however the process ends."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ import time
 from collections.abc import Iterator
 
 PREFIX = "graft-engine-"
-OWNER = "owner"  # the file that is locked
-# Seconds from the making of a folder until it may count as left behind: its owner locks it first.
+OWNER = "owner"  # the file that the owner locks
+# Age in seconds from which an unlocked folder counts as abandoned: a younger one may not be locked yet.
 YOUNGEST = 60.0
 
 
 @contextlib.contextmanager
 def links_folder() -> Iterator[pathlib.Path]:
-    """A folder for `make_library_links`, gone afterwards."""
+    """Yields a folder for `make_library_links` and removes it afterwards."""
     sweep()
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         folder = pathlib.Path(name)
@@ -30,7 +31,7 @@ def links_folder() -> Iterator[pathlib.Path]:
 
 
 def sweep() -> None:
-    """Removes this user's folders that nobody holds. What cannot be removed stays, without a word."""
+    """Removes this user's folders that no process has locked. A folder that cannot be removed is ignored."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(tempfile.gettempdir()):
             if entry.name.startswith(PREFIX):

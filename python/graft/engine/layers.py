@@ -1,6 +1,6 @@
-# The kernels of a built engine, the types that they read and write, and the model's nodes in them.
-"""TensorRT-RTX tells them in a verbose message of the build, a line for each, and takes no GPU for it. Where there is no
-such message the engine inspector is asked, which takes a GPU."""
+# The kernels of a built engine, the types that they read and write, and the model's nodes that each kernel computes.
+"""TensorRT-RTX lists the kernels in a verbose message of the build, one per line, and needs no GPU for it. Where there
+is no such message, the kernels are read from the engine inspector, which needs a GPU."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LINE = re.compile(
     r"Name: (?P<name>.*?), LayerType: (?P<kind>\w*), Inputs: \[(?P<inputs>.*?)\], (?:Constants: \[.*?\], )?"
     r"Outputs: \[(?P<outputs>.*?\}|)\], [A-Z]\w+: .*?(?:, Metadata: (?P<metadata>.*))?"
 )
-NODE_SEPARATORS = re.compile("[\x1e\x1f]")  # control characters, between "[ONNX Layer: a]" and the next
-# The inspector of TensorRT 10 tells type and layout in one: "Channel major FP16 format where channel % 8 == 0".
+NODE_SEPARATORS = re.compile("[\x1e\x1f]")  # control characters between "[ONNX Layer: a]" and the next node
+# The inspector of TensorRT 10 writes type and layout as one text: "Channel major FP16 format where channel % 8 == 0".
 TYPES = DTYPE_NAMES | {"BFLOAT16": "bf16", "FP32": "f32", "FP16": "f16"}
 
 
 def read_layers(account: str) -> list[dict[str, Any]]:
-    """The layers in the lines under the heading, up to an empty one."""
+    """Returns the layers in the lines between the heading and the next empty line."""
     lines = account.partition(LAYERS_HEADING + "\n")[2].partition("\n\n")[0].splitlines()
     return [layer for layer in map(read_layer, lines) if layer]
 
@@ -51,12 +51,13 @@ def tensors_in(text: str) -> list[dict[str, str]]:
 
 
 def type_in(words: str) -> str:
-    """Graft's name of a type, TensorRT's own where Graft has none."""
+    """Returns Graft's name of the type in TensorRT's text, or the text where Graft has no such type."""
     return next((TYPES[word] for word in words.upper().split() if word in TYPES), words)
 
 
 def read_inspected(text: str) -> list[dict[str, Any]]:
-    """The layers in the engine inspector's JSON, which has names only of engines that were built without detail."""
+    """Returns the layers in the engine inspector's JSON. The JSON of an engine that was built without the detailed
+    profiling verbosity has only names, and no layer is returned for them."""
     layers = [layer for layer in json.loads(text).get("Layers", []) if isinstance(layer, dict)]
     return [
         {
@@ -78,7 +79,7 @@ def tensors_inspected(tensors: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def layers_of_engine(session: Session, plan: Any) -> dict[str, Any]:
-    """`layers`, or None there and a `reason`."""
+    """Returns the dict of `layers`, or of None and a `reason`."""
     layers = read_layers(session.layers_account)
     if layers:
         return {"layers": layers, "reason": ""}

@@ -1,5 +1,6 @@
-# What a shared library says of itself without being opened, and why the loader refuses it.
-"""Reads the ELF file: its machine, what it needs, exports and imports. Opening a library runs its code; this does not."""
+# Facts about a shared library from its ELF file, and the reason why the loader refuses it.
+"""The ELF file has the library's machine, dependencies, exports and imports. Reading the file runs no code of the
+library; opening the library does."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from typing import Any
 from graft.engine.events import EngineError
 from graft.engine.files import which
 
-# TensorRT finds a library's creators through the first of these; the second is the list of V2 plugins alone, which
-# TensorRT-RTX and TensorRT 11 do not read.
+# The functions through which TensorRT finds a library's creators. The second one lists only V2 plugins, and
+# TensorRT-RTX and TensorRT 11 do not call it.
 ENTRY_POINTS = ("getCreators", "getPluginCreators")
-# A library of operators exports it, for graft's own commands; built without CUDA it has nothing else.
+# A library of operators exports this function for graft's commands. A library that was built without CUDA exports
+# nothing else.
 OPERATORS_FUNCTION = "graft_operators"
-# REGISTER_TENSORRT_PLUGIN calls it while the library is opened.
+# REGISTER_TENSORRT_PLUGIN calls this function while the library is opened.
 REGISTRY_FUNCTION = "getPluginRegistry"
 
-# What the loader says of symbol versions.
+# The loader's message about a missing symbol version.
 VERSION_NOT_FOUND = re.compile(r"(\S+): version `([^']+)' not found \(required by ([^)]+)\)")
 
 MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86_64", 183: "aarch64", 21: "ppc64", 243: "riscv"}
@@ -37,18 +39,18 @@ IS_PROGRAM_FLAG = 0x08000000
 
 @dataclass(frozen=True)
 class Library:
-    """The facts of an ELF file. `exports` and `imports` are names; functions of C++ under their mangled ones."""
+    """The facts of an ELF file. `exports` and `imports` are names of symbols, mangled for functions of C++."""
 
     machine: str
     is_shared: bool
     needs: tuple[str, ...] = ()
     exports: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
-    is_program: bool = False  # linked to be loaded anywhere, as libraries are
+    is_program: bool = False  # a position-independent program, which has the ELF type of a library
 
     @property
     def registers_itself(self) -> bool:
-        """Whether it calls for TensorRT's registry itself, as V2 plugins with REGISTER_TENSORRT_PLUGIN do."""
+        """Whether the library uses TensorRT's registry itself, as V2 plugins with REGISTER_TENSORRT_PLUGIN do."""
         return REGISTRY_FUNCTION in self.imports
 
     @property
@@ -57,12 +59,13 @@ class Library:
 
     @property
     def may_bring_plugins(self) -> bool:
-        """Or those of a library that it opens while it is opened itself."""
+        """Whether the library has plugins, or may open another library that has plugins."""
         return self.has_plugins or "dlopen" in self.imports
 
 
 def read_library(path: pathlib.Path) -> Library | None:
-    """None for what is no ELF file, or a damaged one. Symbols are read of 64-bit little-endian files alone."""
+    """Returns the facts of an ELF file, or None for a file that is not ELF, is damaged or cannot be read. Dependencies
+    and symbols are read only from 64-bit little-endian files."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -81,7 +84,8 @@ def read_library(path: pathlib.Path) -> Library | None:
 
 
 def dynamic_tables(data: bytes) -> tuple[tuple[str, ...], frozenset[str], frozenset[str], bool]:
-    """What it needs, exports and imports, and whether it is a program, from the tables that the section headers name."""
+    """Returns the file's dependencies, exports and imports, and whether it is a program, from the sections of the
+    dynamic linker."""
     (table,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + index * size) for index in range(count)]
@@ -103,7 +107,8 @@ def dynamic_tables(data: bytes) -> tuple[tuple[str, ...], frozenset[str], frozen
 
 
 def whole_size(head: bytes) -> int:
-    """How long a 64-bit little-endian file has to be to hold all that is loaded of it; 0 for any other."""
+    """Returns the minimum size in bytes of a 64-bit little-endian file that has all its loaded segments; 0 for other
+    files."""
     if head[:4] != ELF_MAGIC or head[4:6] != b"\x02\x01" or len(head) < 64:
         return 0
     (table,) = struct.unpack_from("<Q", head, 32)
@@ -118,8 +123,8 @@ def whole_size(head: bytes) -> int:
 
 
 def damage(path: pathlib.Path) -> dict[str, str] | None:
-    """What keeps a path from being a library at all, before any of its code runs: opening a file that was cut off may
-    end the process."""
+    """Returns why a path cannot be a library, or None. No code of the library runs: opening a truncated file may end
+    the process."""
     if path.is_dir():
         return {
             "cause": "folder",
@@ -152,13 +157,13 @@ def check_damage(path: str) -> None:
 
 
 def check_library(path: str) -> None:
-    """Raises EngineError for a file that shows by itself that there is no plugin in it: TensorRT need not be started,
-    and none of its code runs."""
+    """Raises EngineError for a file that has no plugin, as far as the ELF files of the library and of its dependencies
+    show it. TensorRT is not started, and no code of the library runs."""
     check_damage(path)
     library = read_library(pathlib.Path(path))
     is_openable = library is not None and library.machine == platform.machine() and library.is_shared
     if library is None or not is_openable or library.is_program or library.may_bring_plugins:
-        return  # the loader says more of what is no library at all
+        return  # the loader's message has the reason for a file that is not a library of this machine
     found = dependencies(pathlib.Path(path))
     needed = [read_library(pathlib.Path(name)) for name in found.values() if name is not None]
     is_known = bool(found or not library.needs) and all(name is not None for name in found.values())
@@ -167,7 +172,7 @@ def check_library(path: str) -> None:
 
 
 def without_plugins(path: str) -> EngineError:
-    """Of a library without an entry point that does not register plugins while it is opened either."""
+    """Returns the error for a library without an entry point that registers no plugins while it is opened."""
     library = read_library(pathlib.Path(path))
     message = (
         f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, and registers no plugin when it is "
@@ -194,7 +199,8 @@ def text_at(data: bytes, offset: int) -> str:
 
 
 def dependencies(path: pathlib.Path) -> dict[str, str | None]:
-    """Of all the libraries that it needs, direct or not: where the loader finds each; None where it does not."""
+    """Returns for each direct or indirect dependency the path where the loader finds it, or None. Empty without the
+    program ldd."""
     tool = which("ldd")
     if tool is None:
         return {}
@@ -205,7 +211,8 @@ def dependencies(path: pathlib.Path) -> dict[str, str | None]:
 
 
 def missing_libraries(path: pathlib.Path, needs: tuple[str, ...]) -> list[str]:
-    """Those libraries, direct or not, that the loader does not find; what this process has loaded counts as found."""
+    """Returns the direct and indirect dependencies that the loader does not find, direct ones first. Libraries that
+    this process has loaded count as found."""
     missing = [name for name, found in dependencies(path).items() if found is None]
     loaded = {
         pathlib.PurePath(line.split()[-1]).name for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
@@ -215,7 +222,8 @@ def missing_libraries(path: pathlib.Path, needs: tuple[str, ...]) -> list[str]:
 
 
 def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
-    """Why the loader refuses it: the cause as a word, in words, and what to do; with the facts of that cause."""
+    """Returns why the loader refuses a library: `cause` (a keyword), `why` (a sentence), `next_step`, and facts about
+    the cause. `reason` is the loader's message."""
     library = read_library(path)
     if library is None:
         return {
@@ -255,7 +263,8 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
 
 
 def missing_version(path: pathlib.Path, provider: str, version: str, needing: str) -> dict[str, Any]:
-    """Of a symbol version that the library, or one that it needs, was linked against and that is not there."""
+    """Returns the refusal for a missing symbol version, against which the library or one of its dependencies was
+    linked."""
     itself = os.path.realpath(needing) == os.path.realpath(path)
     who = "it needs" if itself else f"{needing}, which it needs, itself needs"
     name = pathlib.PurePath(provider).name
@@ -290,7 +299,8 @@ def missing_dependencies(library: Library, missing: list[str]) -> dict[str, Any]
 
 
 def self_registration(detail: str) -> dict[str, Any]:
-    """Of a library with REGISTER_TENSORRT_PLUGIN, which is bound to the TensorRT that it was built with."""
+    """Returns the refusal for a library with REGISTER_TENSORRT_PLUGIN, which works only with the TensorRT with which it
+    was built."""
     return {
         "cause": "static_registration",
         "why": f"it registers its plugins itself while it is opened, with {REGISTRY_FUNCTION} (the macro "

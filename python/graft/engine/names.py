@@ -1,6 +1,6 @@
-# How messages call the driver's options.
-"""The program that runs the driver may know an option by another name, and an application as a field: GRAFT_OPTION_NAMES
-in the environment, a JSON object, has the names by the driver's own."""
+# The names of the driver's options in messages.
+"""The program that runs the driver may have another name for an option, and an application may have a field instead.
+The environment variable GRAFT_OPTION_NAMES is a JSON object that maps the driver's names to the caller's names."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def _names() -> dict[str, str]:
 
 
 def named(option: str) -> str:
-    """What the user knows `--target` by."""
+    """Returns the caller's name of an option of the driver, such as `--target`."""
     return str(_names().get(option, option))

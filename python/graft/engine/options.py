@@ -1,5 +1,6 @@
-# The builder's options: memory pools, formats, flags, DLA; how they are written, and how TensorRT is told.
-"""What a TensorRT does not have is refused by the option's name with that TensorRT's version."""
+# The builder's options: memory pools, formats, flags and DLA; their syntax, and how they are set in TensorRT.
+"""An option that the installed TensorRT does not support raises EngineError with the option's name and TensorRT's
+version."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from graft.engine.names import named
 from graft.engine.parsing import DTYPE_NAMES, aliased_layers, dtype_name
 from graft.engine.session import Session
 
-# Graft's names (and trtexec's) of TensorRT's memory pools.
+# TensorRT's memory pools by their names in Graft and in trtexec.
 POOLS = {
     "workspace": "WORKSPACE",
     "tacticsharedmemory": "TACTIC_SHARED_MEMORY",
@@ -56,7 +57,7 @@ FORMAT_SYNTAX = (
 )
 WRONG_FORMAT = re.compile(r"(\S+): has dataType \w+ unsupported by tensor's allowed TensorFormats")
 
-# Options that are one flag of the builder.
+# Options that set a single flag of the builder.
 FLAGS = {
     "version_compatible": "VERSION_COMPATIBLE",
     "exclude_lean_runtime": "EXCLUDE_LEAN_RUNTIME",
@@ -65,7 +66,7 @@ FLAGS = {
     "weight_streaming": "WEIGHT_STREAMING",
     "gpu_fallback": "GPU_FALLBACK",
 }
-# Those that mean nothing without another.
+# Options that need another option.
 NEEDS = {"exclude_lean_runtime": "version_compatible", "gpu_fallback": "dla"}
 
 
@@ -74,7 +75,7 @@ def spelling(name: str) -> str:
 
 
 def parse_memory(texts: list[str]) -> dict[str, int]:
-    """Bytes for each of TensorRT's memory pools."""
+    """Returns the limit of each given memory pool in bytes. Raises EngineError for malformed text."""
     limits: dict[str, int] = {}
     for text in texts:
         for part in text.split(","):
@@ -104,19 +105,20 @@ def parse_size(text: str, whole: str) -> int:
 
 @dataclass(frozen=True)
 class TensorFormat:
-    """What one input or output may look like; no name: it is meant by its position."""
+    """The type and the memory layouts that an input or output may have. Without a name, the position selects the
+    tensor."""
 
     option: str
     text: str
     name: str | None
     type: str | None
-    formats: tuple[str, ...]  # of TensorRT's names
+    formats: tuple[str, ...]  # members of TensorRT's enumeration TensorFormat
 
 
 def parse_formats(option: str, texts: list[str]) -> list[TensorFormat]:
     found = []
     for text in texts:
-        # Without names they are meant by position, as trtexec writes them: fp16:chw,fp32:chw+hwc8.
+        # Formats without names belong to tensors by position, as in trtexec: fp16:chw,fp32:chw+hwc8.
         for part in text.split(",") if "=" not in text else [text]:
             name, separator, value = part.rpartition("=")
             found.append(parse_format(option, part, name if separator else None, value.strip().lower()))
@@ -145,12 +147,12 @@ def parse_format(option: str, text: str, name: str | None, value: str) -> Tensor
 
 
 def is_given(value: Any) -> bool:
-    """Whether an option has a value; 0 is one: core 0 of DLA, optimization level 0."""
+    """Whether an option has a value. 0 is a value: core 0 of the DLA, optimization level 0."""
     return value is not None and value is not False and value != [] and value != {}
 
 
 def check_combinations(options: dict[str, Any]) -> None:
-    """Raises EngineError for an option that means nothing without another."""
+    """Raises EngineError for an option without the option that it needs."""
     for name, needed in NEEDS.items():
         if is_given(options[name]) and not is_given(options[needed]):
             raise EngineError(
@@ -168,7 +170,7 @@ def lacks(session: Session, option: str, what: str) -> EngineError:
 
 
 def member_of(session: Session, option: str, enumeration: str, name: str) -> Any:
-    """The member of one of TensorRT's enumerations; EngineError if this TensorRT does not have it."""
+    """Returns a member of one of TensorRT's enumerations. Raises EngineError where this TensorRT does not have it."""
     found = getattr(getattr(session.trt, enumeration, None), name, None)
     if found is None:
         raise lacks(session, option, f"{enumeration}.{name}")
@@ -176,12 +178,13 @@ def member_of(session: Session, option: str, enumeration: str, name: str) -> Any
 
 
 def apply_options(session: Session, config: Any, options: dict[str, Any]) -> None:
-    """All that is set on the builder's configuration."""
+    """Sets the options on the builder's configuration. Raises EngineError for an option that TensorRT refuses."""
     for name, flag in FLAGS.items():
         if options[name]:
             set_flag(session, config, spelling(name), flag)
     if options["strip_weights"] and not options["refit"]:
-        # Stripped weights are of no use unless they can be put back; the same ones, unless --refit says other ones.
+        # An engine with stripped weights needs a refit: with the same weights, or with other weights where --refit is
+        # given.
         set_flag(session, config, named("--strip-weights"), "REFIT_IDENTICAL")
     if options["dla"] is not None:
         use_dla(session, config, options["dla"])
@@ -210,7 +213,8 @@ def set_flag(session: Session, config: Any, option: str, flag: str) -> None:
 
 
 def set_tf32(session: Session, config: Any, is_allowed: bool) -> bool:
-    """TensorRT's own default is on, which makes f32 layers compute with 10 bits of mantissa on tensor cores."""
+    """Allows or forbids TF32 and returns whether it is allowed. TensorRT's default allows TF32, with which f32 layers
+    compute with 10 bits of mantissa on tensor cores."""
     if is_allowed:
         set_flag(session, config, named("--tf32"), "TF32")
     elif hasattr(getattr(session.trt, "BuilderFlag", None), "TF32"):
@@ -235,7 +239,8 @@ def use_dla(session: Session, config: Any, core: int) -> None:
 
 
 def allow_aliased_ports(session: Session, config: Any, network: Any) -> None:
-    """Where a plugin updates an input in place, which TensorRT from 10.3 on allows if it is told to expect that."""
+    """Sets the preview feature for plugins that update an input in place, where the network has any. Raises EngineError
+    for TensorRT before 10.3, which does not have the feature."""
     layers = aliased_layers(session.trt, network)
     if not layers:
         return
@@ -313,7 +318,8 @@ def apply_format(session: Session, tensor: Any, wanted: TensorFormat) -> None:
 
 
 def refused_format(complaints: list[str], given: list[TensorFormat]) -> EngineError | None:
-    """The builder's word on a format that the tensor's type does not come in."""
+    """Returns the error for a format that does not exist for the tensor's type, from the builder's messages; None where
+    no message is about a format."""
     for complaint in complaints:
         match = WRONG_FORMAT.search(complaint)
         if match is None or not given:

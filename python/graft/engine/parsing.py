@@ -1,5 +1,5 @@
-# Reading an ONNX file with TensorRT's own parser, and reporting what it says node by node.
-"""Used by the `build` and `parse` commands, in a worker."""
+# Parses an ONNX file with TensorRT's parser and reports its errors by node.
+"""The commands `build`, `parse` and `trials` use this module in a worker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def check_model_file(path: str) -> None:
 
 
 def parse_model(session: Session, path: str, plugin_override: bool) -> tuple[Any, Any]:
-    """The parsed network and its parser, which owns the weights and must live as long."""
+    """Returns the parsed network and the parser, which owns the weights and has to outlive the network. Raises
+    EngineError with the parser's errors."""
     trt = session.trt
     if not hasattr(trt, "OnnxParser"):
         raise EngineError(
@@ -51,7 +52,7 @@ def parse_model(session: Session, path: str, plugin_override: bool) -> tuple[Any
 
 
 def network_flags(trt: ModuleType) -> int:
-    """Strongly typed everywhere: the only mode of TensorRT 11 and RTX, a flag in 10.x."""
+    """Returns the flags for a strongly typed network: the only mode of TensorRT 11 and RTX, and a flag in 10.x."""
     flag = getattr(trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED", None)
     return 0 if flag is None else 1 << int(flag)
 
@@ -68,7 +69,8 @@ def set_plugin_override(session: Session, parser: Any) -> None:
 
 
 def called(value: Any) -> Any:
-    """The bindings give some facts as methods, others as attributes."""
+    """Returns the value, or the result of the method: the bindings have some facts as methods and others as
+    attributes."""
     return value() if callable(value) else value
 
 
@@ -131,7 +133,7 @@ def network_inputs(network: Any) -> list[NetworkInput]:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Graft's name of a TensorRT data type; TensorRT's own for types that Graft does not have."""
+    """Returns Graft's name of a TensorRT data type, or TensorRT's name where Graft has no such type."""
     return DTYPE_NAMES.get(dtype.name, dtype.name.lower())
 
 
@@ -140,8 +142,8 @@ def describe_tensor(tensor: Any) -> dict[str, Any]:
 
 
 def aliased_layers(trt: ModuleType, network: Any) -> list[str]:
-    """Layers of plugins that have the second form of the interface, to update an input in place: an output takes its
-    memory. Which one, the bindings cannot ask of a C++ plugin (TensorRT-RTX 1.7)."""
+    """Returns the names of layers whose plugins have the second version of the build interface, with which an output
+    may have the memory of an input. The bindings cannot read from a C++ plugin which output does (TensorRT-RTX 1.7)."""
     names = []
     for index in range(network.num_layers):
         layer = network.get_layer(index)
@@ -156,7 +158,8 @@ def aliased_layers(trt: ModuleType, network: Any) -> list[str]:
 
 
 def describe_network(trt: ModuleType, network: Any, with_layers: bool) -> dict[str, Any]:
-    """Inputs, outputs, counts by layer type, every plugin layer; each layer too if asked for."""
+    """Returns the network's inputs, outputs, counts by layer type and plugin layers, and all layers where `with_layers`
+    is set."""
     layers = [network.get_layer(index) for index in range(network.num_layers)]
     counts: dict[str, int] = {}
     for layer in layers:
@@ -183,9 +186,9 @@ def describe_network(trt: ModuleType, network: Any, with_layers: bool) -> dict[s
 
 
 def describe_plugin_layer(trt: ModuleType, layer: Any) -> dict[str, Any] | None:
-    """Name, version and namespace of a plugin layer's plugin; None for a native layer.
+    """Returns the name, version and namespace of a plugin layer's plugin, or None for a native layer.
 
-    The bindings give no way to read a C++ plugin's serialized fields; its metadata string is all it says of itself.
+    The bindings cannot read the serialized fields of a C++ plugin; the metadata string is its only description.
     """
     facts: dict[str, Any] = {"layer": layer.name, "metadata": ""}
     if layer.type == getattr(trt.LayerType, "PLUGIN_V3", None):

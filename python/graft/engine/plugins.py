@@ -1,5 +1,5 @@
-# The `plugins` and `probe` commands, as a worker runs them.
-"""`plugins` loads libraries into a real plugin registry; `probe` tells what one TensorRT flavor can do."""
+# The `plugins` and `probe` commands in a worker.
+"""`plugins` loads libraries into a real plugin registry; `probe` reports the abilities of a TensorRT flavor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run_plugins(request: dict[str, Any], events: EventWriter) -> None:
 
 
 def run_probe(request: dict[str, Any], events: EventWriter) -> None:
-    """One flavor, or with flavor null the CUDA driver."""
+    """Reports the abilities of a flavor, or the GPUs of the CUDA driver where the flavor is null."""
     if request["flavor"] is None:
         events.result("probe", cuda=cuda_devices())
         return

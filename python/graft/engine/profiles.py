@@ -1,5 +1,5 @@
-# Optimization profiles: how TensorRT gets them, and what it says of those that the network cannot take.
-"""Used by the `build` and `trials` commands, in a worker."""
+# Optimization profiles: adding them to the builder's configuration, and TensorRT's messages about unusable profiles.
+"""The commands `build` and `trials` use this module in a worker."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from graft.engine.names import named
 from graft.engine.session import Session
 from graft.engine.shapes import ShapeRange, dims_text
 
-# "Profile kMAX values are not self-consistent", a warning, and "kOPT values for profile 0 violate shape constraints".
+# The warning "Profile kMAX values are not self-consistent" and the error "kOPT values for profile 0 violate shape
+# constraints".
 UNUSABLE_PROFILE = re.compile(
     r"k(?P<end>MIN|OPT|MAX) values (?:are not self-consistent|for profile (?P<number>\d+) violate shape constraints)"
 )
 PROFILE_ENDS = {"MIN": ("smallest", "minimum"), "OPT": ("usual", "optimum"), "MAX": ("largest", "maximum")}
-# Any other error about one: "contradictory IOptimizationProfile kMIN/kMAX constraints".
+# Any other error about a profile: "contradictory IOptimizationProfile kMIN/kMAX constraints".
 ABOUT_PROFILES = re.compile(r"optimization ?profile|\bprofile \d", re.I)
-# Dimensions with one name, which TensorRT holds to be equal.
+# Errors about dimensions with the same name, which TensorRT requires to be equal.
 ABOUT_NAMES = re.compile(r"[Dd]imensions with (?:this )?name")
 
 
@@ -50,7 +51,7 @@ def check_profiles(errors: list[str], warnings: list[str], model: str, profiles:
         match = UNUSABLE_PROFILE.search(complaint)
         if match is not None:
             number = match.group("number")
-            # The warning does not say which profile it is about.
+            # The warning does not name the profile.
             meant = [profiles[int(number)]] if number and int(number) < len(profiles) else profiles
             raise unusable_profile(model, complaint, meant, match.group("end"))
     for complaint in errors:
@@ -61,7 +62,8 @@ def check_profiles(errors: list[str], warnings: list[str], model: str, profiles:
 def unusable_profile(
     model: str, complaint: str, profiles: list[dict[str, ShapeRange]], which: str | None
 ) -> EngineError:
-    """`which` is MIN, OPT or MAX; None: the ranges as a whole."""
+    """Returns the error for shapes that do not go through the network. `which` is MIN, OPT or MAX, or None where the
+    message is about whole ranges."""
     word, end = PROFILE_ENDS[which] if which is not None else ("", None)
 
     def text(found: ShapeRange) -> str:

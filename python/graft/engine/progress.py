@@ -1,5 +1,5 @@
-# TensorRT's nested build phases as one fraction that only grows.
-"""The arithmetic is apart from the monitor, so that it can be tested without TensorRT."""
+# Converts TensorRT's nested build phases to a single fraction that never decreases.
+"""PhaseTree, which computes the fraction, is separate from the monitor, so that it can be tested without TensorRT."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Phase:
 
 
 class PhaseTree:
-    """Open phases by name; each takes one step's share of its parent."""
+    """The phases that have started and not finished, by name. A phase counts as one step of its parent."""
 
     def __init__(self) -> None:
         self._phases: dict[str, Phase] = {}
@@ -42,7 +42,8 @@ class PhaseTree:
         return self._phases.get(name)
 
     def fraction(self) -> float:
-        """0 to 1; never smaller than before, though TensorRT opens phases inside finished steps."""
+        """Returns the completed fraction, 0 to 1. It never decreases, although TensorRT starts phases inside finished
+        steps."""
         roots = [name for name, phase in self._phases.items() if phase.parent not in self._phases]
         now = max((self._fraction_of(name) for name in roots), default=self._reached)
         self._reached = min(1.0, max(self._reached, now))
@@ -56,7 +57,8 @@ class PhaseTree:
 
 
 def make_monitor(trt: ModuleType, events: EventWriter, first: float, last: float) -> Any:
-    """A progress monitor whose fractions run from `first` to `last`; None if this TensorRT has none."""
+    """Returns a progress monitor whose fractions run from `first` to `last`, or None where this TensorRT has no
+    progress monitors."""
     if not hasattr(trt, "IProgressMonitor"):
         return None
 

@@ -1,5 +1,6 @@
-# One TensorRT inside a worker process: its logger, its plugin registry and the libraries loaded into it.
-"""Works with tensorrt_rtx, tensorrt 10.x and 11.x and tensorrt_lean: what differs is found by looking for it."""
+# The TensorRT of a worker process: its logger, its plugin registry and the loaded plugin libraries.
+"""The session works with tensorrt_rtx, tensorrt 10.x, tensorrt 11.x and tensorrt_lean; it checks whether an attribute
+exists where their bindings differ."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from graft.engine.events import EngineError, EventWriter
 from graft.engine.flavors import Flavor, import_flavor
 from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader, without_plugins
 
-# Of TensorRT's account of an engine's kernels; one message.
+# The first line of the message in which TensorRT lists an engine's kernels.
 LAYERS_HEADING = "Layers:"
 
 
@@ -27,11 +28,12 @@ class Session:
         self.events = events
         self.trt = import_flavor(flavor)
         self.layers_account = ""
-        self.warnings: list[str] = []  # TensorRT's own, and its errors
+        self.warnings: list[str] = []  # TensorRT's messages so far; errors are in a list of their own
         self.errors: list[str] = []
         self.logger = make_logger(self.trt, self.hear)
-        # A builder is what tells TensorRT, registry included, which logger to use. A lean runtime would too, but
-        # without a GPU it cannot be made and ends the process when it is destroyed; its registry does without.
+        # Creating a builder sets the logger of TensorRT, including the registry. A lean runtime would set it too, but
+        # it cannot be created without a GPU and then ends the process when it is destroyed; its registry works without
+        # a logger.
         self.owner = self.trt.Builder(self.logger) if hasattr(self.trt, "Builder") else None
         if hasattr(self.trt, "init_libnvinfer_plugins"):
             self.trt.init_libnvinfer_plugins(self.logger, "")
@@ -53,7 +55,8 @@ class Session:
 
     @contextmanager
     def refusing(self, option: str) -> Iterator[None]:
-        """What TensorRT calls an error within is its refusal of the option: most of its setters give no other sign."""
+        """Raises EngineError for the option where TensorRT logs an error or raises an exception inside the block: most
+        setters of TensorRT report a refusal only in the log."""
         before = len(self.errors)
         try:
             yield
@@ -75,12 +78,14 @@ class Session:
         }
 
     def load_plugin_library(self, path: str) -> list[dict[str, Any]]:
-        """Loads one library; returns a description of each creator that it added."""
+        """Loads a library and returns a description of each creator that it added. Raises EngineError where the loader
+        or TensorRT refuses it, and where it has no plugins."""
         library = pathlib.Path(path)
         check_damage(path)
         before = {creator_key(creator) for creator in self.registry.all_creators}
         self.events.write({"event": "loading", "library": path})
-        # TensorRT refuses a whole library if one of its names is taken; libgraft_stand_ins.so leaves these out.
+        # TensorRT refuses a whole library if one of its names is taken; libgraft_stand_ins.so reads this variable and
+        # leaves these names out.
         os.environ["GRAFT_LEAVE_OUT"] = ",".join(sorted({name for name, _, space in before if not space}))
         handle = open_library(library)
         has_entry_point = any(hasattr(handle, name) for name in ENTRY_POINTS)
@@ -89,8 +94,8 @@ class Session:
             if token is None:
                 raise self._refusal(path, hasattr(handle, ENTRY_POINTS[0]))
             self._loaded.append(token)
-        # A library without entry points may have registered its creators while it was opened; one that was built with
-        # another TensorRT has then damaged the registry, which shows here.
+        # A library without entry points may have registered its creators while it was opened. A library that was built
+        # with another TensorRT has then damaged the registry, so that reading the creators may crash here.
         added = [c for c in self.registry.all_creators if creator_key(c) not in before]
         self.events.write({"event": "loading", "library": None})
         if not added and not has_entry_point:
@@ -135,7 +140,8 @@ def make_logger(trt: ModuleType, hear: Callable[[str, str], None]) -> Any:
 
 
 def open_library(library: pathlib.Path) -> ctypes.CDLL:
-    """Opens the library first by itself: the loader's text names a missing dependency, TensorRT's does not."""
+    """Opens the library before TensorRT does: the loader's message names a missing dependency, TensorRT's does not.
+    Raises EngineError with the reason."""
     try:
         return ctypes.CDLL(str(library.resolve()), mode=ctypes.DEFAULT_MODE)
     except OSError as error:
@@ -157,7 +163,7 @@ def creator_key(creator: Any) -> tuple[str, str, str]:
 
 
 def describe_creator(creator: Any) -> dict[str, Any]:
-    """Name, version, namespace, interface and fields of a creator, as plain data."""
+    """Returns the name, version, namespace, interface and fields of a creator as plain data."""
     info = getattr(creator, "interface_info", None)
     fields = creator.field_names or []
     return {
@@ -171,6 +177,6 @@ def describe_creator(creator: Any) -> dict[str, Any]:
 
 
 def creator_generation(creator: Any) -> str:
-    """V2 (deprecated by NVIDIA, not strongly typed), V3 or V3 quick, from the bindings' class."""
+    """Returns "V2" (deprecated by NVIDIA, not strongly typed), "V3" or "V3 quick", by the class of the bindings."""
     known = {"IPluginCreator": "V2", "IPluginCreatorV3One": "V3", "IPluginCreatorV3Quick": "V3 quick"}
     return known.get(type(creator).__name__, "unknown")

@@ -1,5 +1,5 @@
-# The --shapes option: its syntax, and the optimization profile that it makes for a parsed network.
-"""`x=1x3x8x8..4x3x64x64..8x3x128x128` is min..opt..max; `x=1x3x8x8` is all three."""
+# The options --shapes and --profile: their syntax, and the optimization profiles for a parsed network.
+"""`x=1x3x8x8..4x3x64x64..8x3x128x128` is min..opt..max; `x=1x3x8x8` is the same shape for all three."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYNTAX_IN_PYTHON = "{NAME: (MIN, OPT, MAX)}, for example {'x': ([1, 3, 224, 224]
 
 
 def is_keyword() -> bool:
-    """Whether the shapes are an argument of a Python function, and so no text."""
+    """Whether the caller passes the shapes as an argument of a Python function, not as text."""
     return named("--shapes").isidentifier()
 
 
@@ -35,7 +35,7 @@ class ShapeRange:
 
 @dataclass(frozen=True)
 class NetworkInput:
-    """What the profile needs to know of an input of the parsed network; -1 is a dynamic dimension."""
+    """An input of the parsed network, with the facts that a profile needs; -1 is a dynamic dimension."""
 
     name: str
     shape: tuple[int, ...]
@@ -47,7 +47,8 @@ class NetworkInput:
         return any(size < 0 for size in self.shape)
 
     def text(self) -> str:
-        """`n x 3 x h x w`, with the model's own names for dynamic dimensions."""
+        """Returns the shape as `nx3xhxw`, with the model's names for dynamic dimensions and `?` where there is no
+        name."""
         names = self.dimension_names or ("",) * len(self.shape)
         return "x".join(str(s) if s >= 0 else (n or "?") for s, n in zip(self.shape, names, strict=True))
 
@@ -71,7 +72,7 @@ def parse_dims(text: str, whole: str) -> tuple[int, ...]:
 
 
 def parse_shape_range(text: str) -> ShapeRange:
-    # Names may hold colons; --input has one where this option has an equals sign.
+    # A name may contain colons; the option --input has a colon in place of the equals sign.
     name, separator, value = text.rpartition("=" if "=" in text else ":")
     parts = value.split("..")
     if not separator or not name or len(parts) not in (1, 3):
@@ -95,7 +96,8 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
 
 
 def example_range(network_input: NetworkInput) -> ShapeRange:
-    """1, 4 and 8 for the batch and for values, 1, 224 and 512 for other sizes."""
+    """Returns an example: 1, 4 and 8 for the batch and for the values of a shape tensor, and 1, 224 and 512 for other
+    dynamic sizes."""
     if network_input.is_shape_tensor:
         count = math.prod(network_input.shape)
         return ShapeRange(network_input.name, *((value,) * count for value in (1, 4, 8)))
@@ -109,13 +111,14 @@ def example_range(network_input: NetworkInput) -> ShapeRange:
 
 
 def example_flag(network_input: NetworkInput) -> str:
-    """A flag with example_range."""
+    """Returns the option --shapes with `example_range`, as the user writes it."""
     example = example_range(network_input)
     return flag_text(example.name, (example.minimum, example.optimum, example.maximum))
 
 
 def missing_flag(network_input: NetworkInput) -> str:
-    """As example_flag. Which values make sense depends on the layer that reads them, so that no number stands for one."""
+    """Returns `example_flag`, with the words MIN, OPT and MAX in place of the values of a shape tensor: valid values
+    depend on the layer that reads them."""
     if not network_input.is_shape_tensor:
         return example_flag(network_input)
     count = math.prod(network_input.shape)
@@ -125,7 +128,8 @@ def missing_flag(network_input: NetworkInput) -> str:
 def suggested_ranges(
     inputs: list[NetworkInput], given: dict[str, ShapeRange], suggested: dict[str, dict[str, str]]
 ) -> dict[str, ShapeRange]:
-    """Ranges for the inputs that need one and were given none: the suggested sizes or values, where there are any."""
+    """Returns ranges for the inputs that need one and have none: the suggested sizes or values, or `example_range`
+    where nothing is suggested."""
     ranges = {}
     for each in inputs:
         if each.name in given or not (each.is_dynamic or each.is_shape_tensor):
@@ -136,7 +140,7 @@ def suggested_ranges(
 
 
 def flag_text(name: str, parts: Iterable[Iterable[int | str]]) -> str:
-    """A minimum, an optimum and a maximum as the user writes them, on a command line or in Python."""
+    """Returns a minimum, an optimum and a maximum as the user writes them, on the command line or in Python."""
     if is_keyword():
         ranges = ", ".join(f"[{', '.join(map(str, part))}]" for part in parts)
         return f"{named('--shapes')}={{{name!r}: ({ranges})}}"
@@ -144,7 +148,8 @@ def flag_text(name: str, parts: Iterable[Iterable[int | str]]) -> str:
 
 
 def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
-    """Refuses a range that contradicts the model or itself."""
+    """Raises EngineError for a range that contradicts the model, or whose minimum, optimum and maximum are not in
+    order."""
     name = network_input.name
     dims = (found.minimum, found.optimum, found.maximum)
     for word, candidate in zip(("minimum", "optimum", "maximum"), dims, strict=True):
@@ -177,7 +182,8 @@ def check_order(found: ShapeRange) -> None:
 
 
 def missing_ranges(missing: list[NetworkInput]) -> EngineError:
-    """Of inputs with dynamic dimensions, and of those whose values TensorRT computes sizes from."""
+    """Returns the error for inputs without a range: inputs with dynamic dimensions, and shape tensors, from whose
+    values TensorRT computes sizes."""
     with_sizes = "; ".join(f"{i.name} is {i.text()}" for i in missing if not i.is_shape_tensor)
     with_values = ", ".join(i.name for i in missing if i.is_shape_tensor)
     said = []
@@ -200,16 +206,16 @@ def missing_ranges(missing: list[NetworkInput]) -> EngineError:
 
 
 def parse_profile(text: str) -> dict[str, ShapeRange]:
-    """Ranges of several inputs, joined by commas. A comma in a name does not part them: sizes come before one that
-    does."""
+    """Parses ranges of several inputs that are joined by commas. Only a comma after a digit separates ranges, so a name
+    may contain other commas."""
     return parse_shape_ranges(re.split(r"(?<=\d),", text))
 
 
 def optimization_profiles(
     inputs: list[NetworkInput], shapes: list[str], profiles: list[str]
 ) -> list[dict[str, ShapeRange]]:
-    """The ranges of each profile: those of --shapes in all of them, and each --profile's own. None: the network needs
-    no profile."""
+    """Returns the ranges of each profile: the ranges of --shapes, which are in all profiles, and the ranges of one
+    --profile. Empty where the network needs no profile. Raises EngineError for missing or contradicting ranges."""
     common = parse_shape_ranges(shapes)
     if not profiles:
         ranges = profile_ranges(inputs, common)
@@ -230,7 +236,8 @@ def optimization_profiles(
 
 
 def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> dict[str, ShapeRange]:
-    """The ranges to put in the profile: those given, checked. Empty: the network needs no profile."""
+    """Returns the given ranges of inputs that need one, after a check against the model. Empty where the network needs
+    no profile. Raises EngineError for an unknown input, and for a missing or contradicting range."""
     known = {network_input.name: network_input for network_input in inputs}
     for name in given:
         if name not in known:

@@ -1,5 +1,5 @@
-# Runs TensorRT in a worker process, relays its events, and turns its death into an error event.
-"""The supervisor itself never imports TensorRT, so nothing that TensorRT does can end it."""
+# Runs TensorRT in a worker process, relays its events, and turns a crash of the worker into an error event.
+"""The supervisor never imports TensorRT, so TensorRT cannot end the supervisor."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ from graft.engine.names import named
 
 LAST_MESSAGES = 20
 SHOWN_OUTPUT = 3
-LOADING_LIMIT = 120.0  # seconds that a plugin library may take to be opened
-# Seconds without an event from TensorRT. A build may time one layer's kernels for long without a word.
+LOADING_LIMIT = 120.0  # seconds in which a plugin library has to be open
+# Seconds without an event after which a worker counts as hanging, by command. A build may time the kernels of a layer
+# for a long time without an event.
 QUIET_LIMITS = {"probe": 120.0, "plugins": 120.0, "parse": 600.0, "build": 3600.0}
-# Seconds without processor time, in which nothing is built: TensorRT waits for ever where a thread of its own could not
-# allocate memory.
+# Seconds without processor time after which a worker counts as hanging: TensorRT waits for ever where one of its
+# threads could not allocate memory.
 IDLE_LIMIT = 60
 POLL_SECONDS = 0.2
-CLOSING_SECONDS = 0.01  # from the end of the pipes to that of the process
+CLOSING_SECONDS = 0.01  # time between two checks for the end of the worker after its pipes have closed
 DRAIN_SECONDS = 1.0
-# TensorRT's builder makes and frees millions of small objects, and glibc coalesces those of its fast bins again and
-# again: with long thread caches instead, RAFT is built in 8 % less processor time.
+# TensorRT's builder allocates and frees millions of small objects, and glibc repeatedly coalesces those in its fast
+# bins. With long thread caches instead, the build of RAFT takes 8 % less processor time.
 ALLOCATOR = "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=60000"
-# Without the working directory on the path, where `-m` puts it: a file json.py there would run.
+# Runs a module without the working directory on the path, where `-m` puts it: a file json.py in this directory would
+# run.
 RUN_MODULE = (
     "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
@@ -53,21 +55,22 @@ Relay = Callable[[dict[str, Any]], None]
 
 @dataclass
 class Outcome:
-    """What a worker left behind: its last word, or how it died."""
+    """The end of a worker: its final event, or how it died."""
 
-    token: str  # in each of its events
-    final: dict[str, Any] | None = None
+    token: str  # the token in each of the worker's events
+    final: dict[str, Any] | None = None  # the event "result" or "error"
     return_code: int = 0
-    loading: str | None = None  # the plugin library that it was opening
-    since: float = field(default_factory=time.monotonic)  # when it began with that, or its last event
-    hung_after: float | None = None  # the limit that it did not keep; it was killed
-    was_idle: bool = False  # that limit was the one of processor time
+    loading: str | None = None  # the plugin library that the worker was opening
+    since: float = field(default_factory=time.monotonic)  # the time of the last event
+    hung_after: float | None = None  # the limit in seconds that the worker exceeded before it was killed
+    was_idle: bool = False  # whether `hung_after` is the limit of processor time
     output: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
     last_messages: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
 
 
 def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
-    """Runs one request; returns its result event. Raises EngineError for an error event or a death."""
+    """Runs a request in a worker and returns its result event. Raises EngineError for an error event, a crash and a
+    hang."""
     with links_folder() as links:
         environment = worker_environment(flavor, links) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
@@ -75,7 +78,7 @@ def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, ver
         if outcome.was_idle:
             raise idle_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
         raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
-    # Its last word counts if it then ended as it should.
+    # The final event only counts where the worker then ended with exit code 0.
     if outcome.final is None or outcome.return_code != 0:
         raise crash_error_after(request["command"], outcome.return_code, list(outcome.last_messages), outcome.loading)
     if outcome.final["event"] == "error":
@@ -84,7 +87,8 @@ def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, ver
 
 
 def with_output(error: EngineError, output: list[str]) -> EngineError:
-    """A plugin says on standard error why it refuses: TensorRT gives it no logger outside of inference."""
+    """Returns the error with the worker's output: a plugin writes the reason for its refusal to standard error, because
+    TensorRT passes it no logger outside of inference."""
     if not output or error.kind not in ("parse", "build", "plugin_library"):
         return error
     message = f"{error.message}; what was printed meanwhile: {'; '.join(output[-SHOWN_OUTPUT:])}"
@@ -95,7 +99,7 @@ def worker_environment(flavor: Flavor | None, links: pathlib.Path) -> dict[str, 
     environment = dict(os.environ)
     package_parent = str(pathlib.Path(__file__).resolve().parents[2])
     environment["PYTHONPATH"] = joined_paths(package_parent, environment.get("PYTHONPATH"))
-    # Bindings announce deprecations on standard error, which is not news for whoever builds an engine.
+    # The bindings write deprecation warnings to standard error, which do not concern the user who builds an engine.
     environment.setdefault("PYTHONWARNINGS", "ignore::DeprecationWarning")
     environment.setdefault("GLIBC_TUNABLES", ALLOCATOR)
     if flavor is not None and make_library_links(flavor, links):
@@ -104,7 +108,8 @@ def worker_environment(flavor: Flavor | None, links: pathlib.Path) -> dict[str, 
 
 
 def visible_device(number: int | None) -> dict[str, str]:
-    """What shows a process that GPU alone. It counts among those that are visible here, as CUDA does."""
+    """Returns the environment in which only this GPU is visible. `number` counts the GPUs that are visible to this
+    process, as in CUDA. Raises EngineError for a number that is too large."""
     if number is None:
         return {}
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -121,13 +126,14 @@ def visible_device(number: int | None) -> dict[str, str]:
 
 
 def joined_paths(first: str, rest: str | None) -> str:
-    """One list of folders; an empty entry would mean the working directory."""
+    """Returns the joined list of folders without empty entries, which would mean the working directory."""
     return os.pathsep.join([first, *filter(None, (rest or "").split(os.pathsep))])
 
 
 class Children:
-    """The workers that run. What one of them leaves behind becomes a child of this process, even from a session of its
-    own, and is killed with it; so this is for a process whose children are all workers."""
+    """The running workers. After `adopt_orphans`, processes that a worker leaves behind become children of this
+    process, even if they started a session of their own, and are killed when the worker ends. All children of this
+    process have to be workers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -145,16 +151,16 @@ class Children:
         return worker
 
     def end(self, worker: subprocess.Popen[bytes]) -> int:
-        """Kills what there is of it and of what it started. Returns its exit code."""
+        """Kills the worker and all processes that it started, and returns the worker's exit code."""
         with self._lock:
             if worker.returncode is None:
-                # Of a group in which some are another user's, the others get the signal.
+                # In a group with processes of another user, the signal reaches the other processes.
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(worker.pid, signal.SIGKILL)
             code = worker.wait()
             self._workers.discard(worker.pid)
-            # The children of one that is killed become children in their turn. One that runs as another user cannot be
-            # killed, so it is not waited for.
+            # The children of a killed orphan become children of this process as well. A process of another user cannot
+            # be killed, so the loop does not wait for it.
             beyond: set[int] = set()
             while self._adopts and (orphans := children_of(os.getpid()) - self._workers - beyond):
                 for orphan in orphans:
@@ -175,7 +181,7 @@ def children_of(process: int) -> set[int]:
     found = set()
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
-            with contextlib.suppress(OSError):  # it has ended meanwhile
+            with contextlib.suppress(OSError):  # the process has ended meanwhile
                 after_name = pathlib.Path(entry.path, "stat").read_text().rpartition(")")[2]
                 if int(after_name.split()[1]) == process:
                     found.add(int(entry.name))
@@ -183,8 +189,8 @@ def children_of(process: int) -> set[int]:
 
 
 def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """A worker that waits for its request, and the pipe through which it reports events. It leads a group of its own:
-    what a plugin starts belongs to it."""
+    """Starts a worker, which waits for its request, and returns it with the pipe of its events. The worker leads a
+    process group of its own, to which processes that a plugin starts belong."""
     read_end, write_end = os.pipe()
     event_pipe = os.fdopen(read_end, "rb", buffering=0)
     try:
@@ -206,8 +212,8 @@ def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], 
 
 
 def has_ended(worker: subprocess.Popen[bytes]) -> bool:
-    """Its pipes do not tell: a process that a plugin started may hold them open. Leaves the exit code where it is, so
-    that no other process gets the number of the group."""
+    """Whether the worker has ended. Its pipes do not show this: a process that a plugin started may hold them open. The
+    worker is not reaped, so that no other process gets the number of its group."""
     if worker.returncode is not None:
         return True
     return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -229,7 +235,7 @@ def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, ve
 
 
 def limits_of(request: dict[str, Any]) -> tuple[float, float]:
-    """For a plugin library to be opened, and between two events after that."""
+    """Returns the limits in seconds for opening a plugin library, and between two events."""
     given = request.get("time_limit")
     return (LOADING_LIMIT, QUIET_LIMITS[request["command"]]) if given is None else (given, given)
 
@@ -240,7 +246,7 @@ def send_request(worker: subprocess.Popen[bytes], request: dict[str, Any]) -> No
         with worker.stdin as pipe:
             pipe.write(json.dumps(request).encode())
     except BrokenPipeError:
-        pass  # it died at once; what it said is read below
+        pass  # the worker died at once; its output is read later
 
 
 def read_until_ended(
@@ -252,7 +258,8 @@ def read_until_ended(
     relay: Relay,
     verbose: bool,
 ) -> None:
-    """Reads both pipes line by line until the worker has ended, or hangs."""
+    """Reads both pipes line by line until the worker has ended or exceeds a limit, and records the events in
+    `outcome`."""
 
     def on_event(line: bytes) -> None:
         event = read_event(line, outcome.token)
@@ -300,9 +307,10 @@ def read_until_ended(
 
 
 class IdleWatch:
-    """Tells a worker that hangs from one that builds for long: its session has used no processor time for `limit`
-    seconds. Whole seconds in which this process looked are counted, not the clock: a container that is frozen stops
-    both. A process that waits for a disk or is held by a debugger counts as busy."""
+    """Detects a worker that hangs, as opposed to one that builds for a long time: the processes of its session have
+    used no processor time for `limit` seconds. The seconds are counted by checks of this process, not by the clock,
+    because freezing a container stops the worker and this process. A process that waits for a disk or is stopped by a
+    debugger counts as busy."""
 
     def __init__(self, session: int, limit: float) -> None:
         self.limit = limit
@@ -324,13 +332,14 @@ class IdleWatch:
 
 
 def session_time(session: int) -> int | None:
-    """The processor time of the processes of a session, in ticks; None where one of them is busy without any."""
+    """Returns the processor time of the processes of a session, in ticks; None where one of them waits for a disk or is
+    stopped by a debugger, and so counts as busy."""
     total = 0
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
             fields = pathlib.Path("/proc", process, "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         state, of_session, times = fields[0], int(fields[3]), fields[11:15]
         if of_session == session:
             if state in "Dt":
@@ -340,7 +349,7 @@ def session_time(session: int) -> int | None:
 
 
 class LineReader:
-    """Gives each line that comes through pipes to the handler of its pipe."""
+    """Passes each line that is read from a pipe to the handler of this pipe."""
 
     def __init__(self, handlers: dict[int, Callable[[bytes], None]]) -> None:
         self._handlers = handlers
@@ -353,7 +362,8 @@ class LineReader:
         self._selector.close()
 
     def read(self, timeout: float) -> bool:
-        """Whether anything came."""
+        """Waits up to `timeout` seconds for data, passes complete lines to the handlers, and returns whether a pipe was
+        ready."""
         if not self._selector.get_map():
             time.sleep(min(timeout, CLOSING_SECONDS))
             return False
@@ -370,14 +380,15 @@ class LineReader:
         return bool(ready)
 
     def drain(self) -> None:
-        """Reads what has come so far; not for ever, as what a plugin started may write on."""
+        """Reads the data that is in the pipes, for at most DRAIN_SECONDS: a process that a plugin started may continue
+        to write."""
         until = time.monotonic() + DRAIN_SECONDS
         while self.read(0) and time.monotonic() < until:
             pass
 
 
 def crash_error_after(command: str, code: int, last: list[str], loading: str | None) -> EngineError:
-    """How a worker of that command ended, and what it was doing."""
+    """Returns the error for a worker that ended without a result: how it ended, and its last message."""
     how = f"with exit code {code}"
     signal_name = None
     next_step = f"The last messages say what it was doing; run again with {named('--verbose')} for all of them"
@@ -394,7 +405,7 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
 
 
 def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> EngineError:
-    """Of a library whose code ended the process while it was opened."""
+    """Returns the error for a library whose code ended the process while it was opened."""
     message = f"plugin library {path}: the TensorRT process ended {how} while it opened the plugin library"
     next_step = "Code that the library runs when it is opened ends the process: its author has to mend that"
     cause = "crash"
@@ -407,7 +418,7 @@ def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> E
 
 
 def idle_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:
-    """Of a worker that was killed because it had used no processor time."""
+    """Returns the error for a worker that was killed because it had used no processor time."""
     said = f"; its last message: {last[-1]}" if last else ""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     limited = "" if most == resource.RLIM_INFINITY else f", and this process may use {most >> 20} MiB of addresses"
@@ -426,7 +437,7 @@ def idle_error(command: str, loading: str | None, limit: float, last: list[str])
 
 
 def hang_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:
-    """Of a worker that was killed because it did not come to an end."""
+    """Returns the error for a worker that was killed because no event came within the limit."""
     said = f"; its last message: {last[-1]}" if last else ""
     if loading is None:
         return EngineError(

@@ -1,5 +1,6 @@
-# The --target option: names of GPU generations, and how they are told to a builder.
-"""RTX builds one engine for several compute capabilities; the full TensorRT builds for the GPU that is there."""
+# The option --target: names of GPU architectures, and how they are set in the builder's configuration.
+"""TensorRT-RTX builds an engine for several compute capabilities; the full TensorRT builds for the GPU of this
+machine."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from graft.engine.names import named
 
 
 def parse_targets(texts: list[str]) -> list[str]:
-    """`sm89,SM_120` and `current`, in the given order, each once."""
+    """Parses names such as `sm89,SM_120` or `current` and returns each target once, in the given order. Raises
+    EngineError for other text, and for `current` together with other targets."""
     targets: list[str] = []
     for part in (p.strip().lower() for text in texts for p in text.split(",")):
         match = re.fullmatch(r"(?:sm_?)?(\d{2,3})", part)
@@ -36,7 +38,8 @@ def parse_targets(texts: list[str]) -> list[str]:
 
 
 def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present: bool) -> None:
-    """Sets the compute capabilities; no targets leaves TensorRT's default."""
+    """Sets the compute capabilities in the builder's configuration. Without targets TensorRT's default is kept. Raises
+    EngineError for a target that this TensorRT cannot build for."""
     version = f"{trt.__name__} {trt.__version__}"
     can_choose = hasattr(trt, "ComputeCapability") and hasattr(config, "set_compute_capability")
     if not can_choose:

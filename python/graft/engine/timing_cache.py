@@ -1,5 +1,6 @@
-# TensorRT's timing cache in a file that several builds may share at once.
-"""Read before the build; after it joined with what others wrote meanwhile, under a lock, and replaced as a whole."""
+# TensorRT's timing cache in a file that several concurrent builds may share.
+"""The file is read before the build. After the build, under a lock, the cache is merged with the entries that other
+builds have written meanwhile, and the file is replaced as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from graft.engine.session import Session
 
 
 class TimingCache:
-    """`path` is its name, `temporary` another name in the same folder; both are None without a timing cache."""
+    """The timing cache of a build. `path` is the path of the file, and `temporary` another path in the same folder;
+    both are None without a timing cache. Raises EngineError for an unreadable file, and for a TensorRT without timing
+    caches."""
 
     def __init__(self, session: Session, config: Any, path: str | None, temporary: str | None) -> None:
         self._session = session
@@ -69,7 +72,7 @@ class TimingCache:
         return {"path": self._path, "state": self._state, "bytes": data.nbytes}
 
     def _join(self, cache: Any, now: bytes) -> None:
-        """Takes over what another build has written since this one began."""
+        """Merges the entries that another build has written since this build began."""
         other = self._config.create_timing_cache(now)
         if other is None or not cache.combine(other, False):
             self._warn(f"timing cache {self._path}: what another build wrote meanwhile does not fit and is replaced")
@@ -77,11 +80,12 @@ class TimingCache:
 
 @contextmanager
 def locked(path: pathlib.Path) -> Iterator[bytes]:
-    """Yields the contents of the file while no other build writes it. Waits for a build that does.
+    """Waits until no other build writes the file, and yields its contents under a lock. Raises EngineError for a file
+    that cannot be written.
 
-    The lock is on the file itself, which its writer replaces: whoever waited for it holds a lock on a file that has
-    gone, and starts again. A symbolic link is about to be replaced, so that no other build writes what it leads to:
-    there is nothing to lock and nothing to join.
+    The lock is on the file, and a writer replaces the file. A build that waited therefore holds a lock on a file that
+    no longer has the name, and tries again. A symbolic link is not followed, because the writer replaces it; no other
+    build writes its target, so there is nothing to lock and nothing to merge.
     """
     while True:
         try:
@@ -104,6 +108,6 @@ def locked(path: pathlib.Path) -> Iterator[bytes]:
                 yield found
             except BaseException:
                 if not found:
-                    path.unlink(missing_ok=True)  # made here, and nothing came of it
+                    path.unlink(missing_ok=True)  # os.open created the file, and it is still empty
                 raise
             return

@@ -1,5 +1,6 @@
-# The `trials` command: many small questions to one TensorRT, in workers that may crash or hang.
-"""A worker answers one question after another; one that dies or takes too long is replaced before the next question."""
+# The `trials` command: many parses and builds of models in workers, which may crash or hang.
+"""A worker answers one question after another. A worker that dies or exceeds the limit is replaced before the next
+question."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ START_LIMIT = 120.0
 
 
 def run_trials(request: dict[str, Any], events: EventWriter) -> None:
-    """Runs in the worker: loads TensorRT, then the plugin libraries that the first line of standard input names, and
-    answers each question after that, until standard input ends."""
+    """Runs in the worker: loads TensorRT, then the plugin libraries in the first line of standard input, and answers
+    each further line until standard input ends."""
     events.writes_verbose = request["verbose"]
     session = Session(flavor_named(request["flavor"]), events)
     line = sys.stdin.readline()
@@ -56,7 +57,8 @@ def run_trials(request: dict[str, Any], events: EventWriter) -> None:
 
 
 def registry_facts(session: Session, libraries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Every creator that the registry has, with the library that brought it; none: TensorRT itself."""
+    """Returns every creator in the registry with the path of the library that added it; empty for TensorRT's own
+    creators."""
     owners = {}
     for library in libraries:
         for creator in library["creators"]:
@@ -69,8 +71,8 @@ def registry_facts(session: Session, libraries: list[dict[str, Any]]) -> dict[st
 
 
 def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
-    """What became of one model: `accepted`, `refused` by the parser, `failed` in the build, or `shapes`: its inputs
-    lack sizes or values."""
+    """Parses a model, builds it where the question requests this, and returns the outcome: `accepted`, `refused` by the
+    parser, `failed` in the build, or `shapes` for missing or unusable sizes or values of inputs."""
     outcomes = {"parse": "refused", "input": "refused", "build": "failed", "shapes": "shapes"}
     try:
         check_model_file(question["model"])
@@ -88,7 +90,8 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_once(session: Session, network: Any, question: dict[str, Any]) -> list[str]:
-    """Builds, and returns the ranges of the inputs that need one: those of the question, or those that it suggests."""
+    """Builds the network and returns the ranges of the inputs that need one: the ranges of the question, or the ranges
+    that it suggests. Raises EngineError."""
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, question["targets"], has_gpu())
     allow_aliased_ports(session, config, network)
@@ -111,7 +114,7 @@ def build_once(session: Session, network: Any, question: dict[str, Any]) -> list
 
 
 class Trials:
-    """The supervisor's side: workers, one at a time."""
+    """The supervisor's side of trials: starts workers, one at a time, and sends them questions."""
 
     def __init__(self, request: dict[str, Any], flavor: Flavor, relay: Callable[[dict[str, Any]], None]) -> None:
         self._request = request
@@ -132,7 +135,7 @@ class Trials:
         self._ending.close()
 
     def prepare(self) -> None:
-        """Starts a worker, which loads TensorRT, and does not wait for it."""
+        """Starts a worker, which loads TensorRT, without waiting for it."""
         environment = worker_environment(self._flavor, self._links)
         self._worker = TrialWorker(self._request, environment, self._relay)
         self.workers += 1
@@ -140,9 +143,9 @@ class Trials:
     def start(self, loading_limit: float = LOADING_LIMIT, libraries: list[str] | None = None) -> dict[str, Any]:
         """Returns the first answer of the worker, which is started unless `prepare` has done so.
 
-        A worker of the command `trials` is sent `libraries`, the plugin libraries to load; any later worker gets the
-        same. Raises EngineError if the worker does not start, or if a plugin library takes longer than `loading_limit`
-        seconds to open."""
+        A worker of the command `trials` loads the plugin libraries `libraries`, and so does every later worker. Raises
+        EngineError if the worker does not start, or if a plugin library takes longer than `loading_limit` seconds to
+        open."""
         if self._worker is None:
             self.prepare()
         assert self._worker is not None
@@ -164,8 +167,8 @@ class Trials:
         )
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The worker's answer; `crashed` or `hung` where there was none, with the last that was heard."""
-        if self._worker is not None and self._worker.has_ended:  # after its last answer
+        """Returns the worker's answer, or the outcome `crashed` or `hung` with the worker's last messages."""
+        if self._worker is not None and self._worker.has_ended:  # the worker died after its last answer
             self._worker.end()
             self._worker = None
         if self._worker is None:
@@ -183,7 +186,7 @@ class Trials:
 
 
 class TrialWorker:
-    """One worker process, its two pipes, and what has been heard of it since the last answer."""
+    """A worker process, its two pipes, and the messages that it has written since its last answer."""
 
     def __init__(
         self, request: dict[str, Any], environment: dict[str, str], relay: Callable[[dict[str, Any]], None]
@@ -216,10 +219,11 @@ class TrialWorker:
             self._process.stdin.write(json.dumps(item).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it died; read_answer tells how
+            pass  # the worker died; read_answer reports how
 
     def read_answer(self, limit: float, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
-        """Its answer, or how it failed to give one in time; each plugin library that it opens has a time of its own."""
+        """Returns the worker's answer, or how it crashed or exceeded the limit. `limit` applies to the answer, and
+        `loading_limit` to each plugin library that the worker opens; both are in seconds."""
         started = time.monotonic()
         has_hung = False
         while self._answer is None and not has_hung and not has_ended(self._process):
@@ -229,7 +233,7 @@ class TrialWorker:
             self._reader.read(min(max(left, 0), POLL_SECONDS))
         if self._answer is None:
             code = CHILDREN.end(self._process)
-        self._reader.drain()  # what was printed before the answer, through the other pipe
+        self._reader.drain()  # the output before the answer is in the other pipe
         if self._answer is not None:
             answer = self._answer
         elif has_hung:
@@ -271,14 +275,14 @@ class TrialWorker:
         self._events.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):  # an unread question
+                with contextlib.suppress(BrokenPipeError):  # the worker has not read a question
                     pipe.close()
 
 
 def serve_trials(request: dict[str, Any], flavor: Flavor, events: EventWriter, verbose: bool) -> None:
-    """Reads questions from standard input, a JSON object a line, and answers each.
+    """Reads questions from standard input, one JSON object per line, and writes an answer to each.
 
-    `{"action": "start", "plugin_libraries": [...]}` comes first. TensorRT is loaded before it is read."""
+    The first question is `{"action": "start", "plugin_libraries": [...]}`. TensorRT is loaded before it is read."""
 
     def relay(event: dict[str, Any]) -> None:
         if verbose:

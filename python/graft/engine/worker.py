@@ -1,5 +1,6 @@
-# A worker process: the only place where TensorRT runs. Started by supervisor.py, not by hand.
-"""Reads one JSON request, a line of standard input, writes events to the descriptor named by its argument."""
+# A worker process, which is the only process in which TensorRT runs. supervisor.py starts it.
+"""The worker reads a JSON request from the first line of standard input and writes events to the file descriptor whose
+number is its argument."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ COMMANDS: dict[str, Callable[[dict[str, Any], EventWriter], None]] = {
 
 
 def die_with_parent() -> None:
-    """A build can take hours; it must not outlive a supervisor that was killed."""
+    """Requests SIGKILL for this process when the supervisor dies: a build can take hours and must not outlive a
+    supervisor that was killed."""
     set_parent_death_signal = 1
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
@@ -47,7 +49,7 @@ def main() -> None:
         events.write(error.event())
     except MemoryError:
         events.write(EngineError("crash", "not enough memory", "Use a machine with more memory").event())
-    except Exception as error:  # whatever it was, the supervisor must hear of it
+    except Exception as error:  # the supervisor has to receive every error
         events.write(
             EngineError(
                 "internal",
@@ -58,7 +60,7 @@ def main() -> None:
         )
     sys.stdout.flush()
     sys.stderr.flush()
-    # Everything is written; TensorRT's destructors could only turn a success into a crash.
+    # All results are written; a destructor of TensorRT could only turn a success into a crash.
     os._exit(0)
 
 
