@@ -1,11 +1,12 @@
-// What each file adds to the extension graft._toolkit: one for each header of the toolkit.
+// The functions that add the toolkit's functions and classes to the extension graft._toolkit, one for each header of
+// the toolkit.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace graft::python {
 
-/// Before any call of the toolkit.
+/// Sets the names of settings in messages to Python's keywords. Call it before any other function of the toolkit.
 void name_settings();
 
 void add_errors(nanobind::module_& module);

@@ -1,4 +1,4 @@
-// One question at a time goes to the caller's thread; between questions it looks for signals.
+// The worker thread passes one function at a time to the caller's thread, which checks for signals in between.
 #include "python/caller.hpp"
 
 #include <chrono>

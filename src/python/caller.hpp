@@ -1,4 +1,4 @@
-// Long work in a thread of its own, while the caller's thread answers what it asks of Python.
+// Runs long work in a worker thread, while the caller's thread runs the Python functions that the work calls.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,28 +14,33 @@
 
 namespace graft::python {
 
-/// The caller's thread. It holds the GIL only while it runs Python: other threads go on, and Ctrl-C ends the work.
+/// The caller's thread during a call. It holds the GIL only while it runs Python, so that other Python threads
+/// continue, and it ends the work on Ctrl-C.
 class Caller {
  public:
   explicit Caller(const toolkit::CancelToken& cancel) : cancel_(cancel) {}
 
-  /// From the worker: runs the function in the caller's thread, with the GIL, and ends the work where that raises.
+  /// Runs the function in the caller's thread, with the GIL, and ends the work where the function throws. Only the
+  /// worker thread calls this function.
   void run(const std::function<void()>& function);
 
-  /// From the caller's thread, without the GIL: does what the worker asks until `end`.
+  /// Runs the functions that the worker passes to `run`, and checks for signals, until the worker calls `end`. Only the
+  /// caller's thread calls this function, without the GIL.
   void serve();
   void end();
 
-  /// What was raised meanwhile, with the GIL; it goes before whatever became of the work.
+  /// Throws the exception of a Python function or of Ctrl-C, if there was one. It takes precedence over the result or
+  /// the error of the work. The caller holds the GIL.
   void rethrow() const {
     if (raised_) std::rethrow_exception(raised_);
   }
 
  private:
-  /// No Error: nothing catches it and goes on.
+  /// Ends the work. It is not an Error, so that no function of the toolkit catches it and continues.
   struct Stopped {};
 
-  /// With the GIL.
+  /// Runs the function and checks for signals. The first exception is stored and cancels the work; after it nothing
+  /// runs. The caller holds the GIL.
   void guard(const std::function<void()>& function);
 
   toolkit::CancelToken cancel_;
@@ -46,11 +51,13 @@ class Caller {
   std::exception_ptr raised_;
 };
 
-/// Where the work reports to, and what ends it.
+/// Returns the watch of a call: its progress is passed to the Python function `progress`, which runs in the caller's
+/// thread. Nothing is reported where `progress` is Python's None.
 [[nodiscard]] toolkit::Watch watch_of(Caller& caller, const nanobind::object& progress,
                                       const toolkit::CancelToken& cancel);
 
-/// Runs `work(watch, caller)`, which may not touch Python but through the caller.
+/// Runs `work(watch, caller)` in a worker thread and returns its result. The work may use Python only through `caller`.
+/// Throws the exception of a Python function, or that of the work.
 template <class Function>
 auto run_watched(const nanobind::object& progress, const std::optional<toolkit::CancelToken>& given, Function&& work) {
   using Result = std::invoke_result_t<Function, const toolkit::Watch&, Caller&>;

@@ -1,4 +1,4 @@
-// graft.canary: a folder with which a user's own TensorRT is asked which node it computes wrongly.
+// Binds graft.canary, which writes a folder with which a user finds the nodes that their TensorRT computes wrongly.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>

@@ -1,4 +1,4 @@
-// What graft.verify and graft.verify_layers have in common.
+// The options that graft.verify and graft.verify_layers have in common.
 #pragma once
 
 #include <nanobind/stl/map.h>

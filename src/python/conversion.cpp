@@ -1,4 +1,4 @@
-// graft.convert, and what it says of rewrites.
+// Binds graft.convert and its results: rewrites, warnings and checks.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>

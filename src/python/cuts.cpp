@@ -1,4 +1,4 @@
-// graft.cut: a network in two halves.
+// Binds graft.cut, which cuts a network in two halves.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>

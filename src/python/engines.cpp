@@ -1,4 +1,4 @@
-// graft.build.
+// Binds graft.build, which builds a TensorRT engine.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>

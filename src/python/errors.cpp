@@ -1,4 +1,4 @@
-// The toolkit's exceptions become those of graft.errors, with options as Python calls them.
+// Translates the toolkit's exceptions into the exceptions of graft.errors, with the names of options in Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -25,12 +25,13 @@ const char* name_of(Error::Kind kind) {
   return "internal";
 }
 
-/// A message as Python's text: names in files may hold bytes that are no UTF-8, and those are shown as \xb2.
+/// Returns a message as a Python string. Names in files may contain bytes that are not UTF-8, which become "\xb2".
 nb::object text_of(const std::string& message) {
   return nb::bytes(message.data(), message.size()).attr("decode")("utf-8", "backslashreplace");
 }
 
-/// "ImportOptions::shapes" is `shapes` in Python, and so is "QuantizeOptions::int8.data" `data`.
+/// Replaces C++ names of options by Python's: "ImportOptions::shapes" becomes `shapes`, and
+/// "QuantizeOptions::int8.data" becomes `data`.
 std::string in_python(const char* message) {
   static const std::regex option(R"(\b[A-Z]\w+Options::(?:int8\.)?(\w+))");
   return std::regex_replace(message, option, "$1");

@@ -1,4 +1,4 @@
-// graft.inspect, and what it says of nodes.
+// Binds graft.inspect and its results: how TensorRT runs each node.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>

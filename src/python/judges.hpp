@@ -1,4 +1,4 @@
-// Who judges, as Python says it.
+// The values of the argument `judge` in Python.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace graft::python {
 
-/// Throws Error for another word than rule, parser and builder.
+/// Returns the judge of this name. Throws Error for an unknown name.
 [[nodiscard]] toolkit::Judge judge_of(const std::string& word);
 
 }  // namespace graft::python

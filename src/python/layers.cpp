@@ -1,4 +1,4 @@
-// graft.verify_layers: where two models part.
+// Binds graft.verify_layers, which finds the first node where two models differ.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,4 +1,4 @@
-// Models: from files and memory, their inputs and outputs, and back.
+// Binds Model: reading from files and memory, inputs and outputs, and writing.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>

@@ -1,5 +1,5 @@
-// The extension graft._operators: operators with values for their attributes, and their calls on addresses that Python
-// has.
+// The extension graft._operators: operators with values for their attributes, and calls on the addresses of Python's
+// arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -22,7 +22,7 @@ namespace {
 
 [[noreturn]] void fail() { throw nb::value_error(graft_last_error()); }
 
-/// With the operator's name, where the message does not begin with it.
+/// Throws ValueError with the last error, after the operator's name where the message does not begin with it.
 [[noreturn]] void fail(const std::string& name) {
   const std::string message = graft_last_error();
   throw nb::value_error((message.starts_with(name) ? message : name + ": " + message).c_str());
@@ -44,16 +44,17 @@ graft_tensor linear(const std::string& dtype, const nb::handle& shape) {
   return tensor;
 }
 
-constexpr std::size_t max_ports = 32;  // of a call
+constexpr std::size_t max_ports = 32;  // largest number of tensors of a call
 
-/// Addresses in the order of the ports, inputs first.
+/// Addresses of tensors in the order of the ports, inputs first.
 using Addresses = std::vector<std::uintptr_t>;
 
-/// An operator on inputs of known types and shapes. Any number of threads may run it at once.
+/// An operator on inputs of known types and shapes. Several threads may run it at once.
 class Plan {
  public:
-  /// `dtypes` and `shapes` of the inputs; `layouts` of the inputs and outputs, all linear where it is empty;
-  /// `shape_values` of each shape input, which is none of the inputs of a run.
+  /// Creates the operator and infers its outputs. `dtypes` and `shapes` are of the inputs; `layouts` are of the inputs
+  /// and outputs, or empty where all are linear; `shape_values` has the integers of each shape input, which is not
+  /// among the inputs of a run. Throws ValueError for values that the operator refuses.
   Plan(const std::string& name, const std::string& attributes, std::vector<std::string> dtypes, const nb::list& shapes,
        std::int32_t output_count, std::vector<std::string> layouts, const nb::list& shape_values)
       : op_(graft_operator_create(name.c_str(), attributes.c_str())),
@@ -75,7 +76,7 @@ class Plan {
     if (!layouts_.empty() && layouts_.size() != tensors_.size()) throw nb::value_error("a layout for each tensor");
     for (std::size_t i = 0; i < layouts_.size(); ++i) tensors_[i].layout = layouts_[i].c_str();
     const graft_call call = call_of(tensors_.data());
-    workspace_bytes_ = graft_workspace_bytes(op_.get(), &call);  // checks everything else
+    workspace_bytes_ = graft_workspace_bytes(op_.get(), &call);  // also checks types, layouts and shapes
     if (workspace_bytes_ < 0) fail(name);
   }
 
@@ -128,20 +129,21 @@ class Plan {
   }
 
  private:
-  /// Addresses come from Python, as integers.
+  /// Returns the address as a pointer; Python passes addresses as integers.
   static void* pointer(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   }
   [[noreturn]] static void failed_without_gil() { throw std::invalid_argument(graft_last_error()); }
 
-  /// The first variant that runs. To go through all of them again takes longer than a launch.
+  /// Returns the first variant that runs. It is kept, because trying all variants in each call takes longer than a
+  /// launch.
   template <class Run>
   [[nodiscard]] std::string first_of(const Run& run) const {
     std::istringstream names(cuda_variants());
     for (std::string name; std::getline(names, name, ',');) {
       if (run(name)) return name;
     }
-    if (!run("")) fail();  // whose message has the reasons of all
+    if (!run("")) fail();  // the message has the reasons of all variants
     return "";
   }
 
@@ -158,7 +160,7 @@ class Plan {
   }
 
   OperatorPointer op_;
-  std::vector<std::string> dtypes_;  // what the tensors' types point to
+  std::vector<std::string> dtypes_;  // the tensors point to these strings
   std::vector<std::string> layouts_;
   std::vector<graft_tensor> tensors_;
   std::size_t input_count_ = 0;

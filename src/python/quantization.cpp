@@ -53,7 +53,8 @@ toolkit::Improvements improvements_of(const std::vector<std::string>& words) {
   return improve;
 }
 
-/// With the GIL.
+/// Returns the metric of a model. Throws what the Python function raises, and ValueError for a value that is not
+/// finite. The caller holds the GIL.
 double measured(const nb::handle& metric, const toolkit::Model& model) {
   const double value = PyFloat_AsDouble(metric(model).ptr());
   if (PyErr_Occurred() != nullptr) nb::raise_python_error();

@@ -1,4 +1,4 @@
-// Names of nodes and tensors in results, and how a page stands in a notebook.
+// The names of nodes and tensors in results, and HTML for notebooks.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 

@@ -1,4 +1,4 @@
-// What all results have in common: a short text, JSON, and a page in notebooks.
+// The members that all results have in Python: a short text, JSON, and a page in notebooks.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,24 +15,24 @@
 
 namespace graft::python {
 
-/// "1 node", "3 nodes".
+/// Returns the count with its noun: "1 node", "3 nodes".
 [[nodiscard]] inline std::string count_of(std::size_t count, std::string_view singular) {
   return std::to_string(count) + " " + std::string(singular) + (count == 1 ? "" : "s");
 }
 
-/// "node 'conv1' (Conv)".
+/// Returns "'conv1' (Conv)".
 [[nodiscard]] inline std::string text_of(const NodeRef& node) { return "'" + node.name + "' (" + node.op + ")"; }
 
-/// Text within HTML, and within an attribute of it.
+/// Escapes text for HTML, also inside an attribute's value.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-/// Names and texts beside them, for a result that no command writes a page of.
+/// Returns an HTML table of names and values, for a result for which no command writes a page.
 [[nodiscard]] std::string table_of(const std::vector<std::pair<std::string, std::string>>& rows);
 
-/// A whole page within a notebook's: its styles and scripts stay its own.
+/// Returns an iframe with a whole HTML page, whose styles and scripts do not affect the notebook.
 [[nodiscard]] std::string frame_of(const std::string& page);
 
-/// `__repr__` and `to_json`.
+/// Adds `__repr__` and `to_json` to the class of a result.
 template <class Class, class Describe>
 void add_texts(Class& bound, Describe describe,
                const char* json_doc = "The JSON of the command of that name (docs/schema), as text.") {
@@ -42,7 +42,7 @@ void add_texts(Class& bound, Describe describe,
       "to_json", [](const Result& result) { return toolkit::to_json(result); }, json_doc);
 }
 
-/// `_repr_html_`: what the command writes with --report.
+/// Adds `to_page`, the page that the command writes with --report, and `_repr_html_`, which shows it in notebooks.
 template <class Class>
 void add_page(Class& bound) {
   using Result = typename Class::Type;

@@ -1,4 +1,4 @@
-// Runs a model on the CPU; OpenVINO reads and writes arrays where they are.
+// Runs a model on the CPU. Inputs and outputs are passed without a copy.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -23,7 +23,7 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-/// Of a model, or of a network in two halves.
+/// Compiles a model or a network in two halves.
 template <typename Network>
 toolkit::Session compile(const Network& network, int threads, bool own_kernels, const std::string& engine,
                          const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {

@@ -1,4 +1,5 @@
-// Shapes that an engine is built for, as Python gives them: the smallest, the usual and the largest.
+// The shapes for which an engine is built, as Python passes them: the smallest, the usual and the largest of each
+// input.
 #pragma once
 
 #include <nanobind/stl/map.h>

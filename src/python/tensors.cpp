@@ -1,4 +1,4 @@
-// No element is looked at: Python says what the bytes are.
+// The conversion reads no element: Python passes the type and the shape of the bytes.
 #include "python/tensors.hpp"
 
 #include <memory>
@@ -19,7 +19,7 @@ std::span<const std::byte> bytes_of(const BytesIn& array) {
   return {reinterpret_cast<const std::byte*>(array.data()), array.size()};
 }
 
-/// A reference that any thread may drop.
+/// Returns an owner of the array that any thread may release.
 std::shared_ptr<const void> owner_of(const BytesIn& array) {
   return {new BytesIn(array), [](const BytesIn* held) {
             const nanobind::gil_scoped_acquire acquired;

@@ -1,4 +1,5 @@
-// NumPy's arrays as the toolkit's tensors: a type's name, a shape, and the bytes.
+// Conversion between NumPy arrays and the toolkit's tensors. Python passes the name of the type, the shape and the
+// bytes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -27,16 +28,17 @@ using Arrays = std::map<std::string, std::tuple<std::string, std::vector<std::in
 using ArraysIn = Arrays<BytesIn>;
 using ArraysOut = Arrays<BytesOut>;
 
-/// Views that keep the arrays. Throws Error for a type that DType does not have.
+/// Returns views of the arrays, which share ownership of them. Throws Error for a type that DType does not have.
 [[nodiscard]] toolkit::TensorViews views_of(const ArraysIn& arrays);
 
-/// Copies, for what keeps them. Throws as views_of does.
+/// Returns copies of the arrays. Throws Error for a type that DType does not have.
 [[nodiscard]] toolkit::Tensors copies_of(const ArraysIn& arrays);
 
-/// Arrays that own what the tensors owned.
+/// Returns arrays that own the memory of the tensors.
 [[nodiscard]] ArraysOut arrays_of(toolkit::Tensors tensors);
 
-/// Arrays that keep what the views show, which nobody else may write to.
+/// Returns arrays on the memory of the views, which they share ownership of. No other owner may write to this memory,
+/// because the arrays are writable.
 [[nodiscard]] ArraysOut arrays_of(const toolkit::TensorViews& views);
 
 }  // namespace graft::python

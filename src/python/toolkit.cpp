@@ -1,4 +1,4 @@
-// The extension graft._toolkit: the toolkit's functions as python/graft/toolkit.py calls them.
+// The extension graft._toolkit: the functions of the toolkit that python/graft/toolkit.py calls.
 #include "python/bindings.hpp"
 
 NB_MODULE(_toolkit, module) {

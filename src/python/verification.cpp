@@ -1,4 +1,4 @@
-// graft.verify, output by output.
+// Binds graft.verify, which compares the outputs of two models.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
