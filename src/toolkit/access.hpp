@@ -1,4 +1,4 @@
-// What a toolkit::Model holds.
+// The contents of a toolkit::Model.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace graft::toolkit {
 
 struct Model::State {
   graft::onnx::Model model;
-  std::vector<passes::FrozenSize> frozen =
-      {};  ///< What the file's own sizes left, where it was read with dynamic ones.
+  /// Nodes that fit only the sizes in the file, where the file was read with dynamic sizes.
+  std::vector<passes::FrozenSize> frozen = {};
   Origin origin = {};
 };
 

@@ -1,4 +1,4 @@
-// Asks Python's bench, or runs the model itself.
+// Times operators by running python/graft/bench, and a model by running it in this process.
 #include "toolkit/bench.hpp"
 
 #include <fmt/format.h>
@@ -28,8 +28,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The library with the functions of graft_c.h, beside the program as it is built or installed: that of the plugins, or
-/// in a build without CUDA one for the CPU.
+/// Returns the library with the functions of graft_c.h, relative to the program in a build or an installation: the
+/// plugin library, or the library for the CPU in a build without CUDA. Throws Error (missing_tool) for a missing
+/// library.
 fs::path c_library() {
   const fs::path folder = executable_folder().parent_path();
   std::error_code ignored;

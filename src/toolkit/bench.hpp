@@ -1,4 +1,4 @@
-// Speed: of operators beside other implementations, through a process of Python's, and of a model on the CPU.
+// Measures speed: of operators and of other implementations, in a Python process, and of a model on the CPU.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,29 @@ struct OperatorBench {
   std::string operators;                   ///< Names joined by commas, or "all".
   std::string device = "cuda";             ///< "cuda" or "cpu".
   std::string match = {};                  ///< Only cases whose name contains this.
-  double time_limit = 0;                   ///< Begin nothing new after so many seconds; 0: no limit.
-  std::optional<std::uint32_t> seed = {};  ///< Random problems in place of the listed ones.
-  std::uint32_t cases = 0;                 ///< Of these, for each operator.
-  bool peers = true;                       ///< False: Graft's kernels alone.
+  double time_limit = 0;                   ///< Seconds after which no further case begins; 0: no limit.
+  std::optional<std::uint32_t> seed = {};  ///< Seed of random cases, which replace the listed cases.
+  std::uint32_t cases = 0;                 ///< Number of random cases for each operator.
+  bool peers = true;                       ///< False: only Graft's kernels are timed.
   DriverListener listener = {};
 };
 
 /// Returns the result event of python/graft/bench (its README lists the members). Throws Error for an operator that
-/// does not exist, (missing_tool) where libgraft_c.so or Python is not there; Cancelled.
+/// does not exist; Error (missing_tool) where libgraft_c.so or Python is missing; Cancelled.
 [[nodiscard]] nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch);
 
 struct ModelTimes {
-  std::vector<double> seconds;                              ///< Of each run, in their order; at least one.
-  std::map<std::string, std::vector<std::int64_t>> shapes;  ///< Of the inputs, which are synthetic.
-  std::string why_sizes;                                    ///< As in VerifyReport.
+  std::vector<double> seconds;                              ///< The time of each run, in the order of the runs.
+  std::map<std::string, std::vector<std::int64_t>> shapes;  ///< The shapes of the inputs, which are synthetic.
+  std::string why_sizes;                                    ///< See VerifyReport::why_sizes.
 
   [[nodiscard]] double median() const;
   [[nodiscard]] double fastest() const;
   [[nodiscard]] double slowest() const;
 };
 
-/// Runs a model on the CPU until `limit` seconds are over, 3 times at least and 100 times at most.
+/// Runs a model on the CPU until the runs have taken `limit` seconds, at least 3 and at most 100 times. Throws Error
+/// for a model that does not run on the CPU; Cancelled.
 [[nodiscard]] ModelTimes time_model(const Model& given,
                                     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
                                     double limit, const Watch& watch);

@@ -1,4 +1,4 @@
-// Engines, through the engine driver.
+// `build`: translates options into arguments of the engine driver, and its answer into a BuildResult.
 #include "graft/toolkit/build.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::string text_of(ProfilingVerbosity verbosity) {
   return "layer_names_only";
 }
 
-/// The words of the engine driver.
+/// The arguments of the engine driver for the options of a build.
 class DriverWords {
  public:
   explicit DriverWords(const Model& model) : outputs_(model.outputs()) {}
@@ -56,7 +56,8 @@ class DriverWords {
   }
 
  private:
-  /// One word: as a word of its own, a value that begins with - would be taken for an option.
+  /// Adds option and value as a single argument, because a separate value that begins with - would be parsed as an
+  /// option.
   void add(const char* option, const std::string& value) { words_.push_back(fmt::format("{}={}", option, value)); }
   void add(const char* option, const char* value) { add(option, std::string(value)); }
   void add(const char* option, const std::optional<int>& value) {

@@ -1,4 +1,5 @@
-// A build with all that the engine driver tells of it: what `build` and the program are made from.
+// A build of an engine with everything that the engine driver reports: the implementation of `build` and of the
+// program.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,42 +15,44 @@
 namespace graft::toolkit {
 
 struct BuildRequest {
-  std::string name;  ///< What messages call the model.
-  /// The model as a file, which TensorRT reads where plugins do not need another one. Empty: a temporary one is
-  /// written.
+  std::string name;  ///< The name of the model in messages.
+  /// The file of the model, which TensorRT reads unless the model has to be changed for plugins. Empty: the model is
+  /// written to a temporary file.
   std::string file = {};
   std::string engine;                       ///< The file to write.
-  std::vector<std::string> options = {};    ///< Of the engine driver's command `build`.
-  std::vector<std::string> libraries = {};  ///< Plugin libraries that were named.
-  bool plugins = true;                      ///< Graft's operators become plugins.
-  bool layers = false;                      ///< Look at the engine's layers.
+  std::vector<std::string> options = {};    ///< Options of the engine driver's command `build`.
+  std::vector<std::string> libraries = {};  ///< Plugin libraries of the caller.
+  bool plugins = true;                      ///< Whether Graft's operators run as plugins.
+  bool layers = false;                      ///< Whether the report has the engine's layers.
   DriverListener listener = {};
 };
 
 struct BuildReport {
   nlohmann::json built;              ///< The engine driver's result event.
-  engine::PluginNodes plugin_nodes;  ///< Of the model.
+  engine::PluginNodes plugin_nodes;  ///< The nodes of the model that become plugins, with the reasons.
   std::optional<engine::EngineLayers> layers;
-  std::vector<std::string> warnings;  ///< TensorRT's.
-  std::vector<std::string> notes;     ///< Graft's own, of operators that are no plugins.
-  /// GPUs that the engine is for, and on which its plugins cannot run; and what to do about it.
+  std::vector<std::string> warnings;  ///< TensorRT's warnings.
+  std::vector<std::string> notes;     ///< Graft's notes on operators that are built from their functions.
+  /// Targets of the engine on which its plugins cannot run, because the plugin library has no code for them.
   std::vector<std::string> targets_without_plugins;
-  std::string missing_code;
+  std::string missing_code;  ///< The warning about these targets, with the remedies; empty where there are none.
 
-  /// Why a layer of the engine is a plugin.
+  /// Returns why a layer of the engine is a plugin.
   [[nodiscard]] std::string plugin_reason(const std::string& layer) const {
     const auto known = plugin_nodes.find(layer);
     return known != plugin_nodes.end() ? known->second.why : "the model asks for this plugin by name";
   }
 };
 
-/// What `build` made, as present.hpp shows it.
+/// The details of a BuildResult, which the functions of present.hpp read.
 struct BuildDetails {
   BuildReport report;
-  std::string model;  ///< Its name.
+  std::string model;  ///< The name of the model.
 };
 
-/// Throws EngineError where TensorRT refuses the model or an option; Cancelled.
+/// Builds an engine and writes it to the file of the request. Throws EngineError where TensorRT refuses the model or an
+/// option; Error for a file that names both halves of a cut network, and where the plugin library is missing;
+/// Cancelled.
 [[nodiscard]] BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// Gives the engine driver a model whose operators are plugins, and finds its nodes again in the engine.
+// Prepares a model for the engine driver so that operators become plugins, and maps the engine's layers to nodes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,8 +25,8 @@
 namespace graft::toolkit {
 namespace {
 
-/// Finds the GPUs that the engine is for and the plugin library has no code for: the engine loads there, and its
-/// plugins fail.
+/// Sets `targets_without_plugins` and `missing_code`: on a target for which the plugin library has no code, the engine
+/// loads and its plugins fail.
 void find_targets_without_plugins(BuildReport& report) {
   const std::vector<std::string> architectures = cuda_architectures();
   const std::vector<std::string> named = report.built["targets"];
@@ -50,7 +50,7 @@ void find_targets_without_plugins(BuildReport& report) {
   report.targets_without_plugins = std::move(missing);
 }
 
-/// Whether a build with these options of the engine driver is TensorRT-RTX's.
+/// Whether the engine driver builds with TensorRT-RTX for these options.
 bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch) {
   std::vector<std::string> question{"choose"};
   std::copy_if(options.begin(), options.end(), std::back_inserter(question), [](const std::string& option) {
@@ -59,7 +59,8 @@ bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch
   return ask_engine_driver(question, {}, {}, watch).result.value("flavor", "") == "rtx";
 }
 
-/// Whether a function of the file's own, which hides its nodes, holds one that may become a plugin.
+/// Whether a function in the file that is not a function of Graft's operators has a node that may become a plugin. Such
+/// a function is inlined, because TensorRT creates no plugins for nodes inside it.
 bool has_operators_in_functions(const onnx::Model& model) {
   return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
     bool found = false;
@@ -70,7 +71,7 @@ bool has_operators_in_functions(const onnx::Model& model) {
   });
 }
 
-/// What is to be said of operators that no loaded library has: TensorRT takes the functions that the file has of them.
+/// Returns a note for each operator that no loaded library has: TensorRT builds such an operator from its function.
 std::vector<std::string> built_from_functions(const onnx::Model& model) {
   std::map<std::string, std::size_t> counts;
   for (const onnx::Node* node : calls_without_operator(model)) ++counts[onnx::called_operator(*node)];
@@ -103,7 +104,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
     options.which = onnx::is_plain_call;
     inline_functions(model, options);
   }
-  // The full TensorRT has layers of its own for them.
+  // The full TensorRT has native layers for these operators of ONNX.
   if (request.plugins && has_onnx_operators(model) && builds_with_rtx(request.options, watch)) {
     adopt_onnx_operators(model);
   }
@@ -115,7 +116,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   std::optional<onnx::TemporaryFolder> folder;
   std::string file = request.file;
   engine::Renamings renamings;
-  // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.
+  // TensorRT's parser prefers a function in the file to the plugin of the same name, so the functions are removed.
   if (with_plugins) detach_functions(model);
   if (with_plugins || file.empty()) {
     folder.emplace();

@@ -1,4 +1,5 @@
-// Runs a model on the CPU, keeps what its tensors are and may be off by, and writes all of it with the script.
+// Runs a model on the CPU and writes the values and tolerances of its tensors to a folder, with the model and the
+// script.
 #include "toolkit/canary.hpp"
 
 #include <fmt/format.h>
@@ -42,12 +43,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Elements that are kept of a tensor. Primes: evenly spread places then visit all columns of a tensor whose rows have
-/// a round size. The largest is taken with which a run of all tensors stays below `most_of_run`.
+/// Numbers of elements that are stored of a tensor. They are primes, so that evenly spread positions visit all columns
+/// of a tensor whose rows have a round size. The largest number is used with which the elements of a run stay below
+/// `most_of_run`.
 constexpr std::array<std::int64_t, 4> sample_counts = {65521, 16381, 4093, 1021};
 constexpr std::int64_t most_of_run = 16 << 20;
 constexpr std::int64_t samples_of_output = 1048573;
-/// Bytes of tensors that are held at a time.
+/// Maximum number of bytes of tensors in memory at a time.
 constexpr std::int64_t memory = std::int64_t{1} << 30;
 
 /// A tensor that may be compared.
@@ -58,11 +60,12 @@ struct Candidate {
   std::string why_tolerance;
   std::string type = {};
   std::vector<std::int64_t> dims = {};
-  std::string noise = {};  ///< Of the first run.
+  std::string noise = {};  ///< The noise floor in the first run, as text.
   std::string left_out = {};
 };
 
-/// In the order of computation, so that the first wrong one has right inputs.
+/// Runs a model and collects the tensors that are compared, in the order of computation, so that the first wrong tensor
+/// has correct inputs.
 class CanaryRuns {
  public:
   CanaryRuns(Work& work, const onnx::Model& model, std::vector<runtime::TensorMap> runs)
@@ -82,7 +85,8 @@ class CanaryRuns {
       io::NpzArrays expected;
       io::NpzArrays allowed;
       look_at(run, expected, allowed);
-      // What is found unfit in a later run stays in the archives of those before it, where the script does not look.
+      // A tensor that turns out to be unfit in a later run stays in the archives of the earlier runs, where the script
+      // ignores it.
       for (const auto& [name, arrays] : {std::pair("expected", &expected), std::pair("allowed", &allowed)}) {
         if (arrays->empty()) continue;
         files.push_back(fmt::format("{}_{}.npz", name, run));
@@ -96,7 +100,8 @@ class CanaryRuns {
   [[nodiscard]] const std::vector<runtime::TensorMap>& runs() const { return runs_; }
 
  private:
-  /// What depends on the shapes of inputs alone is folded by TensorRT or held in host memory.
+  /// Returns the values that depend on numbers in the inputs. Values that depend only on shapes of inputs are not
+  /// compared: TensorRT folds them or holds them in host memory.
   [[nodiscard]] std::unordered_set<const onnx::Value*> depends_on_numbers() const {
     std::unordered_set<const onnx::Value*> found(parts_.model().graph().inputs().begin(),
                                                  parts_.model().graph().inputs().end());
@@ -236,7 +241,7 @@ class CanaryRuns {
   }
 
   static std::int64_t place_of(std::int64_t sample, std::int64_t samples, std::int64_t elements) {
-    // Without the product of both, which may exceed 64 bits.
+    // The product of sample and elements may exceed 64 bits, so the division comes first.
     return sample * (elements / samples) + sample * (elements % samples) / samples;
   }
 
@@ -298,7 +303,7 @@ Json json_of(const CanaryOmission& omission) {
           {"why", omission.why}};
 }
 
-/// The inputs of each run.
+/// Returns the inputs of each run: the given data, or synthetic inputs for each seed.
 std::vector<runtime::TensorMap> make_runs(Work& work, const onnx::Model& model, verify::VerifyOptions& common,
                                           std::size_t seeds, const verify::GivenNames& names) {
   place_inputs(model, model, common, names);
@@ -318,7 +323,8 @@ std::vector<runtime::TensorMap> make_runs(Work& work, const onnx::Model& model, 
   return runs;
 }
 
-/// With the outputs that are compared, and as TensorRT's parser has to see it.
+/// Returns the model for the folder: only outputs that are compared, and with plugins without the functions of Graft's
+/// operators. Throws Error where no output can be compared.
 onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool with_plugins) {
   std::set<std::string, std::less<>> compared;
   for (const Candidate& candidate : runs.candidates()) compared.insert(candidate.value->name);
@@ -341,7 +347,8 @@ onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool
   return written;
 }
 
-/// Under their own names in the folder.
+/// Copies the libraries into the folder under their own names, and returns these. Throws Error for a file that cannot
+/// be copied, and for two libraries with one name.
 std::vector<std::string> copy_libraries(const std::vector<fs::path>& libraries, const fs::path& folder) {
   std::vector<std::string> names;
   for (const fs::path& library : libraries) {

@@ -1,4 +1,4 @@
-// What the program calls of canaries.
+// Functions on canaries that only the program calls.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,11 @@
 
 namespace graft::toolkit {
 
-/// templates/canary/run_canary.py. Defined by the build.
+/// Returns the text of templates/canary/run_canary.py. CMake generates the definition.
 [[nodiscard]] std::string_view canary_script();
 
-/// The public function, with `data` in place of that in the options, and what messages call data and shapes.
+/// Does the same as the public write_canary, with `data` in place of the data in the options; `names` are the names of
+/// data and shapes in messages.
 [[nodiscard]] CanaryResult write_canary(const Model& model, const std::filesystem::path& folder,
                                         const CanaryOptions& options, runtime::TensorMap data,
                                         const verify::GivenNames& names);

@@ -1,4 +1,4 @@
-// Checks of options that are numbers: what an application gives has passed no parser.
+// Checks of numeric options. An application sets them directly, so that no parser has checked them.
 #pragma once
 
 #include <fmt/format.h>

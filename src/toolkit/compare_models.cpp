@@ -1,4 +1,4 @@
-// Reads two models so that their inputs fit each other, and runs both.
+// Reads two models so that their inputs have the same shapes, and compares them.
 #include "toolkit/compare_models.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ graft::onnx::Model read(const ModelFiles& files, const InputShapes& shapes) {
   return read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
 }
 
-/// What a network of another format says of its inputs by itself; nothing where it cannot say that.
+/// Reads a network without given shapes of its inputs. Returns nothing where its format requires them.
 std::optional<graft::onnx::Model> read_without_shapes(const ModelFiles& files) {
   try {
     return read(files, {});
@@ -36,8 +36,8 @@ std::optional<graft::onnx::Model> read_without_shapes(const ModelFiles& files) {
   }
 }
 
-/// A network of another format often has a fixed batch where the converted one has a dynamic one, or the other way
-/// round: where no shapes are given it is read with those of the converted one.
+/// Reads the reference where no shapes are given. A network of another format is read with the shapes of the candidate,
+/// because one of the two often has a fixed batch and the other a dynamic one.
 graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Model& candidate) {
   if (!is_imported(files.model)) return read(files, {});
   InputShapes shapes;
@@ -48,7 +48,7 @@ graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Mo
     return read(files, shapes);
   } catch (const Error& error) {
     if (error.kind() != Error::Kind::bad_input) throw;
-    return read(files, {});  // other inputs: what it says of them itself is the better message
+    return read(files, {});  // the inputs differ: this call has the clearer message, or verify reports the inputs
   }
 }
 
@@ -71,7 +71,7 @@ void complete(const graft::onnx::Model& reference, const graft::onnx::Model& can
   complete_inputs(reference, candidate, options.common, options.names);
 }
 
-/// The ranges of the options, and those of integers that were narrowed so that the reference runs.
+/// Returns the ranges of the options, overridden by ranges of integers that were narrowed so that the reference runs.
 verify::InputRanges used_ranges(verify::InputRanges ranges, const verify::InputRanges& narrowed) {
   for (const auto& [name, range] : narrowed) ranges.insert_or_assign(name, range);
   return ranges;
@@ -85,7 +85,7 @@ verify::LayerOptions layer_options(const CompareOptions& options) {
   verify::LayerOptions layers;
   verify::copy_shared_options(options.common, layers);
   layers.emulated = options.emulated;
-  // The scales come from the first run; what they do to other numbers shows in the second.
+  // The scales are computed from the first run. The second run shows their error on other numbers.
   if (options.emulated == graft::verify::Precision::int8) layers.seeds = 2;
   if (options.seeds) layers.seeds = *options.seeds;
   return layers;
@@ -95,7 +95,7 @@ Purpose purpose_of(const CompareOptions& options) {
   return purpose_of_run(options.common.candidate_kernels != runtime::OperatorKernels::functions);
 }
 
-/// Which engines ran the models, and why.
+/// Adds to the report which engines ran the models, and why.
 template <class Report>
 void add_engines(Report& report, const Work& work, const CompareOptions& options,
                  const std::vector<const graft::onnx::Model*>& models) {
@@ -103,7 +103,7 @@ void add_engines(Report& report, const Work& work, const CompareOptions& options
   report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), models);
 }
 
-/// See OutputComparison::without_own_kernels.
+/// Returns OutputComparison::without_own_kernels.
 std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate, const CompareOptions& options) {
   if (options.common.candidate_kernels == runtime::OperatorKernels::functions) return {};
   bool has_any = false;
@@ -111,7 +111,7 @@ std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate
       [&](const graft::onnx::Node& node) { has_any = has_any || graft::onnx::find_onnx_operator(node) != nullptr; });
   if (!has_any) return {};
   graft::onnx::Model inferred = candidate.clone();
-  infer_around_faults(inferred, [](const graft::onnx::Node&, const Error&) {});  // a fault is said where it matters
+  infer_around_faults(inferred, [](const graft::onnx::Node&, const Error&) {});  // the comparison reports faults
   std::set<std::string> names;
   std::as_const(inferred).graph().for_each_node([&](const graft::onnx::Node& node) {
     if (graft::onnx::is_adopted_for_tensorrt(node)) names.insert(node.op_type);
@@ -183,8 +183,8 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     };
     TensorComparison compared;
     compared.report = compare_layers(work.engine(), reference, candidate, layers);
-    // One run shows where models part. Whether their outputs are the same is asked as often as compare_outputs asks, or
-    // the two could contradict each other.
+    // One run shows where the models differ. The verdict `same` needs as many runs as in compare_outputs; otherwise the
+    // two functions could contradict each other.
     if (!options.emulated && compared.report.verdict() == verify::Verdict::same) {
       if (options.seeds) options.common.seeds = *options.seeds;
       options.common.progress = [&](std::size_t done, std::size_t total) {

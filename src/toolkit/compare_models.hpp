@@ -1,4 +1,4 @@
-// Two models, read and compared: the whole reports that `verify` and the program are made from.
+// Reads and compares two models: the implementation of `verify`, `verify_layers` and the program.
 #pragma once
 
 #include <cstddef>
@@ -24,39 +24,40 @@ struct ModelPair {
 };
 
 struct CompareOptions {
-  /// Without `seeds` and `progress`, which are set here.
+  /// The options of the comparison. The functions of this header set `seeds` and `progress`.
   graft::verify::VerifyOptions common = {.across_formats = true, .may_be_narrower = true, .finds_unreached = true};
-  std::optional<std::size_t> seeds = {};  ///< Nothing: 3 for outputs; 1 for all tensors, 2 where int8 is emulated.
-  std::optional<graft::verify::Precision> emulated = {};  ///< Of all tensors only.
+  /// Number of runs. Nothing: 3 for outputs; 1 for all tensors, or 2 where int8 is emulated.
+  std::optional<std::size_t> seeds = {};
+  std::optional<graft::verify::Precision> emulated = {};  ///< Emulated precision; only for compare_tensors.
   verify::GivenNames names = {};
   CpuEngine engine = CpuEngine::automatic;
 };
 
 struct OutputComparison {
   verify::VerifyReport report;
-  verify::InputRanges ranges;           ///< Of synthetic inputs, as they were used.
-  bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
-  /// Own kernels were asked for, and these operators of ONNX's, which become plugins where TensorRT-RTX builds the
-  /// engine, were computed as ONNX defines them: the file has no operator of Graft there.
+  verify::InputRanges ranges;           ///< The ranges of synthetic inputs that were used.
+  bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
+  /// ONNX's operators in the candidate that TensorRT-RTX runs as Graft's plugins and that were computed as ONNX defines
+  /// them, although own kernels were requested: the file has no operator of Graft for them.
   std::vector<std::string> without_own_kernels;
 };
 
 struct TensorComparison {
   verify::LayerReport report;
-  verify::InputRanges ranges;                    ///< Of synthetic inputs, as they were used.
-  bool is_quantized_candidate = false;           ///< The candidate was calibrated for int8, and the reference was not.
-  std::vector<std::string> without_own_kernels;  ///< As in OutputComparison.
+  verify::InputRanges ranges;                    ///< The ranges of synthetic inputs that were used.
+  bool is_quantized_candidate = false;           ///< Whether the candidate is quantized and the reference is not.
+  std::vector<std::string> without_own_kernels;  ///< See OutputComparison::without_own_kernels.
 };
 
-/// What `verify` made, as present.hpp shows it.
+/// The details of a VerifyResult, which the functions of present.hpp read.
 struct Verification {
   OutputComparison compared;
   Model reference;
   Model candidate;
-  bool has_data = false;  ///< Inputs were given.
+  bool has_data = false;  ///< Whether the caller passed inputs.
 };
 
-/// The same of `verify_layers`.
+/// The details of a LayersResult, which the functions of present.hpp read.
 struct LayerVerification {
   TensorComparison compared;
   Model reference;
@@ -65,27 +66,27 @@ struct LayerVerification {
   std::optional<graft::verify::Precision> emulated;
 };
 
-/// Throws Error where own kernels are asked of an engine that has none.
+/// Throws Error for own kernels with an engine that cannot run them.
 void check_engine(const CompareOptions& options);
 
-/// Throws Error where a signal to noise ratio and a tolerance of each element are given.
+/// Throws Error for a signal to noise ratio together with a tolerance of each element.
 void check_tolerances(const graft::verify::VerifyOptions& options);
 
 /// Reads both models, after check_tolerances and check_engine. A network of another format than ONNX is read with the
-/// shapes that the options or the other model give; data and shapes in the options are brought to the names and the
+/// shapes of the options or of the other model. Data and shapes in the options are converted to the names and the
 /// layout of the reference.
 [[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
 
-/// What runs the models, made from the engine of the options.
+/// Returns the engine that runs the models, as a wrapper of the engine of the options.
 using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtime::Engine& engine)>;
 
-/// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the
-/// engine of the options, or in one around it.
+/// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the engine
+/// of the options, or in the wrapper that `around` returns. Throws Error where the reference does not run; Cancelled.
 [[nodiscard]] OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                                CompareOptions options, const Watch& watch,
                                                const EngineAround& around = {});
 
-/// The same for every tensor that both models have.
+/// Compares every tensor that both models have. Options and errors are those of compare_outputs.
 [[nodiscard]] TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                                CompareOptions options, const Watch& watch);
 

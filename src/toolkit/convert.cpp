@@ -1,4 +1,4 @@
-// Conversion: the pipeline of passes on a copy.
+// `convert`: runs the pipeline of passes on a copy of the model, and checks the result.
 #include "graft/toolkit/convert.hpp"
 
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The nodes of a model as it is, with the shapes that it is read with, that TensorRT does not run.
+/// Returns the nodes that TensorRT does not run, in a model that is not converted, for its own shapes.
 std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model, const inspect::Release& release) {
   graft::onnx::Model copy = model.clone();
   inspect::infer_and_note_faults(copy, {});
@@ -130,7 +130,8 @@ std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model,
   return nodes;
 }
 
-/// Where no plugin is wanted, operators of ONNX's that only a plugin runs do not run. Graft's own have functions.
+/// Changes the verdict on ONNX's operators that run only as plugins to `unsupported`, for a build without plugins.
+/// Graft's operators then run as their functions.
 void refuse_plugins(std::vector<inspect::NodeVerdict>& nodes) {
   for (inspect::NodeVerdict& node : nodes) {
     if (node.verdict != inspect::Verdict::plugin || !onnx::is_standard_operator("", node.op)) continue;
@@ -141,7 +142,8 @@ void refuse_plugins(std::vector<inspect::NodeVerdict>& nodes) {
   }
 }
 
-/// Sizes that the conversion has fixed, as --input does: the model before runs with the same.
+/// Returns the shapes of inputs whose sizes the conversion has fixed, as --input does. The model before the conversion
+/// is run with the same shapes.
 std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const graft::onnx::Model& before,
                                                                           const graft::onnx::Model& after) {
   const auto is_fixed = [](const onnx::Value& input) {
@@ -157,8 +159,8 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
   return sizes;
 }
 
-/// Compares the values of the model after with those of the model before. Sets ValueCheck and its time alone, as
-/// TensorRT is asked about the model at the same time.
+/// Compares the values of the converted model with those of the original. Sets only `values`, `values_not_compared` and
+/// `seconds.compare`, because another thread runs TensorRT on the model at the same time.
 void compare_values(Conversion& conversion, const ConvertOptions& options, const Watch& watch) {
   if (!options.check) {
     conversion.values_not_compared = "the check of the result was left out";
@@ -173,19 +175,19 @@ void compare_values(Conversion& conversion, const ConvertOptions& options, const
     const graft::onnx::Model& after = conversion.with_functions ? *conversion.with_functions : conversion.model;
     verify::VerifyOptions common;
     common.shapes = fixed_sizes(conversion.original, after);
-    // The second run has large integers where the inputs may be such; a third has but other numbers, and each rewrite
-    // was proven on many.
+    // The second run has large integers where the inputs allow it. A third run would only have other numbers, and each
+    // rewrite was proven on many.
     common.seeds = 2;
     conversion.values = check_values(conversion.original, after, common, options.engine, watch, true);
     conversion.seconds.compare = seconds_since(start);
   }
 }
 
-/// Runs the passes, and fills in all of the conversion but the check of its result.
+/// Runs the passes and sets all members of the conversion except those of the check of its result.
 void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
              const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
   graft::onnx::Model& model = conversion.model;
-  // A proof that cannot be run is not made, and the conversion goes on: an engine that is not there is said before.
+  // Where a proof cannot run, the conversion continues without it. So a missing engine has to be reported before.
   const bool needs_second = options.engine == CpuEngine::onnxruntime || options.engine == CpuEngine::both;
   if (options.prove && needs_second) (void)work.engine().name();
   conversion.is_proven = options.prove;
@@ -299,7 +301,7 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
 
 std::optional<bool> Conversion::runs() const {
   const std::optional<bool> by_nodes = inspect::runs(nodes);
-  // A cut may be made by the parser's verdicts alone.
+  // Verdicts of the parser are sufficient, for example for a cut: only a check with the builder needs a build.
   const bool is_to_be_built = check && (check->level == inspect::ProbeLevel::builder || !check->not_built.empty());
   const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->is_built;
   return is_unknown ? std::nullopt : by_nodes;
@@ -320,7 +322,7 @@ ResultCheck::ResultCheck(const ConvertOptions& options, std::optional<inspect::P
   try {
     trials_ = inspect::start_tensorrt(*probe_, [cancel = options_.watch.cancel] { return cancel.is_cancelled(); });
   } catch (const inspect::NoTensorRT&) {
-    trials_ = nullptr;  // `run` tries again, and reports why
+    trials_ = nullptr;  // `run` tries again and reports the reason
   }
 }
 
@@ -336,7 +338,7 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
   Inspection inspection;
   if (probe_) inspection = inspection_of(conversion);
   work.report(0, "comparing values");
-  // The builder of TensorRT and ONNX Runtime with a small network each use one core.
+  // Both run at the same time: TensorRT's builder, and ONNX Runtime with a small network, each use one core.
   std::future<void> comparison = std::async(
       std::launch::async, [&] { compare_values(conversion, options_, {.progress = {}, .cancel = watch.cancel}); });
   if (probe_) probe(work, inspection, *probe_, on_end, std::move(trials_));

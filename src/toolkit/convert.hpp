@@ -1,4 +1,4 @@
-// A conversion with all that it found out, for programs that show it.
+// A conversion with all its details, for programs that show them.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct ConvertRequest {
   std::filesystem::path file;
   ImportOptions import = {};
   ConvertOptions options = {};
-  /// How messages call ImportOptions::shapes and the passes.
+  /// The name of ImportOptions::shapes in messages.
   std::string shapes_name = "ImportOptions::shapes";
 };
 
@@ -40,57 +40,58 @@ struct Conversion {
   };
 
   std::filesystem::path file;
-  ImportOptions import = {};  ///< With which the file was read, without the watch.
+  ImportOptions import = {};  ///< The options with which the file was read, without the watch.
   Origin origin;
-  graft::onnx::Model original;  ///< As it was read.
-  graft::onnx::Model model;
-  /// The result with its functions, in which its values are compared; empty if `model` has them.
+  graft::onnx::Model original;  ///< The model before the conversion.
+  graft::onnx::Model model;     ///< The model after the conversion.
+  /// The result with its functions, which is run to compare values; empty if `model` has the functions.
   std::optional<graft::onnx::Model> with_functions;
-  std::optional<inspect::Release> release;  ///< That it is for; nothing where none was named.
-  bool is_proven = true;                    ///< False: nothing was run.
+  std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
+  bool is_proven = true;                    ///< False: rewrites were applied without proofs.
   passes::ConvertReport report;
-  std::vector<inspect::NodeVerdict> failed_before;  ///< Nodes of the model before that TensorRT does not run.
-  std::vector<inspect::NodeVerdict> nodes;          ///< Of the model after.
+  std::vector<inspect::NodeVerdict> failed_before;  ///< The nodes of `original` that TensorRT does not run.
+  std::vector<inspect::NodeVerdict> nodes;          ///< The verdicts on the nodes of `model`.
   std::size_t nodes_before = 0;
   std::size_t nodes_after = 0;
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
-  std::optional<inspect::ProbeAnswer> check;          ///< What TensorRT says of the model after.
-  std::string not_checked;                            ///< Why it was not asked; empty where it was.
-  ValueCheck values;                                  ///< Whether the model after computes what `original` computes.
-  std::string values_not_compared;                    ///< Why that was not tried; empty where it was.
-  bool uses_plugins = true;                           ///< False: no plugin is wanted in the engine.
-  std::vector<std::string> targets;                   ///< For which it was checked; empty where none was named.
-  std::vector<std::string> targets_of_plugins;        ///< As Inspection::targets_of_plugins.
-  std::optional<std::size_t> nodes_without_function;  ///< Where functions were left out: of how many nodes.
-  std::filesystem::path output;                       ///< Once it is written.
-  std::optional<std::filesystem::path> data_file;     ///< Beside the output, with its weights.
+  std::optional<inspect::ProbeAnswer> check;          ///< The runs of TensorRT on `model`, where it was run.
+  std::string not_checked;                            ///< Why TensorRT was not run; empty where it was.
+  ValueCheck values;                                  ///< Whether `model` computes the values of `original`.
+  std::string values_not_compared;                    ///< Why no values were compared; empty where they were.
+  bool uses_plugins = true;                           ///< False: the engine shall have no plugins.
+  std::vector<std::string> targets;                   ///< Targets of the check; empty where none was named.
+  std::vector<std::string> targets_of_plugins;        ///< See Inspection::targets_of_plugins.
+  std::optional<std::size_t> nodes_without_function;  ///< Number of nodes whose functions were left out.
+  std::filesystem::path output;                       ///< The file of `model`; empty before `write`.
+  std::optional<std::filesystem::path> data_file;     ///< The file with the weights, next to `output`, if any.
   Seconds seconds;
 
-  /// Whether TensorRT runs the model after; nothing where that is not known. One that was asked runs what it built.
+  /// Whether TensorRT runs `model`; nothing where that is not known. Where TensorRT was run, it has to have built the
+  /// model.
   [[nodiscard]] std::optional<bool> runs() const;
-  /// Whether the comparison of values found no difference; also where it was not made, or compared nothing.
+  /// Whether the comparison of values found no difference; true also where no values were compared.
   [[nodiscard]] bool are_values_kept() const;
-  /// Whether every rule was done, the values are kept, and the model runs as far as is known.
+  /// Whether every rule was applied, the values are kept, and TensorRT is known to run the model.
   [[nodiscard]] bool is_complete() const;
   [[nodiscard]] bool are_rules_done() const;
 };
 
-/// Reads and rewrites a network, and does not check the result. Throws Error as `read` and `convert` do.
+/// Reads and rewrites a network without a check of the result. Throws the errors of `read` and `convert`.
 [[nodiscard]] Conversion convert_file(const ConvertRequest& request);
 
-/// Checks the result of a conversion: compares its values with those of the original, and at the same time builds it
-/// with the TensorRT that is installed, for suggested sizes where the options have none.
+/// The check of the result of a conversion. It compares the values of the result with those of the original, and at the
+/// same time builds the result with the installed TensorRT, for suggested sizes where the options have none.
 class ResultCheck {
  public:
-  /// Starts the process of TensorRT, which loads while the network is rewritten. Without `probe` TensorRT is not asked.
-  /// Throws as `start_tensorrt` does, but for NoTensorRT.
+  /// Starts the process of TensorRT, which loads while the network is rewritten. Without `probe` TensorRT is not run.
+  /// Throws the errors of `start_tensorrt` except NoTensorRT.
   ResultCheck(const ConvertOptions& options, std::optional<inspect::ProbeOptions> probe);
 
-  /// Fills in ValueCheck and `check` of a conversion, and corrects the verdicts on its nodes. May be called once.
-  /// Throws as `probe` does.
+  /// Sets `values` and `check` of a conversion, and corrects the verdicts on its nodes. May be called once. Throws the
+  /// errors of `probe`.
   void run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end = {});
-  /// Does the same within a call of the toolkit that `watch` belongs to.
+  /// Does the same as part of a call of the toolkit, to which `work` and `watch` belong.
   void run(Work& work, Conversion& conversion, const Watch& watch, const TrialCallback& on_end = {});
 
  private:
@@ -99,10 +100,10 @@ class ResultCheck {
   std::unique_ptr<inspect::DriverTrials> trials_;
 };
 
-/// Writes the model, whole or not at all.
+/// Writes the model completely or not at all, and sets `output` and `data_file`.
 void write(Conversion& conversion, const std::filesystem::path& output);
 
-/// Throws Error quoting `option` for a name that no pass has.
+/// Throws Error quoting `option` for an unknown name of a pass.
 void check_pass_name(const std::string& name, std::string_view option);
 
 }  // namespace graft::toolkit

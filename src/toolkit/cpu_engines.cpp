@@ -1,4 +1,4 @@
-// Which engine runs models, and for what. ONNX Runtime's process comes from the Python that drives TensorRT.
+// Selects the engines that run models. ONNX Runtime runs in the Python interpreter that also drives TensorRT.
 #include "toolkit/cpu_engines.hpp"
 
 #include <fmt/format.h>
@@ -25,11 +25,11 @@ namespace {
 
 using verify::JudgesOptions;
 
-/// As known_faults.inc names them.
+/// The names of the engines in known_faults.inc.
 constexpr auto openvino_in_table = "OpenVINO";
 constexpr auto onnxruntime_in_table = "ONNX Runtime";
 
-/// Of the models that proofs run, one in so many runs in ONNX Runtime too.
+/// The share of the models of proofs that are also run in ONNX Runtime: one in this many.
 constexpr std::size_t sampled_share = 8;
 
 runtime::WorkerCommand onnxruntime_worker() {
@@ -47,13 +47,13 @@ const runtime::Engine& onnxruntime_engine() {
   return *engine;
 }
 
-/// OpenVINO, whose compiled models have to compute the same twice.
+/// Returns OpenVINO, which repeats the first run of each compiled model and compares the results.
 const runtime::Engine& repeating_openvino() {
   static const std::unique_ptr<runtime::Engine> engine = verify::make_repeating_engine(runtime::default_engine());
   return *engine;
 }
 
-/// ONNX Runtime, and OpenVINO for what it does not run.
+/// Returns ONNX Runtime, with OpenVINO for models that ONNX Runtime does not run.
 const verify::Judges& engine_for_values() {
   static const std::unique_ptr<verify::Judges> engine = verify::make_judges(onnxruntime_engine(), repeating_openvino(),
                                                                             {.second = JudgesOptions::Asked::never,
@@ -63,7 +63,7 @@ const verify::Judges& engine_for_values() {
   return *engine;
 }
 
-/// OpenVINO, and ONNX Runtime for a sample and for what is in doubt.
+/// Returns OpenVINO, with ONNX Runtime for a sample of the models and for results in doubt.
 const verify::Judges& engine_for_proofs() {
   static const std::unique_ptr<verify::Judges> engine = verify::make_judges(
       repeating_openvino(), onnxruntime_engine(),
@@ -79,7 +79,7 @@ const verify::Judges& both_engines() {
   return *both;
 }
 
-/// Of an engine that was named.
+/// Returns the warning about a model that the chosen engine is known to compute wrongly, or an empty string.
 std::string known_fault(const std::string& engine, const graft::onnx::Model& model) {
   const std::string fault = verify::known_faults().of(model, engine);
   if (fault.empty()) return "";
@@ -97,7 +97,8 @@ std::string left_out(CpuEngine choice, const graft::onnx::Model& model) {
   return "";
 }
 
-/// What an engine that is not the first choice is known for, of a model or else in general.
+/// Returns the known wrong results of an engine that is not the first choice: for this model, or else in general. Empty
+/// where none is known.
 std::string known_for(const std::string& engine, const graft::onnx::Model& model) {
   const std::string fault = verify::known_faults().of(model, engine);
   if (!fault.empty()) return fmt::format("the model has {}", fault);
@@ -110,7 +111,7 @@ std::string known_for(const std::string& engine, const graft::onnx::Model& model
                      fmt::join(operators, ", "));
 }
 
-/// OpenVINO's CPU plugin converts f64 to f32.
+/// Whether the model has f64 tensors, which OpenVINO's CPU plugin computes in f32.
 bool has_f64(const graft::onnx::Model& model) {
   const auto is_f64 = [](const graft::onnx::Value* value) {
     return value != nullptr && value->type == graft::onnx::ElementType::f64;
@@ -192,7 +193,7 @@ void UsedEngines::note(const graft::onnx::Model& model, const runtime::CompiledM
   const std::scoped_lock lock(mutex_);
   add_once(names_, answer.engine);
   if (answer.reason.empty()) return;
-  // A remedy stands in a line of its own, once for all models.
+  // The remedy is a line of its own, once for all models.
   const std::size_t line_end = answer.reason.find('\n');
   add_once(reasons_, fmt::format("{} ran {}: {}{}{}", answer.engine, model.source, answer.reason.substr(0, line_end),
                                  known.empty() ? "" : "; ", known));

@@ -1,4 +1,4 @@
-// The engines by which models run on the CPU, by what callers choose.
+// The engines that run models on the CPU, by the choice of the caller and the purpose of the run.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,31 @@
 
 namespace graft::toolkit {
 
-/// What models are run for. It decides which engine comes first with CpuEngine::automatic; the others have one order.
+/// The purpose of running models. It selects the first engine with CpuEngine::automatic and has no effect on the other
+/// choices.
 enum class Purpose : std::uint8_t {
   values,  ///< Results that are returned or compared: ONNX Runtime, and OpenVINO for what it does not run.
   proofs,  ///< Many small rewrites: OpenVINO, checked by a repetition, and by a sample in ONNX Runtime.
 };
 
-/// Graft's own kernels run in OpenVINO alone.
+/// Returns the purpose whose first engine can run the model: Graft's own kernels run only in OpenVINO.
 [[nodiscard]] inline Purpose purpose_of_run(bool own_kernels) {
   return own_kernels ? Purpose::proofs : Purpose::values;
 }
 
-/// One for the process. OpenVINO is the default engine of the build; ONNX Runtime asks it for what it cannot do itself.
+/// Returns the engine, which exists once in the process. OpenVINO is the default engine of the build; ONNX Runtime uses
+/// it for work that it cannot do itself.
 [[nodiscard]] const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose);
 
-/// The engines that ran the models of one call. May be used from several threads.
+/// The engines that ran the models of a call. Several threads may use an object at once.
 class UsedEngines {
  public:
-  /// Notes in which engine a model was compiled.
+  /// Records in which engine a model was compiled.
   void note(const graft::onnx::Model& model, const runtime::CompiledModel& compiled, const runtime::Engine& engine);
-  /// "ONNX Runtime 1.31.1"; several are joined by commas, in the order in which they were noted.
+  /// Returns "ONNX Runtime 1.31.1"; several names are joined by commas, in the order in which they were recorded.
   [[nodiscard]] std::string names() const;
-  /// Why a model ran in another engine than the first choice, and what that engine is known for; each line once.
+  /// Returns why models did not run in the first choice of engines, and known wrong results of the engines that ran
+  /// them; each line once.
   [[nodiscard]] std::vector<std::string> reasons() const;
 
  private:
@@ -45,17 +48,16 @@ class UsedEngines {
   std::vector<std::string> reasons_;
 };
 
-/// For reports, each line once. Of models that are run for values with CpuEngine::automatic: why a model ran in another
-/// engine than the first choice, and what that engine is known for; such lines are in `used`. Otherwise: which engine
-/// is left out of which model since it is known to compute a node wrongly, or runs it all the same since it was named
-/// or is the only one.
+/// Returns lines for reports, each once. For models that are run for values with CpuEngine::automatic, the lines are
+/// UsedEngines::reasons of `used`. Otherwise they name each engine that was left out of a model because it is known to
+/// compute a node wrongly, or that ran the model nevertheless because it was chosen or is the only engine.
 [[nodiscard]] std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                                         const std::vector<const graft::onnx::Model*>& models);
 
-/// An engine that notes what it compiles. Both have to outlive it.
+/// Returns an engine that records in `used` each model that it compiles. `engine` and `used` have to outlive it.
 [[nodiscard]] std::unique_ptr<runtime::Engine> make_noting_engine(const runtime::Engine& engine, UsedEngines& used);
 
-/// What reaches a caller where nothing makes a verdict of a dispute.
+/// Returns the Error (answer_is_no) for a dispute between engines, for callers that return no verdict.
 [[nodiscard]] Error error_of(const verify::Disputed& disputed);
 
 /// Runs a function, and throws an Error where two engines dispute its result.
@@ -68,7 +70,7 @@ auto run_with_disputes_as_errors(Function&& function) {
   }
 }
 
-/// Throws Error where Graft's own CPU kernels are asked of an engine that has none.
+/// Throws Error for Graft's own CPU kernels with an engine that cannot run them.
 void check_own_kernels(CpuEngine choice, bool own_kernels);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,5 @@
-// CMake's list is compiled in: program and plugin library are of one build.
+// CMake's list of architectures is compiled into this file, because the program and the plugin library are built
+// together.
 #include "toolkit/cuda_architectures.hpp"
 
 #include <fmt/format.h>

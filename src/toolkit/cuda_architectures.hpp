@@ -1,4 +1,4 @@
-// The GPUs that this build's plugin library has code for.
+// The GPUs for which this build's plugin library has code.
 #pragma once
 
 #include <string>
@@ -7,20 +7,20 @@
 
 namespace graft::toolkit {
 
-/// As CMake writes them: "75-real" is machine code, "90-virtual" PTX, which newer GPUs compile as they load it, "90"
-/// both. Empty in a build without CUDA.
+/// Returns the architectures in CMake's notation: "75-real" is machine code, "90-virtual" is PTX, which the driver of a
+/// newer GPU compiles when it loads the code, and "90" is both. Empty in a build without CUDA.
 [[nodiscard]] std::vector<std::string> cuda_architectures();
 
-/// "sm75, sm80, PTX for sm90 and later".
+/// Returns the architectures as text: "sm75, sm80, PTX for sm90 and later".
 [[nodiscard]] std::string architectures_text(const std::vector<std::string>& architectures);
 
-/// Whether code for those runs on a GPU that is named as `--target` names it: "sm89". Machine code runs on GPUs of the
-/// same generation that are not older. What is no such name is taken as one that it runs on.
+/// Whether code for these architectures runs on a target of `--target`, for example "sm89". Machine code runs on GPUs
+/// of the same generation that are not older. True for a target that is not such a name.
 [[nodiscard]] bool runs_on(const std::vector<std::string>& architectures, std::string_view target);
 
-/// The GPUs that TensorRT-RTX builds for where no target is given, as its documentation says.
+/// The GPUs for which TensorRT-RTX builds where no target is given, according to its documentation.
 struct DefaultTargets {
-  std::vector<std::string> with_code;  ///< For which this build's plugin library has code.
+  std::vector<std::string> with_code;  ///< The targets for which this build's plugin library has code.
   std::vector<std::string> without_code;
 };
 [[nodiscard]] DefaultTargets default_targets();

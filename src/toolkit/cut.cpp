@@ -1,4 +1,4 @@
-// Inspection, the cut, and a run of both halves.
+// `cut`: inspects a network, cuts it in two, and compares a run of both halves with the whole network.
 #include "toolkit/cut.hpp"
 
 #include <fmt/format.h>
@@ -31,12 +31,13 @@ graft::CutNetwork to_internal(const CutNetwork& network) {
           .outputs = network.outputs};
 }
 
-/// Runs one model, whatever copy of it, as its halves one after the other.
+/// An engine that runs a model with the metadata `mark`, or a copy of this model, as its two halves one after the
+/// other.
 class HalvesEngine final : public runtime::Engine {
  public:
   HalvesEngine(const runtime::Engine& engine, const graft::CutNetwork& network) : engine_(engine), network_(network) {}
 
-  /// What a model is known by.
+  /// The metadata key of a model that is run as two halves.
   static constexpr auto mark = "graft.cut";
 
   using runtime::Engine::compile;
@@ -57,8 +58,8 @@ class HalvesEngine final : public runtime::Engine {
   const graft::CutNetwork& network_;
 };
 
-/// The ids of the nodes that TensorRT does not run; without plugins also of those that it runs only because `build`
-/// makes Graft's plugin of an operator of ONNX's.
+/// Returns the ids of the nodes that TensorRT does not run. Without plugins these include nodes of ONNX's operators
+/// that `build` runs as Graft's plugins.
 std::set<std::string, std::less<>> failing(const std::vector<inspect::NodeVerdict>& nodes, bool plugins) {
   std::set<std::string, std::less<>> ids;
   for (const inspect::NodeVerdict& node : nodes) {

@@ -1,4 +1,4 @@
-// Cuts of networks that were inspected or converted before, for the program.
+// Cuts networks that were already inspected or converted, for the program.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace graft::toolkit {
 
-/// A converted network with the verdicts on its nodes, as `probe` takes it.
+/// Returns a converted network with the verdicts on its nodes, as an argument of `probe` and `cut`.
 [[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
-/// `cut` after `inspect`; of the options, what is in `inspect` is not looked at.
+/// Cuts an inspected network as the public `cut` does. CutOptions::inspect is ignored.
 [[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options);
 
-/// Whether `cut` leaves TensorRT anything to compute.
+/// Whether there is a cut that leaves arithmetic in TensorRT.
 [[nodiscard]] bool can_be_cut(const Inspection& inspection);
 
-/// Throws Error for a file that names both halves of a network, naming the one that TensorRT runs. Messages call the
-/// file `name`.
+/// Throws Error for a file that names both halves of a network; the message names the half for TensorRT. `name` is the
+/// name of the file in the message.
 void check_is_one_network(const std::filesystem::path& file, const std::string& name);
 
-/// The files that `save` writes.
+/// Returns the files that `save` writes.
 [[nodiscard]] CutFiles cut_files(const std::filesystem::path& file);
 
 }  // namespace graft::toolkit

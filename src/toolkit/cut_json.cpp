@@ -1,4 +1,4 @@
-// JSON of a cut.
+// Writes a cut as JSON.
 #include "toolkit/cut_json.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the file beside the halves of a network says.
+// The contents of the file that names both halves of a network.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace graft::toolkit {
 
-/// docs/schema/graft.cut.schema.json.
+/// Returns the JSON of docs/schema/graft.cut.schema.json.
 [[nodiscard]] nlohmann::ordered_json json_of_cut(const CutResult& result, const CutFiles& files);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// Asks each part whether it is there.
+// `diagnose`: starts each engine and records its version, or why it does not start.
 #include "toolkit/doctor.hpp"
 
 #include <filesystem>
@@ -40,7 +40,7 @@ Diagnosis diagnose(const AskDriver& ask) {
   try {
     found.driver = ask({"probe"});
   } catch (const EngineError& error) {
-    if (error.failure().kind == "resource") throw;  // it says nothing about what is installed
+    if (error.failure().kind == "resource") throw;  // a full resource does not show what is installed
     found.driver_error = error.failure().message;
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::bad_input) throw;

@@ -1,4 +1,4 @@
-// What is installed.
+// Finds out which engines, libraries and tools are installed.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,20 @@ namespace graft::toolkit {
 
 struct Diagnosis {
   std::string cpu_engine;         ///< "OpenVINO 2026.4.1"; empty in a build without one.
-  std::string cpu_engine_error;   ///< Why there is none, where its process did not start.
-  std::string onnxruntime;        ///< "ONNX Runtime 1.31.1"; empty where it cannot be started.
-  std::string onnxruntime_error;  ///< Why not.
+  std::string cpu_engine_error;   ///< Why its process did not start; empty where it did.
+  std::string onnxruntime;        ///< "ONNX Runtime 1.31.1"; empty where it does not start.
+  std::string onnxruntime_error;  ///< Why ONNX Runtime does not start; empty where it does.
   engine::PluginLibrary plugin_library;
   std::uint64_t plugin_library_bytes = 0;
   std::size_t operators = 0;
-  bool with_cuda = false;  ///< Whether this build makes the plugin library.
+  bool with_cuda = false;  ///< Whether this build includes the plugin library.
   std::string cuda_compiler;
-  std::vector<std::string> cuda_architectures;  ///< As cuda_architectures() gives them.
+  std::vector<std::string> cuda_architectures;  ///< See cuda_architectures().
   std::string tensorrt_headers;
-  /// What the engine driver found: "python", "flavors" of TensorRT, "cuda". Null where it does not run.
+  /// The result of the engine driver's command `probe`: "python", "flavors" of TensorRT, "cuda". Null where the driver
+  /// does not run.
   nlohmann::ordered_json driver;
-  std::string driver_error;  ///< Why not.
+  std::string driver_error;  ///< Why the driver does not run; empty where it does.
 };
 
 [[nodiscard]] Diagnosis diagnose(const AskDriver& ask);

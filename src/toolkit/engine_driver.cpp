@@ -1,4 +1,4 @@
-// The process in which TensorRT runs.
+// Runs the process in which TensorRT runs.
 #include "toolkit/engine_driver.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// Whether the creators in question are Graft's alone, which have a default for what a node leaves out.
+/// Whether a command loads no plugin library except Graft's own, whose creators have defaults for missing attributes.
 bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
   const std::string own = engine::own_plugin_library().path.string();
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {

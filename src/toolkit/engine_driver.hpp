@@ -1,4 +1,4 @@
-// Commands of the engine driver, with progress and cancellation.
+// Runs commands of the engine driver, with progress and cancellation.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,20 @@
 
 namespace graft::toolkit {
 
-/// Who is told what the driver does; each may be empty.
+/// The functions that are called while the driver runs; each may be empty.
 struct DriverListener {
   std::function<void(const engine::EngineDriver&)> on_start;
   std::function<void(std::string_view severity, std::string_view message)> on_log;
 };
 
-/// Runs one command of the engine driver. Warnings of attributes that Graft's own creators have defaults for are left
-/// out. Throws as graft::ask_engine_driver does; Cancelled.
+/// Runs a command of the engine driver. Where only Graft's own plugin library is loaded, warnings about missing
+/// attributes are left out, because Graft's creators have defaults for them. Throws the errors of
+/// graft::engine::ask_engine_driver; Cancelled.
 [[nodiscard]] engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments,
                                                      const engine::Renamings& renamings, const DriverListener& listener,
                                                      const Watch& watch);
 
-/// Throws EngineError for a plugin library that is not there.
+/// Throws EngineError for a plugin library that is not a regular file.
 void check_plugin_libraries(const std::vector<std::string>& libraries);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// By beginning to write one.
+// Implements files.hpp with the file classes of src/onnx: to create an AtomicFile shows whether a file can be written.
 #include "toolkit/files.hpp"
 
 #include "onnx/atomic_file.hpp"

@@ -1,4 +1,4 @@
-// Verdicts on nodes, and what TensorRT says of them.
+// `inspect`: judges nodes by rule, runs TensorRT on the model, and corrects the verdicts.
 #include "toolkit/inspect.hpp"
 
 #include <fmt/format.h>
@@ -22,12 +22,12 @@
 namespace graft::toolkit {
 namespace {
 
-/// Fills in all but the file of an inspection.
+/// Judges the nodes by rule, and sets all members of the inspection that follow from its model.
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
   inspection.is_converted = convert;
   inspection.targets_of_plugins = targets_of_plugins();
-  // What readers of other formats than ONNX declare is their own.
+  // In models of other formats than ONNX, Graft's readers wrote the declared shapes, so these are not checked.
   const std::vector<std::string> contradictions =
       inspection.origin.format.empty() ? contradicted_shape_warnings(model) : std::vector<std::string>();
   if (convert) {
@@ -42,13 +42,14 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
                                           inspection.release.value_or(inspect::newest_measured_release()));
 }
 
-/// The first sentence of what the engine driver says, and how to install what it misses.
+/// Returns the text with its lines joined by spaces: the engine driver's message, and how to install what is missing.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
 
-/// What TensorRT says of the model that `graft convert` makes is said of the nodes that are lowered.
+/// Copies TensorRT's verdict on the converted model to the nodes that are lowered: to those with the name of the node
+/// that failed, or else to all of them.
 void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes) {
   const auto bad = std::find_if(converted.begin(), converted.end(),
                                 [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
@@ -72,7 +73,7 @@ void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vect
   }
 }
 
-/// Nodes that TensorRT does not take as they are, in a model of which it builds what `graft convert` makes.
+/// Changes the verdicts on nodes that do not run to `lowered`, because TensorRT builds the converted model.
 void note_that_converted_builds(std::vector<inspect::NodeVerdict>& nodes) {
   for (inspect::NodeVerdict& node : nodes) {
     if (!inspect::is_bad(node.verdict) && !inspect::is_open(node.verdict)) continue;
@@ -83,7 +84,7 @@ void note_that_converted_builds(std::vector<inspect::NodeVerdict>& nodes) {
   }
 }
 
-/// Builds what `graft convert` makes of a model that TensorRT does not build as it is.
+/// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end) {
   const bool is_answered = inspection.probe->is_built || !inspection.probe->not_built.empty();

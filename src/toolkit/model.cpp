@@ -1,4 +1,4 @@
-// Models, and reading them.
+// The class Model, and the functions that read models.
 #include "graft/toolkit/model.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<Port> ports_of(const std::vector<const onnx::Value*>& values) {
 Model::Model() : state_(std::make_shared<const State>()) {}
 Model::~Model() = default;
 Model::Model(const Model&) = default;
-// What was moved from stays a model.
+// A move copies the shared state, so that the source stays a valid model.
 Model::Model(Model&& other) noexcept : state_(other.state_) {}  // NOLINT(performance-move-constructor-init)
 Model& Model::operator=(const Model&) = default;
 Model& Model::operator=(Model&& other) noexcept {

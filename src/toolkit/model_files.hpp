@@ -1,4 +1,4 @@
-// The files of a network.
+// The files of a network of any format.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,10 @@
 
 namespace graft::toolkit {
 
-/// Of any format.
 struct ModelFiles {
   std::filesystem::path model;
-  std::filesystem::path weights = {};     ///< Of a Caffe network.
-  std::vector<std::string> outputs = {};  ///< As ImportOptions::outputs.
+  std::filesystem::path weights = {};     ///< The .caffemodel of a Caffe network.
+  std::vector<std::string> outputs = {};  ///< See ImportOptions::outputs.
 };
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// Checks the names, puts them into the templates, and moves the finished folder into place.
+// `graft new`: checks the names, inserts them into the templates, and moves the finished folder into place.
 #include "toolkit/new_project.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ constexpr std::string_view common = "common";
 constexpr std::size_t longest_name = 64;
 constexpr std::array build_files = {"build.ninja", "Makefile"};
 
-/// How the templates call what a project has names of its own for.
+/// The names in the templates, which a project's own names replace.
 constexpr std::string_view template_project = "my_ops";
 struct TemplateOperator {
   std::string_view kind;
@@ -45,7 +45,7 @@ constexpr std::array template_operators = {
     TemplateOperator{"two_inputs", "GatedTanh", "gated_tanh"},
     TemplateOperator{"data_sizes", "SelectRows", "select_rows"},
 };
-/// The files that all kinds share are written with the names of this one.
+/// The kind whose names are used in the files that all kinds share.
 constexpr const TemplateOperator& common_operator = template_operators[0];
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -57,7 +57,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, size>& 
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-/// The name becomes a target of CMake, a library and a namespace.
+/// Throws Error for a name that cannot be a CMake target, a library and a namespace.
 void check_project_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
     throw Error(
@@ -108,7 +108,7 @@ void check_operator_name(const std::string& name) {
   }
 }
 
-/// "BetaSwish" becomes "beta_swish", "RMSNorm" "rms_norm".
+/// Returns the folder of an operator: "beta_swish" for "BetaSwish", "rms_norm" for "RMSNorm".
 std::string folder_of(std::string_view name) {
   std::string folder;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -125,7 +125,7 @@ struct Replacement {
   std::string_view to;
 };
 
-/// In one pass: what comes is not looked at again.
+/// Replaces all occurrences in a single pass; inserted text is not searched again.
 std::string replaced(std::string_view text, std::span<const Replacement> replacements) {
   std::string result;
   while (!text.empty()) {
@@ -142,7 +142,8 @@ std::string replaced(std::string_view text, std::span<const Replacement> replace
   return result;
 }
 
-/// A word alone may be a function of the C library, which a namespace of that name would hide.
+/// Returns the C++ namespace of a project. A name that is a single word gets the suffix `_ops`, because it may be a
+/// function of the C library, which conflicts with a namespace of the same name.
 std::string namespace_of(const std::string& project) {
   return project.find('_') == std::string::npos ? project + "_ops" : project;
 }
@@ -152,15 +153,15 @@ bool is_cpp(const fs::path& file) {
   return is_one_of(file.extension().string(), extensions);
 }
 
-/// What a project has in the place of the templates' names.
+/// The names of a project that replace the names in the templates.
 struct Names {
   std::string project;
   std::string operator_name;
   std::string operator_folder;
 };
 
-/// Writes the templates whose paths begin with the prefix, which is left out, below the folder. Returns their paths
-/// there.
+/// Writes the templates whose paths begin with the prefix to the folder, without the prefix. Returns their paths
+/// relative to the folder.
 std::vector<std::string> write_templates(const fs::path& folder, const std::string& prefix,
                                          const TemplateOperator& written_with, const Names& names) {
   const auto with_names = [&](std::string_view text, std::string_view project_name) {
@@ -180,8 +181,8 @@ std::vector<std::string> write_templates(const fs::path& folder, const std::stri
   return written;
 }
 
-/// The list of operators in the folder of a project: the one file NAME.inc that its CMakeLists.txt makes a library of.
-/// The folder may have another name than the project, as a clone has.
+/// Returns the list of operators of a project: the only file NAME.inc after OPERATORS in its CMakeLists.txt. Nothing
+/// where the folder is not such a project. The folder may have another name than the project, for example a clone.
 std::optional<fs::path> list_of(const fs::path& folder) {
   std::ifstream file(folder / "CMakeLists.txt");
   std::stringstream lines;
@@ -198,7 +199,7 @@ std::optional<fs::path> list_of(const fs::path& folder) {
   return list;
 }
 
-/// Each character of comments becomes a space, so that lines stay where they are.
+/// Replaces each character of a comment except line ends by a space, so that the numbers of lines stay the same.
 std::string without_comments(std::string text) {
   for (std::size_t begin = 0; (begin = text.find('/', begin)) != std::string::npos; ++begin) {
     const std::string_view mark = std::string_view(text).substr(begin, 2);
@@ -213,7 +214,7 @@ std::string without_comments(std::string text) {
   return text;
 }
 
-/// The number of the first line that is of the operator, or of another in its folder.
+/// Returns the number of the first line that lists the operator, or another operator with the same folder.
 std::optional<int> line_of(const std::string& text, const Names& names) {
   std::istringstream lines(text);
   std::string line;
@@ -228,8 +229,8 @@ std::optional<int> line_of(const std::string& text, const Names& names) {
   return std::nullopt;
 }
 
-/// The list with a line for the operator. Throws Error where it has one, or has it as a comment and the folder is
-/// there.
+/// Returns the text of the list with a line for the operator. Throws Error where the list has this line already, or has
+/// it as a comment while the operator's folder exists.
 std::string list_with(const fs::path& list, const Names& names) {
   std::ifstream file(list);
   std::stringstream lines;
@@ -253,7 +254,7 @@ std::string list_with(const fs::path& list, const Names& names) {
   return text;
 }
 
-/// The operator's folder and its line in the list, or neither.
+/// Writes the operator's folder and adds its line to the list, or does neither. Returns the written files.
 std::vector<std::string> add_operator(const fs::path& folder, const fs::path& list, const TemplateOperator& kind,
                                       const Names& names) {
   const fs::path target = folder / names.operator_folder;
@@ -276,7 +277,8 @@ std::vector<std::string> add_operator(const fs::path& folder, const fs::path& li
   return files;
 }
 
-/// Whether a shell runs this very program by its name alone. A Python environment has its own links to one interpreter.
+/// Whether a shell runs this program by its name. The folders are compared too, because several Python environments
+/// have links to one interpreter.
 bool is_on_path(const fs::path& program) {
   const std::optional<fs::path> found = engine::find_on_path(program.filename().string());
   std::error_code ignored;
@@ -285,8 +287,8 @@ bool is_on_path(const fs::path& program) {
           fs::equivalent(found->parent_path(), program.parent_path(), ignored));
 }
 
-/// What a shell calls this program by. That of a wheel is started by the script in the environment's folder of
-/// programs.
+/// Returns the name by which a shell starts this program. The program of a wheel is started by a script in the folder
+/// `bin` of the Python environment.
 std::string program_name() {
   fs::path program = executable_folder() / "graft";
   const std::optional<fs::path> environment = engine::environment_of_wheel();
@@ -298,7 +300,8 @@ std::string program_name() {
   return found && fs::equivalent(*found, program, ignored) ? "graft" : program.string();
 }
 
-/// What has NumPy and onnx: the Python that was chosen, as the script of a wheel chooses its own.
+/// Returns the Python that has NumPy and onnx: the interpreter of GRAFT_PYTHON, which the script of a wheel sets to its
+/// own, or `python3`.
 std::string python_name() {
   const char* chosen = std::getenv("GRAFT_PYTHON");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
   if (chosen == nullptr || *chosen == '\0') return "python3";
@@ -307,7 +310,8 @@ std::string python_name() {
   return fs::equivalent(python, chosen, ignored) && is_on_path(python) ? "python3" : chosen;
 }
 
-/// CMake looks beside the folders on PATH by itself, and a project asks `python3` for the package of a wheel.
+/// Sets `has_package` and `package_folder`. CMake searches the prefixes of folders on PATH itself, and a project gets
+/// the package of a wheel from `python3`.
 void find_package(WrittenProject& written) {
   const fs::path programs = executable_folder();
   std::error_code ignored;
@@ -382,7 +386,7 @@ WrittenProject write_project(const NewProject& project) {
   find_package(written);
   written.program = program_name();
   written.python = python_name();
-  // A configuration that failed has left a cache, and nothing to build with.
+  // A failed configuration leaves CMakeCache.txt, but no build files.
   written.is_configured = std::any_of(build_files.begin(), build_files.end(), [&](const char* file) {
     std::error_code ignored;
     return fs::is_regular_file(folder / "build" / file, ignored);

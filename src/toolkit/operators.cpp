@@ -1,4 +1,4 @@
-// From the definitions of the operators.
+// Collects the facts about operators from their definitions, and loads libraries of operators.
 #include "toolkit/operators.hpp"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ std::vector<std::string> load_operators(const std::filesystem::path& library) {
     static_cast<void>(rules::library_fusions(loaded));
     for (const OperatorType* type : loaded.operators) onnx::check_bodies(*type);
   } catch (...) {
-    remove_operator_library(loaded.file);  // or each later conversion would read its fusions again
+    remove_operator_library(loaded.file);  // otherwise each later conversion would read the invalid fusions
     throw;
   }
   std::vector<std::string> names;

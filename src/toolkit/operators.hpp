@@ -1,4 +1,4 @@
-// What Graft's operators are, and what its readers know, for programs that show it.
+// The facts about Graft's operators, and the operators that its readers support, for programs that show them.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace graft::toolkit {
 using graft::caffe_layers;
 using graft::tensorflow_operators;
 
-/// An operator with what follows from its definition.
+/// An operator with the facts that follow from its definition.
 struct OperatorFacts {
   struct Function {
     std::string name;
@@ -23,16 +23,16 @@ struct OperatorFacts {
   };
 
   const OperatorType* type = nullptr;
-  std::string library;                     ///< The file that it was loaded from; empty for Graft's own.
-  std::vector<Function> functions;         ///< All bodies that its ONNX function can have, by their names.
-  std::optional<std::string> native_form;  ///< The native layers that are the same and as fast.
+  std::string library;                     ///< The file of its library; empty for Graft's own operators.
+  std::vector<Function> functions;         ///< All bodies that its ONNX function can have.
+  std::optional<std::string> native_form;  ///< The native layers that compute the same and are as fast, if any.
 };
 
-/// Every operator that is registered.
+/// Returns the facts of every registered operator.
 [[nodiscard]] std::vector<OperatorFacts> operator_facts();
 
-/// The operator of this name, or that stands in for a plugin of this name, whatever the case of its letters. Throws
-/// Error for a name that nothing has.
+/// Returns the facts of the operator with this name, or of the operator that replaces a plugin with this name. The case
+/// of letters is ignored. Throws Error for an unknown name.
 [[nodiscard]] OperatorFacts operator_facts(const std::string& name);
 
 }  // namespace graft::toolkit

@@ -1,4 +1,4 @@
-// Lists creators, and builds small engines with them.
+// Lists the creators of plugin libraries, and builds small engines with their plugins.
 #include "toolkit/plugins.hpp"
 
 #include <fmt/format.h>
@@ -28,14 +28,15 @@ const Json* find_check(const Json& creator, std::string_view name) {
   return found == creator["checks"].end() ? nullptr : &*found;
 }
 
-/// What a model gives for a field whose meaning is not known: 1. Nothing for types that a model does not have.
+/// Returns an attribute with the value 1, for a field of unknown meaning; nothing for a type that no attribute of a
+/// model has.
 std::optional<onnx::NodeAttribute> one_of_type(const std::string& type) {
   if (type == "float32" || type == "float64") return onnx::NodeAttribute(onnx::AttributeData(1.0F));
   if (type == "int32" || type == "int64") return onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1}));
   return std::nullopt;
 }
 
-/// A node of the plugin alone, between f32 inputs and one output.
+/// Returns a model with a single node, the plugin, that reads f32 inputs of the given sizes and has one output.
 graft::onnx::Model model_of(const Json& creator, std::size_t inputs, const std::vector<std::int64_t>& sizes) {
   graft::onnx::Model model;
   model.source = "the model of the check";
@@ -69,9 +70,9 @@ Json outcome_of_check(std::string_view check, std::string_view outcome, const st
   return {{"check", check}, {"outcome", outcome}, {"detail", detail}};
 }
 
-/// Whether TensorRT builds an engine in which the plugin is the only layer: it then clones, asks for types, shapes and
-/// formats, and serializes. Which inputs a plugin takes no creator says, so that a refusal is no fault; an end of the
-/// process is one.
+/// Checks whether TensorRT builds an engine whose only layer is the plugin. During the build TensorRT clones the
+/// plugin, calls its functions for types, shapes and formats, and serializes it. A creator does not list the inputs of
+/// its plugin, so a refusal is no failure of the check; an end of the process, or a hang, is a failure.
 Json check_engine(inspect::Trials& trials, const Json& creator) {
   constexpr const char* name = "engine";
   const Json* creation = find_check(creator, "creation");

@@ -1,4 +1,4 @@
-// What is in plugin libraries, as the plugin registry of TensorRT sees it.
+// The creators in plugin libraries, as TensorRT's plugin registry lists them, and checks of their contract.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@ using AskDriver = std::function<nlohmann::ordered_json(const std::vector<std::st
 
 struct PluginsRequest {
   std::vector<std::string> libraries;
-  std::string tensorrt = "auto";  ///< Whose registry: "auto", "rtx", "full" or "lean".
+  std::string tensorrt = "auto";  ///< The TensorRT whose registry is used: "auto", "rtx", "full" or "lean".
   std::string time_limit;         ///< Seconds after which a library counts as hanging; empty: 120.
-  bool check = false;             ///< Whether each creator and its plugin keep TensorRT's contract.
+  bool check = false;             ///< Check whether each creator and its plugin keep TensorRT's contract.
 };
 
-/// How many checks there are of all creators.
+/// Numbers of checks by their outcome.
 struct CheckCounts {
   std::size_t passed = 0;
   std::size_t failed = 0;
-  std::size_t left_out = 0;  ///< They could not be made.
+  std::size_t left_out = 0;  ///< Number of checks that could not run.
 
   [[nodiscard]] std::size_t made() const { return passed + failed; }
   [[nodiscard]] std::size_t all() const { return made() + left_out; }
 };
 
-/// Counts the checks of one creator, as the driver tells them.
+/// Counts the checks of a creator in the driver's result.
 [[nodiscard]] inline CheckCounts count_checks(const nlohmann::ordered_json& creator) {
   CheckCounts counts;
   for (const nlohmann::ordered_json& check : creator["checks"]) {
@@ -43,12 +43,12 @@ struct CheckCounts {
   return counts;
 }
 
-/// Both as the driver tells them: `tensorrt` has flavor, module and version; each library has its creators, each of
-/// those its fields and, where they were asked for, its checks.
+/// The driver's result: `tensorrt` has flavor, module and version; each library has its creators, and each creator its
+/// fields and, with PluginsRequest::check, its checks.
 struct PluginsReport {
   nlohmann::ordered_json tensorrt;
   nlohmann::ordered_json libraries;
-  CheckCounts checks;  ///< Of all creators, once they are made.
+  CheckCounts checks;  ///< The checks of all creators; zero before check_engines.
 
   /// Whether the libraries keep the contract as far as it is checked; nothing where a check was left out and none
   /// failed.
@@ -58,11 +58,12 @@ struct PluginsReport {
   }
 };
 
-/// Opens the libraries in a process of its own.
+/// Opens the libraries in a child process and returns their creators. Throws the errors of `ask`.
 [[nodiscard]] PluginsReport list_plugins(const PluginsRequest& request, const AskDriver& ask);
 
-/// Adds a check to each creator of a report that has checks: whether an engine with the plugin builds, and says what
-/// comes of all of them. The lean runtime builds nothing. Throws EngineError where TensorRT does not start; Cancelled.
+/// Adds a check to each creator of a report with checks: whether an engine with the plugin builds. Counts all checks in
+/// `report.checks`. With the lean runtime, which has no builder, no check is added. Throws EngineError where TensorRT
+/// does not start; Cancelled.
 void check_engines(PluginsReport& report, const PluginsRequest& request, const Watch& watch,
                    const TrialCallback& on_end = {});
 

@@ -1,4 +1,4 @@
-// Values of a model as applications see them.
+// Converts values of a model to the ports of the public interface.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Between the types of applications and those of the libraries below.
+// Conversion of the public Precision to the type of the libraries.
 #pragma once
 
 #include "graft/error.hpp"
@@ -7,7 +7,7 @@
 
 namespace graft::toolkit {
 
-/// Throws Error for f8, of which `verify` has no emulation.
+/// Returns the precision. Throws Error for f8, which `verify` cannot emulate.
 [[nodiscard]] inline graft::verify::Precision precision_of(Precision precision) {
   switch (precision) {
     case Precision::bf16: return graft::verify::Precision::bf16;

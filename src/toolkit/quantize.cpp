@@ -1,4 +1,4 @@
-// Typed models.
+// `quantize`: checks the options, and converts the reports into a QuantizeResult.
 #include "graft/toolkit/quantize.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ std::vector<OutputQuality> qualities_of(const std::vector<verify::OutputFigures>
   return qualities;
 }
 
-/// An option of the other precisions.
+/// Throws Error for an option that is set and belongs to other precisions.
 void refuse(bool is_given, const char* option) {
   if (is_given) throw Error(fmt::format("QuantizeOptions::{}: it has no meaning in this precision", option));
 }

@@ -1,4 +1,4 @@
-// Chooses the types of nodes, and counts the bytes of weights.
+// Chooses the types of nodes, compares the result with the model, and counts the bytes of weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
   return bytes;
 }
 
-/// Whether the result of a node jumps where a number before it moves a little.
+/// Whether the result of a node is a discontinuous function of its inputs, so that rounding before it may change it.
 bool jumps(const onnx::Node& node) {
   if (node.is("Cast")) {
     const onnx::Value* input = node.input(0);
@@ -47,7 +47,7 @@ bool jumps(const onnx::Node& node) {
                           "LessOrEqual", "Mod", "NonZero", "NonMaxSuppression", "Round", "Sign", "TopK"});
 }
 
-/// Nodes of the main graph that a value is computed from, at most so many steps before it, the nearest first.
+/// Returns the nodes of the main graph from which a value is computed, at most `steps` nodes before it, nearest first.
 std::vector<const onnx::Node*> nodes_before(const onnx::Value& value, std::size_t steps) {
   std::vector<const onnx::Node*> nodes;
   std::set<const onnx::Node*> seen;
@@ -66,8 +66,8 @@ std::vector<const onnx::Node*> nodes_before(const onnx::Value& value, std::size_
   return nodes;
 }
 
-/// Keeps in f32 what decides the outputs that differ: nodes that jump, and so many steps before each of them. False
-/// where that keeps nothing new.
+/// Keeps nodes in f32 for the outputs that differ: the discontinuous nodes from which such an output is computed, and
+/// the nodes up to `steps` before each of them. Returns whether a further node is kept.
 bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& report, std::size_t steps,
                        quant::ChooseOptions& options) {
   constexpr auto all = std::numeric_limits<std::size_t>::max();
@@ -87,8 +87,8 @@ bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& rep
   return options.kept.size() != before;
 }
 
-/// Lets the search look for as much more as the outputs lack of the signal to noise ratio that verify requires. False
-/// where none lacks any.
+/// Raises the margin of the search by the largest amount that an output is below the signal to noise ratio that verify
+/// requires. Returns whether an output is below it.
 bool raise_margin(const verify::VerifyReport& report, quant::ChooseOptions& options) {
   constexpr double more_db = 1;
   double lacking_db = 0;
@@ -107,8 +107,8 @@ quant::CalibrationData open(const Samples& samples, const graft::onnx::Model& mo
   return quant::calibration_data_of(samples.tensors, model, samples.limit, samples.name);
 }
 
-/// The data as `graft verify --data` takes them; of a folder, and of data that one run would need too much memory for,
-/// as many samples as are judged.
+/// Returns the data with which the result is compared: the given tensors, as `graft verify --data` uses them, or
+/// `judged` samples where the data are a folder or too large for a single run.
 std::vector<runtime::TensorMap> data_to_judge_by(const Samples& samples, const quant::CalibrationData& calibration,
                                                  std::int64_t judged) {
   constexpr std::size_t most_bytes = std::size_t{1} << 26;
@@ -150,7 +150,7 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
     if (!data.empty()) common.data.push_back(data);
     common.shapes = options.shapes;
     common.snr_db = options.limit_db;
-    // The search measures signal to noise ratios, in which an index that is off hardly shows.
+    // The search measures signal to noise ratios, which hardly change where an index is wrong.
     constexpr std::array<std::size_t, 3> steps_to_keep{4, 12, std::numeric_limits<std::size_t>::max()};
     for (std::size_t attempt = 0;; ++attempt) {
       report.chosen = choose_types(work.engine(), model, options);

@@ -1,4 +1,4 @@
-// The readers, behind one function.
+// Calls the reader of a file's format, and improves its message where given shapes do not fit.
 #include "toolkit/read.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// What the file itself says of its inputs; empty where it cannot be read.
+/// Returns the inputs that the file declares, as text, or an empty string where it cannot be read without shapes.
 std::string inputs_without_shapes(const std::filesystem::path& file, const ImportOptions& options) {
   try {
     return inputs_text(

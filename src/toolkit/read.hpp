@@ -1,4 +1,4 @@
-// Reading a network with all that is known of its file.
+// Reads a network and the facts about its file.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 
 [[nodiscard]] InputShapes to_internal(const Shapes& shapes);
 
-/// Reads as `load` does, and infers nothing. `shapes` are for formats that need them while they read; where the file
-/// does not fit them the message also tells the inputs that the file itself has, and calls what was given
-/// `shapes_name`.
+/// Reads a network as `load` does, without inferring shapes. `shapes` are for formats whose readers need them.
+/// `shapes_name` is their name in messages. Throws the errors of `load`; where the shapes do not fit, the message also
+/// lists the inputs that the file declares.
 [[nodiscard]] graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options,
                                       const InputShapes& shapes, std::string_view shapes_name, Origin* origin = nullptr,
                                       std::function<void(std::size_t done, std::size_t total)> progress = {});
 
-/// What the file's own sizes left in a network that was read with the shapes of the options.
+/// Returns the nodes that fit only the sizes in the file, although the network was read with the shapes of the options.
 [[nodiscard]] std::vector<passes::FrozenSize> frozen_sizes_of(const graft::onnx::Model& model,
                                                               const std::filesystem::path& file,
                                                               const ImportOptions& options);

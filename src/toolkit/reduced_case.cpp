@@ -1,4 +1,4 @@
-// Writes a reduced case.
+// Writes a reduced case as ONNX and .npz files.
 #include "toolkit/reduced_case.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The smallest part of a model in which a difference or a failure shows, as files.
+// Writes the smallest part of a model that shows a difference or a failure.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,18 @@
 namespace graft::toolkit {
 
 struct ReducedFiles {
-  std::string candidate;  ///< The part of the candidate, ONNX.
-  std::string reference;  ///< The same part of the reference; empty where the candidate does not run.
-  std::string inputs;     ///< What both are given, .npz; empty if they take nothing.
+  std::string candidate;  ///< The ONNX file of the part of the candidate.
+  std::string reference;  ///< The ONNX file of the corresponding part of the reference; empty for a failure.
+  std::string inputs;     ///< The .npz file of the inputs of both parts; empty if they have no inputs.
   [[nodiscard]] std::vector<std::string> names() const;
 };
 
-/// The files beside `path`, which is the candidate's. Throws Error for a name that does not end in .onnx.
+/// Returns the names of the files, which are next to `path`, the file of the candidate. Throws Error for a name that
+/// does not end in .onnx.
 [[nodiscard]] ReducedFiles reduced_files(const std::string& path);
 
-/// Writes the part where the models part, or the one that does not run. Nothing where the report has neither.
+/// Writes the part in which the models first differ, or the part that does not run. Returns nothing where the report
+/// has neither.
 [[nodiscard]] std::optional<ReducedFiles> write_reduced(const std::string& path, const verify::LayerReport& report);
 
 }  // namespace graft::toolkit

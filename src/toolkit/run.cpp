@@ -1,4 +1,4 @@
-// A compiled model, run again and again or once.
+// Session, which runs a compiled model many times, and run_files, which runs a network once.
 #include "graft/toolkit/run.hpp"
 
 #include <fmt/format.h>
@@ -52,8 +52,8 @@ struct Session::State {
   std::string ran_in;
   std::vector<std::string> left_out;
 
-  /// `compile` is given the engine itself and not that of the work, which the session outlives: the session looks at
-  /// the token by itself.
+  /// Compiles the models with progress and cancellation. `compile` gets the engine of the choice, not the engine of the
+  /// work, because the session outlives the work; the session checks the token itself.
   template <class Compile>
   static std::unique_ptr<State> watched(const SessionOptions& options, const std::vector<const onnx::Model*>& models,
                                         Compile&& compile) {
@@ -128,7 +128,7 @@ void Session::run(const TensorViews& inputs, const std::function<void(const Tens
 
 namespace {
 
-/// Compiles the network of the files, and notes in the report what ran it.
+/// Compiles the network of the files, and records the engines in the report.
 std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
                                                       const std::map<std::string, Shape, std::less<>>& shapes,
                                                       const runtime::CompileOptions& options, CpuEngine choice,

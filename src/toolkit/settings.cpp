@@ -1,4 +1,4 @@
-// The names of settings, for programs.
+// The names of settings in messages, which programs can set.
 #include "graft/toolkit/setting.hpp"
 
 namespace graft::toolkit {

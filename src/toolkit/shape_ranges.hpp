@@ -1,4 +1,4 @@
-// Ranges of shapes as the engine driver takes them.
+// Writes ranges of shapes as arguments of the engine driver.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace graft::toolkit {
 
-/// "image=1x3x8x8..8x3x8x8..64x3x8x8".
+/// Returns "image=1x3x8x8..8x3x8x8..64x3x8x8".
 [[nodiscard]] inline std::string text_of(const ShapeRanges::value_type& shape) {
   const auto& [name, range] = shape;
   return fmt::format("{}={}..{}..{}", name, fmt::join(range.smallest, "x"), fmt::join(range.usual, "x"),

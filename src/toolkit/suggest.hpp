@@ -1,4 +1,4 @@
-// "Did you mean", for what is typed.
+// Finds the name for "Did you mean", for programs.
 #pragma once
 
 #include "core/suggest.hpp"

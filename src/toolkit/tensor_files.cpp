@@ -1,4 +1,4 @@
-// Between TensorMap and .npy and .npz files.
+// Conversion between TensorMap and .npy and .npz files.
 #include "toolkit/tensor_files.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::string names_of(const io::NpzArrays& arrays) {
   return names;
 }
 
-/// NAME=FILE.npz:ARRAY in its parts; name and array may be missing.
+/// The parts of NAME=FILE.npz:ARRAY; name and array may be empty.
 struct TensorText {
   std::string name;
   std::string file;
@@ -50,7 +50,7 @@ TensorText parts_of(const std::string& text) {
   return parts;
 }
 
-/// The array of an archive that an input takes; no other is read.
+/// Reads the array for an input from an archive; no other array is read. Throws Error where there is no such array.
 io::NpyArray choose(const io::NpzFile& archive, const std::string& input, const std::string& wanted,
                     const std::string& what) {
   const std::string& name = wanted.empty() ? input : wanted;

@@ -1,4 +1,4 @@
-// Tensors in memory and in NumPy's files.
+// Converts tensors of the public interface, and reads and writes them as .npz files.
 #include "toolkit/tensors.hpp"
 
 #include <fmt/format.h>

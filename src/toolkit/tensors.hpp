@@ -1,4 +1,4 @@
-// Between the tensors of applications and those of models.
+// Conversion between the tensors of the public interface and those of models.
 #pragma once
 
 #include <string>
@@ -8,25 +8,28 @@
 
 namespace graft::toolkit {
 
-/// Throws Error quoting `what` for a tensor whose data do not have the size that its shape says.
+/// Returns copies of the tensors. Throws Error quoting `what` for a tensor whose data do not have the size of its
+/// shape.
 [[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what);
 
-/// The same without a copy.
+/// Returns tensors that share the memory of the views. Throws Error quoting `what` for a view whose data do not have
+/// the size of its shape.
 [[nodiscard]] runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what);
 
-/// Whether options have data, or views of some.
+/// Whether the options have data or views of data.
 template <class Options>
 [[nodiscard]] bool has_data(const Options& options) {
   return !options.data.empty() || !options.data_views.empty();
 }
 
-/// Of the one that is given. Throws Error where both are.
+/// Returns the tensors or the views, whichever is not empty. Throws Error where both are not empty.
 [[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what);
 
-/// Throws Error quoting `what` for a tensor of a type that DType does not have.
+/// Returns copies of the tensors. Throws Error quoting `what` for a tensor of a type that DType does not have.
 [[nodiscard]] Tensors to_public(const runtime::TensorMap& tensors, const std::string& what);
 
-/// The same without a copy.
+/// Returns views of the tensors, which do not own the memory. Throws Error quoting `what` for a tensor of a type that
+/// DType does not have.
 [[nodiscard]] TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what);
 
 }  // namespace graft::toolkit

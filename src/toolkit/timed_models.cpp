@@ -1,4 +1,4 @@
-// Makes a model of one node, with its function, of every timed case.
+// Creates a model with a single node and its function for each timed case.
 #include "toolkit/timed_models.hpp"
 
 #include <string>
@@ -21,7 +21,8 @@ bool is_plain_f32(const ops::TimedCase& timed) {
   return true;
 }
 
-/// False where standard operators cannot express it.
+/// Adds the node of a timed case and its function to an empty model. Returns false where standard operators cannot
+/// express the operator.
 bool make_model(const OperatorType& type, const ops::TimedCase& timed, graft::onnx::Model& model) {
   onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 18;

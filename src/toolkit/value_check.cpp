@@ -1,4 +1,4 @@
-// Compares the models as `graft verify` does.
+// Compares two models with compare_outputs, as `graft verify` does.
 #include "toolkit/value_check.hpp"
 
 #include <utility>
@@ -19,8 +19,8 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   options.common.shapes = common.shapes;
   options.common.snr_db = common.snr_db;
   options.common.seeds = common.seeds;
-  // The warnings are those of `graft verify` alone, and take another compilation of the reference and a run of each
-  // input.
+  // Only `graft verify` shows these warnings, and to find them takes another compilation of the reference and a run for
+  // each input.
   options.common.finds_unreached = false;
   options.engine = engine;
   try {

@@ -1,4 +1,4 @@
-// The last step of `convert` and `quantize`: whether the model that is written computes what the given one computes.
+// The last step of `convert` and `quantize`: checks whether the result computes the same values as the given model.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace graft::toolkit {
 
-/// The comparison that `graft verify` makes of the two models with the same options: one function judges in all three
-/// commands.
+/// The comparison of `graft verify` on the two models with the same options. The same function judges in all three
+/// commands, so that their verdicts agree.
 struct ValueCheck {
-  std::optional<verify::VerifyReport> report;  ///< Nothing where the models were not compared.
-  std::string failure;                         ///< Why they could not be compared, where that was tried.
-  std::optional<double> limit_db;  ///< The limit of the options, which takes the place of the usual tolerance.
+  std::optional<verify::VerifyReport> report;  ///< The comparison; nothing where the models were not compared.
+  std::string failure;                         ///< Why the comparison failed; empty where it did not or was not tried.
+  std::optional<double> limit_db;              ///< The limit of the options in dB, in place of the usual tolerance.
 
-  /// Whether `graft verify` ends with exit code 0, or was not asked.
+  /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.
   [[nodiscard]] bool is_good() const {
     return failure.empty() && (!report || report->verdict() == verify::Verdict::same);
   }
 };
 
-/// Runs both models in the engine for values, within the budget of a file (runtime/budget.hpp) where `is_limited`.
-/// `common` has the data, shapes, seeds and limit of the options; what cannot be run is ValueCheck::failure. Throws
-/// Cancelled, and Error where Graft itself is at fault.
+/// Compares the outputs of both models, within the budget of a file (runtime/budget.hpp) where `is_limited`. `common`
+/// has the data, shapes, seeds and limit of the options. Where a model cannot be run, ValueCheck::failure has the
+/// reason. Throws Cancelled, and Error (internal).
 [[nodiscard]] ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                       const graft::verify::VerifyOptions& common, CpuEngine engine, const Watch& watch,
                                       bool is_limited = false);

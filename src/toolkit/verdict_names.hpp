@@ -1,4 +1,4 @@
-// The words for a verdict on a comparison, as Python, reports and JSON have them.
+// The names of verdicts on comparisons in Python, reports and JSON.
 #pragma once
 
 #include "graft/toolkit/verify.hpp"

@@ -1,4 +1,4 @@
-// Comparison of two models by their outputs.
+// `verify`: compares two models by their outputs.
 #include "graft/toolkit/verify.hpp"
 
 #include <utility>

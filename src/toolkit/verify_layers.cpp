@@ -1,4 +1,4 @@
-// Comparison of two models by all their tensors.
+// `verify_layers`: compares two models by all their tensors.
 #include "graft/toolkit/verify_layers.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Between what applications say of a comparison and what the libraries below take.
+// Converts the options and verdicts of comparisons between the public interface and the libraries.
 #pragma once
 
 #include "graft/toolkit/precision.hpp"
@@ -9,11 +9,12 @@ namespace graft::toolkit {
 
 [[nodiscard]] Verdict verdict_of(graft::verify::Verdict verdict);
 
-/// Data and shapes come back under the names of the reference and in its layout.
+/// Returns the options with data and shapes in the names and the layout of the reference. Throws Error for values out
+/// of range, for options that exclude each other, and for data and shapes that fit neither model.
 [[nodiscard]] CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Model& reference,
                                              const graft::onnx::Model& candidate);
 
-/// `verify` in an engine around that of the options.
+/// Does the same as the public `verify`, in the engine that `around` returns for the engine of the options.
 [[nodiscard]] VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options,
                                   const EngineAround& around);
 

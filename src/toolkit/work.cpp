@@ -1,4 +1,4 @@
-// Progress and cancellation.
+// Implements progress and cancellation of a call, and the engine that checks the token.
 #include "toolkit/work.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// A model of an engine that is asked before each run whether to go on.
+/// A compiled model that calls `check` before each run, which throws where the work is cancelled.
 template <class Check>
 class WatchedModel final : public runtime::CompiledModel {
  public:

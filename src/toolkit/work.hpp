@@ -1,4 +1,4 @@
-// One call of the toolkit: its progress, its end before time, and the engine that it may use.
+// A call of the toolkit: its progress, its cancellation, and the engine that it uses.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,23 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// The engine that was chosen, which looks at the token before each run.
+  /// Returns the chosen engine, which checks the token before each run.
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
-  /// The engines that have run models so far.
+  /// Returns the engines that have compiled models so far.
   [[nodiscard]] const UsedEngines& used() const { return used_; }
   [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
 
-  /// Tells the caller. Ends the work where the token was used or the callback throws.
+  /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Ends the work where the token was used or
+  /// the callback throws.
   void report(double fraction, std::string_view text);
-  /// The same where it is not known how many steps there are: each takes half of what is left.
+  /// Reports progress where the number of steps is unknown: each step takes half of the remaining fraction.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
   void check_cancelled() const {
     if (is_cancelled()) throw Stopped{};
   }
 
-  /// Runs all of it. What ends it early reaches the caller as Cancelled, or as what the callback threw.
+  /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, where the work is
+  /// ended early; Error where two engines dispute a result, and where memory is exhausted.
   template <class Function>
   auto run(Function&& function) {
     try {
@@ -53,10 +55,11 @@ class Work {
   }
 
  private:
-  /// What is done stays done: the token is not looked at any more, and what the callback throws reaches the caller.
+  /// Reports the end of the work. The token is not checked any more, because the work is done; an exception of the
+  /// callback is thrown to the caller.
   void report_end();
 
-  /// No Error, which passes and proofs catch and go on.
+  /// Ends the work. It is not an Error, because passes and proofs catch Error and continue.
   struct Stopped {};
 
   class Engine final : public runtime::Engine {
@@ -68,14 +71,14 @@ class Work {
     [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
     [[nodiscard]] const runtime::Engine* checked() const override;
     [[nodiscard]] const runtime::Engine& unchecked() const override;
-    /// The second engine only confirms a noise floor, so it is not noted as one that answered.
+    /// Returns the second engine without recording it: it only confirms a noise floor.
     [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
     [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
         const graft::onnx::Model& model, const runtime::CompileOptions& options) const override;
     [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override;
 
    private:
-    /// Another form of this engine, which looks at the token too.
+    /// Returns the wrapper of `form`, another form of this engine, that checks the token as well.
     [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form, std::unique_ptr<Engine>& wrapped) const;
 
     const Work& work_;
@@ -90,7 +93,7 @@ class Work {
   UsedEngines used_;
   Engine engine_;
   std::mutex mutex_;
-  std::exception_ptr thrown_;  // by the callback
+  std::exception_ptr thrown_;  // the exception of the callback
   double fraction_ = 0;
   std::string step_;
   double step_begin_ = 0;
