@@ -142,8 +142,8 @@ def __getattr__(name: str) -> object:
         try:
             return importlib.import_module(f"graft.{name}")
         except ImportError as error:
-            # torch.compile pickles, and pickle looks up an attribute `torch` in every module. It ignores AttributeError
-            # alone.
+            # torch.compile pickles, and pickle looks up an attribute `torch` in every module. It ignores only
+            # AttributeError.
             raise AttributeError(f"graft.{name} cannot be imported: {error}") from error
     if name not in _HOMES:
         raise AttributeError(f"module 'graft' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-// Runs a model on the CPU. Inputs and outputs are passed without a copy.
+// Runs a model on the CPU. Inputs and outputs are views of arrays, which OpenVINO reads and writes in place.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -60,7 +60,7 @@ bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch
 }
 
 /// Whether a function in the file that is not a function of Graft's operators has a node that may become a plugin. Such
-/// a function is inlined, because TensorRT creates no plugins for nodes inside it.
+/// a function has to be inlined, so that the node becomes a node of the graph.
 bool has_operators_in_functions(const onnx::Model& model) {
   return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
     bool found = false;

@@ -26,7 +26,7 @@ graft::onnx::Model read(const ModelFiles& files, const InputShapes& shapes) {
   return read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
 }
 
-/// Reads a network without given shapes of its inputs. Returns nothing where its format requires them.
+/// Reads a network without given shapes of its inputs. Returns nothing where it cannot be read without them.
 std::optional<graft::onnx::Model> read_without_shapes(const ModelFiles& files) {
   try {
     return read(files, {});

@@ -40,7 +40,7 @@ Diagnosis diagnose(const AskDriver& ask) {
   try {
     found.driver = ask({"probe"});
   } catch (const EngineError& error) {
-    if (error.failure().kind == "resource") throw;  // a full resource does not show what is installed
+    if (error.failure().kind == "resource") throw;  // the error does not show whether TensorRT is installed
     found.driver_error = error.failure().message;
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::bad_input) throw;

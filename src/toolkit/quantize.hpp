@@ -43,7 +43,7 @@ struct Quantization {
   Model model;  ///< The f32 model.
   verify::Precision precision = verify::Precision::f16;
   std::variant<TypesReport, Int8Report> report;
-  quant::Int8Options int8 = {};  ///< The options for int8 and f8, without the metric.
+  quant::Int8Options int8 = {};  ///< The options for int8 and f8; their functions are empty.
   bool has_data = false;
 };
 

@@ -21,12 +21,12 @@ CHOICE_REPEATS = 5  # to choose between variants
 NO_CHOICE_SECONDS, NO_CHOICE_FACTOR = (
     0.02,
     10,
-)  # one run that takes longer, and this much longer than the best, is enough
+)  # a variant whose first run takes longer than both limits is not timed further: seconds, and a factor of the best
 WARM_REPEATS = 101  # each takes a few microseconds, so that the resolution of the clock is visible
 HEAD_START = 300_000  # cycles for which the device is kept busy: longer than the host of any peer needs to queue a call
 FLUSH_BYTES = 1 << 30  # with 256 MiB, an H200 at times kept other data in its cache, see README.md
 COPY_BYTES = 1 << 30
-MATRIX = 8192  # rows and columns of the products that show what arithmetic can reach
+MATRIX = 8192  # rows and columns of the matrix products that measure the highest throughput of arithmetic
 
 
 class CudaBench:

@@ -182,7 +182,7 @@ def _channels_last_ports(
     if not any(_has_channels_last(tensor) for tensor in asked):
         return ()
     # Channels that do not fill whole vectors are copied to and from padded memory. The copy pays off on one side of a
-    # convolution, not on both.
+    # convolution, but not on both, and not in other operators.
     full = [x.shape[1] % _VECTOR == 0, shape[1] % _VECTOR == 0]
     if not (any(full) if len(asked) > 1 else all(full)):
         return ()
