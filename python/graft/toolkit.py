@@ -8,7 +8,7 @@ bar on a terminal and in a notebook where tqdm is installed, and False shows not
 the work and is raised by the call, as is Ctrl-C. `cancel` is a graft.CancelToken, whose use raises graft.Cancelled.
 
 Errors are graft.Error: the text names file, node and attribute, and `kind` is the class of the error. A negative answer
-is not an error: it is in `runs`, `same`, `met` and `failed_rules` of the results. Results print as the text of the
+is not an error: it is in `runs`, `same`, `met` and `failed_rules` of the results. Results have the output of the
 command of the same name: `to_json()` returns the command's JSON, and `to_page()` its report, which notebooks show.
 """
 
@@ -423,8 +423,8 @@ def quantize(
     max_drop: maximum decrease of the metric, in its own unit. The layers that lose most stay in f32 until it is met.
     judged: maximum number of samples for which outputs are compared.
 
-    engine: the CPU engine that runs the model: `auto` measures in openvino, and checks the result as graft.verify does; a
-        dispute raises graft.Error (answer_is_no).
+    engine: the CPU engine that runs the model: `auto` measures in openvino, and checks the result as graft.verify does;
+        a dispute raises graft.Error (answer_is_no).
 
     Raises graft.Error for int8 and f8 without data and cache, a pattern that matches nothing, data that do not fit the
     inputs, and options that the precision does not have; graft.Cancelled. A limit that is not met raises nothing: `met`

@@ -1,4 +1,4 @@
-// Conversion between the tensors of the public interface and those of models.
+// Conversion between the tensors of the public interface and the tensors of models.
 #pragma once
 
 #include <string>

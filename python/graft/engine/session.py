@@ -28,7 +28,7 @@ class Session:
         self.events = events
         self.trt = import_flavor(flavor)
         self.layers_account = ""
-        self.warnings: list[str] = []  # TensorRT's messages so far; errors are in a list of their own
+        self.warnings: list[str] = []  # TensorRT's warnings so far; its errors are in `errors`
         self.errors: list[str] = []
         self.logger = make_logger(self.trt, self.hear)
         # Creating a builder sets the logger of TensorRT, including the registry. A lean runtime would set it too, but
