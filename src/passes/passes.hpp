@@ -19,7 +19,7 @@ enum class PassKind : std::uint8_t {
 struct Pass {
   std::string_view name;
   std::string_view why;  ///< The reason for its position.
-  std::function<void(Rewriter&)> run;
+  std::function<void(Rewriter&)> run = {};
   PassKind kind = PassKind::rewrite;
   /// The pass after which a pass of ConvertOptions::extra_passes runs; empty: it runs before all others.
   std::string_view after = "remove_leftovers";

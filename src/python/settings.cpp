@@ -1,4 +1,4 @@
-// Messages call settings by the keywords of Python's functions.
+// Sets the names of settings in messages to the keywords of the Python functions.
 #include <string_view>
 
 #include "graft/toolkit/setting.hpp"
