@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/tensorrt_forms.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 
 namespace graft::inspect {
@@ -116,18 +119,20 @@ bool handles_text(const onnx::Node& node) {
          std::any_of(node.outputs.begin(), node.outputs.end(), is_text);
 }
 
+/// Returns an input or output that is no tensor: a sequence, an optional, a map or a sparse tensor.
+const onnx::Value* find_other_than_tensor(const onnx::Node& node) {
+  for (const std::vector<onnx::Value*>* values : {&node.inputs, &node.outputs}) {
+    for (const onnx::Value* value : *values) {
+      if (value != nullptr && !value->type && !value->opaque.empty()) return value;
+    }
+  }
+  return nullptr;
+}
+
 bool has_output(const onnx::Node& node, std::size_t index) {
   const onnx::Value* value = node.output(index);
   return value != nullptr && !value->is_unused();
 }
-
-/// A special form of an operator: its name in tensorrt_facts.json, and a description that serves as reason of a
-/// refusal.
-struct Form {
-  std::string_view name;
-  std::string what;
-};
-using Forms = std::vector<Form>;
 
 std::optional<double> constant_of(const onnx::Value* value) {
   const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
@@ -366,6 +371,36 @@ void add_attention(const onnx::Node& node, Forms& forms) {
   add_attention_kernel(node, forms);
 }
 
+void add_multi_head_attention(const onnx::Node& node, Forms& forms) {
+  constexpr auto refused = std::to_array<std::pair<std::size_t, std::string_view>>(
+      {{3, "bias"}, {4, "key_padding_mask"}, {6, "past_key"}, {7, "past_value"}});
+  for (const auto& [index, name] : refused) {
+    if (node.input(index) == nullptr) continue;
+    forms.push_back({"multi_head_attention_inputs",
+                     fmt::format("its input {} is used; TensorRT takes query, key, value and attention_bias", name)});
+    break;
+  }
+  if (has_output(node, 1) || has_output(node, 2)) {
+    forms.push_back({"multi_head_attention_outputs", "more than its first output is used"});
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (node.input(i) != nullptr && (rank_of(node.input(i)) < 0 || rank_of(node.input(i)) == 3)) continue;
+    forms.push_back({"multi_head_attention_packed", "query, key and value are not three tensors of rank 3"});
+    return;
+  }
+  const onnx::Value& key = *node.input(1);
+  const onnx::Value& value = *node.input(2);
+  if (key.shape && value.shape && key.shape->back() != value.shape->back()) {
+    forms.push_back(
+        {"attention_value_size", "its keys and values have other sizes; TensorRT's Attention takes equal ones"});
+  }
+}
+
+bool has_upper_case_subscripts(const onnx::Node& node) {
+  const std::string equation = node.string_or("equation", "");
+  return std::any_of(equation.begin(), equation.end(), [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+}
+
 bool has_general_subscripts(const onnx::Node& node) {
   const std::string equation = node.string_or("equation", "");
   if (equation.find('.') != std::string::npos) return true;
@@ -394,7 +429,7 @@ void add_types(const onnx::Node& node, Forms& forms) {
                                                 "DequantizeLinear only",
                                                 value->name, to_string(*value->type))});
   }
-  if (node.is("DequantizeLinear") || node.is("QuantizeLinear")) return;
+  if (is_any_of(node, {"DequantizeLinear", "QuantizeLinear", "Clip"})) return;
   for (const onnx::Value* value : node.inputs) {
     if (!is_type_of(value, {i8}) || !value->constant()) continue;
     forms.push_back({"constant_i8", fmt::format("'{}' is a constant of i8, which TensorRT takes before "
@@ -435,6 +470,9 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "TensorScatter") add_tensor_scatter(node, forms);
   if (type == "Dropout" && constant_of(node.input(2)).value_or(0) != 0) {
     forms.push_back({"dropout_training", "its training_mode is true; TensorRT is for inference"});
+  } else if (type == "Dropout" && node.input(2) != nullptr && !node.input(2)->constant()) {
+    forms.push_back(
+        {"dropout_training_computed", fmt::format("its training_mode '{}' is not a constant", node.input(2)->name)});
   }
   if (type == "MatMul" && rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2) {
     forms.push_back({"vector_times_matrices", "a vector times more than one matrix"});
@@ -455,9 +493,28 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "Einsum" && has_general_subscripts(node)) {
     forms.push_back({"einsum_general", "an ellipsis or a diagonal, which TensorRT's Einsum does not have"});
   }
+  if (type == "Einsum" && has_upper_case_subscripts(node)) {
+    forms.push_back(
+        {"einsum_upper_case", "its equation has upper-case letters, which TensorRT's Einsum does not have"});
+  }
+  if (type == "MultiHeadAttention") add_multi_head_attention(node, forms);
   if (type == "LSTM" || type == "GRU" || type == "RNN") add_recurrent(node, forms);
+  add_surroundings(node, forms);
   add_types(node, forms);
   return forms;
+}
+
+/// Returns the advice on the first form of a node that the newest measured release refuses and that has one of its own.
+std::optional<std::string> advice_on_form(const onnx::Node& node) {
+  try {
+    for (const Form& form : forms_of(node)) {
+      const bool is_refused = form_fact(newest_measured_release(), form.name).runs == Answer::no;
+      if (is_refused && !form.advice.empty()) return std::string(form.advice);
+    }
+    return std::nullopt;
+  } catch (const Error&) {  // an attribute of the wrong type
+    return std::nullopt;
+  }
 }
 
 /// The tensor whose type decides whether a node runs, and the name of that type.
@@ -467,7 +524,9 @@ struct MainType {
 };
 
 MainType main_type(const onnx::Value* value) {
-  return value == nullptr || !value->type ? MainType{} : MainType{value, std::string(to_string(*value->type))};
+  if (value == nullptr || !value->type) return {};
+  const onnx::ElementType type = is_imported_as_i32(*value) ? onnx::ElementType::i32 : *value->type;
+  return {value, std::string(to_string(type))};
 }
 
 bool is_quantized_before(const onnx::Node& node) {
@@ -482,6 +541,10 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
   std::vector<const onnx::Value*> values = {is_random ? node.output() : node.input(fact.port)};
   if (node.is("Cast")) values.push_back(node.output());
   if (node.is("CastLike")) values.push_back(node.input(1));
+  // TensorRT holds constants of u8 in i32, which does not go together with an input of the network in u8.
+  std::copy_if(node.inputs.begin(), node.inputs.end(), std::back_inserter(values), [](const onnx::Value* value) {
+    return value != nullptr && value->type == onnx::ElementType::u8 && !is_imported_as_i32(*value);
+  });
   for (const onnx::Value* value : values) {
     MainType type = main_type(value);
     if (type.value != nullptr && !has_word(types, type.word)) return type;
@@ -507,6 +570,11 @@ std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Releas
       broadcasting_since, known.source);
 }
 
+bool parses_beyond_onnx(const onnx::Node& node, const Release& release) {
+  return release.flavor == Flavor::rtx && !onnx::is_standard_operator("", node.op_type) &&
+         !operator_fact(release, node.op_type).source.empty();
+}
+
 std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release) {
   const std::string& type = node.op_type;
   const OperatorFact fact = operator_fact(release, type);
@@ -523,6 +591,10 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
     return fmt::format("TensorRT's parser does not know it ({})", fact.source);
   }
   if (handles_text(node)) return "it handles text (string tensors), which TensorRT does not have";
+  if (const onnx::Value* other = find_other_than_tensor(node)) {
+    return fmt::format("'{}' is a sequence, an optional, a map or a sparse tensor; TensorRT has dense tensors only",
+                       other->name);
+  }
   for (const Form& form : forms_of(node)) {
     if (const FormFact known = form_fact(release, form.name); known.runs == Answer::no) {
       return fmt::format("{} ({})", form.what, known.source);
@@ -550,7 +622,12 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
                : fmt::format("nothing that is public says whether {} runs it", title_of(release));
   }
   for (const Form& form : forms_of(node)) {
-    if (form_fact(release, form.name).runs != Answer::unknown) continue;
+    const FormFact known = form_fact(release, form.name);
+    if (known.runs != Answer::unknown) continue;
+    if (form.builds_at_fixed_sizes && !known.source.empty()) {
+      return fmt::format("{}; TensorRT builds that only where {} gives each dimension one size ({})", form.what,
+                         setting_name(Setting::shape_ranges), known.source);
+    }
     return fmt::format("{}: whether {} runs it then is not known", form.what, title_of(release));
   }
   const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
@@ -624,6 +701,8 @@ std::vector<std::string> guards_for(const Release& release) {
 
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
+  if (find_other_than_tensor(node) != nullptr) return std::string(no_sequences);
+  if (const auto advice = advice_on_form(node)) return *advice;
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) {
       return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut), setting_name(Setting::explanation));

@@ -106,6 +106,7 @@ std::string use_library() {
 struct Near {
   std::string reason;
   std::string advice;
+  bool is_taken_for_onnx = false;  ///< Whether TensorRT's parser takes the node for an operator of ONNX.
 };
 
 /// Returns why a node with the name of a plugin that Graft stands in for is not taken for it: its plugin_namespace,
@@ -149,7 +150,7 @@ Near near_operator(const onnx::Node& node) {
   }
   if (onnx::is_standard_operator("", node.op_type)) {
     return {fmt::format("TensorRT's parser goes by the name alone and takes it for ONNX's {}", node.op_type),
-            "leave out its domain, if ONNX's is meant; otherwise it needs a name that ONNX does not have"};
+            "leave out its domain, if ONNX's is meant; otherwise it needs a name that ONNX does not have", true};
   }
   std::vector<std::string_view> versions;
   const OperatorType* stands_in = nullptr;
@@ -251,7 +252,8 @@ class Judge {
     if (const onnx::OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
     if (model_.find_function(node) != nullptr) return judge_call(node);
     const auto replaced = forecast_.becomes.find(ref_of(node));
-    if (onnx::is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
+    const bool is_standard = onnx::is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml";
+    if (is_standard || parses_beyond_onnx(node, release_)) {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
       const std::optional<std::string> old = refusal ? std::nullopt : refusal_of_opset(node, release_);
       if (old) return {Verdict::lowered, *old, "graft convert writes it in a newer operator set"};
@@ -283,13 +285,16 @@ class Judge {
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     const Near near = near_operator(node);
     if (near.reason.empty() && !node.string_or("plugin_version", "").empty()) {
-      return {Verdict::plugin,
-              fmt::format("by its fields the plugin {} version {}{}, which is not Graft's", node.op_type,
-                          node.string_or("plugin_version", ""), domain),
-              fmt::format("{} loads its library; graft plugins LIB.so tells whether it is in there",
-                          setting_name(Setting::build_with_library))};
+      return {
+          Verdict::unknown,
+          fmt::format("by its fields it is the plugin {} version {}{}, which Graft does not have: the node runs only "
+                      "where a plugin library has that plugin",
+                      node.op_type, node.string_or("plugin_version", ""), domain),
+          fmt::format("graft plugins LIB.so lists the plugins of a library; {} builds with the library",
+                      setting_name(Setting::build_with_library))};
     }
-    return {Verdict::unsupported,
+    const bool is_parsed = near.is_taken_for_onnx && operator_fact(release_, node.op_type).runs != Answer::no;
+    return {is_parsed ? Verdict::unknown : Verdict::unsupported,
             fmt::format("{}{} is an operator neither of ONNX nor of Graft{}", node.op_type, domain,
                         near.reason.empty() ? "" : "; " + near.reason),
             near.advice.empty() ? use_library() : near.advice};
@@ -347,9 +352,10 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
-std::string meaning_of(Verdict verdict) {
+std::string meaning_of(Verdict verdict, bool by_rules) {
   switch (verdict) {
-    case Verdict::native: return "TensorRT runs it as it is";
+    case Verdict::native:
+      return by_rules ? "no rule is against it; TensorRT was not asked" : "TensorRT runs it as it is";
     case Verdict::lowered: return "`graft convert` makes native layers of it";
     case Verdict::plugin: return "a plugin runs it";
     case Verdict::unknown:
@@ -362,6 +368,10 @@ std::string meaning_of(Verdict verdict) {
     case Verdict::crashes: return "it ends TensorRT's process";
   }
   return "";
+}
+
+bool are_by_rules(const std::vector<NodeVerdict>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const NodeVerdict& node) { return node.truth == "rule"; });
 }
 
 std::optional<bool> runs(const std::vector<NodeVerdict>& nodes) {

@@ -46,8 +46,8 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 }
 
 [[nodiscard]] std::string_view name_of(Verdict verdict);
-/// Returns a sentence such as "TensorRT runs it as it is".
-[[nodiscard]] std::string meaning_of(Verdict verdict);
+/// Returns "TensorRT runs it as it is". `by_rules`: TensorRT was not asked about the model, so nothing is promised.
+[[nodiscard]] std::string meaning_of(Verdict verdict, bool by_rules = false);
 
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
@@ -68,6 +68,9 @@ struct NodeVerdict {
   std::string cause = {};          ///< A word for what is wrong with a plugin node, or computed_wrongly.
   std::optional<NodeRef> as = {};  ///< The alike node with which TensorRT was probed instead.
 };
+
+/// Returns whether all verdicts are those of rules.
+[[nodiscard]] bool are_by_rules(const std::vector<NodeVerdict>& nodes);
 
 /// The changes that `graft convert` will make.
 struct Forecast {

@@ -56,13 +56,14 @@ TEST(Verdicts, a_slip_in_a_name_is_answered_with_the_name_that_was_meant) {
   EXPECT_NE(slip.reason.find("did you mean ONNX's HardSwish?"), std::string::npos) << slip.reason;
 }
 
-TEST(Verdicts, a_plugin_by_its_fields_is_a_plugin) {
+TEST(Verdicts, a_plugin_that_no_library_is_known_to_have_is_not_promised) {
   onnx::Model model = model_with("SomebodysLayer", "theirs");
   model.graph().nodes().front()->attributes["plugin_version"] =
       onnx::NodeAttribute(onnx::AttributeData(std::string("1")));
   const NodeVerdict theirs = judge_nodes(model)[0];
   EXPECT_EQ(theirs.op, "theirs::SomebodysLayer");
-  EXPECT_EQ(theirs.verdict, Verdict::plugin);
+  EXPECT_EQ(theirs.verdict, Verdict::unknown);
+  EXPECT_NE(theirs.reason.find("the plugin SomebodysLayer version 1"), std::string::npos) << theirs.reason;
 }
 
 NodeVerdict verdict(const std::string& name, const std::string& op, Verdict verdict, const std::string& reason = "") {

@@ -43,15 +43,22 @@ with open(sys.argv[1]) as questions, open(sys.argv[2], "w") as answers:
             config.num_compute_capabilities = 1
             config.set_compute_capability(trt.ComputeCapability.SM89, 0)
             shape_inputs = [t for t in map(network.get_input, range(network.num_inputs)) if t.is_shape_tensor]
-            if all(tensor.name in question["values"] for tensor in shape_inputs) and shape_inputs:
+            has_values = shape_inputs and all(tensor.name in question["values"] for tensor in shape_inputs)
+            if has_values or question["shapes"]:
                 profile = builder.create_optimization_profile()
-                for tensor in shape_inputs:
+                for tensor in shape_inputs if has_values else []:
                     profile.set_shape_input(tensor.name, *[question["values"][tensor.name]] * 3)
+                for name, shapes in question["shapes"].items():
+                    profile.set_shape(name, *shapes)
                 config.add_optimization_profile(profile)
             built = builder.build_serialized_network(network, config) is not None
         errors = [parser.get_error(i).desc() for i in range(parser.num_errors)] + logger.errors
         print(json.dumps({"parsed": parsed, "built": built, "errors": errors}), file=answers, flush=True)
 """
+
+
+# Of each model with dynamic inputs: the smallest, the usual and the largest shape of each of these.
+Shapes = Mapping[pathlib.Path, Mapping[str, Sequence[Sequence[int]]]]
 
 
 @dataclass
@@ -70,14 +77,21 @@ class Answer:
 
 
 def ask_one_process(
-    wanted: Sequence[pathlib.Path], values: Mapping[pathlib.Path, Mapping[str, list[int]]], environment: dict[str, str]
+    wanted: Sequence[pathlib.Path],
+    values: Mapping[pathlib.Path, Mapping[str, list[int]]],
+    shapes: Shapes,
+    environment: dict[str, str],
 ) -> list[Answer]:
     answers: list[Answer] = []
     with tempfile.TemporaryDirectory() as name:
         asked, said = pathlib.Path(name, "questions"), pathlib.Path(name, "answers")
         while len(answers) < len(wanted):
             left = wanted[len(answers) :]
-            lines = [json.dumps({"model": str(model), "values": values.get(model, {})}) + "\n" for model in left]
+            lines = [
+                json.dumps({"model": str(model), "values": values.get(model, {}), "shapes": shapes.get(model, {})})
+                + "\n"
+                for model in left
+            ]
             asked.write_text("".join(lines))
             said.write_text("")
             try:
@@ -104,10 +118,11 @@ def ask_tensorrt(
     installed: pathlib.Path | None = None,
     values: Mapping[pathlib.Path, Mapping[str, list[int]]] | None = None,
     processes: int = 1,
+    shapes: Shapes | None = None,
 ) -> dict[pathlib.Path, Answer]:
     """Returns the result for each model. installed: a folder of .deps/compat; None: the TensorRT-RTX of the
-    environment. values: by model, the values of inputs that are read as sizes or axes. A model that crashed or
-    blocked the process counts as not built."""
+    environment. values: by model, the values of inputs that are read as sizes or axes. shapes: by model, the shapes
+    of dynamic inputs. A model that crashed or blocked the process counts as not built."""
     wanted = list(models)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(ROOT / ".deps" / "lib-rtx")}
     if installed is not None:
@@ -115,7 +130,7 @@ def ask_tensorrt(
     parts = [wanted[i::processes] for i in range(processes)]
     answers: dict[pathlib.Path, Answer] = {}
     with concurrent.futures.ThreadPoolExecutor(processes) as pool:
-        asked = pool.map(lambda part: ask_one_process(part, values or {}, environment), parts)
+        asked = pool.map(lambda part: ask_one_process(part, values or {}, shapes or {}, environment), parts)
         for part, found in zip(parts, asked, strict=True):
             answers.update(zip(part, found, strict=True))
     return answers

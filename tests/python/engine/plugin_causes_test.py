@@ -179,7 +179,7 @@ def test_names_that_are_nearly_or_wholly_those_of_onnx(tmp_path: pathlib.Path, f
     check(verdicts["nearly"], "refused", "operator_name", ["ONNX's operator HardSwish", "if HardSwish is meant"])
     words = ["goes by the name alone", "ONNX's InstanceNormalization, whatever its domain 'acme'", "--plugin-override"]
     check(verdicts["lacks_inputs"], "refused", "override", words)
-    assert (verdicts["fits"]["verdict"], verdicts["fits"]["cause"]) == ("unsupported", "override")
+    assert (verdicts["fits"]["verdict"], verdicts["fits"]["cause"]) == ("unknown", "override")
     assert "its parser does take it" in verdicts["fits"]["reason"]
 
 

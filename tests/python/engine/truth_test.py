@@ -605,7 +605,11 @@ def test_a_k_that_is_no_constant(tmp_path: pathlib.Path) -> None:
     found = verdicts(inspect(model, "parser"))["top_k"]
     assert found["verdict"] == "refused"
     assert "its K is not a constant: 'n' comes from node 'cast' (Cast)" in found["reason"]
-    assert "make K a constant" in found["advice"]
+    assert (
+        "'n', which decides the size of its output, is computed from 'f', an input of the network in f32"
+        in found["reason"]
+    )
+    assert "make the size a constant" in found["advice"]
 
 
 def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,28 @@
+// Special forms of operators, on which tensorrt_facts.json has an answer for each release.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnx/model.hpp"
+
+namespace graft::inspect {
+
+struct Form {
+  std::string_view name;               ///< The name of the form in tensorrt_facts.json.
+  std::string what;                    ///< Describes the form, as a reason to refuse the node.
+  std::string_view advice = {};        ///< What to do about the form; empty where the operator's own advice holds.
+  bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form where each dimension has one size.
+};
+using Forms = std::vector<Form>;
+
+/// Adds the forms that depend on more than the node: on what computes its inputs, on its body, or on the body that it
+/// is in.
+void add_surroundings(const onnx::Node& node, Forms& forms);
+
+/// Returns whether TensorRT holds a value of type u8 in i32: its parser imports constants of u8 as i32, and what
+/// nodes other than Cast compute from those is i32 too.
+[[nodiscard]] bool is_imported_as_i32(const onnx::Value& value);
+
+}  // namespace graft::inspect

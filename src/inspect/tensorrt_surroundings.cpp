@@ -1,0 +1,590 @@
+// Forms that depend on the graph around a node. The facts were measured in TensorRT-RTX 1.4 to 1.7.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "inspect/model_parts.hpp"
+#include "inspect/tensorrt_forms.hpp"
+#include "onnx/schema.hpp"
+#include "onnx/text.hpp"
+
+namespace graft::inspect {
+namespace {
+
+using onnx::ElementType;
+using onnx::Node;
+using onnx::Value;
+
+bool is_in_body(const onnx::Graph& graph) { return graph.parent() != nullptr; }
+
+/// Returns whether the condition of an If is known when the model is parsed, so that one branch remains.
+bool has_constant_condition(const Node& node) {
+  return node.is("If") && node.input(0) != nullptr && node.input(0)->constant().has_value();
+}
+
+constexpr std::string_view cast_u8 = "cast to i32 or f32 before the node, and to u8 only for an output of the network";
+constexpr std::string_view keep_the_shape =
+    "let the tensor have its largest shape from the first step on, and write into a part of it in each step";
+
+enum class Step { into_inputs, stop, found };
+
+/// Visits the values that `start` is computed from, `start` first, until `visit` finds one. Returns that value, or null
+/// where there is none or the search is long.
+const Value* search_back(const Value* start, const std::function<Step(const Value&)>& visit) {
+  constexpr std::size_t longest = 2000;
+  std::vector<const Value*> waiting;
+  std::unordered_set<const Value*> seen;
+  const auto add = [&](const Value* value) {
+    if (value != nullptr && seen.size() < longest && seen.insert(value).second) waiting.push_back(value);
+  };
+  add(start);
+  while (!waiting.empty()) {
+    const Value& value = *waiting.back();
+    waiting.pop_back();
+    switch (visit(value)) {
+      case Step::found: return &value;
+      case Step::stop: break;
+      case Step::into_inputs:
+        if (value.producer != nullptr) std::for_each(value.producer->inputs.begin(), value.producer->inputs.end(), add);
+    }
+  }
+  return nullptr;
+}
+
+/// Returns the node whose attribute holds a body.
+const Node* find_owner(const onnx::Graph& body) {
+  if (body.parent() == nullptr) return nullptr;
+  for (const Node* node : body.parent()->nodes()) {
+    const std::vector<onnx::Graph*> bodies = node->subgraphs();
+    if (std::find(bodies.begin(), bodies.end(), &body) != bodies.end()) return node;
+  }
+  return nullptr;
+}
+
+bool is_dynamic(const Value* value) {
+  return value != nullptr && (!value->shape || std::any_of(value->shape->begin(), value->shape->end(),
+                                                           [](const Dim& dim) { return !dim.is_constant(); }));
+}
+
+bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
+
+/// u8 passes through TensorRT only from an input of the network into Cast, and from Cast to an output of the network.
+void add_u8(const Node& node, Forms& forms) {
+  for (const Value* output : node.outputs) {
+    if (!is_u8(output)) continue;
+    const bool is_i32 = is_imported_as_i32(*output);
+    const auto& outputs = output->graph->outputs();
+    const bool is_returned = std::find(outputs.begin(), outputs.end(), output) != outputs.end();
+    if (node.is("ConstantOfShape")) {
+      forms.push_back(
+          {"constant_of_shape_u8", "its value is u8, which TensorRT's ConstantOfShape does not make", cast_u8});
+    } else if (is_i32 && is_returned && !node.is("Constant") && !is_in_body(*output->graph)) {
+      forms.push_back({"u8_from_constant_returned",
+                       fmt::format("'{}' is computed from constants of u8, which TensorRT imports as i32, and is an "
+                                   "output of the network: TensorRT cannot return i32 as u8",
+                                   output->name),
+                       cast_u8});
+    } else if (!is_i32 && (!is_returned || is_in_body(*output->graph))) {
+      forms.push_back({"u8_intermediate",
+                       fmt::format("'{}' is u8 inside the network; TensorRT takes u8 only as an input or output of the "
+                                   "network, next to a Cast",
+                                   output->name),
+                       cast_u8});
+    }
+  }
+  if (!is_in_body(*node.graph)) return;
+  for (const Value* input : node.inputs) {
+    if (!is_u8(input) || !input->is_input || is_in_body(*input->graph)) continue;
+    forms.push_back({"u8_intermediate",
+                     fmt::format("it reads '{}', an input of the network in u8, inside a body; "
+                                 "TensorRT takes u8 only next to a Cast outside of bodies",
+                                 input->name),
+                     cast_u8});
+  }
+}
+
+/// Operators whose results TensorRT's parser works out itself where they lead to a size. It takes the results of others
+/// (Conv, TopK, CumSum ...) as they are.
+bool is_folded_into_sizes(const Node& node) {
+  static const std::unordered_set<std::string_view> types = {"Abs",
+                                                             "Acos",
+                                                             "Acosh",
+                                                             "Add",
+                                                             "And",
+                                                             "Asin",
+                                                             "Asinh",
+                                                             "Atan",
+                                                             "Atanh",
+                                                             "Cast",
+                                                             "CastLike",
+                                                             "Ceil",
+                                                             "Celu",
+                                                             "Clip",
+                                                             "Concat",
+                                                             "Cos",
+                                                             "Cosh",
+                                                             "Div",
+                                                             "Dropout",
+                                                             "Elu",
+                                                             "Equal",
+                                                             "Erf",
+                                                             "Exp",
+                                                             "Expand",
+                                                             "Flatten",
+                                                             "Floor",
+                                                             "Gather",
+                                                             "GatherElements",
+                                                             "GatherND",
+                                                             "Gelu",
+                                                             "Gemm",
+                                                             "Greater",
+                                                             "HardSigmoid",
+                                                             "GreaterOrEqual",
+                                                             "HardSwish",
+                                                             "Identity",
+                                                             "IsInf",
+                                                             "IsNaN",
+                                                             "LeakyRelu",
+                                                             "Less",
+                                                             "LessOrEqual",
+                                                             "Log",
+                                                             "MatMul",
+                                                             "Max",
+                                                             "Mean",
+                                                             "Min",
+                                                             "Mish",
+                                                             "Mod",
+                                                             "Mul",
+                                                             "Neg",
+                                                             "Not",
+                                                             "Or",
+                                                             "Pad",
+                                                             "Pow",
+                                                             "Reciprocal",
+                                                             "ReduceL1",
+                                                             "ReduceL2",
+                                                             "ReduceLogSum",
+                                                             "ReduceMax",
+                                                             "ReduceMean",
+                                                             "ReduceMin",
+                                                             "ReduceProd",
+                                                             "ReduceSum",
+                                                             "Relu",
+                                                             "Reshape",
+                                                             "Round",
+                                                             "ReduceLogSumExp",
+                                                             "ReduceSumSquare",
+                                                             "Selu",
+                                                             "Shrink",
+                                                             "Sigmoid",
+                                                             "Sign",
+                                                             "Sin",
+                                                             "Sinh",
+                                                             "Slice",
+                                                             "Softplus",
+                                                             "Softsign",
+                                                             "Split",
+                                                             "Sqrt",
+                                                             "Squeeze",
+                                                             "Sub",
+                                                             "Sum",
+                                                             "Tan",
+                                                             "Tanh",
+                                                             "ThresholdedRelu",
+                                                             "Tile",
+                                                             "Transpose",
+                                                             "Trilu",
+                                                             "Unsqueeze",
+                                                             "Where",
+                                                             "Xor"};
+  return node.domain.empty() && types.contains(node.op_type);
+}
+
+/// Returns the indices of the inputs that decide the size of a node's output.
+std::vector<std::size_t> size_inputs(const Node& node) {
+  if (!node.domain.empty()) return {};
+  if (onnx::is_any_of(node, {"ConstantOfShape", "HannWindow", "HammingWindow", "BlackmanWindow"})) return {0};
+  if (onnx::is_any_of(node, {"Reshape", "Expand", "Tile", "Pad", "Upsample", "TopK", "OneHot", "Split", "CumSum"}))
+    return {1};
+  if (node.is("Resize")) return node.graph->opset() < 11 ? std::vector<std::size_t>{1} : std::vector<std::size_t>{2, 3};
+  if (node.is("Slice")) return {1, 2, 4};
+  if (node.is("Range")) return {0, 1, 2};
+  // Without results of each step, the number of steps decides no size.
+  if (node.is("Loop") && node.outputs.size() + 2 > node.inputs.size()) return {0};
+  return {};
+}
+
+/// TensorRT computes sizes from shapes, and from inputs of the network that are integers.
+void add_sizes(const Node& node, Forms& forms) {
+  for (const std::size_t index : size_inputs(node)) {
+    const Value* size = node.input(index);
+    if (size == nullptr || size->constant()) continue;
+    const Value* source = search_back(size, [](const Value& value) {
+      if (value.is_input && !value.initializer) {
+        const bool is_number = value.type == ElementType::i32 || value.type == ElementType::i64;
+        const bool is_read = value.type && !is_dynamic(&value) && !is_in_body(*value.graph);
+        return is_read && !is_number ? Step::found : Step::stop;
+      }
+      // The values of a tensor whose shape is dynamic are no matter of sizes: TensorRT reads them when the engine runs.
+      if (value.producer == nullptr || is_dynamic(&value)) return Step::stop;
+      if (value.producer->is("If")) return has_constant_condition(*value.producer) ? Step::stop : Step::found;
+      return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::stop;
+    });
+    if (source == nullptr) continue;
+    if (source->producer != nullptr) {
+      forms.push_back({"size_from_if",
+                       fmt::format("'{}', which decides the size of its output, is computed from '{}', a result of If; "
+                                   "TensorRT computes no sizes from those",
+                                   size->name, source->name),
+                       "compute the size without If, by Where for example"});
+    } else {
+      forms.push_back({"size_from_data",
+                       fmt::format("'{}', which decides the size of its output, is computed from '{}', an input of the "
+                                   "network in {}; TensorRT computes sizes from shapes, and from inputs in i32 and i64",
+                                   size->name, source->name, to_string(*source->type)),
+                       "make the size a constant; or let the input of the network be i64"});
+    }
+    return;
+  }
+}
+
+/// Axes that are no constant: what TensorRT's parser can work out differs by operator.
+void add_axes(const Node& node, Forms& forms) {
+  const Value* axes = node.input(1);
+  if (axes == nullptr || axes->producer == nullptr || axes->constant()) return;
+  if (onnx::is_any_of(node, {"Squeeze", "Unsqueeze"})) {
+    const Value* source = search_back(axes, [](const Value& value) {
+      if (value.is_input && !value.initializer) return Step::found;
+      if (value.producer == nullptr) return Step::stop;
+      if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
+        return is_dynamic(value.producer->input(0)) ? Step::found : Step::stop;
+      }
+      return is_folded_into_sizes(*value.producer) || value.producer->is("Range") ? Step::into_inputs : Step::stop;
+    });
+    if (source == nullptr) return;
+    forms.push_back({"squeeze_axes", fmt::format("its axes '{}' are computed from '{}'; TensorRT takes a constant only",
+                                                 axes->name, source->name)});
+  } else if (node.op_type.starts_with("Reduce")) {
+    const Value* source = axes;
+    while (source->producer != nullptr && onnx::is_any_of(*source->producer, {"Cast", "Identity"}) &&
+           source->producer->input(0) != nullptr) {
+      source = source->producer->input(0);
+    }
+    const bool is_constant = source->constant().has_value();
+    forms.push_back(is_constant
+                        ? Form{"reduce_axes_cast", fmt::format("its axes '{}' are a Cast of a constant", axes->name)}
+                        : Form{"reduce_axes", fmt::format("its axes '{}' are computed by {}; TensorRT takes a "
+                                                          "constant only",
+                                                          axes->name, onnx::describe(*axes->producer))});
+  }
+}
+
+/// Returns whether `now` is computed from `then`, and is another size whatever the symbols are: "(time + 1)" for
+/// "time".
+bool is_another_size(const Dim& then, const Dim& now) {
+  if (then.is_constant() || now.is_constant()) {
+    return then.is_constant() && now.is_constant() && then.value() != now.value();
+  }
+  constexpr auto samples = std::to_array<std::array<std::int64_t, 4>>({{3, 8, 21, 5}, {40, 9, 2, 7}, {6, 6, 6, 6}});
+  for (const auto& sample : samples) {
+    std::map<std::string, std::int64_t, std::less<>> sizes;
+    const auto now_size = now.evaluate([&](const std::string& name) {
+      return std::optional(sizes.emplace(name, sample[sizes.size() % sample.size()]).first->second);
+    });
+    const auto then_size = then.evaluate([&](const std::string& name) {
+      const auto found = sizes.find(name);
+      return found == sizes.end() ? std::nullopt : std::optional(found->second);
+    });
+    if (!then_size || !now_size || *then_size == *now_size) return false;
+  }
+  return true;
+}
+
+/// Returns whether a body returns a Concat of a tensor that it receives and of others: the tensor grows.
+bool is_longer(const Value* received, const Value* returned) {
+  const Node* concat = returned == nullptr ? nullptr : returned->producer;
+  if (received == nullptr || concat == nullptr || !concat->is("Concat") || concat->inputs.size() < 2) return false;
+  const auto may_be_empty = [](const Value* value) {
+    return value == nullptr || !value->shape ||
+           std::any_of(value->shape->begin(), value->shape->end(),
+                       [](const Dim& d) { return !d.is_constant() || d.value() == 0; });
+  };
+  const bool has_received = std::find(concat->inputs.begin(), concat->inputs.end(), received) != concat->inputs.end();
+  const auto more = std::count_if(concat->inputs.begin(), concat->inputs.end(),
+                                  [&](const Value* value) { return value == received || !may_be_empty(value); });
+  return has_received && more > 1;
+}
+
+/// Returns the sentence on a tensor that a body receives with one shape and returns with another; nothing where it
+/// keeps its shape, or that is not known.
+std::optional<std::string> changed_shape(const Value* before, const Value* received, const Value* returned) {
+  if (is_longer(received, returned)) {
+    return fmt::format("its body returns '{}', a Concat of '{}' and others", returned->name, received->name);
+  }
+  if (returned == nullptr || !returned->shape) return std::nullopt;
+  for (const Value* each : {before, received}) {
+    if (each == nullptr || !each->shape) continue;
+    if (each->shape->size() != returned->shape->size()) {
+      return fmt::format("its body returns '{}' with rank {} for '{}' with rank {}", returned->name,
+                         returned->shape->size(), each->name, each->shape->size());
+    }
+    for (std::size_t axis = 0; axis < each->shape->size(); ++axis) {
+      if (!is_another_size((*each->shape)[axis], (*returned->shape)[axis])) continue;
+      return fmt::format("its body returns '{}' as {} for '{}', which is {}", returned->name,
+                         onnx::type_text(*returned), each->name, onnx::type_text(*each));
+    }
+  }
+  return std::nullopt;
+}
+
+void add_carried(const Node& node, std::size_t first_input, std::size_t first_received, std::size_t first_returned,
+                 std::size_t count, Forms& forms) {
+  const onnx::Graph& body = *node.subgraphs().front();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (first_received + i >= body.inputs().size() || first_returned + i >= body.outputs().size()) return;
+    const auto changed = changed_shape(node.input(first_input + i), body.inputs()[first_received + i],
+                                       body.outputs()[first_returned + i]);
+    if (!changed) continue;
+    forms.push_back({"carried_shape_changes",
+                     *changed + "; TensorRT takes only tensors that keep their shape from step to step",
+                     keep_the_shape});
+    return;
+  }
+}
+
+void add_loop(const Node& node, Forms& forms) {
+  const std::vector<onnx::Graph*> bodies = node.subgraphs();
+  if (bodies.size() != 1 || node.inputs.size() < 2) return;
+  const std::vector<Value*>& received = bodies.front()->inputs();
+  if (node.input(1) == nullptr && received.size() > 1 && !received[1]->is_unused()) {
+    forms.push_back({"loop_condition_missing",
+                     fmt::format("its condition is left out, and its body reads '{}', the condition; TensorRT has no "
+                                 "tensor for that",
+                                 received[1]->name),
+                     "give it a condition: a constant of bool that is true"});
+  }
+  if (node.input(0) == nullptr && node.input(1) == nullptr) {
+    forms.push_back({"loop_without_limit", "it has neither a number of steps nor a condition",
+                     "give it a condition, or a largest number of steps"});
+  }
+  add_carried(node, 2, 2, 1, node.inputs.size() - 2, forms);
+}
+
+void add_scan(const Node& node, Forms& forms) {
+  if (node.graph->opset() < 9 || node.subgraphs().size() != 1) return;
+  const auto scanned = static_cast<std::size_t>(std::max<std::int64_t>(node.int_or("num_scan_inputs", 0), 0));
+  if (scanned >= node.inputs.size()) {
+    forms.push_back({"scan_without_state", "it has no state; TensorRT takes Scan with at least one",
+                     "give it a state that its body returns as it is"});
+    return;
+  }
+  add_carried(node, 0, 0, 0, node.inputs.size() - scanned, forms);
+}
+
+/// An If, Loop or Scan in the body of a Loop or Scan that reads nothing of the step: it does the same in each.
+void add_same_in_each_step(const Node& node, Forms& forms) {
+  if (node.subgraphs().empty() || !is_in_body(*node.graph) || has_constant_condition(node)) return;
+  const Node* owner = find_owner(*node.graph);
+  if (owner == nullptr || !onnx::is_any_of(*owner, {"Loop", "Scan"})) return;
+  const std::vector<Value*>& received = node.graph->inputs();
+  const auto is_of_step = [&](const Value& value) {
+    // A condition that is always true is no matter of the step.
+    const bool is_condition = owner->is("Loop") && received.size() > 1 && &value == received[1];
+    return value.is_input && (!is_condition || (owner->input(1) != nullptr && !owner->input(1)->constant()));
+  };
+  std::vector<const Node*> waiting = {&node};
+  std::unordered_set<const Node*> seen = {&node};
+  bool reads_step = false;
+  while (!waiting.empty() && !reads_step) {
+    const Node& reader = *waiting.back();
+    waiting.pop_back();
+    for_each_read(reader, *node.graph, [&](const Value& value) {
+      reads_step = reads_step || is_of_step(value);
+      if (value.producer != nullptr && seen.insert(value.producer).second) waiting.push_back(value.producer);
+    });
+  }
+  if (reads_step) return;
+  forms.push_back(
+      {"body_same_in_each_step",
+       fmt::format("it is in the body of {} and reads nothing that changes from step to step", onnx::describe(*owner)),
+       "compute it before the loop"});
+}
+
+/// An If in the branch of an If, outside of any Loop or Scan.
+void add_nested_if(const Node& node, Forms& forms) {
+  if (has_constant_condition(node)) return;
+  const Node* outer = nullptr;
+  for (const onnx::Graph* graph = node.graph; graph->parent() != nullptr; graph = graph->parent()) {
+    const Node* owner = find_owner(*graph);
+    if (owner == nullptr || !owner->is("If")) return;
+    if (outer == nullptr && !has_constant_condition(*owner)) outer = owner;
+  }
+  if (outer == nullptr) return;
+  bool has_dynamic = std::any_of(node.outputs.begin(), node.outputs.end(), is_dynamic);
+  for (const onnx::Graph* branch : node.subgraphs()) {
+    branch->for_each_node([&](const Node& inner) {
+      has_dynamic = has_dynamic || std::any_of(inner.outputs.begin(), inner.outputs.end(), is_dynamic);
+    });
+  }
+  if (!has_dynamic) return;
+  forms.push_back(
+      {"nested_if_dynamic",
+       fmt::format("it is in a branch of {}, and computes tensors with dynamic dimensions", onnx::describe(*outer)), "",
+       true});
+}
+
+/// A cubic Resize of what an If, Loop or Scan computed.
+void add_resize_after_body(const Node& node, Forms& forms) {
+  constexpr std::size_t first_resized_axis = 2;
+  const Value* input = node.input(0);
+  if (node.string_or("mode", "nearest") != "cubic" || input == nullptr) return;
+  if (input->shape && std::all_of(input->shape->begin() +
+                                      static_cast<std::ptrdiff_t>(std::min(first_resized_axis, input->shape->size())),
+                                  input->shape->end(), [](const Dim& dim) { return dim.is_constant(); })) {
+    return;
+  }
+  const Value* source = search_back(input, [](const Value& value) {
+    if (value.producer == nullptr || value.producer->is("Shape")) return Step::stop;
+    const bool has_body = !value.producer->subgraphs().empty() && !has_constant_condition(*value.producer);
+    return has_body ? Step::found : Step::into_inputs;
+  });
+  if (source == nullptr) return;
+  forms.push_back({"resize_cubic_after_body",
+                   fmt::format("it is a cubic Resize after {}, and its height or width is not fixed",
+                               onnx::describe(*source->producer)),
+                   "", true});
+}
+
+/// Layers that TensorRT has from a rank on.
+void add_low_rank(const Node& node, Forms& forms) {
+  constexpr std::int64_t since_axis_alone = 13;  // Before, Softmax took its input as a matrix.
+  const Value* input = node.input(0);
+  if (!node.domain.empty() || input == nullptr || !input->shape) return;
+  const bool is_softmax = onnx::is_any_of(node, {"Softmax", "LogSoftmax", "Hardmax"});
+  std::size_t least = 0;
+  if (onnx::is_any_of(node, {"ArgMax", "ArgMin"}) || (is_softmax && node.graph->opset() >= since_axis_alone)) least = 2;
+  if (node.op_type.starts_with("Reduce") || node.is("CumSum")) least = 1;
+  if (input->shape->size() >= least) return;
+  forms.push_back({"rank_too_low",
+                   fmt::format("'{}' has rank {}; TensorRT takes {} from rank {} on", input->name, input->shape->size(),
+                               node.op_type, least),
+                   "put an Unsqueeze before it and a Squeeze after it"});
+}
+
+bool has_dynamic_axis(const Value* value, std::size_t axis) {
+  return value != nullptr && value->shape && axis < value->shape->size() && !(*value->shape)[axis].is_constant();
+}
+
+/// Sizes that TensorRT has to know when it parses the node.
+void add_dynamic_sizes(const Node& node, Forms& forms) {
+  if (node.is("ConvTranspose") && has_dynamic_axis(node.input(0), 1)) {
+    forms.push_back({"conv_transpose_dynamic_channels", "the number of channels of its input is dynamic",
+                     "declare the number of channels of the network's input"});
+  }
+  if (onnx::is_any_of(node, {"Conv", "ConvTranspose"})) {
+    for (const Value* value : {node.input(1), node.input(2)}) {
+      if (value == nullptr || !value->shape || !is_dynamic(value)) continue;
+      forms.push_back(
+          {"convolution_dynamic_weights", fmt::format("the shape of '{}' is dynamic; TensorRT takes weights "
+                                                      "and biases of fixed shapes",
+                                                      value->name)});
+      break;
+    }
+  }
+  const Value* indices = node.is("GatherND") ? node.input(1) : nullptr;
+  if (indices != nullptr && indices->shape && !indices->shape->empty() &&
+      has_dynamic_axis(indices, indices->shape->size() - 1)) {
+    forms.push_back({"gather_nd_dynamic_rank",
+                     fmt::format("the last dimension of '{}' is dynamic, so that the rank of its output is not known",
+                                 indices->name)});
+  }
+  const bool has_axes = node.input(1) != nullptr || node.ints("axes");
+  if (node.is("Squeeze") && !has_axes && node.input(0) != nullptr && node.input(0)->shape &&
+      is_dynamic(node.input(0))) {
+    forms.push_back({"squeeze_without_axes_dynamic", "it has no axes, and the shape of its input is dynamic"});
+  }
+}
+
+/// ONNX Runtime takes a Slice without axes whose starts are fewer than the dimensions for one of the first dimensions.
+void add_slice(const Node& node, Forms& forms) {
+  const Value* data = node.input(0);
+  const Value* starts = node.input(1);
+  if (node.input(3) != nullptr || data == nullptr || starts == nullptr || !data->shape || !starts->shape) return;
+  if (starts->shape->size() != 1 || !starts->shape->front().is_constant()) return;
+  const auto rank = static_cast<std::int64_t>(data->shape->size());
+  if (starts->shape->front().value() == rank) return;
+  forms.push_back({"slice_without_axes",
+                   fmt::format("it has {} starts, no axes, and an input of rank {}; TensorRT takes as many starts as "
+                               "dimensions then",
+                               starts->shape->front().value(), rank),
+                   "give it the axes"});
+}
+
+/// The parameters of STFT, which TensorRT's parser works out as it reads the node.
+void add_stft(const Node& node, Forms& forms) {
+  for (const std::size_t index : {1, 2, 3}) {
+    const Value* value = node.input(index);
+    if (value == nullptr || value->constant() || (value->producer == nullptr && value->initializer)) continue;
+    forms.push_back({"stft_computed", fmt::format("'{}' is not a constant; TensorRT takes frame_step, window and "
+                                                  "frame_length as constants",
+                                                  value->name)});
+    return;
+  }
+}
+
+}  // namespace
+
+bool is_imported_as_i32(const Value& value) {
+  if (value.type != ElementType::u8) return false;
+  bool is_long = false;
+  std::size_t count = 0;
+  const Value* real = search_back(&value, [&](const Value& each) {
+    constexpr std::size_t longest = 1000;
+    is_long = ++count > longest;
+    if (is_long) return Step::found;
+    if (each.type != ElementType::u8 || each.constant()) return Step::stop;
+    if (each.producer == nullptr || each.producer->is("Cast") || !each.producer->subgraphs().empty())
+      return Step::found;
+    return onnx::is_any_of(*each.producer, {"QuantizeLinear", "DynamicQuantizeLinear", "ConstantOfShape"})
+               ? Step::found
+               : Step::into_inputs;
+  });
+  return real == nullptr;
+}
+
+void add_surroundings(const Node& node, Forms& forms) {
+  add_u8(node, forms);
+  add_sizes(node, forms);
+  add_axes(node, forms);
+  if (node.is("Loop")) add_loop(node, forms);
+  if (node.is("Scan")) add_scan(node, forms);
+  if (node.is("If")) add_nested_if(node, forms);
+  add_same_in_each_step(node, forms);
+  if (node.is("Resize")) add_resize_after_body(node, forms);
+  add_low_rank(node, forms);
+  add_dynamic_sizes(node, forms);
+  if (node.is("Slice")) add_slice(node, forms);
+  if (node.is("STFT")) add_stft(node, forms);
+  if (node.is("EyeLike") && node.input(0) != nullptr && node.input(0)->shape && is_dynamic(node.input(0))) {
+    forms.push_back({"eye_like_dynamic", "the shape of its input is dynamic; TensorRT's EyeLike takes a fixed one",
+                     "make it a constant, or compare two Ranges by Equal"});
+  }
+  if ((node.op_type == "Attention" || node.op_type == "MultiHeadAttention") && is_in_body(*node.graph)) {
+    forms.push_back({"attention_in_body",
+                     "it is in the body of an If, Loop or Scan, in which TensorRT builds no "
+                     "Attention",
+                     "compute it outside of the body; or write it with MatMul and Softmax"});
+  }
+}
+
+}  // namespace graft::inspect
