@@ -22,6 +22,38 @@
 namespace graft::toolkit {
 namespace {
 
+/// Copies the verdict on the converted model to the nodes that are lowered: to those with the name of the node that
+/// failed, or else to all of them.
+void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes);
+
+/// Calls the nodes lowered that do not run as they are, or of which that is not known, in a model that runs once it is
+/// converted. `why` says how that is known.
+void note_that_converted_runs(std::vector<inspect::NodeVerdict>& nodes, std::string_view why) {
+  for (inspect::NodeVerdict& node : nodes) {
+    if (!inspect::is_bad(node.verdict) && !inspect::is_open(node.verdict)) continue;
+    node.verdict = inspect::Verdict::lowered;
+    node.reason += fmt::format("{}{}", node.reason.empty() ? "" : "; ", why);
+    node.advice = "graft convert";
+  }
+}
+
+/// Judges what `graft convert` makes of the model: a node is lowered only where no rule is against that, and a node
+/// that does not run as it is is lowered where no rule is against any node of that.
+void judge_converted(const onnx::Model& converted, const inspect::Release& release,
+                     std::vector<inspect::NodeVerdict>& nodes) {
+  const bool any_lowered = std::any_of(nodes.begin(), nodes.end(), [](const inspect::NodeVerdict& node) {
+    return node.verdict == inspect::Verdict::lowered;
+  });
+  const bool do_run = inspect::runs(nodes).value_or(false);
+  if (do_run && !any_lowered) return;
+  const std::vector<inspect::NodeVerdict> made = inspect::judge_nodes(converted, {}, release);
+  if (do_run) {
+    blame_lowered(made, nodes);
+  } else if (inspect::runs(made).value_or(false)) {
+    note_that_converted_runs(nodes, "no rule is against what `graft convert` makes of the model");
+  }
+}
+
 /// Judges the nodes by rule, and sets all members of the inspection that follow from its model.
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
@@ -38,8 +70,11 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
   std::vector<std::string>& warnings = inspection.prospect.warnings;
   warnings.insert(warnings.begin(), contradictions.begin(), contradictions.end());
-  inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast,
-                                          inspection.release.value_or(inspect::newest_measured_release()));
+  const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
+  inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
+  if (inspection.prospect.converted != nullptr) {
+    judge_converted(*inspection.prospect.converted, release, inspection.nodes);
+  }
 }
 
 /// Returns the text with its lines joined by spaces: the engine driver's message, and how to install what is missing.
@@ -48,8 +83,6 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-/// Copies TensorRT's verdict on the converted model to the nodes that are lowered: to those with the name of the node
-/// that failed, or else to all of them.
 void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes) {
   const auto bad = std::find_if(converted.begin(), converted.end(),
                                 [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
@@ -73,17 +106,6 @@ void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vect
   }
 }
 
-/// Changes the verdicts on nodes that do not run to `lowered`, because TensorRT builds the converted model.
-void note_that_converted_builds(std::vector<inspect::NodeVerdict>& nodes) {
-  for (inspect::NodeVerdict& node : nodes) {
-    if (!inspect::is_bad(node.verdict) && !inspect::is_open(node.verdict)) continue;
-    node.verdict = inspect::Verdict::lowered;
-    node.reason +=
-        fmt::format("{}TensorRT builds what `graft convert` makes of the model", node.reason.empty() ? "" : "; ");
-    node.advice = "graft convert";
-  }
-}
-
 /// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end) {
@@ -103,7 +125,7 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
     return;
   }
   if (answer.is_built) {
-    note_that_converted_builds(inspection.nodes);
+    note_that_converted_runs(inspection.nodes, "TensorRT builds what `graft convert` makes of the model");
   } else {
     blame_lowered(nodes, inspection.nodes);
   }

@@ -37,6 +37,29 @@ def u8_table(path):
     return save(path, nodes, [info("i", INT64, [5])], [("y", [5, 3])], [table])
 
 
+def u8_picture(path):
+    """A picture that is transposed before it becomes real. No node of what `graft convert` makes is better."""
+    nodes = [
+        node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        node("Cast", ["t"], ["f"], to=FLOAT),
+        node("Mul", ["f", "scale"], ["y"]),
+    ]
+    return save(path, nodes, [info("x", UINT8, [1, 4, 4, 3])], [("y", None)], [constant("scale", np.float32(0.1))])
+
+
+def axes_of_a_sum(path):
+    """Axes that TensorRT's parser does not compute, and `graft convert` does."""
+    nodes = [node("Add", ["zero", "one"], ["axes"]), node("ReduceSum", ["x", "axes"], ["y"])]
+    constants = [constant("zero", np.array([0])), constant("one", np.array([1]))]
+    return save(path, nodes, [("x", [2, 3, 4])], [("y", None)], constants, opset=18)
+
+
+def real_sizes(path):
+    """A real input that becomes a size."""
+    nodes = [node("Cast", ["n"], ["size"], to=INT64), node("Expand", ["x", "size"], ["y"])]
+    return save(path, nodes, [("x", [1]), ("n", [1])], [("y", [None])])
+
+
 def capital_letters(path):
     return save(
         path,
@@ -128,6 +151,9 @@ def two_named_sizes(path):
 NETWORKS = {
     "u8_between_casts": (u8_between_casts, False),
     "u8_table": (u8_table, True),
+    "u8_picture": (u8_picture, None),
+    "axes_of_a_sum": (axes_of_a_sum, True),
+    "real_sizes": (real_sizes, False),
     "capital_letters": (capital_letters, None),  # a rewrite may rename them
     "forget_gate": (forget_gate, None),
     "growing_tensor": (growing_tensor, False),
@@ -157,6 +183,7 @@ def test_exit_codes_agree_with_build(graft, tmp_path, name):
     else:
         assert (inspected.code == 0) == (build(model, inspected.json["shapes"]) == 0)
     assert inspected.json["built"] == (inspected.code == 0)
+    assert graft("inspect", model, "--probe", "none").code == inspected.code, "the rules agree"
 
 
 def test_nothing_is_in_the_way_is_said_of_a_model_that_was_built(graft, tmp_path):
@@ -175,6 +202,7 @@ def test_nothing_is_in_the_way_is_said_of_a_model_that_was_built(graft, tmp_path
         assert answer.code == 0, answer.err
         text = " ".join(answer.out.split())
         assert "nothing is in the way" not in text
+        assert "TensorRT runs it as it is" not in text and "no rule is against it; TensorRT was not asked" in text
         assert "nothing was built" in text and why in text, text
 
     short = graft("inspect", DIGITS, *TARGET, "--max-seconds", "0.01", "--json")

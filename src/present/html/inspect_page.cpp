@@ -15,11 +15,11 @@
 namespace graft::present {
 namespace {
 
-report::Kind kind_of(inspect::Verdict verdict) {
+report::Kind kind_of(inspect::Verdict verdict, bool by_rules) {
   report::Kind kind{.key = std::string(inspect::name_of(verdict)),
                     .mark = {},
                     .title = std::string(inspect::name_of(verdict)),
-                    .meaning = inspect::meaning_of(verdict),
+                    .meaning = inspect::meaning_of(verdict, by_rules),
                     .tone = report::Tone::plain,
                     .is_problem = inspect::is_bad(verdict)};
   switch (verdict) {
@@ -68,11 +68,12 @@ report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
 
 report::Table add_verdicts(report::Report& report, const onnx::Model& model,
                            const std::vector<inspect::NodeVerdict>& nodes, const std::string& title) {
+  const bool by_rules = inspect::are_by_rules(nodes);
   for (const inspect::Verdict verdict : inspect::all_verdicts) {
     const bool is_there =
         std::any_of(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& n) { return n.verdict == verdict; });
     if (is_there || (!inspect::is_by_tensorrt(verdict) && !inspect::is_open(verdict)))
-      report.kinds.push_back(kind_of(verdict));
+      report.kinds.push_back(kind_of(verdict, by_rules));
   }
   const report::ModelPlaces drawn = report::add_graphs(report, model, title);
   std::vector<std::optional<report::Place>> places;

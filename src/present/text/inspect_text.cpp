@@ -30,6 +30,7 @@ std::string nodes_text(const std::vector<inspect::NodeVerdict>& nodes) {
 }
 
 Table counts_table(const std::vector<inspect::NodeVerdict>& nodes) {
+  const bool by_rules = inspect::are_by_rules(nodes);
   Table table;
   for (const inspect::Verdict verdict : inspect::all_verdicts) {
     const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& node) {
@@ -38,7 +39,7 @@ Table counts_table(const std::vector<inspect::NodeVerdict>& nodes) {
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
     table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {inspect::meaning_of(verdict), Color::faint}});
+               {inspect::meaning_of(verdict, by_rules), Color::faint}});
   }
   return table;
 }

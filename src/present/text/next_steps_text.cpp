@@ -144,7 +144,8 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
   const std::string nodes = count_text(step.nodes, "node");
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
     return {fmt::format("graft convert {} -o {}{}", file, converted, options),
-            "nothing is in the way of TensorRT, and `graft build` takes an ONNX model"};
+            why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection)) +
+                "; `graft build` takes an ONNX model"};
   }
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
