@@ -467,6 +467,11 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "Celu" && is_type_of(node.input(0), {f16, bf16})) {
     forms.push_back({"celu_half", "Celu is taken in f32 only"});
   }
+  if (type == "Clip" && is_type_of(node.input(0), {i8}) &&
+      ((node.input(1) != nullptr && !node.input(1)->constant()) ||
+       (node.input(2) != nullptr && !node.input(2)->constant()))) {
+    forms.push_back({"clip_i8_computed", "it clips i8 to a limit that is not a constant"});
+  }
   if (type == "TensorScatter") add_tensor_scatter(node, forms);
   if (type == "Dropout" && constant_of(node.input(2)).value_or(0) != 0) {
     forms.push_back({"dropout_training", "its training_mode is true; TensorRT is for inference"});

@@ -27,11 +27,6 @@ using onnx::Value;
 
 bool is_in_body(const onnx::Graph& graph) { return graph.parent() != nullptr; }
 
-/// Returns whether the condition of an If is known when the model is parsed, so that one branch remains.
-bool has_constant_condition(const Node& node) {
-  return node.is("If") && node.input(0) != nullptr && node.input(0)->constant().has_value();
-}
-
 constexpr std::string_view cast_u8 = "cast to i32 or f32 before the node, and to u8 only for an output of the network";
 constexpr std::string_view keep_the_shape =
     "let the tensor have its largest shape from the first step on, and write into a part of it in each step";
@@ -61,56 +56,9 @@ const Value* search_back(const Value* start, const std::function<Step(const Valu
   return nullptr;
 }
 
-/// Returns the node whose attribute holds a body.
-const Node* find_owner(const onnx::Graph& body) {
-  if (body.parent() == nullptr) return nullptr;
-  for (const Node* node : body.parent()->nodes()) {
-    const std::vector<onnx::Graph*> bodies = node->subgraphs();
-    if (std::find(bodies.begin(), bodies.end(), &body) != bodies.end()) return node;
-  }
-  return nullptr;
-}
-
 bool is_dynamic(const Value* value) {
   return value != nullptr && (!value->shape || std::any_of(value->shape->begin(), value->shape->end(),
                                                            [](const Dim& dim) { return !dim.is_constant(); }));
-}
-
-bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
-
-/// u8 passes through TensorRT only from an input of the network into Cast, and from Cast to an output of the network.
-void add_u8(const Node& node, Forms& forms) {
-  for (const Value* output : node.outputs) {
-    if (!is_u8(output)) continue;
-    const bool is_i32 = is_imported_as_i32(*output);
-    const auto& outputs = output->graph->outputs();
-    const bool is_returned = std::find(outputs.begin(), outputs.end(), output) != outputs.end();
-    if (node.is("ConstantOfShape")) {
-      forms.push_back(
-          {"constant_of_shape_u8", "its value is u8, which TensorRT's ConstantOfShape does not make", cast_u8});
-    } else if (is_i32 && is_returned && !node.is("Constant") && !is_in_body(*output->graph)) {
-      forms.push_back({"u8_from_constant_returned",
-                       fmt::format("'{}' is computed from constants of u8, which TensorRT imports as i32, and is an "
-                                   "output of the network: TensorRT cannot return i32 as u8",
-                                   output->name),
-                       cast_u8});
-    } else if (!is_i32 && (!is_returned || is_in_body(*output->graph))) {
-      forms.push_back({"u8_intermediate",
-                       fmt::format("'{}' is u8 inside the network; TensorRT takes u8 only as an input or output of the "
-                                   "network, next to a Cast",
-                                   output->name),
-                       cast_u8});
-    }
-  }
-  if (!is_in_body(*node.graph)) return;
-  for (const Value* input : node.inputs) {
-    if (!is_u8(input) || !input->is_input || is_in_body(*input->graph)) continue;
-    forms.push_back({"u8_intermediate",
-                     fmt::format("it reads '{}', an input of the network in u8, inside a body; "
-                                 "TensorRT takes u8 only next to a Cast outside of bodies",
-                                 input->name),
-                     cast_u8});
-  }
 }
 
 /// Operators whose results TensorRT's parser works out itself where they lead to a size. It takes the results of others
@@ -208,6 +156,67 @@ bool is_folded_into_sizes(const Node& node) {
                                                              "Where",
                                                              "Xor"};
   return node.domain.empty() && types.contains(node.op_type);
+}
+
+/// Returns whether the condition of an If is computed from constants and fixed shapes alone, so that TensorRT's parser
+/// keeps one branch.
+bool has_constant_condition(const Node& node) {
+  if (!node.is("If") || node.input(0) == nullptr) return false;
+  return search_back(node.input(0), [](const Value& value) {
+           if (value.constant() || (value.producer == nullptr && value.initializer)) return Step::stop;
+           if (value.producer == nullptr) return Step::found;
+           if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
+             return is_dynamic(value.producer->input(0)) ? Step::found : Step::stop;
+           }
+           return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::found;
+         }) == nullptr;
+}
+
+/// Returns the node whose attribute holds a body.
+const Node* find_owner(const onnx::Graph& body) {
+  if (body.parent() == nullptr) return nullptr;
+  for (const Node* node : body.parent()->nodes()) {
+    const std::vector<onnx::Graph*> bodies = node->subgraphs();
+    if (std::find(bodies.begin(), bodies.end(), &body) != bodies.end()) return node;
+  }
+  return nullptr;
+}
+
+bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
+
+/// u8 passes through TensorRT only from an input of the network into Cast, and from Cast to an output of the network.
+void add_u8(const Node& node, Forms& forms) {
+  for (const Value* output : node.outputs) {
+    if (!is_u8(output)) continue;
+    const bool is_i32 = is_imported_as_i32(*output);
+    const auto& outputs = output->graph->outputs();
+    const bool is_returned = std::find(outputs.begin(), outputs.end(), output) != outputs.end();
+    if (node.is("ConstantOfShape")) {
+      forms.push_back(
+          {"constant_of_shape_u8", "its value is u8, which TensorRT's ConstantOfShape does not make", cast_u8});
+    } else if (is_i32 && is_returned && !node.is("Constant") && !is_in_body(*output->graph)) {
+      forms.push_back({"u8_from_constant_returned",
+                       fmt::format("'{}' is computed from constants of u8, which TensorRT imports as i32, and is an "
+                                   "output of the network: TensorRT cannot return i32 as u8",
+                                   output->name),
+                       cast_u8});
+    } else if (!is_i32 && (!is_returned || is_in_body(*output->graph))) {
+      forms.push_back({"u8_intermediate",
+                       fmt::format("'{}' is u8 inside the network; TensorRT takes u8 only as an input or output of the "
+                                   "network, next to a Cast",
+                                   output->name),
+                       cast_u8});
+    }
+  }
+  if (!is_in_body(*node.graph)) return;
+  for (const Value* input : node.inputs) {
+    if (!is_u8(input) || !input->is_input || is_in_body(*input->graph)) continue;
+    forms.push_back({"u8_intermediate",
+                     fmt::format("it reads '{}', an input of the network in u8, inside a body; "
+                                 "TensorRT takes u8 only next to a Cast outside of bodies",
+                                 input->name),
+                     cast_u8});
+  }
 }
 
 /// Returns the indices of the inputs that decide the size of a node's output.
@@ -420,6 +429,23 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
        "compute it before the loop"});
 }
 
+/// An If whose branches return tensors of different ranks.
+void add_branches(const Node& node, Forms& forms) {
+  const std::vector<onnx::Graph*> branches = node.subgraphs();
+  if (branches.size() != 2 || has_constant_condition(node)) return;
+  const std::vector<Value*>& first = branches[0]->outputs();
+  const std::vector<Value*>& second = branches[1]->outputs();
+  for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    if (!first[i]->shape || !second[i]->shape || first[i]->shape->size() == second[i]->shape->size()) continue;
+    forms.push_back(
+        {"if_ranks_differ",
+         fmt::format("its branches return '{}' with rank {} and '{}' with rank {}; TensorRT takes equal ranks",
+                     first[i]->name, first[i]->shape->size(), second[i]->name, second[i]->shape->size()),
+         "let both branches return the same rank, with Unsqueeze or Reshape"});
+    return;
+  }
+}
+
 /// An If in the branch of an If, outside of any Loop or Scan.
 void add_nested_if(const Node& node, Forms& forms) {
   if (has_constant_condition(node)) return;
@@ -568,6 +594,7 @@ void add_surroundings(const Node& node, Forms& forms) {
   add_axes(node, forms);
   if (node.is("Loop")) add_loop(node, forms);
   if (node.is("Scan")) add_scan(node, forms);
+  if (node.is("If")) add_branches(node, forms);
   if (node.is("If")) add_nested_if(node, forms);
   add_same_in_each_step(node, forms);
   if (node.is("Resize")) add_resize_after_body(node, forms);

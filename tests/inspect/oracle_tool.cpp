@@ -22,9 +22,11 @@ int main(int count, char** arguments) {
       graft::inspect::infer_and_note_faults(model, {});
       const std::vector<graft::inspect::NodeVerdict> nodes = graft::inspect::judge_nodes(model, {}, release);
       std::string reason;
-      bool as_it_is = true;  // a node that the conversion would lower does not run as it is
+      // TensorRT alone is the judge: nothing is converted for it, and it runs no plugin of Graft's.
+      bool as_it_is = true;
       for (const graft::inspect::NodeVerdict& node : nodes) {
-        as_it_is = as_it_is && node.verdict != graft::inspect::Verdict::lowered;
+        as_it_is = as_it_is && node.verdict != graft::inspect::Verdict::lowered &&
+                   node.verdict != graft::inspect::Verdict::plugin;
         if (reason.empty() && node.verdict != graft::inspect::Verdict::native) reason = node.reason;
       }
       const std::optional<bool> runs = as_it_is ? graft::inspect::runs(nodes) : false;

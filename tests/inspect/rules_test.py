@@ -292,6 +292,27 @@ FAMILIES = {
         "slice_of_input": network("int64[1] n, float[4,4] x", "float[a,b] y", "y = Slice (x, at0, at1, n)"),
         "cum_sum_of_input": network("int64[1] n, float[4,4] x", "float[4,4] y", "y = CumSum (x, n)"),
     },
+    "branches": {
+        "same_rank": of_loop(branches("{} = Relu (x)", "{} = Slice (x, at0, at1)"), "bool c, float[2,3] x"),
+        "other_rank": of_loop(branches("{} = Relu (x)", "{} = Unsqueeze (x, at0)", "float[]"), "bool c, float[2,3] x"),
+        "known": of_loop(
+            "c = Not (true) " + branches("{} = Relu (x)", "{} = Unsqueeze (x, at0)", "float[]"), "float[2,3] x"
+        ),
+    },
+    "sizes_of_branches": {
+        name: sized(f"{condition} {branches('{} = Identity (at1)', '{} = Identity (four)', 'int64[1]', 's')}", inputs)
+        for name, condition, inputs in [
+            ("input", "", "bool c"),
+            ("integers", "m = ReduceMax <keepdims: int = 0> (n) c = Equal (m, step)", "int64[1] n"),
+            ("shape", "m = Size (w) c = Equal (m, step)", "float[4] w"),
+            ("floats", "m = ReduceMax <keepdims: int = 0> (w) c = Greater (m, half)", "float[4] w"),
+            (
+                "best",
+                "m = ArgMax <axis: int = 1, keepdims: int = 0> (w) l = Squeeze (m, at0) c = Equal (l, step)",
+                "float[1,4] w",
+            ),
+        ]
+    },
     "slices": {
         "of_all_axes": network("float[2,3] x", "float[a,b] y", "y = Slice (x, two_starts, two_ends)"),
         "of_first_axes": network("float[2,3,4] x", "float[a,b,c] y", "y = Slice (x, two_starts, two_ends)"),
@@ -301,6 +322,7 @@ FAMILIES = {
         for op in ("Sub", "Mul", "Div", "Max", "Min", "Sum", "Mod")
     }
     | {
+        "clipped_to_input": network("int8[2,3] x, int8 l", "int8[2,3] y", "y = Clip (x, l)"),
         "clipped": network(
             "int8[2,3] x", "int8[2,3] y", "low = Constant <value: tensor = int8 {1}> () y = Clip (x, low)"
         ),
