@@ -158,16 +158,14 @@ bool is_folded_into_sizes(const Node& node) {
   return node.domain.empty() && types.contains(node.op_type);
 }
 
-/// Returns whether the condition of an If is computed from constants and fixed shapes alone, so that TensorRT's parser
-/// keeps one branch.
+/// Returns whether the condition of an If is computed from constants and shapes alone, so that TensorRT's parser may
+/// keep one branch. It does where the dimensions that the condition reads are fixed, as in the networks of TorchScript.
 bool has_constant_condition(const Node& node) {
   if (!node.is("If") || node.input(0) == nullptr) return false;
   return search_back(node.input(0), [](const Value& value) {
            if (value.constant() || (value.producer == nullptr && value.initializer)) return Step::stop;
            if (value.producer == nullptr) return Step::found;
-           if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
-             return is_dynamic(value.producer->input(0)) ? Step::found : Step::stop;
-           }
+           if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) return Step::stop;
            return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::found;
          }) == nullptr;
 }

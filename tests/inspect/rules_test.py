@@ -443,6 +443,15 @@ DYNAMIC = {
         network("float[3,3] x, int64[K,2] i", "float[a] y", "y = GatherND (x, i)"),
         {"i": [[1, 2], [2, 2], [3, 2]]},
     ),
+    "branch_by_fixed_dimension": (
+        network(
+            "float[N,1] x",
+            "float[k] y",
+            "d = Shape (x) e = Gather (d, at1) l = Squeeze (e, at0) c = Equal (l, step) "
+            + branches("{} = Squeeze (x, at1)", "{} = Identity (x)", "float[]"),
+        ),
+        {"x": [[1, 1], [2, 1], [4, 1]]},
+    ),
     "eye": (network("float[N,4] x", "float[N,4] y", "y = EyeLike (x)"), {"x": [[1, 4], [2, 4], [3, 4]]}),
     "size_of_mask": (
         network(
