@@ -468,9 +468,9 @@ Forms forms_of(const onnx::Node& node) {
     forms.push_back({"celu_half", "Celu is taken in f32 only"});
   }
   if (type == "Clip" && is_type_of(node.input(0), {i8}) &&
-      ((node.input(1) != nullptr && !node.input(1)->constant()) ||
-       (node.input(2) != nullptr && !node.input(2)->constant()))) {
-    forms.push_back({"clip_i8_computed", "it clips i8 to a limit that is not a constant"});
+      std::any_of(node.inputs.begin() + 1, node.inputs.end(),
+                  [](const onnx::Value* limit) { return limit == nullptr || !limit->constant(); })) {
+    forms.push_back({"clip_i8_computed", "it clips i8, and a limit is empty or not a constant"});
   }
   if (type == "TensorScatter") add_tensor_scatter(node, forms);
   if (type == "Dropout" && constant_of(node.input(2)).value_or(0) != 0) {

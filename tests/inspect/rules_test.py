@@ -323,6 +323,9 @@ FAMILIES = {
     }
     | {
         "clipped_to_input": network("int8[2,3] x, int8 l", "int8[2,3] y", "y = Clip (x, l)"),
+        "clipped_above": network(
+            "int8[2,3] x", "int8[2,3] y", 'top = Constant <value: tensor = int8 {1}> () y = Clip (x, "", top)'
+        ),
         "clipped": network(
             "int8[2,3] x", "int8[2,3] y", "low = Constant <value: tensor = int8 {1}> () y = Clip (x, low)"
         ),
