@@ -12,7 +12,7 @@ namespace graft::inspect {
 struct Form {
   std::string_view name;               ///< The name of the form in tensorrt_facts.json.
   std::string what;                    ///< Describes the form, as a reason to refuse the node.
-  std::string_view advice = {};        ///< What to do about the form; empty where the operator's own advice holds.
+  std::string_view advice = {};        ///< The action for such a node; empty: the advice on the operator.
   bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form where each dimension has one size.
 };
 using Forms = std::vector<Form>;

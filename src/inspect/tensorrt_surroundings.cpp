@@ -34,7 +34,7 @@ constexpr std::string_view keep_the_shape =
 enum class Step { into_inputs, stop, found };
 
 /// Visits the values that `start` is computed from, `start` first, until `visit` finds one. Returns that value, or null
-/// where there is none or the search is long.
+/// if no value is found within a limit of steps.
 const Value* search_back(const Value* start, const std::function<Step(const Value&)>& visit) {
   constexpr std::size_t longest = 2000;
   std::vector<const Value*> waiting;

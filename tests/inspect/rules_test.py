@@ -468,7 +468,7 @@ DYNAMIC = {
 
 
 def judge(files):
-    """What the rules say, by file: "yes", "no" or "unknown"."""
+    """Returns the verdict of the rules by file: "yes", "no" or "unknown"."""
     said = subprocess.run(
         [os.environ["GRAFT_ORACLE_TOOL"], RELEASE, *files], check=True, capture_output=True, text=True
     ).stdout
