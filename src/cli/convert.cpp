@@ -252,9 +252,11 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
     toolkit::write(conversion, arguments.output);
   }
   {
-    const DeferInterrupts defer;
-    check.run(conversion, watch_of(progress), trial_details(console, progress));
-    progress.clear();
+    // Only TensorRT has a temporary folder, which must be removed.
+    const auto defer = asks_tensorrt ? std::make_unique<DeferInterrupts>() : nullptr;
+    Progress checking(console);
+    check.run(conversion, watch_of(checking), trial_details(console, checking));
+    checking.clear();
   }
   const std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
   std::optional<toolkit::CutFiles> files;

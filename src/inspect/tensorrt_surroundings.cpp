@@ -371,7 +371,7 @@ void add_carried(const Node& node, std::size_t first_input, std::size_t first_re
 
 void add_loop(const Node& node, Forms& forms) {
   const std::vector<onnx::Graph*> bodies = node.subgraphs();
-  if (bodies.size() != 1 || node.inputs.size() < 2) return;
+  if (bodies.size() != 1) return;
   const std::vector<Value*>& received = bodies.front()->inputs();
   if (node.input(1) == nullptr && received.size() > 1 && !received[1]->is_unused()) {
     forms.push_back({"loop_condition_missing",
@@ -384,7 +384,7 @@ void add_loop(const Node& node, Forms& forms) {
     forms.push_back({"loop_without_limit", "it has neither a number of steps nor a condition",
                      "give it a condition, or a largest number of steps"});
   }
-  add_carried(node, 2, 2, 1, node.inputs.size() - 2, forms);
+  if (node.inputs.size() > 2) add_carried(node, 2, 2, 1, node.inputs.size() - 2, forms);
 }
 
 void add_scan(const Node& node, Forms& forms) {
@@ -532,9 +532,8 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
                      fmt::format("the last dimension of '{}' is dynamic, so that the rank of its output is not known",
                                  indices->name)});
   }
-  const bool has_axes = node.input(1) != nullptr || node.ints("axes");
-  if (node.is("Squeeze") && !has_axes && node.input(0) != nullptr && node.input(0)->shape &&
-      is_dynamic(node.input(0))) {
+  if (node.is("Squeeze") && node.input(1) == nullptr && !node.ints("axes") && node.input(0) != nullptr &&
+      node.input(0)->shape && is_dynamic(node.input(0))) {
     forms.push_back({"squeeze_without_axes_dynamic", "it has no axes, and the shape of its input is dynamic"});
   }
 }

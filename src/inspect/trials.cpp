@@ -83,7 +83,12 @@ Trial DriverTrials::build(const onnx::Model& model, const BuildRanges& ranges, d
   }
   if (is_spent()) throw seconds_spent();
   ++builds_;
-  return ask("build", model, ranges, share);
+  Trial trial = ask("build", model, ranges, share);
+  if (trial.outcome == Outcome::refused) {  // that was a parse, and the budget of builds is for builds
+    --builds_;
+    ++parses_;
+  }
+  return trial;
 }
 
 Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const BuildRanges& ranges, double share) {

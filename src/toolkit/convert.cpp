@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <thread>
 #include <utility>
 
 #include "core/suggest.hpp"
@@ -161,7 +162,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
 
 /// Compares the values of the converted model with those of the original. Sets only `values`, `values_not_compared` and
 /// `seconds.compare`, because another thread runs TensorRT on the model at the same time.
-void compare_values(Conversion& conversion, const ConvertOptions& options, const Watch& watch) {
+void compare_values(Conversion& conversion, const ConvertOptions& options, int threads, const Watch& watch) {
   if (!options.check) {
     conversion.values_not_compared = "the check of the result was left out";
   } else if (!options.prove) {
@@ -178,6 +179,7 @@ void compare_values(Conversion& conversion, const ConvertOptions& options, const
     // The second run has large integers where the inputs allow it. A third run would only have other numbers, and each
     // rewrite was proven on many.
     common.seeds = 2;
+    common.threads = threads;
     conversion.values = check_values(conversion.original, after, common, options.engine, watch, true);
     conversion.seconds.compare = seconds_since(start);
   }
@@ -338,13 +340,15 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
   Inspection inspection;
   if (probe_) inspection = inspection_of(conversion);
   work.report(0, "comparing values");
-  // Both run at the same time: TensorRT's builder, and ONNX Runtime with a small network, each use one core.
-  std::future<void> comparison = std::async(
-      std::launch::async, [&] { compare_values(conversion, options_, {.progress = {}, .cancel = watch.cancel}); });
+  // Both run at the same time. One core is left to TensorRT's builder, whose time is limited.
+  const int threads = probe_ ? std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1) : 0;
+  std::future<void> comparison = std::async(std::launch::async, [&] {
+    compare_values(conversion, options_, threads, {.progress = {}, .cancel = watch.cancel});
+  });
   if (probe_) probe(work, inspection, *probe_, on_end, std::move(trials_));
   comparison.get();
   if (!probe_) {
-    conversion.not_checked = conversion.release ? not_asked_for_release : not_asked_by_rule;
+    conversion.not_checked = options_.check && conversion.release ? not_asked_for_release : not_asked_by_rule;
     return;
   }
   conversion.targets = probe_->trials.targets;

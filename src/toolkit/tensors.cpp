@@ -35,8 +35,8 @@ void check(const AnyTensor& tensor, const std::string& what) {
 
 DType dtype_of(onnx::ElementType type, const std::string& what) {
   if (const auto dtype = to_dtype(type)) return *dtype;
-  throw Error(
-      fmt::format("{}: found {}; allowed are f32, f16, bf16, i8, u8, i32, i64 and bool", what, to_string(type)));
+  throw Error(fmt::format("{}: found {}; allowed are f32, f16, bf16, f8e4m3fn, i8, u8, i32, i64 and bool", what,
+                          to_string(type)));
 }
 
 Tensor copy_of(onnx::ElementType type, const std::vector<std::int64_t>& shape, const char* data, std::size_t bytes,

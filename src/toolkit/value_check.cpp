@@ -19,6 +19,7 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   options.common.shapes = common.shapes;
   options.common.snr_db = common.snr_db;
   options.common.seeds = common.seeds;
+  options.common.threads = common.threads;
   // Only `graft verify` shows these warnings, and to find them takes another compilation of the reference and a run for
   // each input.
   options.common.finds_unreached = false;

@@ -1,4 +1,6 @@
 # Tests that quantize and verify agree: the command that quantize prints has the same exit code as quantize.
+import shlex
+
 import numpy as np
 import onnx
 import pytest
@@ -34,7 +36,7 @@ NETWORKS = {
 
 def check_that_both_agree(graft, answer):
     """Checks that verify agrees with quantize, and returns whether both accept the model."""
-    command = answer.json["check"]["command"].split()
+    command = shlex.split(answer.json["check"]["command"])
     assert command[:2] == ["graft", "verify"]
     verified = graft(*command[1:])
     assert verified.code == answer.code, (answer.json["check"], verified.out, verified.err)
@@ -48,6 +50,14 @@ def check_that_both_agree(graft, answer):
 def test_of_types(graft, tmp_path, name, precision):
     model = product(tmp_path / "model.onnx", *NETWORKS[name])
     answer = graft("quantize", model, "-o", tmp_path / "typed.onnx", "--precision", precision, "--json")
+    check_that_both_agree(graft, answer)
+
+
+def test_of_files_whose_names_have_spaces(graft, tmp_path):
+    model = product(tmp_path / "my model.onnx", *NETWORKS["a_softmax"])
+    np.savez(tmp_path / "my data.npz", x=np.ones((8, 16), "f4"))
+    data = ["--data", tmp_path / "my data.npz"]
+    answer = graft("quantize", model, "-o", tmp_path / "typed.onnx", "--precision", "f16", "--json", *data)
     check_that_both_agree(graft, answer)
 
 

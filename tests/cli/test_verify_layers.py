@@ -2,6 +2,7 @@
 # compute the expected figures.
 import copy
 import os
+import shlex
 import subprocess
 
 import numpy as np
@@ -378,7 +379,7 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     position = next(i for i, node in enumerate(model.graph.node) if node.op_type == "Elu")
     candidate = tmp_path / "seeded.onnx"
     onnx.save(seeded(model, position, True), candidate)
-    out = tmp_path / "small.onnx"
+    out = tmp_path / "small part.onnx"
     answer = graft("verify", path, candidate, "--reduce", out, "--json")
     reduced = answer.json["reduced"]
     small = onnx.load(out)
@@ -394,7 +395,7 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     np.testing.assert_allclose(results[1], results[0] * 1.01, rtol=1e-5)
     # The command in the report shows it too.
     again = subprocess.run(
-        reduced["command"].replace("graft ", f"{PROGRAM} ", 1).split(),
+        shlex.split(reduced["command"].replace("graft ", f"{PROGRAM} ", 1)),
         capture_output=True,
         text=True,
         check=False,

@@ -248,16 +248,17 @@ std::string without_tags(const std::string& json) {
 }
 
 constexpr int smallest_power = -12;
+constexpr int largest_power = 12;
 
 std::string bin_label(int power) {
   if (power < smallest_power) return fmt::format("below 1e{}", smallest_power);
+  if (power > largest_power) return fmt::format("from 1e{}", power);
   return fmt::format("1e{} to 1e{}", power, power + 1);
 }
 
 }  // namespace
 
 Histogram histogram_of(const std::vector<double>& values) {
-  constexpr int largest_power = 12;
   std::size_t zeros = 0;
   std::size_t others = 0;
   std::map<int, std::size_t> powers;
@@ -268,7 +269,7 @@ Histogram histogram_of(const std::vector<double>& values) {
     } else if (!std::isfinite(size)) {
       ++others;
     } else {
-      ++powers[std::clamp(static_cast<int>(std::floor(std::log10(size))), smallest_power - 1, largest_power)];
+      ++powers[std::clamp(static_cast<int>(std::floor(std::log10(size))), smallest_power - 1, largest_power + 1)];
     }
   }
   Histogram histogram;

@@ -12,6 +12,8 @@
 
 #include "onnx/node_ref.hpp"
 #include "present/html/layers_page.hpp"
+#include "present/text/next_steps_text.hpp"
+#include "present/text/shell_quoted.hpp"
 #include "present/text/verify_text.hpp"
 
 namespace graft::present {
@@ -305,12 +307,14 @@ std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compar
 
 std::string reduced_command(const toolkit::ReducedFiles& files, const std::string& options) {
   if (!files.reference.empty()) {
-    return fmt::format("graft verify {} {} --layers{}{}", files.reference, files.candidate,
-                       files.inputs.empty() ? "" : " --data " + files.inputs, options);
+    return fmt::format(
+        "graft verify {} {} --layers{}{}{}", shell_argument(files.reference), shell_argument(files.candidate),
+        files.inputs.empty() ? "" : " --data " + shell_argument(files.inputs), options, library_options());
   }
   const std::string results = std::filesystem::path(files.candidate).replace_extension(".result.npz").string();
-  return fmt::format("graft run {}{} -o {}{}", files.candidate, files.inputs.empty() ? "" : " --input " + files.inputs,
-                     results, options);
+  return fmt::format("graft run {}{} -o {}{}{}", shell_argument(files.candidate),
+                     files.inputs.empty() ? "" : " --input " + shell_argument(files.inputs), shell_argument(results),
+                     options, library_options());
 }
 
 }  // namespace graft::present

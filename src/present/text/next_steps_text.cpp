@@ -181,6 +181,8 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
 
 }  // namespace
 
+std::string library_options() { return options_of(loaded_libraries()); }
+
 std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
   std::vector<NextCommand> commands;
   for (const inspect::NextStep& step :
@@ -196,7 +198,7 @@ std::string verify_command(const toolkit::Conversion& conversion) {
   if (!conversion.import.weights.empty()) command += " " + shell_argument(conversion.import.weights.string());
   command += " " + shell_argument(conversion.output.string());
   for (const std::string& output : conversion.import.outputs) command += " --keep-output " + shell_argument(output);
-  return command + options_of(loaded_libraries());
+  return command + library_options();
 }
 
 std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {

@@ -20,6 +20,9 @@ struct NextCommand {
   std::string why;
 };
 
+/// Returns " --operators LIB" for each loaded library of operators, which a printed command needs as well.
+[[nodiscard]] std::string library_options();
+
 /// Returns the next steps after an inspection. The commands contain the path of the model and paths in the same folder.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
 

@@ -9,7 +9,9 @@
 
 #include "onnx/node_ref.hpp"
 #include "present/html/quantize_page.hpp"
+#include "present/text/next_steps_text.hpp"
 #include "present/text/quantize_text.hpp"
+#include "present/text/shell_quoted.hpp"
 #include "present/text/value_check_text.hpp"
 #include "present/text/verify_text.hpp"
 
@@ -99,15 +101,15 @@ std::string missed_types_text(const toolkit::TypesReport& report, const std::str
 
 std::string verify_command(const toolkit::ValueCheck& check, const std::string& model, const std::string& output,
                            const std::vector<std::string>& data, const std::vector<std::string>& inputs) {
-  std::string command = fmt::format("graft verify {} {}", model, output);
+  std::string command = fmt::format("graft verify {} {}", shell_argument(model), shell_argument(output));
   for (const std::string& tensor : data) {
     std::error_code problem;
     if (std::filesystem::is_directory(tensor, problem)) return "";
-    command += " --data " + tensor;
+    command += " --data " + shell_argument(tensor);
   }
-  for (const std::string& input : inputs) command += " --input " + input;
+  for (const std::string& input : inputs) command += " --input " + shell_argument(input);
   if (check.limit_db) command += fmt::format(" --snr {:g}", *check.limit_db);
-  return command;
+  return command + library_options();
 }
 
 }  // namespace graft::present

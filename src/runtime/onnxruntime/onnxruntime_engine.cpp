@@ -15,6 +15,7 @@
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
@@ -50,14 +51,19 @@ struct ForOnnxruntime {
   NarrowTypes narrow;
 };
 
-/// Returns whether each node of ai.onnx means the same in the opset of the model and in the older opset `lower`.
+/// Returns whether each node of ai.onnx means the same in the opset of the model and in the older opset `lower`, which
+/// has all its attributes.
 bool means_the_same_in(const onnx::Model& model, std::int64_t lower) {
   const std::int64_t opset = model.graph().opset();
   bool is_the_same = true;
   const auto look = [&](const onnx::Node& node) {
     if (!node.domain.empty()) return;
+    const onnx::OperatorSchema* schema = onnx::find_schema(node.op_type, lower);
+    const bool has_attributes =
+        schema != nullptr && std::all_of(node.attributes.begin(), node.attributes.end(),
+                                         [&](const auto& entry) { return schema->has_attribute(entry.first); });
     const std::int64_t first = onnx::first_version(node.op_type);
-    is_the_same = is_the_same && first != 0 && first <= lower && !onnx::form_changed(node.op_type, lower, opset);
+    is_the_same = is_the_same && has_attributes && first <= lower && !onnx::form_changed(node.op_type, lower, opset);
   };
   model.graph().for_each_node(look);
   for (const auto& [key, function] : model.functions) {
@@ -70,7 +76,7 @@ bool means_the_same_in(const onnx::Model& model, std::int64_t lower) {
 /// Lowers the opset of a model that ONNX Runtime 1.31 does not run in its own opset, if the nodes allow that. It loads
 /// no model in an opset above 26, which onnx 1.23 writes by default (28). Of the operators that are new in opset 22,
 /// most differ by bf16 alone, which is widened; it implements some of these in the older opset only (RoiAlign,
-/// GlobalLpPool). Attributes that the older opset does not have are an error of its own.
+/// GlobalLpPool).
 void lower_opset(onnx::Model& model) {
   constexpr std::int64_t newest = 26;
   constexpr std::int64_t before_bf16 = onnx::bf16_opset - 1;
