@@ -280,7 +280,12 @@ void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict
                                                             setting_name(Setting::judge_builder)));
       return;
     }
-    if (is_lowered || verdict.verdict == Verdict::unsupported) {
+    const bool is_refused = is_lowered || verdict.verdict == Verdict::unsupported;
+    if (is_refused && verdict.cause == computed_wrongly) {
+      verdict.reason = fmt::format("TensorRT builds it and computes it wrongly: {}", verdict.reason);
+      return;
+    }
+    if (is_refused) {
       verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
     } else if (verdict.verdict == Verdict::unknown) {
       verdict.reason.clear();

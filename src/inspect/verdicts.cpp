@@ -90,9 +90,13 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   return {Verdict::plugin, reason, "graft build"};
 }
 
+/// Returns whether TensorRT builds a node and computes it wrongly, because its parser ignores an attribute.
+bool ignores_an_attribute(const onnx::Node& node) {
+  return onnx::is_any_of(node, {"GRU", "LSTM", "RNN"}) && node.int_or("layout", 0) != 0;
+}
+
 std::string advice_on_doubt() {
-  return fmt::format("{} asks TensorRT, on a machine with the GPU that it is for",
-                     setting_name(Setting::inspect_builder));
+  return "`graft inspect` without further options asks the TensorRT that is installed; no GPU is needed";
 }
 
 std::string use_library() {
@@ -269,14 +273,15 @@ class Judge {
         if (is_adopted(node)) return adopted(node, *doubt);
         return {Verdict::unknown, *doubt, advice_on_doubt()};
       }
-      if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second};
+      const std::string cause = ignores_an_attribute(node) ? computed_wrongly : "";
+      if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second, cause};
       if (is_adopted(node)) return adopted(node, *refusal);
       if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {
         WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could take its place,");
         return {Verdict::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
                 fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
       }
-      return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
+      return {Verdict::unsupported, *refusal, advice_on_refusal(node), cause};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
       return {Verdict::plugin, kept->second,

@@ -54,6 +54,24 @@ def test_refused_operators_are_those_that_the_real_parser_refuses(graft, tmp_pat
     assert found["unsupported"] - {"sink"} == (refused & set(bare) | have_computed_parameters) - rewritten
 
 
+@pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])
+def test_a_node_that_tensorrt_builds_and_computes_wrongly_is_not_native(graft, tmp_path, op):
+    """TensorRT ignores layout = 1: its output has the batch and the time exchanged."""
+    pytest.importorskip("tensorrt_rtx")
+    rows = {"GRU": 24, "LSTM": 32, "RNN": 8}[op]
+    weights = [
+        numpy_helper.from_array(np.full((1, rows, columns), 0.1, "f4"), name) for name, columns in (("w", 4), ("r", 8))
+    ]
+    node = helper.make_node(op, ["x", "w", "r"], ["y"], name="recurrent", hidden_size=8, layout=1)
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 5, 4])], [("y", None)], weights, opset=17)
+    answer = graft("inspect", model, "--target", "sm120", "--json")
+    assert answer.json["built"]
+    found = verdicts(answer)["recurrent"]
+    assert found["verdict"] == "lowered"
+    assert "computes it wrongly" in found["reason"]
+    assert [step["command"].split()[:2] for step in answer.json["next"]] == [["graft", "convert"]]
+
+
 def test_digits_network_is_native_and_says_what_convert_fuses(graft):
     answer = graft("inspect", DIGITS, "--json")
     assert answer.code == 0
