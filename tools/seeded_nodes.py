@@ -35,7 +35,7 @@ from onnx_judges import Case, difference, node_cases, real_inputs, to_array, wit
 ENGINES = ("openvino", "onnxruntime")
 NAMES = {"openvino": "OpenVINO", "onnxruntime": "ONNX Runtime"}
 AUTO = "auto"  # The choice of `graft run` without --engine.
-INC = ROOT / "src" / "verify" / "known_faults.inc"
+INC = ROOT / "src" / "verify" / "judge" / "known_faults.inc"
 PAGE = ROOT / "docs" / "engines_on_cpu.md"
 RUNS = 3
 RIGHT, WRONG, REFUSED = "right", "wrong", "refused"

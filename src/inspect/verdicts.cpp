@@ -96,7 +96,11 @@ bool ignores_an_attribute(const onnx::Node& node) {
 }
 
 std::string advice_on_doubt() {
-  return "`graft inspect` without further options asks the TensorRT that is installed; no GPU is needed";
+  return fmt::format(
+      "{} asks the TensorRT that is installed, with a range for each dynamic input ({}); a plugin that calls CUDA "
+      "needs "
+      "the GPU",
+      setting_name(Setting::inspect_builder), setting_name(Setting::shape_ranges));
 }
 
 std::string use_library() {

@@ -10,7 +10,7 @@ SOURCE = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "tools"))
 import seeded_nodes  # noqa: E402
 
-TABLE = (SOURCE / "src" / "verify" / "known_faults.inc").read_text()
+TABLE = (SOURCE / "src" / "verify" / "judge" / "known_faults.inc").read_text()
 ROW = r'\{"OpenVINO", "[^"]*", "(\w+)", "[^"]*",\s*"seeded_(\w+?)_(\d+)(\w*): '
 EVIDENCE = re.findall(ROW, TABLE)
 
