@@ -1,7 +1,9 @@
 // Names of settings for messages: those of the C++ fields, or those that a program has set.
 #include "graft/setting.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 
 namespace graft {
 namespace {
@@ -14,14 +16,12 @@ std::atomic<SettingNames>& current_names() {
 }  // namespace
 
 std::string_view field_name(Setting setting) {
-  switch (setting) {
-#define GRAFT_SETTING(setting, field, option, keyword, driver_option) \
-  case Setting::setting:                                              \
-    return field;
+  static constexpr auto fields = std::to_array<std::string_view>({
+#define GRAFT_SETTING(setting, field, option, keyword, driver_option) field,
 #include "graft/settings.inc"
 #undef GRAFT_SETTING
-  }
-  return "";
+  });
+  return fields.at(static_cast<std::size_t>(setting));
 }
 
 std::string_view setting_name(Setting setting) { return current_names().load()(setting); }

@@ -22,6 +22,7 @@
 #include "onnx/operator_name.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/plugin_reason.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
 
 namespace graft::inspect {

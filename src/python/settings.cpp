@@ -1,4 +1,6 @@
 // Sets the names of settings in messages to the keywords of the Python functions.
+#include <array>
+#include <cstddef>
 #include <string_view>
 
 #include "graft/toolkit/setting.hpp"
@@ -8,14 +10,12 @@ namespace graft::python {
 namespace {
 
 std::string_view keyword_of(Setting setting) {
-  switch (setting) {
-#define GRAFT_SETTING(setting, field, option, keyword, driver_option) \
-  case Setting::setting:                                              \
-    return keyword;
+  static constexpr auto keywords = std::to_array<std::string_view>({
+#define GRAFT_SETTING(setting, field, option, keyword, driver_option) keyword,
 #include "graft/settings.inc"
 #undef GRAFT_SETTING
-  }
-  return toolkit::field_name(setting);
+  });
+  return keywords.at(static_cast<std::size_t>(setting));
 }
 
 }  // namespace
