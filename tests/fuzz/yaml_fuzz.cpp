@@ -29,7 +29,7 @@ void run(std::string_view bytes) {
   expect_error_or_result([&] { (void)quant::parse_image_recipe(text, "fuzz"); });
   expect_error_or_result([&] { (void)shapes_of(rules::parse_rules(text, "fuzz")); });
   expect_error_or_result([&] {
-    const passes::NamePattern pattern(text.substr(0, 1000), {"fuzz", 1, 1});
+    const rules::NamePattern pattern(text.substr(0, 1000), {"fuzz", 1, 1});
     const std::string name = text + std::string(1000, 'a');
     if (pattern.matches(name)) (void)pattern.renamed(name, "$1-$0-$9-$$");
   });
