@@ -14,6 +14,7 @@ struct Form {
   std::string what;                    ///< Describes the form, as a reason to refuse the node.
   std::string_view advice = {};        ///< The action for such a node; empty: the advice on the operator.
   bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form where each dimension has one size.
+  bool is_computed_wrongly = false;    ///< Whether TensorRT builds the form and computes it wrongly without a message.
 };
 using Forms = std::vector<Form>;
 

@@ -186,8 +186,12 @@ bool TensorRTProbe::builds_at_once() {
   } catch (const BudgetSpent&) {  // the parser is asked, and `ask_about_whole` reports the budget
     return false;
   }
-  if (first_build_->outcome != Outcome::accepted) return false;
-  report_.ranges = first_build_->answer.value("ranges", std::vector<std::string>());
+  return record_whole(*first_build_);
+}
+
+bool TensorRTProbe::record_whole(const Trial& trial) {
+  if (trial.outcome != Outcome::accepted) return false;
+  report_.ranges = trial.answer.value("ranges", std::vector<std::string>());
   report_.pieces = 1;
   return true;
 }
@@ -208,11 +212,7 @@ bool TensorRTProbe::ask_about_whole() {
       report_.not_built = spent.what;
       return true;
     }
-    if (trial.outcome == Outcome::accepted) {
-      report_.ranges = trial.answer.value("ranges", std::vector<std::string>());
-      report_.pieces = 1;
-      return true;
-    }
+    if (record_whole(trial)) return true;
     if (i == 0) first = std::move(trial);
     if (first.outcome != Outcome::failed) break;
   }

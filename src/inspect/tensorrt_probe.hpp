@@ -81,6 +81,8 @@ class TensorRTProbe {
   void ask_builder();
   /// Returns whether the whole model builds. The parser need not be asked then.
   [[nodiscard]] bool builds_at_once();
+  /// Records the ranges of a build of the whole model. Returns whether it succeeded.
+  bool record_whole(const Trial& trial);
   /// Builds the whole model. Returns true if that settles the probe: it builds, or it does not for lack of time or of
   /// suitable sizes.
   [[nodiscard]] bool ask_about_whole();

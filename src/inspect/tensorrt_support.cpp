@@ -282,7 +282,9 @@ bool has_other_activations(const onnx::Node& node) {
 void add_recurrent(const onnx::Node& node, Forms& forms) {
   if (node.int_or("layout", 0) != 0) {
     // The parser accepts it, and the engine's outputs have the shapes of layout 0 (measured with TensorRT-RTX 1.7).
-    forms.push_back({"recurrent_layout", "layout = 1; TensorRT does not look at it, and takes the batch for time"});
+    forms.push_back({.name = "recurrent_layout",
+                     .what = "layout = 1; TensorRT does not look at it, and takes the batch for time",
+                     .is_computed_wrongly = true});
   }
   if (has_other_activations(node)) {
     forms.push_back({"recurrent_activations",
@@ -656,6 +658,13 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
                    "'{}' is {}, in which {} was built alone in no case, and between quantized nodes was not "
                    "asked ({})",
                    other->value->name, other->word, node.op_type, fact.source);
+}
+
+bool has_wrong_form(const onnx::Node& node, const Release& release) {
+  const Forms forms = forms_of(node);
+  return std::any_of(forms.begin(), forms.end(), [&](const Form& form) {
+    return form.is_computed_wrongly && form_fact(release, form.name).runs == Answer::no;
+  });
 }
 
 std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) {

@@ -15,6 +15,10 @@ namespace graft::inspect {
 /// operators that the parser or the builder refuses.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
+/// Returns whether a node that refusal_of_tensorrt() refuses is built by the release, which computes it wrongly without
+/// a message.
+[[nodiscard]] bool has_wrong_form(const onnx::Node& node, const Release& release);
+
 /// Returns whether the parser of a release has an operator of this name itself, although ONNX has none, as
 /// MultiHeadAttention of com.microsoft. The parser does not look at the domain.
 [[nodiscard]] bool parses_beyond_onnx(const onnx::Node& node, const Release& release);

@@ -15,6 +15,7 @@
 
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_forms.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/text.hpp"
 
@@ -56,10 +57,7 @@ const Value* search_back(const Value* start, const std::function<Step(const Valu
   return nullptr;
 }
 
-bool is_dynamic(const Value* value) {
-  return value != nullptr && (!value->shape || std::any_of(value->shape->begin(), value->shape->end(),
-                                                           [](const Dim& dim) { return !dim.is_constant(); }));
-}
+bool is_dynamic(const Value* value) { return value != nullptr && !onnx::has_known_sizes(*value); }
 
 /// Operators whose results TensorRT's parser works out itself where they lead to a size. It takes the results of others
 /// (Conv, TopK, CumSum ...) as they are.

@@ -22,7 +22,6 @@
 #include "onnx/operator_name.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/plugin_reason.hpp"
-#include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
 
 namespace graft::inspect {
@@ -89,11 +88,6 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
     reason = fmt::format("from {}; {}", library->file, reason);
   }
   return {Verdict::plugin, reason, "graft build"};
-}
-
-/// Returns whether TensorRT builds a node and computes it wrongly, because its parser ignores an attribute.
-bool ignores_an_attribute(const onnx::Node& node) {
-  return onnx::is_any_of(node, {"GRU", "LSTM", "RNN"}) && node.int_or("layout", 0) != 0;
 }
 
 std::string advice_on_doubt() {
@@ -278,7 +272,7 @@ class Judge {
         if (is_adopted(node)) return adopted(node, *doubt);
         return {Verdict::unknown, *doubt, advice_on_doubt()};
       }
-      const std::string cause = ignores_an_attribute(node) ? computed_wrongly : "";
+      const std::string cause = has_wrong_form(node, release_) ? computed_wrongly : "";
       if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second, cause};
       if (is_adopted(node)) return adopted(node, *refusal);
       if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {

@@ -24,7 +24,28 @@ namespace {
 
 /// Copies the verdict on the converted model to the nodes that are lowered: to those with the name of the node that
 /// failed, or else to all of them.
-void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes);
+void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes) {
+  const auto bad = std::find_if(converted.begin(), converted.end(),
+                                [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
+  const auto open = std::find_if(converted.begin(), converted.end(),
+                                 [](const inspect::NodeVerdict& node) { return inspect::is_open(node.verdict); });
+  if (bad == converted.end() && open == converted.end()) return;
+  const inspect::NodeVerdict& said = bad != converted.end() ? *bad : *open;
+  const auto is_lowered = [](const inspect::NodeVerdict& node) { return node.verdict == inspect::Verdict::lowered; };
+  const auto is_named = [&](const inspect::NodeVerdict& node) {
+    return is_lowered(node) && !node.node.name.empty() && said.node.name.starts_with(node.node.name);
+  };
+  const bool any_named = std::any_of(nodes.begin(), nodes.end(), is_named);
+  for (inspect::NodeVerdict& node : nodes) {
+    if (any_named ? !is_named(node) : !is_lowered(node)) continue;
+    node.verdict = said.verdict;
+    node.truth = said.truth;
+    node.tensorrt = said.tensorrt;
+    node.reason = fmt::format("{}; of what `graft convert` makes of it, node '{}' ({}): {}", node.reason,
+                              said.node.name, said.op, said.reason);
+    node.advice = said.advice;
+  }
+}
 
 /// Calls the nodes lowered that do not run as they are, or of which that is not known, in a model that runs once it is
 /// converted. `why` says how that is known.
@@ -81,29 +102,6 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
-}
-
-void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes) {
-  const auto bad = std::find_if(converted.begin(), converted.end(),
-                                [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
-  const auto open = std::find_if(converted.begin(), converted.end(),
-                                 [](const inspect::NodeVerdict& node) { return inspect::is_open(node.verdict); });
-  if (bad == converted.end() && open == converted.end()) return;
-  const inspect::NodeVerdict& said = bad != converted.end() ? *bad : *open;
-  const auto is_lowered = [](const inspect::NodeVerdict& node) { return node.verdict == inspect::Verdict::lowered; };
-  const auto is_named = [&](const inspect::NodeVerdict& node) {
-    return is_lowered(node) && !node.node.name.empty() && said.node.name.starts_with(node.node.name);
-  };
-  const bool any_named = std::any_of(nodes.begin(), nodes.end(), is_named);
-  for (inspect::NodeVerdict& node : nodes) {
-    if (any_named ? !is_named(node) : !is_lowered(node)) continue;
-    node.verdict = said.verdict;
-    node.truth = said.truth;
-    node.tensorrt = said.tensorrt;
-    node.reason = fmt::format("{}; of what `graft convert` makes of it, node '{}' ({}): {}", node.reason,
-                              said.node.name, said.op, said.reason);
-    node.advice = said.advice;
-  }
 }
 
 /// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts.

@@ -137,8 +137,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
   const std::filesystem::path& model = inspection.file;
   const bool is_converted = inspection.is_converted;
   const std::string options =
-      (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") +
-      options_of(loaded_libraries());
+      (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") + library_options();
   const std::string file = network_arguments(inspection.file, inspection.import);
   const std::string converted = shell_argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
   const std::string nodes = count_text(step.nodes, "node");
@@ -165,9 +164,8 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
               fmt::format("TensorRT runs the rest, and {} that it does not run stay{} on the host", nodes,
                           step.nodes == 1 ? "s" : "")};
     case Kind::probe:
-      return {
-          fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", options_of(loaded_libraries())),
-          fmt::format("{} of which only TensorRT can tell", nodes)};
+      return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
+              fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
       return {is_converted
                   ? fmt::format("graft convert {} -o {}{}", file, converted, options)
