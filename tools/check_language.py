@@ -29,6 +29,9 @@ FRAGMENT = re.compile(
 # First words of an adverbial: a sentence follows where a comma ends the adverbial.
 ADVERBIAL = re.compile(r"(In|On|For|Where|Without|Before|After|At|To|Between|Then)\b[^,:.]*(\.|$)")
 
+# First words that no comment may begin with, also where it documents nothing.
+RIDDLE = re.compile(r"(Of|What|Those|The same|As in)\b(?! *[:=])")
+
 # Phrases that readers could not understand, each with what to write instead.
 PHRASES = {
     r"\basked for\b": "requested",
@@ -98,7 +101,12 @@ def check_source(path: pathlib.Path) -> list[tuple[int, str]]:
         fragment = FRAGMENT.match(sentence) or ADVERBIAL.match(sentence)
         if fragment:
             findings.append((line, f"the comment begins with {fragment.group(1)!r}: {sentence[:70]}"))
+    previous = 0
     for line, comment in all_comments(text, path.suffix):
+        riddle = RIDDLE.match(comment) if line != previous + 1 else None
+        if riddle and all(line != found for found, _ in findings):
+            findings.append((line, f"the comment begins with {riddle.group(1)!r}: {comment[:70]}"))
+        previous = line
         for phrase, better in PHRASES.items():
             match = re.search(phrase, comment, re.IGNORECASE)
             if match:

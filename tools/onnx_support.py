@@ -51,7 +51,7 @@ The last column: the operator sets that the tests are written in.
 
 
 LOWERINGS = """<!-- Written by tools/onnx_support.py --tensorrt; do not edit. -->
-# What TensorRT refuses and Graft writes otherwise
+# Nodes that TensorRT refuses, and how Graft rewrites them
 
 `graft convert` writes these nodes with layers that TensorRT has (pass `lower_to_native`). Each rewrite is proven like any
 other by running the node and what comes for it; where the CPU engine does not have the operator, its definition is the

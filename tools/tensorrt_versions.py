@@ -319,7 +319,7 @@ def tables() -> str:
 
 
 HEAD = """<!-- Written by tools/tensorrt_versions.py --hold; do not edit. -->
-# What each release of TensorRT runs
+# The nodes that each release of TensorRT runs
 
 `graft inspect MODEL --for rtx-1.5` (or `tensorrt-10.13`) says which nodes that release refuses, without it being
 installed. What it knows lies in `src/inspect`:

@@ -206,7 +206,7 @@ class Tensor:
             wrong = ~same & ~(finite & (noise <= signal * 10 ** (-snr / 10)))
         if not wrong.any():
             return None
-        # Of the wrong elements, NaN and infinities come first, then the element that exceeds its limit the most.
+        # The worst element is NaN or infinite if any wrong one is; otherwise it exceeds its limit the most.
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.where(wrong, np.nan_to_num(off / allowed, nan=np.inf), -1)
         worst = int(np.argmax(excess))

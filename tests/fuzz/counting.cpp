@@ -17,7 +17,7 @@
 #define GRAFT_COUNTS_MEMORY 0
 #endif
 #if GRAFT_COUNTS_MEMORY
-// Of sanitizer/allocator_interface.h, which GCC 12 does not ship with its library.
+// These are declared in sanitizer/allocator_interface.h, which GCC 12 does not ship with its library.
 extern "C" {
 int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*, std::size_t),
                                               void (*free_hook)(const volatile void*));

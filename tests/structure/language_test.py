@@ -35,6 +35,13 @@ def test_finds_comments_that_are_not_plain_sentences(tmp_path, comment):
         assert findings(tmp_path, "a.py", f'def f():\n    """{comment}"""\n')
 
 
+@pytest.mark.parametrize("comment", ["Of two nodes the first is returned.", "As in NumPy, sides are rounded."])
+def test_finds_fragments_that_document_nothing(tmp_path, comment):
+    assert findings(tmp_path, "a.cpp", f"int x = 1;\n  // {comment}\nint y = 2;\n")
+    assert findings(tmp_path, "a.py", f"x = 1\n# {comment}\ny = 2\n")
+    assert not findings(tmp_path, "b.cpp", "// This line ends with the name\n// Of a person.\n")
+
+
 @pytest.mark.parametrize(
     "comment",
     [

@@ -57,7 +57,7 @@ with open(sys.argv[1]) as questions, open(sys.argv[2], "w") as answers:
 """
 
 
-# Of each model with dynamic inputs: the smallest, the usual and the largest shape of each of these.
+# Maps each model to its dynamic inputs, and each of these to its smallest, usual and largest shape.
 Shapes = Mapping[pathlib.Path, Mapping[str, Sequence[Sequence[int]]]]
 
 

@@ -334,7 +334,7 @@ void proposal(LayerConverter& layer) {
   const std::int64_t boxes = h * w * anchors;
   const std::int64_t candidates = std::min<std::int64_t>(p.pre_nms_topn(), boxes);
 
-  // As in generate_anchors.py, sides are rounded, half to even as NumPy does.
+  // The sides are rounded half to even, as NumPy does in generate_anchors.py.
   std::vector<float> sizes;    // width and height of each box
   std::vector<float> centers;  // x and y of each box
   const double middle = (static_cast<double>(p.base_size()) - 1) / 2;

@@ -256,8 +256,8 @@ std::optional<Replacement> scatter_more_than_fit(Site& site) {
   const std::int64_t count = elements->indices[elements->axis];
   if (!is_affordable({elements->places(), product(elements->indices)})) return site.no(std::string(too_many));
   const auto axis = static_cast<std::int64_t>(elements->axis);
-  // Of several updates of one place the last one counts, as in CPU engines; ONNX does not define which. The numbers of
-  // the updates are compared in f32, which has all integers up to 2^24.
+  // If several updates go to one place, the last one counts, as in CPU engines; ONNX does not define which. The numbers
+  // of the updates are compared in f32, which has all integers up to 2^24.
   Replacement result;
   match_elements(result, *elements, site.type(1));
   std::vector<std::int64_t> dims(elements->data.size() - elements->axis, 1);

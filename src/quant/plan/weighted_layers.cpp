@@ -122,7 +122,7 @@ onnx::Node* only_reader(const onnx::Value& value) {
 }
 
 bool lets_factors_through(const onnx::Node& node, bool has_planes) {
-  // Of all elementwise operators and pools, these are the ones for which f(c x) = c f(x) for every c > 0.
+  // These are the elementwise operators and pools for which f(c x) = c f(x) for every c > 0.
   const bool has_one_output = std::all_of(node.outputs.begin() + 1, node.outputs.end(),
                                           [](const onnx::Value* value) { return value == nullptr; });
   if (!has_one_output) return false;

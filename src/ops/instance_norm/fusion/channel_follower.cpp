@@ -151,7 +151,7 @@ class Follower {
   /// Returns the obstacle that was met after the most nodes, or nothing if no variance was computed.
   [[nodiscard]] std::optional<onnx::NearMiss> near_miss() const {
     if (!saw_variance_ || obstacles_.empty()) return std::nullopt;
-    // Of two obstacles after equally many nodes the first is returned: it causes the second.
+    // If two obstacles come after equally many nodes, the first is returned: it causes the second.
     const auto furthest = std::max_element(obstacles_.begin(), obstacles_.end(),
                                            [](const auto& a, const auto& b) { return a.followed < b.followed; });
     return onnx::NearMiss{furthest->node, furthest->followed + 1, furthest->followed + 2,
