@@ -347,16 +347,15 @@ std::optional<PluginCause> failed_look_up(const onnx::Node& node, const json& cr
 
 PluginCause cause_of_crash(const json& creator) {
   return {"plugin_crash", fmt::format("{}, ends TensorRT's process", describe_creator(creator)),
-          fmt::format("this is for the library's author to mend; {} FILE writes the smallest model that does it",
+          fmt::format("the library's author has to fix this; {} FILE writes the smallest model that fails",
                       setting_name(Setting::reduce))};
 }
 
 PluginCause cause_of_hang(const json& creator) {
-  return {
-      "plugin_hang", fmt::format("{}, does not come back when TensorRT calls it", describe_creator(creator)),
-      fmt::format("this is for the library's author to mend; {} FILE writes the smallest model that does it. If it is "
-                  "slow alone, a longer {} helps",
-                  setting_name(Setting::reduce), setting_name(Setting::trial_seconds))};
+  return {"plugin_hang", fmt::format("{}, does not come back when TensorRT calls it", describe_creator(creator)),
+          fmt::format("the library's author has to fix this; {} FILE writes the smallest model that fails. If it is "
+                      "slow alone, a longer {} helps",
+                      setting_name(Setting::reduce), setting_name(Setting::trial_seconds))};
 }
 
 PluginCause cause_of_failed_build(const onnx::Node& node, const json& creator, const std::string& words) {

@@ -37,7 +37,8 @@ std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
 std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size_t subgraph) {
   auto model = inside_of(node, subgraph);
   if (!model) return {};
-  TensorRTProbe search(*model, trials_, ranges_);
+  SizeRanges ranges = ranges_;
+  TensorRTProbe search(*model, trials_, ranges);
   ProbeReport report = search.run(ProbeLevel::builder);
   std::map<std::string, const onnx::Node*, std::less<>> own;  // by name, which a copy keeps
   node.subgraphs().at(subgraph)->for_each_node([&](const onnx::Node& inner) { own.emplace(inner.name, &inner); });
@@ -60,6 +61,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
     if (found.nodes.size() > 1) finding.words += fmt::format(" (by {} nodes together)", found.nodes.size());
     finding.cause = found.cause;
     finding.as = own_of(found.as);
+    finding.ranges = found.ranges;
     finding.part = std::make_shared<const onnx::Model>(search.smallest_part(found));
   }
   for (const onnx::Node* copy : model->graph().nodes()) {

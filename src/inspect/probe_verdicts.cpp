@@ -123,7 +123,7 @@ std::string general_advice(const onnx::Node& node, Outcome outcome, const std::s
     return "`graft convert` rewrites what Graft can; otherwise a plugin: docs/guide/add_an_operator.md";
   }
   return fmt::format(
-      "{} FILE writes the smallest model that does it, to report or to try other versions of TensorRT with",
+      "{} FILE writes the smallest model that fails, for a bug report or to test other releases of TensorRT",
       setting_name(Setting::reduce));
 }
 
@@ -249,9 +249,10 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
   const bool is_good = verdict.verdict == Verdict::native || verdict.verdict == Verdict::plugin;
   if (!is_good && verdict.verdict != Verdict::unknown) return;
   verdict.verdict = Verdict::not_asked;
-  verdict.advice = is_over_budget ? fmt::format("mend what was found, or allow more with {} and {}, and ask again",
-                                                setting_name(Setting::max_builds), setting_name(Setting::max_seconds))
-                                  : "mend the node before it, and ask again";
+  verdict.advice = is_over_budget
+                       ? fmt::format("fix the nodes that do not run, or allow more with {} and {}, and run it again",
+                                     setting_name(Setting::max_builds), setting_name(Setting::max_seconds))
+                       : "fix the node that does not run, and run the command again";
 }
 
 /// Adds a warning if TensorRT takes a node of a custom domain for the operator of ONNX that has the same name.
@@ -323,7 +324,7 @@ const Finding* finding_on(const onnx::Node& node, const std::vector<const Findin
     });
   }
   for (const Finding* finding : of_outer) {
-    if (finding->inside == nullptr || finding->inside == &node) return finding;
+    if (finding->inside == &node) return finding;
     const std::vector<onnx::Graph*> inner = node.subgraphs();
     const bool holds_it = std::any_of(inner.begin(), inner.end(), [&](const onnx::Graph* graph) {
       bool found = false;
@@ -438,7 +439,7 @@ SmallestPart write_part(const TensorRTProbe& probe, const Failure& failure, cons
                        .node_count = part.graph().node_count(),
                        .nodes = refs_of(finding.nodes),
                        .outcome = finding.outcome,
-                       .shapes = ranges.of(part)};
+                       .shapes = finding.ranges.empty() ? ranges.of(part) : finding.ranges};
   if (finding.inside != nullptr) written.inside = ref_of(*finding.inside);
   for (const Finding* alike : failure.alike) written.alike.push_back(ref_of(failing_node(*alike)));
   return written;
@@ -531,7 +532,8 @@ ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options
                      .pieces = report.pieces,
                      .is_built = report.pieces == 1 && report.findings.empty() && report.not_asked.empty(),
                      .not_built = report.not_built,
-                     .shapes = report.ranges};
+                     .shapes = report.ranges,
+                     .failing_shapes = report.failing_ranges};
   if (!options.reduce.empty()) reduce(probe, report, ranges, options.reduce, answer);
   answer.trials = trials.summary();
   return answer;

@@ -55,7 +55,9 @@ struct ProbeAnswer {
   bool is_built = false;  ///< Whether the whole model was built as one engine.
   /// Why the model was not built although no node was found to fail; may be empty.
   std::string not_built = {};
-  std::vector<std::string> shapes = {};    ///< Ranges for which the model was built, as NAME=MIN..OPT..MAX.
+  std::vector<std::string> shapes = {};  ///< Ranges for which the model was built, as NAME=MIN..OPT..MAX.
+  /// Sets of ranges for which the model did not build, each as "NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX".
+  std::vector<std::string> failing_shapes = {};
   std::vector<SmallestPart> reduced = {};  ///< The smallest part of each failure, the worst first.
   std::vector<NodeRef> not_reduced = {};   ///< The failing nodes of failures beyond most_reduced.
 };

@@ -109,6 +109,15 @@ BuildRanges SizeRanges::for_build(const onnx::Model& part, Unknown unknown) cons
   return ranges;
 }
 
+bool SizeRanges::differs_from(const SizeRanges& other, const onnx::Model& part) const {
+  if (of(part) != other.of(part)) return true;
+  const auto& inputs = part.graph().inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
+    if (!inputs_.contains(input->name) || given_.contains(input->name)) return false;
+    return suggestions_.at(suggestion_).at(input->name) != other.suggestions_.at(other.suggestion_).at(input->name);
+  });
+}
+
 /// A symbol has one size, even if no range was given for it, so that sizes computed from it, such as 4 * n, agree.
 std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // for sizes that depend on the data

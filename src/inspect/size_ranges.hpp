@@ -34,6 +34,10 @@ class SizeRanges {
   [[nodiscard]] BuildRanges for_build(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
   /// Returns the number of sets of suggestions; 0 if none were requested.
   [[nodiscard]] std::size_t suggestion_count() const { return suggestions_.size(); }
+  /// Returns the index of the set of suggestions in use.
+  [[nodiscard]] std::size_t suggestion() const { return suggestion_; }
+  /// Returns whether `other`, another set of suggestions for the same model, has other ranges for the inputs of a part.
+  [[nodiscard]] bool differs_from(const SizeRanges& other, const onnx::Model& part) const;
   /// Selects the set of suggestions that is used from now on. The constructor selects set 0.
   void use_suggestion(std::size_t index);
   /// Returns whether the part has an input with dynamic dimensions that is not an input of the model and has no given

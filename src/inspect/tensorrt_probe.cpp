@@ -21,6 +21,19 @@ namespace graft::inspect {
 
 using nlohmann::json;
 
+namespace {
+
+/// Thrown when nodes that failed build with another set of suggested sizes, from which the search starts again.
+struct BuildsWithOtherSizes {
+  std::size_t suggestion;
+};
+
+std::vector<std::string> ranges_in(const Trial& trial) {
+  return trial.answer.value("ranges", std::vector<std::string>());
+}
+
+}  // namespace
+
 std::string_view name_of(ProbeLevel truth) {
   switch (truth) {
     case ProbeLevel::rule: return "rule";
@@ -190,8 +203,12 @@ bool TensorRTProbe::builds_at_once() {
 }
 
 bool TensorRTProbe::record_whole(const Trial& trial) {
-  if (trial.outcome != Outcome::accepted) return false;
-  report_.ranges = trial.answer.value("ranges", std::vector<std::string>());
+  std::vector<std::string> ranges = ranges_in(trial);
+  if (trial.outcome != Outcome::accepted) {
+    if (!ranges.empty()) report_.failing_ranges.push_back(fmt::format("{}", fmt::join(ranges, ", ")));
+    return false;
+  }
+  report_.ranges = std::move(ranges);
   report_.pieces = 1;
   return true;
 }
@@ -205,8 +222,12 @@ bool TensorRTProbe::ask_about_whole() {
     if (i > 0) ranges_.use_suggestion(i);
     Trial trial;
     try {
-      const bool is_answered = i == 0 && first_build_ && first_build_->outcome != Outcome::refused;
-      trial = is_answered ? *std::move(first_build_) : try_nodes(ProbeLevel::builder, nodes, 1.0);
+      if (i == 0 && first_build_ && first_build_->outcome != Outcome::refused) {
+        first = *std::move(first_build_);
+        if (first.outcome != Outcome::failed) break;
+        continue;
+      }
+      trial = try_nodes(ProbeLevel::builder, nodes, 1.0);
     } catch (const BudgetSpent& spent) {
       if (i > 0) break;
       report_.not_built = spent.what;
@@ -221,7 +242,10 @@ bool TensorRTProbe::ask_about_whole() {
     report_.not_built = words_of(first);
     return true;
   }
-  if (!first.is_by_sizes && !is_about_sizes(first)) return false;
+  const bool is_by_sizes = first.is_by_sizes || is_about_sizes(first);
+  const bool has_cause =
+      std::any_of(nodes.begin(), nodes.end(), [&](const auto* node) { return is_known_to_fail_inside(*node); });
+  if (!is_by_sizes || has_cause) return false;
   const std::string why =
       fmt::format("no sizes that were tried go through the network: {}; {} NAME=MIN..OPT..MAX names others",
                   words_of(first), setting_name(Setting::shape_ranges));
@@ -230,8 +254,34 @@ bool TensorRTProbe::ask_about_whole() {
 }
 
 void TensorRTProbe::ask_builder() {
-  ask_about_known();
-  report_.pieces = build_left_of(left());
+  while (true) {
+    try {
+      ask_about_known();
+      report_.pieces = build_left_of(left());
+      return;
+    } catch (const BuildsWithOtherSizes& other) {  // a later set each time, so this ends
+      ranges_.use_suggestion(other.suggestion);
+    }
+  }
+}
+
+void TensorRTProbe::check_with_other_sizes(const Finding& finding) {
+  if (finding.outcome != Outcome::failed || finding.ranges.empty()) return;
+  const onnx::Model part = part_of(finding.nodes);
+  SizeRanges others = ranges_;
+  for (std::size_t i = ranges_.suggestion() + 1; i < ranges_.suggestion_count(); ++i) {
+    others.use_suggestion(i);
+    if (!ranges_.differs_from(others, part)) continue;
+    try {
+      if (trials_.build(part, others.for_build(part), 1.0).outcome == Outcome::accepted) throw BuildsWithOtherSizes{i};
+    } catch (const BudgetSpent&) {
+      return;
+    }
+  }
+}
+
+bool TensorRTProbe::is_known_to_fail_inside(const onnx::Node& node) const {
+  return is_known_to_fail(node) || find_inside(model_, node, is_known_to_fail) != nullptr;
 }
 
 /// Probes alone the first node of each kind that fails by rule, and each node that contains such a node, so that these
@@ -243,7 +293,7 @@ void TensorRTProbe::ask_about_known() {
     if (is_known_to_fail(*node)) {
       const auto likeness = likeness_of(*node, can_be_input);
       if (!kinds.insert(likeness ? likeness->kind : node->op_type).second) continue;
-    } else if (find_inside(model_, *node, is_known_to_fail) == nullptr) {
+    } else if (!is_known_to_fail_inside(*node)) {
       continue;
     }
     const Trial trial = try_nodes(ProbeLevel::builder, {node});
@@ -350,7 +400,8 @@ Finding TensorRTProbe::finding_of(const Nodes& part, const Trial& trial) const {
                   .inside = nullptr,
                   .outcome = trial.outcome,
                   .words = is_refused ? words_of_error(errors[0]) : words_of(trial),
-                  .cause = {}};
+                  .cause = {},
+                  .ranges = ranges_in(trial)};
   const json* creator = part.size() == 1 ? creator_in(*part.front()) : nullptr;
   if (creator == nullptr) return finding;
   switch (trial.outcome) {

@@ -34,7 +34,8 @@ struct Finding {
   Outcome outcome = Outcome::refused;
   std::string words;  ///< TensorRT's messages.
   std::optional<PluginCause> cause;
-  const onnx::Node* as = nullptr;  ///< The node that was probed in place of this one, because both are alike.
+  const onnx::Node* as = nullptr;        ///< The node that was probed in place of this one, because both are alike.
+  std::vector<std::string> ranges = {};  ///< Ranges for which the build of `nodes` failed, as NAME=MIN..OPT..MAX.
   /// The smallest model that fails, if `inside` is in a branch or a body.
   std::shared_ptr<const onnx::Model> part = {};
 };
@@ -48,6 +49,8 @@ struct ProbeReport {
   std::set<const onnx::Node*> over_budget;        ///< The nodes of `not_asked` for which the budget was spent.
   std::string not_built;  ///< Why the whole model was not built although nothing was found to fail; empty otherwise.
   std::vector<std::string> ranges;  ///< Ranges for which the whole model was built, as NAME=MIN..OPT..MAX.
+  /// Sets of ranges for which the whole model did not build, each as "NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX".
+  std::vector<std::string> failing_ranges;
   /// Number of parts in which the builder built all accepted nodes; 1 if it built them together.
   std::size_t pieces = 0;
   std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, next to one that does not.
@@ -81,11 +84,13 @@ class TensorRTProbe {
   void ask_builder();
   /// Returns whether the whole model builds. The parser need not be asked then.
   [[nodiscard]] bool builds_at_once();
-  /// Records the ranges of a build of the whole model. Returns whether it succeeded.
+  /// Records the ranges of a build of the whole model, successful or not. Returns whether it succeeded.
   bool record_whole(const Trial& trial);
   /// Builds the whole model. Returns true if that settles the probe: it builds, or it does not for lack of time or of
   /// suitable sizes.
   [[nodiscard]] bool ask_about_whole();
+  /// Returns whether a rule states that the node, or a node inside it, fails.
+  [[nodiscard]] bool is_known_to_fail_inside(const onnx::Node& node) const;
   void ask_about_known();
   /// Builds the nodes that are left of `nodes`, in parts if one build takes too long or if the assumed sizes contradict
   /// each other. Adds findings on the nodes that fail. Returns the number of parts.
@@ -96,6 +101,9 @@ class TensorRTProbe {
   void find_failing(const Nodes& nodes, Trial whole);
   [[nodiscard]] static std::array<Nodes, 2> halves_of(const Nodes& nodes);
   void add_with_alike(Finding found);
+  /// Throws BuildsWithOtherSizes if the failing nodes build with a later set of suggested sizes. The whole model fails
+  /// with that set too, for the fault of other nodes, which the search has to find.
+  void check_with_other_sizes(const Finding& finding);
   /// Marks every node that neither failed nor was built as not asked.
   void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;

@@ -364,7 +364,7 @@ std::string meaning_of(Verdict verdict, bool by_rules) {
     case Verdict::plugin: return "a plugin runs it";
     case Verdict::unknown:
       return fmt::format("the rules do not know; {} asks TensorRT", setting_name(Setting::judge_builder));
-    case Verdict::not_asked: return "TensorRT could not be asked about it: it lies after a node that does not run";
+    case Verdict::not_asked: return "TensorRT could not be asked about it alone";
     case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
     case Verdict::refused: return "TensorRT's parser refuses it";
     case Verdict::fails: return "TensorRT's parser takes it, and the build fails";

@@ -126,6 +126,8 @@ void add_inspection(nb::module_& module) {
       .def_ro("built", &ProbeSummary::built, "The whole model, together: TensorRT runs it.")
       .def_ro("not_built", &ProbeSummary::not_built, "Why it was not, where nothing was found to fail; may be empty.")
       .def_ro("shapes", &ProbeSummary::shapes, "NAME=MIN..OPT..MAX that it was built for.")
+      .def_ro("failing_shapes", &ProbeSummary::failing_shapes,
+              "Sets of shapes for which the model did not build, each as 'NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX'.")
       .def_ro("of_converted", &ProbeSummary::of_converted,
               "What was built is what graft.convert makes of the model, which alone TensorRT runs.")
       .def_ro("unanswered", &ProbeSummary::unanswered, "Nodes about which the budget allowed no answer.")

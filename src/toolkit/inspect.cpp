@@ -250,6 +250,7 @@ ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
                        .built = answer.is_built,
                        .not_built = answer.not_built,
                        .shapes = answer.shapes,
+                       .failing_shapes = answer.failing_shapes,
                        .unanswered = answer.unanswered,
                        .reduced = {}};
   for (const inspect::SmallestPart& part : answer.reduced) {

@@ -23,6 +23,8 @@ class StandInTrials final : public Trials {
   std::set<std::string, std::less<>> crashing;  ///< Operators that end the process in the build.
   std::set<std::string, std::less<>> together;  ///< Operators on which the builder fails where all are in one model.
   bool names_failing = false;                   ///< The builder's message names the node.
+  /// Whether the builder fails on a model for these ranges; never if empty.
+  std::function<bool(const onnx::Model&, const BuildRanges&)> fails_for;
   std::size_t max_builds = 1000;
   std::size_t builds = 0;
   std::size_t parses = 0;
@@ -36,7 +38,7 @@ class StandInTrials final : public Trials {
     return parsed(model);
   }
 
-  [[nodiscard]] Trial build(const onnx::Model& model, const BuildRanges& /*ranges*/, double /*share*/) override {
+  [[nodiscard]] Trial build(const onnx::Model& model, const BuildRanges& ranges, double /*share*/) override {
     if (builds == max_builds) throw BudgetSpent{"the budget is spent"};
     ++builds;
     largest_build = std::max(largest_build, model.graph().node_count());
@@ -51,6 +53,11 @@ class StandInTrials final : public Trials {
     }
     const bool has_all =
         !together.empty() && std::includes(found.begin(), found.end(), together.begin(), together.end());
+    if (fails_for && fails_for(model, ranges)) {
+      Trial trial = failed("some sizes");
+      for (const auto& [name, range] : *ranges.suggested) trial.answer["ranges"].push_back(name + "=" + range.sizes);
+      return trial;
+    }
     return has_all ? failed("some layers") : accepted();
   }
 

@@ -118,6 +118,26 @@ TEST(TensorRTProbe, nodes_that_fail_only_together_are_one_finding) {
   EXPECT_EQ(names_in(report), (Names{"b", "d"}));
 }
 
+TEST(TensorRTProbe, nodes_that_build_with_other_sizes_are_not_blamed) {
+  onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {Dim::symbol("n"), 4}}},
+                                       "a = Relu(x)\nb = Abs(a)\nc = Neg(b)\nd = Relu(c)", {"d"});
+  infer_shapes(model);
+  model.graph().for_each_node([](onnx::Node& node) { node.name = node.output()->name; });
+  SizeRanges ranges(model, {}, true);
+  const std::string first = ranges.for_build(model).suggested->at("x").sizes;
+  StandInTrials trials;
+  trials.fails_for = [&](const onnx::Model& part, const BuildRanges& given) {
+    const onnx::Graph& graph = part.graph();
+    const bool has_both = graph.find_node("b") != nullptr && graph.find_node("c") != nullptr;
+    return has_both || (graph.find_node("a") != nullptr && given.suggested->at("x").sizes == first);
+  };
+  const ProbeReport report =
+      TensorRTProbe(model, trials, ranges).run(ProbeLevel::builder, TensorRTProbe::Order::whole_first);
+  EXPECT_EQ(names_in(report), (Names{"b", "c"}));
+  ASSERT_EQ(report.failing_ranges.size(), ranges.suggestion_count());
+  EXPECT_EQ(report.failing_ranges.front(), "x=" + first);
+}
+
 TEST(TensorRTProbe, nodes_alike_to_one_that_ends_the_process_are_not_asked_about) {
   onnx::Model model = named_model("a = Abs(x)\nb = Abs(x)\nc = Abs(x)\nd = Add(a, b)\ne = Add(d, c)", {"e"});
   StandInTrials trials;

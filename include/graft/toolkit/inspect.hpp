@@ -103,6 +103,8 @@ struct ProbeSummary {
   bool built = false;               ///< Whether the whole model was built at once: TensorRT runs it.
   std::string not_built;            ///< Why it was not built, where no node was found to fail; may be empty.
   std::vector<std::string> shapes;  ///< The shapes of the build, as NAME=MIN..OPT..MAX.
+  /// Sets of shapes for which the model did not build, each as "NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX".
+  std::vector<std::string> failing_shapes;
   bool of_converted = false;   ///< Whether the converted model was built, because TensorRT does not run the given one.
   std::size_t unanswered = 0;  ///< Number of nodes without a verdict when the budget was spent.
   std::vector<FailingPart> reduced;

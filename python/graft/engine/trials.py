@@ -23,7 +23,7 @@ from graft.engine.options import allow_aliased_ports
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
 from graft.engine.profiles import add_profile, check_profiles
 from graft.engine.session import Session, creator_key, describe_creator
-from graft.engine.shapes import parse_shape_ranges, profile_ranges, suggested_ranges
+from graft.engine.shapes import NetworkInput, ShapeRange, parse_shape_ranges, profile_ranges, suggested_ranges
 from graft.engine.supervisor import (
     CHILDREN,
     LAST_MESSAGES,
@@ -74,34 +74,49 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
     """Parses a model, builds it where the question requests this, and returns the outcome: `accepted`, `refused` by the
     parser, `failed` in the build, or `shapes` for missing or unusable sizes or values of inputs."""
     outcomes = {"parse": "refused", "input": "refused", "build": "failed", "shapes": "shapes"}
+    ranges: dict[str, ShapeRange] = {}
     try:
         check_model_file(question["model"])
         network, _parser = parse_model(session, question["model"], question["plugin_override"])
         layers = [network.get_layer(index) for index in range(network.num_layers)]
         plugins = [p for p in (describe_plugin_layer(session.trt, layer) for layer in layers) if p]
-        ranges: list[str] = []
         if question["action"] == "build":
-            ranges = build_once(session, network, question)
-        return {"outcome": "accepted", "plugins": plugins, "ranges": ranges}
+            inputs = network_inputs(network)
+            ranges = profile_ranges(inputs, question_ranges(inputs, question))
+            build_once(session, network, ranges, question)
+        return {"outcome": "accepted", "plugins": plugins, "ranges": range_texts(ranges)}
     except EngineError as error:
         if error.kind not in outcomes:
             raise
-        return {"outcome": outcomes[error.kind], "message": error.message, "next_step": error.next_step, **error.facts}
+        return {
+            "outcome": outcomes[error.kind],
+            "message": error.message,
+            "next_step": error.next_step,
+            "ranges": range_texts(ranges),
+            **error.facts,
+        }
 
 
-def build_once(session: Session, network: Any, question: dict[str, Any]) -> list[str]:
-    """Builds the network and returns the ranges of the inputs that need one: the ranges of the question, or the ranges
-    that it suggests. Raises EngineError."""
+def range_texts(ranges: dict[str, ShapeRange]) -> list[str]:
+    """Returns each range as NAME=MIN..OPT..MAX."""
+    return [f"{name}={found.text()}" for name, found in ranges.items()]
+
+
+def question_ranges(inputs: list[NetworkInput], question: dict[str, Any]) -> dict[str, ShapeRange]:
+    """Returns the ranges of the question, and its suggestions for inputs that need a range and have none."""
+    given = parse_shape_ranges(question["shapes"])
+    suggested = question.get("suggested")
+    if suggested is None:
+        return given
+    given = {name: found for name, found in given.items() if name in {each.name for each in inputs}}
+    return given | suggested_ranges(inputs, given, suggested)
+
+
+def build_once(session: Session, network: Any, ranges: dict[str, ShapeRange], question: dict[str, Any]) -> None:
+    """Builds the network with one optimization profile. Raises EngineError."""
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, question["targets"], has_gpu())
     allow_aliased_ports(session, config, network)
-    inputs = network_inputs(network)
-    given = parse_shape_ranges(question["shapes"])
-    suggested = question.get("suggested")
-    if suggested is not None:
-        given = {name: found for name, found in given.items() if name in {each.name for each in inputs}}
-        given |= suggested_ranges(inputs, given, suggested)
-    ranges = profile_ranges(inputs, given)
     if ranges:
         add_profile(session, config, network, ranges)
     errors, warned = len(session.errors), len(session.warnings)
@@ -110,7 +125,6 @@ def build_once(session: Session, network: Any, question: dict[str, Any]) -> list
         check_profiles(
             session.errors[errors:], session.warnings[warned:], question["model"], [ranges] if ranges else []
         )
-    return [f"{name}={found.text()}" for name, found in ranges.items()]
 
 
 class Trials:

@@ -36,8 +36,9 @@ Json to_json(const std::vector<SmallestPart>& parts) {
 
 Json to_json(const std::optional<inspect::ProbeAnswer>& answer) {
   if (!answer) {
-    return {{"truth", "rule"}, {"tensorrt", nullptr}, {"trials", nullptr}, {"reduced", nullptr},
-            {"unanswered", 0}, {"pieces", 0},         {"built", false},    {"shapes", Json::array()}};
+    return {{"truth", "rule"},    {"tensorrt", nullptr},     {"trials", nullptr},
+            {"reduced", nullptr}, {"unanswered", 0},         {"pieces", 0},
+            {"built", false},     {"shapes", Json::array()}, {"failing_shapes", Json::array()}};
   }
   return {{"truth", inspect::name_of(answer->level)},
           {"tensorrt",
@@ -53,7 +54,8 @@ Json to_json(const std::optional<inspect::ProbeAnswer>& answer) {
           {"unanswered", answer->unanswered},
           {"pieces", answer->pieces},
           {"built", answer->is_built},
-          {"shapes", answer->shapes}};
+          {"shapes", answer->shapes},
+          {"failing_shapes", answer->failing_shapes}};
 }
 
 Json counts_of(const std::vector<inspect::NodeVerdict>& nodes) {

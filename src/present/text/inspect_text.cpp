@@ -13,6 +13,7 @@
 #include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
+#include "present/text/shell_quoted.hpp"
 #include "present/text/verdict_color.hpp"
 
 namespace graft::present {
@@ -142,7 +143,9 @@ Listing::Line line_of(const SmallestPart& part) {
       fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.outcome));
   if (part.inside) rest += fmt::format(", inside {}", onnx::describe(part.nodes.front()));
   if (!part.alike.empty()) rest += fmt::format("; {} alike: {}", part.alike.size(), few_names(part.alike));
-  if (!part.shapes.empty()) rest += fmt::format("; --shapes {}", fmt::join(part.shapes, " --shapes "));
+  for (std::size_t i = 0; i < part.shapes.size(); ++i) {
+    rest += fmt::format("{} --shapes {}", i == 0 ? ";" : "", shell_argument(part.shapes[i]));
+  }
   return {{"wrote "}, {part.file, Color::strong}, {std::move(rest)}};
 }
 
@@ -156,6 +159,17 @@ std::string release_text(const inspect::Release& release) {
 /// Returns the shapes of a build: " for image=1x3x224x224..4x3x224x224..8x3x224x224".
 std::string shapes_text(const inspect::ProbeAnswer& answer) {
   return answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
+}
+
+/// Returns the first sets of shapes for which the model did not build: " for x=1x3..4x3..8x3, nor for 4 other sets of
+/// shapes".
+std::string failing_shapes_text(const std::vector<std::string>& sets) {
+  constexpr std::size_t few = 2;
+  std::string text;
+  for (std::size_t i = 0; i < sets.size() && i < few; ++i) {
+    text += fmt::format("{} {}", i == 0 ? " for" : ", nor for", sets[i]);
+  }
+  return sets.size() <= few ? text : fmt::format("{}, nor for {} more", text, count_text(sets.size() - few, "set"));
 }
 
 }  // namespace
@@ -176,7 +190,7 @@ std::string answered_by(const toolkit::Inspection& inspection) {
   if (answer.level == inspect::ProbeLevel::parser) {
     return fmt::format("{} parsed the model, and was not asked to build it: --probe builder asks", who);
   }
-  return fmt::format("{} did not build {}", who, what);
+  return fmt::format("{} did not build {}{}", who, what, failing_shapes_text(answer.failing_shapes));
 }
 
 Listing inspect_text(const toolkit::Inspection& inspection, bool all) {

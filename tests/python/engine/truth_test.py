@@ -332,6 +332,65 @@ def test_a_node_that_fails_in_the_body_of_a_loop(tmp_path: pathlib.Path) -> None
     assert not builds(tmp_path / "smallest.onnx")
 
 
+def test_nodes_that_build_with_other_sizes_are_not_blamed(tmp_path: pathlib.Path) -> None:
+    """With the smallest sizes the If alone does not build; with all others it fails only together with the Resize."""
+    pooled = helper.make_node("MaxPool", ["x"], ["pooled"], name="pooled", kernel_shape=[2, 2], strides=[2, 2])
+    relu = helper.make_node("Relu", ["x"], ["relu"], name="relu")
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], name="sum", keepdims=0),
+        helper.make_node("Greater", ["sum", "zero"], ["is_positive"], name="is_positive"),
+        helper.make_node(
+            "If", ["is_positive"], ["m"], name="if", then_branch=graph("t", [relu]), else_branch=graph("e", [pooled])
+        ),
+        helper.make_node("Resize", ["m", "", "scales"], ["y"], name="resize", mode="cubic", cubic_coeff_a=-0.5),
+    ]
+    constants = {"zero": np.float32(0), "scales": np.array([1, 1, 2, 2], np.float32)}
+    model = write(
+        tmp_path / "m.onnx", nodes, [("x", FLOAT, ["n", 3, "h", "w"])], [("y", FLOAT, [None] * 4)], constants, opset=17
+    )
+    answer = graft("inspect", model, "--json", "--reduce", tmp_path / "smallest.onnx")
+    found = kinds(answer)
+    assert {name for name, verdict in found.items() if verdict == "fails"} == {"if", "resize"}
+    assert found["relu"] == found["pooled"] == "not asked"
+    assert "by these together: if, resize" in verdicts(answer)["if"]["reason"]
+    assert f"did not build the model for {answer.json['failing_shapes'][0]}" in answer.json["answered_by"]
+    assert all(shapes.startswith("x=1x3x") for shapes in answer.json["failing_shapes"])
+    (range_of_part,) = answer.json["reduced"]["shapes"]
+    assert inspect(tmp_path / "smallest.onnx", "builder", "--shapes", range_of_part).code == 1
+
+
+def test_a_loop_that_grows_its_tensor_is_the_only_node_to_blame(tmp_path: pathlib.Path) -> None:
+    """TensorRT reports that sizes contradict each other, which a rule explains."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Concat", ["state", "first"], ["longer"], name="longer", axis=0),
+            helper.make_node("Identity", ["going"], ["go_on"], name="go_on"),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("step", INT64, []),
+            helper.make_tensor_value_info("going", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("state", FLOAT, [None, 4]),
+        ],
+        [
+            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("longer", FLOAT, [None, 4]),
+        ],
+    )
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["first"], name="first"),
+        helper.make_node("Loop", ["times", "always", "first"], ["last"], name="loop", body=body),
+        helper.make_node("MatMul", ["last", "w"], ["y"], name="second"),
+    ]
+    constants = {"times": 3, "always": True, "w": np.eye(4, dtype=np.float32)}
+    model = write(tmp_path / "m.onnx", nodes, [("x", FLOAT, ["b", 4])], [("y", FLOAT, [None, 4])], constants, opset=17)
+    answer = graft("inspect", model, "--json")
+    found = kinds(answer)
+    assert (found["loop"], found["first"], found["second"]) == ("fails", "native", "not asked")
+    assert not [name for name in ("longer", "go_on") if found[name] == "fails"]
+    assert "it needs what 'loop' makes" in verdicts(answer)["second"]["reason"]
+
+
 def test_a_node_that_is_refused_in_a_branch_is_reduced_to_itself(tmp_path: pathlib.Path) -> None:
     yes = [helper.make_node("Relu", ["x"], ["r"], name="relu"), helper.make_node("Det", ["r"], ["d"], name="det")]
     no = [helper.make_node("ReduceSum", ["x"], ["s"], name="sum", keepdims=0)]
