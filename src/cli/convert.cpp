@@ -172,7 +172,7 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
   }
   for (const std::string& error : present::rule_errors(report)) console.error(error);
   for (const std::string& warning : report.warnings) console.warn(warning);
-  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+  for (const report::Support verdict : report::all_supports) {
     if (!inspect::is_bad(verdict) && !inspect::is_open(verdict)) continue;
     say_section(console, console.paint(present::problems_title(conversion.nodes, verdict), present::color_of(verdict)),
                 present::problems_table(conversion.nodes, verdict));
@@ -276,7 +276,7 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
                             present::summary_text(conversion)));
   }
   if (!arguments.report.empty()) {
-    report::Report page = present::convert_page(conversion);
+    html::Report page = present::convert_page(conversion);
     if (halves) present::add_cut(page, *halves);
     write_report(console, page, arguments.report);
   }

@@ -17,19 +17,19 @@ void add_report_option(Command& command, std::string& page, const std::string& s
 void check_report(const std::string& page) {
   if (page.empty()) return;
   const DeferInterrupts defer;
-  report::check_writable(page);
+  html::check_writable(page);
 }
 
 std::vector<NamedFile> report_files(const std::string& page) {
   if (page.empty()) return {};
-  return {{"--report", page}, {"the JSON beside --report,", report::json_beside(page).string()}};
+  return {{"--report", page}, {"the JSON beside --report,", html::json_beside(page).string()}};
 }
 
-void write_report(const Console& console, const report::Report& report, const std::string& page) {
+void write_report(const Console& console, const html::Report& report, const std::string& page) {
   if (page.empty()) return;
   {
     const DeferInterrupts defer;
-    report::write(report, page);
+    html::write(report, page);
   }
   console.say(fmt::format("wrote {}", console.paint(page, Color::strong)));
 }

@@ -17,6 +17,6 @@ void check_report(const std::string& page);
 /// Returns the page and its JSON file, for check_files_apart; empty without --report.
 [[nodiscard]] std::vector<NamedFile> report_files(const std::string& page);
 /// Writes the page and its JSON file, and reports the page on the console. Does nothing without --report.
-void write_report(const Console& console, const report::Report& report, const std::string& page);
+void write_report(const Console& console, const html::Report& report, const std::string& page);
 
 }  // namespace graft::cli

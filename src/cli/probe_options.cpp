@@ -13,9 +13,9 @@
 namespace graft::cli {
 namespace {
 
-inspect::ProbeLevel level_of(const std::string& word) {
-  if (word == "parser") return inspect::ProbeLevel::parser;
-  return word == "none" ? inspect::ProbeLevel::rule : inspect::ProbeLevel::builder;
+report::Judge level_of(const std::string& word) {
+  if (word == "parser") return report::Judge::parser;
+  return word == "none" ? report::Judge::rule : report::Judge::builder;
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ toolkit::TrialCallback trial_details(const Console& console, Progress& progress)
 
 void probe(const Console& console, toolkit::Inspection& inspection, const ProbeArguments& arguments) {
   const inspect::ProbeOptions options = probe_options_of(arguments);
-  if (options.level == inspect::ProbeLevel::rule || inspection.release) {
+  if (options.level == report::Judge::rule || inspection.release) {
     inspection.not_asked = inspection.release ? toolkit::not_asked_for_release : toolkit::not_asked_by_rule;
     return;
   }

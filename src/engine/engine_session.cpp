@@ -53,9 +53,4 @@ EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std
   }
 }
 
-std::string tensorrt_text(std::string_view flavor, std::string_view version) {
-  const char* name = flavor == "rtx" ? "TensorRT-RTX" : flavor == "lean" ? "TensorRT lean runtime" : "TensorRT";
-  return fmt::format("{} {}", name, version);
-}
-
 }  // namespace graft::engine

@@ -4,11 +4,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/driver.hpp"
+#include "graft/report/tensorrt.hpp"
 
 namespace graft::engine {
 
@@ -25,7 +25,13 @@ struct EngineAnswer {
 [[nodiscard]] EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                              const DriverCallbacks& callbacks, const Renamings& renamings = {});
 
-/// Returns "TensorRT-RTX 1.7.1.116" for the flavor and version that the driver reports.
-[[nodiscard]] std::string tensorrt_text(std::string_view flavor, std::string_view version);
+/// Returns the TensorRT that the driver reports in the member "tensorrt" of an event.
+template <class Json>
+[[nodiscard]] report::TensorRTIdentity tensorrt_in(const Json& event) {
+  const auto& identity = event.at("tensorrt");
+  return {.flavor = identity.value("flavor", ""),
+          .module = identity.value("module", ""),
+          .version = identity.value("version", "")};
+}
 
 }  // namespace graft::engine

@@ -7,20 +7,20 @@
 
 namespace graft::inspect {
 
-std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted, bool is_built) {
+std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted, bool is_built) {
   const auto count = [&](auto&& fits) {
     return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), fits));
   };
-  const auto has_fault = [](const NodeVerdict& node) { return is_bad(node.verdict) && node.advice == advice_on_fault; };
+  const auto has_fault = [](const NodeSupport& node) { return is_bad(node.support) && node.advice == advice_on_fault; };
   const std::size_t faults = count(has_fault);
-  const std::size_t bad = count([&](const NodeVerdict& node) { return is_bad(node.verdict) && !has_fault(node); });
-  const std::size_t open = count([](const NodeVerdict& node) { return node.verdict == Verdict::unknown; });
-  const std::size_t rewritten = is_converted ? 0 : count([](const NodeVerdict& node) {
+  const std::size_t bad = count([&](const NodeSupport& node) { return is_bad(node.support) && !has_fault(node); });
+  const std::size_t open = count([](const NodeSupport& node) { return node.support == Support::unknown; });
+  const std::size_t rewritten = is_converted ? 0 : count([](const NodeSupport& node) {
     // `graft build` itself replaces operators of ONNX with plugins.
     const bool is_of_onnx = onnx::is_standard_operator("", node.op);
-    return node.verdict == Verdict::lowered || (node.verdict == Verdict::plugin && !is_of_onnx);
+    return node.support == Support::lowered || (node.support == Support::plugin && !is_of_onnx);
   });
-  const std::size_t dangers = count([](const NodeVerdict& node) { return node.cause == computed_wrongly; });
+  const std::size_t dangers = count([](const NodeSupport& node) { return node.cause == computed_wrongly; });
   if (faults != 0) return {{.kind = NextStep::Kind::correct, .nodes = faults}};
   std::vector<NextStep> steps;
   if (open != 0) steps.push_back({.kind = NextStep::Kind::probe, .nodes = open});

@@ -26,7 +26,7 @@ struct NextStep {
 /// Returns the steps in the order in which they are to be run. A model that must be converted first, or that is not
 /// known to run, gets no step `build`. A model that is already converted (`is_converted`), or that TensorRT built
 /// unchanged (`is_built`), gets no step `convert`.
-[[nodiscard]] std::vector<NextStep> next_steps(const std::vector<NodeVerdict>& nodes, bool is_converted,
+[[nodiscard]] std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted,
                                                bool is_built = false);
 
 }  // namespace graft::inspect

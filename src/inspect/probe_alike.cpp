@@ -71,8 +71,8 @@ std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
     // Nodes of other sizes are probed one after the other until one of them builds: then the first failure was an
     // exception, and the remaining nodes are built together.
     if (!is_asking) continue;
-    Trial trial = try_nodes(ProbeLevel::builder, {node});
-    is_asking = fails(ProbeLevel::builder, trial);
+    Trial trial = try_nodes(Judge::builder, {node});
+    is_asking = fails(Judge::builder, trial);
     if (!is_asking) continue;
     asked.push_back({finding_of({node}, trial), std::move(*likeness)});
     findings.push_back(asked.back().finding);

@@ -39,7 +39,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
   if (!model) return {};
   SizeRanges ranges = ranges_;
   TensorRTProbe search(*model, trials_, ranges);
-  ProbeReport report = search.run(ProbeLevel::builder);
+  ProbeReport report = search.run(Judge::builder);
   std::map<std::string, const onnx::Node*, std::less<>> own;  // by name, which a copy keeps
   node.subgraphs().at(subgraph)->for_each_node([&](const onnx::Node& inner) { own.emplace(inner.name, &inner); });
   const auto own_of = [&](const onnx::Node* copy) {

@@ -14,7 +14,7 @@ void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
   open_failure_ = words_of(whole);
   const auto count_found = [&] { return bad_.size() + uncertain_.size(); };
   const std::size_t found_before = count_found();
-  for (Finding& found : find_suspects(ProbeLevel::builder, nodes, whole)) {
+  for (Finding& found : find_suspects(Judge::builder, nodes, whole)) {
     check_with_other_sizes(found);
     add_with_alike(std::move(found));
   }
@@ -24,16 +24,16 @@ void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
     for (const Nodes& half : halves_of(nodes)) {
       const Nodes part = left_of(half);
       if (part.empty()) continue;
-      Trial trial = try_nodes(ProbeLevel::builder, part);
+      Trial trial = try_nodes(Judge::builder, part);
       if (trial.is_cut_short) {
         build_left_of(part);
-      } else if (fails(ProbeLevel::builder, trial)) {
+      } else if (fails(Judge::builder, trial)) {
         find_failing(part, std::move(trial));
       }
     }
   }
   if (count_found() > found_before) return;
-  Finding smallest = find_smallest(ProbeLevel::builder, nodes, std::move(whole));
+  Finding smallest = find_smallest(Judge::builder, nodes, std::move(whole));
   check_with_other_sizes(smallest);
   add_with_alike(std::move(smallest));
 }
@@ -67,7 +67,7 @@ TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& ans
 /// Each trial that hangs takes the whole time limit. After a hang with a single suspect, the other nodes are therefore
 /// tried without it: the suspect is the cause if they are accepted. Otherwise each suspect is tried alone, after a hang
 /// also those that follow the first cause.
-std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole) {
+std::vector<Finding> TensorRTProbe::find_suspects(Judge level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);
   const bool has_hung = whole.outcome == Outcome::hung;
@@ -86,7 +86,7 @@ std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes&
   return findings;
 }
 
-Finding TensorRTProbe::find_smallest(ProbeLevel level, const Nodes& nodes, Trial whole) {
+Finding TensorRTProbe::find_smallest(Judge level, const Nodes& nodes, Trial whole) {
   Trial last = std::move(whole);
   const auto chosen = [&](const std::vector<std::size_t>& indices) {
     Nodes items;

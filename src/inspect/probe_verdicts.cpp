@@ -183,7 +183,7 @@ struct Placed {
 struct Answers {
   const onnx::Model& asked;
   const std::vector<Placed>& placed;  ///< The nodes with a verdict, in the order of the verdicts.
-  ProbeLevel level;
+  Judge level;
   const ProbeReport& report;
   const json& creators;
 };
@@ -193,14 +193,15 @@ std::string alike_text(const Finding& finding) {
   return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", onnx::describe(*finding.as));
 }
 
-void apply(const Finding& finding, const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
+void apply(const Finding& finding, const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   const json* layer = finding.outcome == Outcome::refused ? nullptr : plugin_layer(answers.asked, answers.report, node);
-  std::string rule = verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::unknown ? "" : verdict.reason;
+  std::string rule = verdict.support == Support::plugin || verdict.support == Support::unknown ? "" : verdict.reason;
   if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
-  verdict.truth = std::string(name_of(finding.outcome == Outcome::refused ? ProbeLevel::parser : answers.level));
+  verdict.judge = finding.outcome == Outcome::refused ? Judge::parser : answers.level;
   verdict.tensorrt = finding.words;
-  if (finding.as != nullptr) verdict.as = ref_of(*finding.as);
-  verdict.reason = fmt::format("{}{}: {}", what_happened(finding.outcome), alike_text(finding), finding.words);
+  if (finding.as != nullptr) verdict.same_as = ref_of(*finding.as);
+  verdict.reason =
+      fmt::format("{}{}: {}", what_happened(verdict_of(finding.outcome)), alike_text(finding), finding.words);
   if (finding.nodes.size() > 1) {
     verdict.reason = fmt::format("{} (by these together: {})", verdict.reason, names_of(finding.nodes));
   }
@@ -219,22 +220,22 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
     verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
   }
-  if (verdict.verdict == Verdict::lowered) return;
-  const bool rule_knows = verdict.verdict == Verdict::unsupported && layer == nullptr && !verdict.advice.empty();
+  if (verdict.support == Support::lowered) return;
+  const bool rule_knows = verdict.support == Support::unsupported && layer == nullptr && !verdict.advice.empty();
   if (!rule_knows && !finding.cause) {
     verdict.advice = has_fault ? advice_on_fault : general_advice(refused, finding.outcome, finding.words);
   }
-  verdict.verdict = verdict_of(finding.outcome);
+  verdict.support = verdict_of(finding.outcome);
 }
 
 /// Corrects the verdict on a node that could not be probed. It becomes not_asked, unless the rule found that the node
 /// is lowered or that nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
-               NodeVerdict& verdict) {
+               NodeSupport& verdict) {
   const std::string reason = "not asked: " + why;
   const bool may_be_plugin = !onnx::is_standard_operator(node.domain, node.op_type) &&
                              !node.metadata.contains(onnx::fault_note) && !answers.asked.find_function(node);
-  if (verdict.verdict == Verdict::unsupported && may_be_plugin) {
+  if (verdict.support == Support::unsupported && may_be_plugin) {
     if (const auto cause = failed_look_up(node, answers.creators)) {
       verdict.cause = cause->cause;
       verdict.reason = sentence(cause->reason, reason);
@@ -243,12 +244,12 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
     }
     verdict.plugin = describe_creator(*creator_of(node, answers.creators));
     verdict.reason = verdict.plugin;
-    verdict.verdict = Verdict::plugin;
+    verdict.support = Support::plugin;
   }
   verdict.reason = sentence(verdict.reason, reason);
-  const bool is_good = verdict.verdict == Verdict::native || verdict.verdict == Verdict::plugin;
-  if (!is_good && verdict.verdict != Verdict::unknown) return;
-  verdict.verdict = Verdict::not_asked;
+  const bool is_good = verdict.support == Support::native || verdict.support == Support::plugin;
+  if (!is_good && verdict.support != Support::unknown) return;
+  verdict.support = Support::not_asked;
   verdict.advice = is_over_budget
                        ? fmt::format("fix the nodes that do not run, or allow more with {} and {}, and run it again",
                                      setting_name(Setting::max_builds), setting_name(Setting::max_seconds))
@@ -256,7 +257,7 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
 }
 
 /// Adds a warning if TensorRT takes a node of a custom domain for the operator of ONNX that has the same name.
-void warn_of_name(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
+void warn_of_name(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   if (answers.asked.find_function(node) != nullptr) return;
   const auto taken = taken_for_onnx(node, answers.creators);
   if (!taken) return;
@@ -266,45 +267,45 @@ void warn_of_name(const onnx::Node& node, const Answers& answers, NodeVerdict& v
 }
 
 /// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named.
-void accept(const onnx::Node& node, const Answers& answers, NodeVerdict& verdict) {
-  verdict.truth = std::string(name_of(answers.level));
+void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
+  verdict.judge = answers.level;
   const json* layer = plugin_layer(answers.asked, answers.report, node);
   if (layer == nullptr) {
     const bool is_lowered =
-        verdict.verdict == Verdict::lowered && onnx::is_standard_operator(node.domain, node.op_type);
+        verdict.support == Support::lowered && onnx::is_standard_operator(node.domain, node.op_type);
     const bool is_left_to_builder =
-        is_lowered || verdict.verdict == Verdict::unsupported || verdict.verdict == Verdict::unknown;
-    if (is_left_to_builder && answers.level == ProbeLevel::parser) {
-      verdict.truth = std::string(name_of(ProbeLevel::rule));
+        is_lowered || verdict.support == Support::unsupported || verdict.support == Support::unknown;
+    if (is_left_to_builder && answers.level == Judge::parser) {
+      verdict.judge = Judge::rule;
       warn_of_name(node, answers, verdict);
       verdict.reason = sentence(verdict.reason, fmt::format("its parser does take it; {} tells whether it builds",
                                                             setting_name(Setting::judge_builder)));
       return;
     }
-    const bool is_refused = is_lowered || verdict.verdict == Verdict::unsupported;
+    const bool is_refused = is_lowered || verdict.support == Support::unsupported;
     if (is_refused && verdict.cause == computed_wrongly) {
       verdict.reason = fmt::format("TensorRT builds it and computes it wrongly: {}", verdict.reason);
       return;
     }
     if (is_refused) {
       verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
-    } else if (verdict.verdict == Verdict::unknown) {
+    } else if (verdict.support == Support::unknown) {
       verdict.reason.clear();
-    } else if (verdict.verdict == Verdict::plugin) {
+    } else if (verdict.support == Support::plugin) {
       verdict.reason = "TensorRT runs it with native layers, from its ONNX function";
     }
-    if (verdict.verdict != Verdict::native) verdict.advice.clear();
-    verdict.verdict = Verdict::native;
+    if (verdict.support != Support::native) verdict.advice.clear();
+    verdict.support = Support::native;
     warn_of_name(node, answers, verdict);
     return;
   }
-  const bool is_known = verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::lowered ||
+  const bool is_known = verdict.support == Support::plugin || verdict.support == Support::lowered ||
                         node.metadata.contains(onnx::fault_note);
   const bool is_in_function = layer->value("name", "") != node.op_type;
   verdict.plugin = describe_layer(*layer, answers.creators);
   verdict.reason = sentence(is_in_function ? "inside its function: " + verdict.plugin : verdict.plugin,
                             is_known ? verdict.reason : "");
-  verdict.verdict = Verdict::plugin;
+  verdict.support = Support::plugin;
   const json* creator = creator_of_layer(*layer, answers.creators);
   if (is_in_function || creator == nullptr || creator->value("library", "").empty()) return;
   if (const auto wrong = wrong_fields(node, *creator)) {
@@ -351,7 +352,7 @@ std::vector<Placed> placed_nodes(const onnx::Model& model) {
 }
 
 /// Appends to the reason the names of the other nodes inside this node that do not run.
-void count_others(const std::vector<const Finding*>& findings, const Finding* told, NodeVerdict& verdict) {
+void count_others(const std::vector<const Finding*>& findings, const Finding* told, NodeSupport& verdict) {
   if (findings.size() < 2) return;
   std::vector<std::string> names;
   for (const Finding* finding : findings) {
@@ -360,13 +361,13 @@ void count_others(const std::vector<const Finding*>& findings, const Finding* to
   if (!names.empty()) verdict.reason += fmt::format("; nor run inside it: {}", fmt::join(names, ", "));
 }
 
-void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
+void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
   std::map<const onnx::Node*, std::vector<const Finding*>> found;
   for (const Finding& finding : answers.report.findings) {
     for (const onnx::Node* node : finding.nodes) found[node].push_back(&finding);
   }
   for (std::size_t i = 0; i < nodes.size() && i < answers.placed.size(); ++i) {
-    NodeVerdict& verdict = nodes[i];
+    NodeSupport& verdict = nodes[i];
     const auto [node, outer] = answers.placed[i];
     if (const auto findings = found.find(outer); findings != found.end()) {
       if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
@@ -430,16 +431,16 @@ std::vector<NodeRef> refs_of(const std::vector<const onnx::Node*>& nodes) {
   return refs;
 }
 
-SmallestPart write_part(const TensorRTProbe& probe, const Failure& failure, const SizeRanges& ranges,
-                        const std::string& file) {
+FailingPart write_part(const TensorRTProbe& probe, const Failure& failure, const SizeRanges& ranges,
+                       const std::string& file) {
   const Finding& finding = *failure.finding;
   const onnx::Model part = probe.smallest_part(finding);
   onnx::write_onnx(part, file);
-  SmallestPart written{.file = file,
-                       .node_count = part.graph().node_count(),
-                       .nodes = refs_of(finding.nodes),
-                       .outcome = finding.outcome,
-                       .shapes = finding.ranges.empty() ? ranges.of(part) : finding.ranges};
+  FailingPart written{.file = file,
+                      .nodes = refs_of(finding.nodes),
+                      .node_count = part.graph().node_count(),
+                      .support = verdict_of(finding.outcome),
+                      .shapes = finding.ranges.empty() ? ranges.of(part) : finding.ranges};
   if (finding.inside != nullptr) written.inside = ref_of(*finding.inside);
   for (const Finding* alike : failure.alike) written.alike.push_back(ref_of(failing_node(*alike)));
   return written;
@@ -447,7 +448,7 @@ SmallestPart write_part(const TensorRTProbe& probe, const Failure& failure, cons
 
 /// Writes the smallest part of each failure: the worst to `file`, the others to numbered files in the same folder.
 void reduce(const TensorRTProbe& probe, const ProbeReport& report, const SizeRanges& ranges, const std::string& file,
-            ProbeAnswer& answer) {
+            ProbeSummary& answer) {
   const std::vector<Failure> failures = failures_of(report);
   for (std::size_t i = 0; i < failures.size(); ++i) {
     if (i < most_reduced) {
@@ -459,26 +460,25 @@ void reduce(const TensorRTProbe& probe, const ProbeReport& report, const SizeRan
 }
 }  // namespace
 
-Verdict verdict_of(Outcome outcome) {
+Support verdict_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::accepted: return Verdict::native;
-    case Outcome::refused: return Verdict::refused;
-    case Outcome::failed: return Verdict::fails;
-    case Outcome::hung: return Verdict::hangs;
-    case Outcome::crashed: return Verdict::crashes;
+    case Outcome::accepted: return Support::native;
+    case Outcome::refused: return Support::refused;
+    case Outcome::failed: return Support::fails;
+    case Outcome::hung: return Support::hangs;
+    case Outcome::crashed: return Support::crashes;
   }
-  return Verdict::native;
+  return Support::native;
 }
 
-std::string_view what_happened(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::accepted: return "TensorRT takes it";
-    case Outcome::refused: return "TensorRT's parser refuses it";
-    case Outcome::failed: return "TensorRT's builder fails";
-    case Outcome::hung: return "TensorRT hangs";
-    case Outcome::crashed: return "TensorRT crashes";
+std::string_view what_happened(Support support) {
+  switch (support) {
+    case Support::refused: return "TensorRT's parser refuses it";
+    case Support::fails: return "TensorRT's builder fails";
+    case Support::hangs: return "TensorRT hangs";
+    case Support::crashes: return "TensorRT crashes";
+    default: return "TensorRT takes it";
   }
-  return "";
 }
 
 namespace {
@@ -505,8 +505,8 @@ std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options, std::f
       options.is_automatic, [&] { return std::make_unique<DriverTrials>(options.trials, std::move(should_stop)); });
 }
 
-ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
-                           const TrialCallbacks& callbacks, std::vector<NodeVerdict>& nodes) {
+ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
+                            const TrialCallbacks& callbacks, std::vector<NodeSupport>& nodes) {
   std::vector<std::string> libraries = options.trials.libraries;
   if (options.plugins) libraries = libraries_for(model, libraries);
   onnx::Model asked = model_to_ask(model, options.plugins && !libraries.empty() && has_own_operators(model));
@@ -523,17 +523,17 @@ ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options
                       : options.searches    ? Order::whole_first
                                             : Order::whole_only;
   const ProbeReport report = probe.run(options.level, order);
-  const ProbeLevel answered = report.not_built.empty() ? options.level : ProbeLevel::parser;
+  const Judge answered = report.not_built.empty() ? options.level : Judge::parser;
   correct({asked, placed, answered, report, trials.creators()}, nodes);
 
-  ProbeAnswer answer{.level = answered,
-                     .tensorrt = trials.tensorrt(),
-                     .unanswered = report.over_budget.size(),
-                     .pieces = report.pieces,
-                     .is_built = report.pieces == 1 && report.findings.empty() && report.not_asked.empty(),
-                     .not_built = report.not_built,
-                     .shapes = report.ranges,
-                     .failing_shapes = report.failing_ranges};
+  ProbeSummary answer{.judge = answered,
+                      .tensorrt = trials.tensorrt(),
+                      .unanswered = report.over_budget.size(),
+                      .pieces = report.pieces,
+                      .built = report.pieces == 1 && report.findings.empty() && report.not_asked.empty(),
+                      .not_built = report.not_built,
+                      .shapes = report.ranges,
+                      .failing_shapes = report.failing_ranges};
   if (!options.reduce.empty()) reduce(probe, report, ranges, options.reduce, answer);
   answer.trials = trials.summary();
   return answer;

@@ -17,8 +17,11 @@
 
 namespace graft::inspect {
 
+using report::FailingPart;
+using report::ProbeSummary;
+
 struct ProbeOptions {
-  ProbeLevel level = ProbeLevel::rule;
+  Judge level = Judge::rule;  ///< Not `automatic`.
   /// Whether the builder gets the whole model first, with suggested sizes where none are given. A model that the budget
   /// does not allow to build is then judged by the parser and the rules.
   bool is_automatic = false;
@@ -32,39 +35,9 @@ struct ProbeOptions {
 /// The maximum number of parts that are written.
 inline constexpr std::size_t most_reduced = 20;
 
-/// The smallest part of the model that shows one failure, in a file of its own.
-struct SmallestPart {
-  std::string file;
-  std::size_t node_count = 0;
-  std::vector<NodeRef> nodes;          ///< Nodes of the main graph that fail together.
-  std::optional<NodeRef> inside = {};  ///< The failing node in a branch, a body or the function of `nodes`.
-  std::vector<NodeRef> alike = {};     ///< Nodes that fail in the same way and were not probed.
-  Outcome outcome = Outcome::refused;
-  std::vector<std::string> shapes;  ///< Ranges of the part's inputs, as NAME=MIN..OPT..MAX.
-
-  [[nodiscard]] const NodeRef& failing_node() const { return inside ? *inside : nodes.front(); }
-};
-
-struct ProbeAnswer {
-  ProbeLevel level = ProbeLevel::rule;
-  TensorRTIdentity tensorrt = {};
-  TrialSummary trials = {};
-  std::size_t unanswered = 0;  ///< Number of nodes for which the budget allowed no answer.
-  /// Number of parts in which the builder built all accepted nodes; 1 if it built them together.
-  std::size_t pieces = 0;
-  bool is_built = false;  ///< Whether the whole model was built as one engine.
-  /// Why the model was not built although no node was found to fail; may be empty.
-  std::string not_built = {};
-  std::vector<std::string> shapes = {};  ///< Ranges for which the model was built, as NAME=MIN..OPT..MAX.
-  /// Sets of ranges for which the model did not build, each as "NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX".
-  std::vector<std::string> failing_shapes = {};
-  std::vector<SmallestPart> reduced = {};  ///< The smallest part of each failure, the worst first.
-  std::vector<NodeRef> not_reduced = {};   ///< The failing nodes of failures beyond most_reduced.
-};
-
-[[nodiscard]] Verdict verdict_of(Outcome outcome);
-/// Returns a clause such as "TensorRT's parser refuses it".
-[[nodiscard]] std::string_view what_happened(Outcome outcome);
+[[nodiscard]] Support verdict_of(Outcome outcome);
+/// Returns a clause such as "TensorRT's parser refuses it", for the support that a trial shows.
+[[nodiscard]] std::string_view what_happened(Support support);
 
 /// Thrown by an automatic probe that finds no TensorRT, or none that starts.
 struct NoTensorRT {
@@ -79,7 +52,7 @@ struct NoTensorRT {
 /// Probes TensorRT with a model, corrects the verdicts, and writes the smallest parts. `nodes` are those of judge_nodes
 /// for the same model. Throws EngineError or NoTensorRT if TensorRT does not start, Error for shapes that do not fit
 /// the model, and Interrupted if the process was stopped.
-[[nodiscard]] ProbeAnswer probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
-                                         const TrialCallbacks& callbacks, std::vector<NodeVerdict>& nodes);
+[[nodiscard]] ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
+                                          const TrialCallbacks& callbacks, std::vector<NodeSupport>& nodes);
 
 }  // namespace graft::inspect

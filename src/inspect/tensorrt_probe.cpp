@@ -34,18 +34,9 @@ std::vector<std::string> ranges_in(const Trial& trial) {
 
 }  // namespace
 
-std::string_view name_of(ProbeLevel truth) {
-  switch (truth) {
-    case ProbeLevel::rule: return "rule";
-    case ProbeLevel::parser: return "parser";
-    case ProbeLevel::builder: return "builder";
-  }
-  return "";
-}
-
-bool fails(ProbeLevel level, const Trial& trial) {
+bool fails(Judge level, const Trial& trial) {
   if (trial.is_cut_short || trial.is_by_sizes) return false;
-  if (trial.outcome == Outcome::refused) return level == ProbeLevel::parser;
+  if (trial.outcome == Outcome::refused) return level == Judge::parser;
   return trial.outcome != Outcome::accepted;
 }
 
@@ -59,12 +50,12 @@ TensorRTProbe::TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ran
   }
 }
 
-ProbeReport TensorRTProbe::run(ProbeLevel level, Order order) {
+ProbeReport TensorRTProbe::run(Judge level, Order order) {
   try {
-    const bool is_built_first = level == ProbeLevel::builder && order != Order::known_first;
+    const bool is_built_first = level == Judge::builder && order != Order::known_first;
     if (is_built_first && builds_at_once()) return report_;
-    if (level != ProbeLevel::rule) ask_parser();
-    if (level != ProbeLevel::builder) return report_;
+    if (level != Judge::rule) ask_parser();
+    if (level != Judge::builder) return report_;
     const bool is_answered = order != Order::known_first && ask_about_whole();
     if (!is_answered && order != Order::whole_only) ask_builder();
   } catch (const BudgetSpent& spent) {
@@ -137,7 +128,7 @@ bool TensorRTProbe::is_certain(const Finding& finding) const {
   return fails_by_rule(finding.inside == nullptr ? *finding.nodes.front() : *finding.inside);
 }
 
-Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
+Trial TensorRTProbe::try_nodes(Judge level, const Nodes& nodes) {
   // Build time grows faster than the number of nodes. A build of many nodes gets a share of the remaining budget, so
   // that there is time left to build them in parts.
   constexpr std::size_t few = 64;
@@ -145,16 +136,16 @@ Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
   return try_nodes(level, nodes, nodes.size() > few ? share_of_many : 1.0);
 }
 
-Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes, double share) {
+Trial TensorRTProbe::try_nodes(Judge level, const Nodes& nodes, double share) {
   const onnx::Model part = part_of(nodes);
-  Trial trial = level == ProbeLevel::parser ? trials_.parse(part) : trials_.build(part, ranges_.for_build(part), share);
+  Trial trial = level == Judge::parser ? trials_.parse(part) : trials_.build(part, ranges_.for_build(part), share);
   if (is_about_sizes(trial) && ranges_.supposes_sizes(part)) {
     trial = trials_.build(part, ranges_.for_build(part, SizeRanges::Unknown::same), share);
     trial.is_by_sizes = is_about_sizes(trial);
   }
   if (trial.outcome == Outcome::accepted) {
     for (const json& plugin : trial.answer["plugins"]) report_.plugins[plugin.value("layer", "")] = plugin;
-    if (level == ProbeLevel::builder) built_.insert(nodes.begin(), nodes.end());
+    if (level == Judge::builder) built_.insert(nodes.begin(), nodes.end());
   }
   return trial;
 }
@@ -164,13 +155,13 @@ void TensorRTProbe::ask_parser() {
     const Nodes nodes = left();
     bool is_accepted = nodes.empty();
     if (!is_accepted) {
-      Trial trial = try_nodes(ProbeLevel::parser, nodes);
+      Trial trial = try_nodes(Judge::parser, nodes);
       is_accepted = trial.outcome == Outcome::accepted;
       if (is_accepted) {
         learn_types_of_plugins();
       } else if (!add_refusals(trial.answer)) {
-        std::vector<Finding> found = find_suspects(ProbeLevel::parser, nodes, trial);
-        if (found.empty()) found.push_back(find_smallest(ProbeLevel::parser, nodes, std::move(trial)));
+        std::vector<Finding> found = find_suspects(Judge::parser, nodes, trial);
+        if (found.empty()) found.push_back(find_smallest(Judge::parser, nodes, std::move(trial)));
         for (Finding& finding : found) add(std::move(finding));
       }
     }
@@ -195,7 +186,7 @@ bool TensorRTProbe::add_refusals(const json& answer) {
 
 bool TensorRTProbe::builds_at_once() {
   try {
-    first_build_ = try_nodes(ProbeLevel::builder, left(), 1.0);
+    first_build_ = try_nodes(Judge::builder, left(), 1.0);
   } catch (const BudgetSpent&) {  // the parser is asked, and `ask_about_whole` reports the budget
     return false;
   }
@@ -227,7 +218,7 @@ bool TensorRTProbe::ask_about_whole() {
         if (first.outcome != Outcome::failed) break;
         continue;
       }
-      trial = try_nodes(ProbeLevel::builder, nodes, 1.0);
+      trial = try_nodes(Judge::builder, nodes, 1.0);
     } catch (const BudgetSpent& spent) {
       if (i > 0) break;
       report_.not_built = spent.what;
@@ -296,8 +287,8 @@ void TensorRTProbe::ask_about_known() {
     } else if (!is_known_to_fail_inside(*node)) {
       continue;
     }
-    const Trial trial = try_nodes(ProbeLevel::builder, {node});
-    if (fails(ProbeLevel::builder, trial) || (trial.is_by_sizes && is_known_to_fail(*node))) {
+    const Trial trial = try_nodes(Judge::builder, {node});
+    if (fails(Judge::builder, trial) || (trial.is_by_sizes && is_known_to_fail(*node))) {
       add_with_alike(finding_of({node}, trial));
     }
   }
@@ -305,9 +296,9 @@ void TensorRTProbe::ask_about_known() {
 
 std::size_t TensorRTProbe::build_left_of(const Nodes& nodes) {
   for (Nodes part = left_of(nodes); !part.empty(); part = left_of(nodes)) {
-    Trial trial = try_nodes(ProbeLevel::builder, part);
+    Trial trial = try_nodes(Judge::builder, part);
     if (trial.outcome == Outcome::accepted) return 1;
-    if (fails(ProbeLevel::builder, trial)) {
+    if (fails(Judge::builder, trial)) {
       find_failing(part, std::move(trial));
       continue;
     }

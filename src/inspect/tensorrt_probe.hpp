@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "graft/report/inspect.hpp"
 #include "inspect/plugin_causes.hpp"
 #include "inspect/size_ranges.hpp"
 #include "inspect/trials.hpp"
@@ -20,12 +21,11 @@
 
 namespace graft::inspect {
 
-enum class ProbeLevel : std::uint8_t { rule, parser, builder };
-[[nodiscard]] std::string_view name_of(ProbeLevel truth);
+using report::Judge;
 
 /// Returns whether a trial shows that TensorRT does not accept a model. A refusal by the parser counts at the level of
 /// the parser only; a trial that was cut short or that failed for assumed sizes does not count.
-[[nodiscard]] bool fails(ProbeLevel level, const Trial& trial);
+[[nodiscard]] bool fails(Judge level, const Trial& trial);
 
 /// A part of the model that TensorRT does not accept, as small as it was found.
 struct Finding {
@@ -71,7 +71,7 @@ class TensorRTProbe {
     whole_first,  ///< The whole model, with each set of suggested ranges; single nodes only if it does not build.
     whole_only,   ///< The whole model only; the failing nodes are not searched for.
   };
-  [[nodiscard]] ProbeReport run(ProbeLevel level, Order order = Order::known_first);
+  [[nodiscard]] ProbeReport run(Judge level, Order order = Order::known_first);
 
   using Nodes = std::vector<const onnx::Node*>;
   /// Returns the smallest model that shows a finding.
@@ -125,14 +125,14 @@ class TensorRTProbe {
   [[nodiscard]] std::string suppose_outputs_of(const onnx::Node& node);
   [[nodiscard]] std::string try_meant_plugin(const onnx::Node& node);
   void set_aside();
-  [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes);
+  [[nodiscard]] Trial try_nodes(Judge level, const Nodes& nodes);
   /// Uses at most this share of the time that is left.
-  [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes, double share);
+  [[nodiscard]] Trial try_nodes(Judge level, const Nodes& nodes, double share);
   /// Returns findings on nodes that TensorRT names and on plugins, if they fail alone too: the first of them, or all of
   /// them if `whole` hung.
-  [[nodiscard]] std::vector<Finding> find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole);
+  [[nodiscard]] std::vector<Finding> find_suspects(Judge level, const Nodes& nodes, const Trial& whole);
   /// Returns a finding on as few nodes as fail together.
-  [[nodiscard]] Finding find_smallest(ProbeLevel level, const Nodes& nodes, Trial whole);
+  [[nodiscard]] Finding find_smallest(Judge level, const Nodes& nodes, Trial whole);
   /// Returns findings on the nodes alike to one that the builder does not accept. Most of these nodes are not probed.
   [[nodiscard]] std::vector<Finding> findings_alike(const Finding& finding);
   /// Returns the findings in the branches or the body of the node, each of which is probed as a model, or `finding`

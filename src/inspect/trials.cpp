@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/engine_session.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "inspect/tensorrt_support.hpp"
@@ -53,12 +54,7 @@ void DriverTrials::load(const std::vector<std::string>& libraries, TrialCallback
   ready_ = session_.ask({{"action", "start"}, {"plugin_libraries", libraries}, {"limit", options_.limit}});
 }
 
-TensorRTIdentity DriverTrials::tensorrt() const {
-  const nlohmann::json& identity = ready_["tensorrt"];
-  return {.flavor = identity.value("flavor", ""),
-          .module = identity.value("module", ""),
-          .version = identity.value("version", "")};
-}
+TensorRTIdentity DriverTrials::tensorrt() const { return engine::tensorrt_in(ready_); }
 
 double DriverTrials::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
@@ -136,7 +132,7 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
   return {outcome_of(outcome), std::move(answer), is_cut_short, false};
 }
 
-TrialSummary DriverTrials::summary() const {
+TrialCounts DriverTrials::summary() const {
   return {.parses = parses_, .builds = builds_, .processes = workers_, .seconds = seconds()};
 }
 

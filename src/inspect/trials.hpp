@@ -13,10 +13,14 @@
 #include <vector>
 
 #include "engine/driver.hpp"
+#include "graft/report/inspect.hpp"
 #include "onnx/model.hpp"
 #include "onnx/temporary_folder.hpp"
 
 namespace graft::inspect {
+
+using report::TensorRTIdentity;
+using report::TrialCounts;
 
 enum class Outcome : std::uint8_t {
   accepted,
@@ -100,27 +104,6 @@ struct TrialCallbacks {
   std::function<void(const TrialProgress&)> on_end;
 };
 
-struct TrialSummary {
-  std::size_t parses = 0;
-  std::size_t builds = 0;
-  std::size_t processes = 1;
-  double seconds = 0;
-
-  void add(const TrialSummary& others) {
-    parses += others.parses;
-    builds += others.builds;
-    processes += others.processes;
-    seconds += others.seconds;
-  }
-};
-
-/// The TensorRT that runs the trials.
-struct TensorRTIdentity {
-  std::string flavor;  ///< rtx, full or lean.
-  std::string module;  ///< The name of the Python module.
-  std::string version;
-};
-
 /// Runs trials in the TensorRT that is installed, through the engine driver.
 class DriverTrials final : public Trials {
  public:
@@ -138,7 +121,7 @@ class DriverTrials final : public Trials {
   [[nodiscard]] Trial parse(const onnx::Model& model) override;
   [[nodiscard]] Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) override;
 
-  [[nodiscard]] TrialSummary summary() const;
+  [[nodiscard]] TrialCounts summary() const;
 
  private:
   [[nodiscard]] double seconds() const;

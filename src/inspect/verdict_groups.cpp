@@ -11,13 +11,13 @@ namespace graft::inspect {
 namespace {
 
 /// Groups problems by operator and other nodes by reason; with `every_node` each node is a group.
-std::vector<VerdictGroup> grouped(const std::vector<NodeVerdict>& nodes, bool every_node) {
+std::vector<VerdictGroup> grouped(const std::vector<NodeSupport>& nodes, bool every_node) {
   std::vector<VerdictGroup> groups;
-  std::map<std::tuple<Verdict, std::string, std::string>, std::size_t> index;
-  for (const NodeVerdict& node : nodes) {
+  std::map<std::tuple<Support, std::string, std::string>, std::size_t> index;
+  for (const NodeSupport& node : nodes) {
     if (is_mere_constant(node)) continue;
-    const bool is_behind = node.verdict == Verdict::not_asked;
-    const auto key = std::tuple(node.verdict, is_problem(node) ? (is_behind ? "-" : node.op) : "",
+    const bool is_behind = node.support == Support::not_asked;
+    const auto key = std::tuple(node.support, is_problem(node) ? (is_behind ? "-" : node.op) : "",
                                 is_problem(node) ? "" : node.reason);
     const auto [found, is_new] = index.emplace(key, groups.size());
     if (is_new || every_node) {
@@ -37,16 +37,16 @@ void sort_by_size(std::vector<VerdictGroup>& groups) {
 
 }  // namespace
 
-bool is_mere_constant(const NodeVerdict& node) { return node.op == "Constant" && node.verdict == Verdict::native; }
+bool is_mere_constant(const NodeSupport& node) { return node.op == "Constant" && node.support == Support::native; }
 
-bool is_problem(const NodeVerdict& node) {
-  return is_bad(node.verdict) || is_open(node.verdict) || !node.cause.empty();
+bool is_problem(const NodeSupport& node) {
+  return is_bad(node.support) || is_open(node.support) || !node.cause.empty();
 }
 
-VerdictGroups group_verdicts(const std::vector<NodeVerdict>& nodes, bool every_node) {
+VerdictGroups group_verdicts(const std::vector<NodeSupport>& nodes, bool every_node) {
   VerdictGroups groups;
   for (VerdictGroup& group : grouped(nodes, every_node)) {
-    const NodeVerdict& first = group.first();
+    const NodeSupport& first = group.first();
     auto& list = is_problem(first) ? groups.problems : first.reason.empty() ? groups.plain : groups.others;
     list.push_back(std::move(group));
   }
@@ -55,13 +55,13 @@ VerdictGroups group_verdicts(const std::vector<NodeVerdict>& nodes, bool every_n
     sort_by_size(groups.others);
   }
   std::stable_sort(groups.problems.begin(), groups.problems.end(),
-                   [](const VerdictGroup& a, const VerdictGroup& b) { return a.first().verdict > b.first().verdict; });
+                   [](const VerdictGroup& a, const VerdictGroup& b) { return a.first().support > b.first().support; });
   return groups;
 }
 
 std::vector<std::pair<std::string, std::size_t>> count_operators(const VerdictGroup& group) {
   std::vector<std::pair<std::string, std::size_t>> counts;
-  for (const NodeVerdict* node : group.nodes) {
+  for (const NodeSupport* node : group.nodes) {
     const auto same = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == node->op; });
     if (same == counts.end()) {
       counts.emplace_back(node->op, 1);
@@ -75,7 +75,7 @@ std::vector<std::pair<std::string, std::size_t>> count_operators(const VerdictGr
 
 std::size_t count_reasons(const VerdictGroup& group) {
   std::set<std::string_view> reasons;
-  for (const NodeVerdict* node : group.nodes) reasons.insert(node->reason);
+  for (const NodeSupport* node : group.nodes) reasons.insert(node->reason);
   return reasons.size();
 }
 

@@ -11,16 +11,16 @@
 namespace graft::inspect {
 
 /// Returns whether a node is a native Constant, which reports leave out as a part of the nodes that read it.
-[[nodiscard]] bool is_mere_constant(const NodeVerdict& node);
+[[nodiscard]] bool is_mere_constant(const NodeSupport& node);
 
-/// Returns whether a node does not run, may not run, or runs with a known problem (NodeVerdict::cause).
-[[nodiscard]] bool is_problem(const NodeVerdict& node);
+/// Returns whether a node does not run, may not run, or runs with a known problem (NodeSupport::cause).
+[[nodiscard]] bool is_problem(const NodeSupport& node);
 
 /// Nodes that are reported together.
 struct VerdictGroup {
-  std::vector<const NodeVerdict*> nodes;
+  std::vector<const NodeSupport*> nodes;
 
-  [[nodiscard]] const NodeVerdict& first() const { return *nodes.front(); }
+  [[nodiscard]] const NodeSupport& first() const { return *nodes.front(); }
 };
 
 struct VerdictGroups {
@@ -31,7 +31,7 @@ struct VerdictGroups {
 
 /// Groups problems by operator, and the other nodes by reason. With `every_node` each node is a group, in the order of
 /// the model for equal verdicts. `nodes` must outlive the groups.
-[[nodiscard]] VerdictGroups group_verdicts(const std::vector<NodeVerdict>& nodes, bool every_node);
+[[nodiscard]] VerdictGroups group_verdicts(const std::vector<NodeSupport>& nodes, bool every_node);
 
 /// Returns the operators of a group with the number of their nodes, the most frequent first.
 [[nodiscard]] std::vector<std::pair<std::string, std::size_t>> count_operators(const VerdictGroup& group);

@@ -59,7 +59,7 @@ WrongType wrong_type(const onnx::RefusedType& refused, const OperatorType& type,
 }
 
 struct Judgment {
-  Verdict verdict = Verdict::native;
+  Support support = Support::native;
   std::string reason;
   std::string advice;
   std::string cause = {};
@@ -69,7 +69,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   const std::unique_ptr<Operator> op = make_operator(node);
   if (const auto refused = onnx::type_refused_by_plugin(*match.type, node)) {
     WrongType wrong = wrong_type(*refused, *match.type, "");
-    return {Verdict::unsupported, std::move(wrong.reason), std::move(wrong.advice)};
+    return {Support::unsupported, std::move(wrong.reason), std::move(wrong.advice)};
   }
   const onnx::Value* input = node.input(0);
   const std::optional<DType> dtype =
@@ -78,7 +78,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   const bool is_kept = node.metadata.contains(std::string(onnx::keep_note));
   if (const auto form = dtype && !is_kept ? onnx::native_form_of(*op, function_inputs(node)) : std::nullopt;
       form && !forecast.stays.contains(ref_of(node))) {
-    return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
+    return {Support::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
   }
   std::string reason = reason_for_plugin(node);
   if (match.drop_in != nullptr) {
@@ -87,7 +87,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   } else if (const OperatorLibrary* library = library_of(*match.type)) {
     reason = fmt::format("from {}; {}", library->file, reason);
   }
-  return {Verdict::plugin, reason, "graft build"};
+  return {Support::plugin, reason, "graft build"};
 }
 
 std::string advice_on_doubt() {
@@ -188,7 +188,7 @@ Near near_operator(const onnx::Node& node) {
 }
 
 /// Returns the judgment on a node with a fault, which no runtime would accept.
-Judgment faulty(std::string what) { return {Verdict::unsupported, std::move(what), advice_on_fault}; }
+Judgment faulty(std::string what) { return {Support::unsupported, std::move(what), advice_on_fault}; }
 
 /// A copy of a model in which the calls of functions that are not operators are inlined.
 struct Bodies {
@@ -230,21 +230,21 @@ struct Bodies {
   std::map<std::string, std::vector<const onnx::Node*>, std::less<>> nodes;
 };
 
-class Judge {
+class RuleJudge {
  public:
-  Judge(const onnx::Model& model, const Forecast& forecast, const Release& release)
+  RuleJudge(const onnx::Model& model, const Forecast& forecast, const Release& release)
       : model_(model), forecast_(forecast), release_(release) {}
 
   [[nodiscard]] Judgment judge(const onnx::Node& node) const {
     Judgment judgment = judge_anywhere(node);
-    if (judgment.verdict != Verdict::plugin || node.graph->parent() == nullptr) return judgment;
+    if (judgment.support != Support::plugin || node.graph->parent() == nullptr) return judgment;
     const auto refusal = refusal_of_plugins_in_bodies(release_);
     if (!refusal) return judgment;
     if (const auto replaced = forecast_.becomes.find(ref_of(node)); replaced != forecast_.becomes.end()) {
-      return {Verdict::lowered, *refusal, replaced->second};
+      return {Support::lowered, *refusal, replaced->second};
     }
-    if (builds_plugins_in_bodies(release_) == Answer::unknown) return {Verdict::unknown, *refusal, advice_on_doubt()};
-    return {Verdict::unsupported, fmt::format("it would be a plugin ({}), and {}", judgment.reason, *refusal),
+    if (builds_plugins_in_bodies(release_) == Answer::unknown) return {Support::unknown, *refusal, advice_on_doubt()};
+    return {Support::unsupported, fmt::format("it would be a plugin ({}), and {}", judgment.reason, *refusal),
             fmt::format("compute it outside of the body; or {} leaves it to the host", setting_name(Setting::cut))};
   }
 
@@ -259,38 +259,38 @@ class Judge {
     if (is_standard || parses_beyond_onnx(node, release_)) {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
       const std::optional<std::string> old = refusal ? std::nullopt : refusal_of_opset(node, release_);
-      if (old) return {Verdict::lowered, *old, "graft convert writes it in a newer operator set"};
+      if (old) return {Support::lowered, *old, "graft convert writes it in a newer operator set"};
       if (!refusal) {
         const auto doubt = doubt_about(node, release_);
         if (const auto danger = doubt ? std::nullopt : danger_of(node, release_)) {
-          return {Verdict::native, danger->reason, danger->advice, computed_wrongly};
+          return {Support::native, danger->reason, danger->advice, computed_wrongly};
         }
-        if (!doubt && replaced == forecast_.becomes.end()) return {Verdict::native, "", ""};
-        if (!doubt) return {Verdict::native, replaced->second, ""};
+        if (!doubt && replaced == forecast_.becomes.end()) return {Support::native, "", ""};
+        if (!doubt) return {Support::native, replaced->second, ""};
         // Not `native`, which would mean that TensorRT builds the node as it is.
-        if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *doubt, replaced->second};
+        if (replaced != forecast_.becomes.end()) return {Support::lowered, *doubt, replaced->second};
         if (is_adopted(node)) return adopted(node, *doubt);
-        return {Verdict::unknown, *doubt, advice_on_doubt()};
+        return {Support::unknown, *doubt, advice_on_doubt()};
       }
       const std::string cause = has_wrong_form(node, release_) ? computed_wrongly : "";
-      if (replaced != forecast_.becomes.end()) return {Verdict::lowered, *refusal, replaced->second, cause};
+      if (replaced != forecast_.becomes.end()) return {Support::lowered, *refusal, replaced->second, cause};
       if (is_adopted(node)) return adopted(node, *refusal);
       if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {
         WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could take its place,");
-        return {Verdict::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
+        return {Support::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
                 fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
       }
-      return {Verdict::unsupported, *refusal, advice_on_refusal(node), cause};
+      return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
-      return {Verdict::plugin, kept->second,
+      return {Support::plugin, kept->second,
               fmt::format("the library that has it: {}", setting_name(Setting::build_with_library))};
     }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     const Near near = near_operator(node);
     if (near.reason.empty() && !node.string_or("plugin_version", "").empty()) {
       return {
-          Verdict::unknown,
+          Support::unknown,
           fmt::format("by its fields it is the plugin {} version {}{}, which Graft does not have: the node runs only "
                       "where a plugin library has that plugin",
                       node.op_type, node.string_or("plugin_version", ""), domain),
@@ -298,7 +298,7 @@ class Judge {
                       setting_name(Setting::build_with_library))};
     }
     const bool is_parsed = near.is_taken_for_onnx && operator_fact(release_, node.op_type).runs != Answer::no;
-    return {is_parsed ? Verdict::unknown : Verdict::unsupported,
+    return {is_parsed ? Support::unknown : Support::unsupported,
             fmt::format("{}{} is an operator neither of ONNX nor of Graft{}", node.op_type, domain,
                         near.reason.empty() ? "" : "; " + near.reason),
             near.advice.empty() ? use_library() : near.advice};
@@ -308,23 +308,23 @@ class Judge {
     return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node);
   }
   [[nodiscard]] static Judgment adopted(const onnx::Node& node, const std::string& reason) {
-    return {Verdict::plugin, fmt::format("{}; {} takes its place", reason, whose(*onnx::find_onnx_operator(node))),
+    return {Support::plugin, fmt::format("{}; {} takes its place", reason, whose(*onnx::find_onnx_operator(node))),
             "graft build"};
   }
 
   /// Returns the judgment on the worst node of a function, judged in the inlined copy.
   [[nodiscard]] Judgment judge_call(const onnx::Node& call) const {
     if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
-    Judgment worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
+    Judgment worst{Support::native, "its ONNX function is inlined as native layers", ""};
     if (call.domain == onnx_domain) {
       worst.reason += fmt::format(": no library that is loaded has the operator; {} makes it a plugin",
                                   setting_name(Setting::operator_libraries));
     }
-    if (!bodies_->failure.empty()) return {Verdict::unknown, bodies_->failure, advice_on_doubt()};
-    const Judge inside(bodies_->model, forecast_, release_);
+    if (!bodies_->failure.empty()) return {Support::unknown, bodies_->failure, advice_on_doubt()};
+    const RuleJudge inside(bodies_->model, forecast_, release_);
     for (const onnx::Node* inner : bodies_->of(call)) {
       Judgment judgment = inside.judge(*inner);
-      if (judgment.verdict <= worst.verdict) continue;
+      if (judgment.support <= worst.support) continue;
       worst = std::move(judgment);
       worst.reason = fmt::format("inside its function {}, {}: {}", qualified_operator_name(call),
                                  onnx::describe(*inner), worst.reason);
@@ -340,47 +340,31 @@ class Judge {
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
+std::string meaning_of(Support verdict, bool by_rules) {
   switch (verdict) {
-    case Verdict::native: return "native";
-    case Verdict::lowered: return "lowered";
-    case Verdict::plugin: return "plugin";
-    case Verdict::unknown: return "unknown";
-    case Verdict::not_asked: return "not asked";
-    case Verdict::unsupported: return "unsupported";
-    case Verdict::refused: return "refused";
-    case Verdict::fails: return "fails";
-    case Verdict::hangs: return "hangs";
-    case Verdict::crashes: return "crashes";
-  }
-  return "";
-}
-
-std::string meaning_of(Verdict verdict, bool by_rules) {
-  switch (verdict) {
-    case Verdict::native:
+    case Support::native:
       return by_rules ? "no rule is against it; TensorRT was not asked" : "TensorRT runs it as it is";
-    case Verdict::lowered: return "`graft convert` makes native layers of it";
-    case Verdict::plugin: return "a plugin runs it";
-    case Verdict::unknown:
+    case Support::lowered: return "`graft convert` makes native layers of it";
+    case Support::plugin: return "a plugin runs it";
+    case Support::unknown:
       return fmt::format("the rules do not know; {} asks TensorRT", setting_name(Setting::judge_builder));
-    case Verdict::not_asked: return "TensorRT could not be asked about it alone";
-    case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
-    case Verdict::refused: return "TensorRT's parser refuses it";
-    case Verdict::fails: return "TensorRT's parser takes it, and the build fails";
-    case Verdict::hangs: return "TensorRT does not come to an end with it";
-    case Verdict::crashes: return "it ends TensorRT's process";
+    case Support::not_asked: return "TensorRT could not be asked about it alone";
+    case Support::unsupported: return "neither TensorRT nor Graft runs it";
+    case Support::refused: return "TensorRT's parser refuses it";
+    case Support::fails: return "TensorRT's parser takes it, and the build fails";
+    case Support::hangs: return "TensorRT does not come to an end with it";
+    case Support::crashes: return "it ends TensorRT's process";
   }
   return "";
 }
 
-bool are_by_rules(const std::vector<NodeVerdict>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [](const NodeVerdict& node) { return node.truth == "rule"; });
+bool are_by_rules(const std::vector<NodeSupport>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const NodeSupport& node) { return node.judge == Judge::rule; });
 }
 
-std::optional<bool> runs(const std::vector<NodeVerdict>& nodes) {
-  const auto any = [&](bool (*is_that)(Verdict)) {
-    return std::any_of(nodes.begin(), nodes.end(), [&](const NodeVerdict& node) { return is_that(node.verdict); });
+std::optional<bool> runs(const std::vector<NodeSupport>& nodes) {
+  const auto any = [&](bool (*is_that)(Support)) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const NodeSupport& node) { return is_that(node.support); });
   };
   if (any(is_bad)) return false;
   return any(is_open) ? std::nullopt : std::optional(true);
@@ -395,9 +379,9 @@ std::optional<std::string> nearest_own_operator(const std::string& op_type) {
   return nearest(op_type, names);
 }
 
-std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& forecast, const Release& release) {
-  const Judge judge(model, forecast, release);
-  std::vector<NodeVerdict> nodes;
+std::vector<NodeSupport> judge_nodes(const onnx::Model& model, const Forecast& forecast, const Release& release) {
+  const RuleJudge judge(model, forecast, release);
+  std::vector<NodeSupport> nodes;
   model.graph().for_each_node([&](const onnx::Node& node) {
     Judgment judged;
     try {
@@ -407,7 +391,7 @@ std::vector<NodeVerdict> judge_nodes(const onnx::Model& model, const Forecast& f
     }
     nodes.push_back({.node = ref_of(node),
                      .op = qualified_operator_name(node),
-                     .verdict = judged.verdict,
+                     .support = judged.support,
                      .reason = std::move(judged.reason),
                      .advice = std::move(judged.advice),
                      .cause = std::move(judged.cause)});

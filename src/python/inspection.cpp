@@ -14,6 +14,7 @@
 #include "graft/toolkit/inspect.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/fields.hpp"
 #include "python/judges.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
@@ -29,16 +30,6 @@ using toolkit::Judge;
 using toolkit::NodeGroup;
 using toolkit::NodeSupport;
 using toolkit::ProbeSummary;
-
-const char* name_of(Judge judge) {
-  switch (judge) {
-    case Judge::parser: return "parser";
-    case Judge::builder: return "builder";
-    case Judge::automatic:
-    case Judge::rule: break;
-  }
-  return "rule";
-}
 
 InspectResult inspect(const toolkit::Model& model, const std::string& judge, bool convert, const std::string& release,
                       double trial_seconds, std::size_t max_builds, double max_seconds, const PyShapeRanges& shapes,
@@ -88,54 +79,27 @@ Judge judge_of(const std::string& word) {
 }
 
 void add_inspection(nb::module_& module) {
-  nb::class_<NodeSupport>(module, "NodeSupport", "How a node runs in TensorRT.")
-      .def_ro("node", &NodeSupport::node)
-      .def_prop_ro(
-          "support", [](const NodeSupport& node) { return to_string(node.support); },
-          "'native', 'lowered', 'plugin', 'unknown', 'not asked', 'unsupported', 'refused', 'fails', 'hangs' or "
-          "'crashes'.")
-      .def_ro("reason", &NodeSupport::reason, "Empty where there is nothing to say.")
-      .def_ro("advice", &NodeSupport::advice, "What to do about a node that is not native.")
-      .def_prop_ro(
-          "judge", [](const NodeSupport& node) { return name_of(node.judge); }, "'rule', 'parser' or 'builder'.")
-      .def_ro("tensorrt", &NodeSupport::tensorrt, "TensorRT's own words.")
-      .def_ro("plugin", &NodeSupport::plugin, "The plugin that TensorRT makes of it, and whose that is.")
-      .def_ro("same_as", &NodeSupport::as, "The same node elsewhere, about which TensorRT was asked in its place.")
-      .def("__repr__", [](const NodeSupport& node) {
-        return "<" + text_of(node.node) + ": " + to_string(node.support) +
-               (node.reason.empty() ? "" : ", " + node.reason) + ">";
-      });
-  nb::class_<NodeGroup>(module, "NodeGroup", "Nodes of which one thing is said.")
-      .def_ro("nodes", &NodeGroup::nodes, "Places in InspectResult.nodes; the first has the reason.")
-      .def("__repr__", [](const NodeGroup& group) { return "<" + count_of(group.nodes.size(), "node") + ">"; });
-  nb::class_<FailingPart>(module, "FailingPart", "The smallest part of the model that shows one failure.")
-      .def_ro("file", &FailingPart::file)
-      .def_ro("nodes", &FailingPart::nodes, "They fail together.")
-      .def_ro("inside", &FailingPart::inside, "The one in a branch, a body or a function of them that fails.")
-      .def_ro("alike", &FailingPart::alike, "Nodes that fail alike.")
-      .def_prop_ro("support", [](const FailingPart& part) { return to_string(part.support); })
-      .def("__repr__", [](const FailingPart& part) {
-        return "<" + count_of(part.nodes.size(), "node") + " in " + part.file.string() + ": " +
-               to_string(part.support) + ">";
-      });
-  nb::class_<ProbeSummary>(module, "ProbeSummary", "What was asked of TensorRT.")
-      .def_ro("tensorrt", &ProbeSummary::tensorrt, "'TensorRT-RTX 1.7.1.116'.")
-      .def_ro("parses", &ProbeSummary::parses)
-      .def_ro("builds", &ProbeSummary::builds)
-      .def_ro("seconds", &ProbeSummary::seconds)
-      .def_ro("built", &ProbeSummary::built, "The whole model, together: TensorRT runs it.")
-      .def_ro("not_built", &ProbeSummary::not_built, "Why it was not, where nothing was found to fail; may be empty.")
-      .def_ro("shapes", &ProbeSummary::shapes, "NAME=MIN..OPT..MAX that it was built for.")
-      .def_ro("failing_shapes", &ProbeSummary::failing_shapes,
-              "Sets of shapes for which the model did not build, each as 'NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX'.")
-      .def_ro("of_converted", &ProbeSummary::of_converted,
-              "What was built is what graft.convert makes of the model, which alone TensorRT runs.")
-      .def_ro("unanswered", &ProbeSummary::unanswered, "Nodes about which the budget allowed no answer.")
-      .def_ro("reduced", &ProbeSummary::reduced)
-      .def("__repr__", [](const ProbeSummary& probe) {
-        return "<" + probe.tensorrt + ": " + count_of(probe.parses, "parse") + ", " + count_of(probe.builds, "build") +
-               ">";
-      });
+  nb::class_<NodeSupport> support(module, "NodeSupport", "How a node runs in TensorRT.");
+  add_fields(support);
+  support.def("__repr__", [](const NodeSupport& node) {
+    return "<" + text_of(node.node) + ": " + to_string(node.support) + (node.reason.empty() ? "" : ", " + node.reason) +
+           ">";
+  });
+  nb::class_<NodeGroup> group(module, "NodeGroup", "Nodes that reports show together.");
+  add_fields(group);
+  group.def("__repr__", [](const NodeGroup& nodes) { return "<" + count_of(nodes.nodes.size(), "node") + ">"; });
+  nb::class_<FailingPart> part(module, "FailingPart", "The smallest part of the model that reproduces a failure.");
+  add_fields(part);
+  part.def("__repr__", [](const FailingPart& failing) {
+    return "<" + count_of(failing.nodes.size(), "node") + " in " + failing.file.string() + ": " +
+           to_string(failing.support) + ">";
+  });
+  nb::class_<ProbeSummary> probe(module, "ProbeSummary", "The runs of TensorRT.");
+  add_fields(probe);
+  probe.def("__repr__", [](const ProbeSummary& summary) {
+    return "<" + summary.title() + ": " + count_of(summary.parses(), "parse") + ", " +
+           count_of(summary.builds(), "build") + ">";
+  });
   nb::class_<InspectResult> result(module, "InspectResult", "What graft.inspect found.");
   result.def_ro("model", &InspectResult::model, "That the nodes are of: the converted one where that was asked for.")
       .def_ro("nodes", &InspectResult::nodes, "All of them, those of sub-graphs too.")

@@ -98,11 +98,10 @@ class DriverWords {
 
 BuildResult result_of(BuildReport&& report, const std::string& model) {
   const nlohmann::json& built = report.built;
-  const nlohmann::json& tensorrt = built.at("tensorrt");
   const nlohmann::json& network = built.at("network");
   BuildResult result{.bytes = built.value("bytes", std::uint64_t{0}),
                      .seconds = built.value("seconds", 0.0),
-                     .tensorrt = engine::tensorrt_text(tensorrt.value("flavor", ""), tensorrt.value("version", "")),
+                     .tensorrt = engine::tensorrt_in(built).title(),
                      .targets = built.value("targets", std::vector<std::string>()),
                      .layers = network.value("layer_count", std::size_t{0}),
                      .plugins = {},

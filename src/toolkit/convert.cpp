@@ -123,20 +123,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 /// Returns the nodes that TensorRT does not run, in a model that is not converted, for its own shapes.
-std::vector<inspect::NodeVerdict> failing_nodes(const graft::onnx::Model& model, const inspect::Release& release) {
+std::vector<report::NodeSupport> failing_nodes(const graft::onnx::Model& model, const inspect::Release& release) {
   graft::onnx::Model copy = model.clone();
   inspect::infer_and_note_faults(copy, {});
-  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(copy, {}, release);
-  std::erase_if(nodes, [](const inspect::NodeVerdict& node) { return !inspect::is_bad(node.verdict); });
+  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(copy, {}, release);
+  std::erase_if(nodes, [](const report::NodeSupport& node) { return !inspect::is_bad(node.support); });
   return nodes;
 }
 
 /// Changes the verdict on ONNX's operators that run only as plugins to `unsupported`, for a build without plugins.
 /// Graft's operators then run as their functions.
-void refuse_plugins(std::vector<inspect::NodeVerdict>& nodes) {
-  for (inspect::NodeVerdict& node : nodes) {
-    if (node.verdict != inspect::Verdict::plugin || !onnx::is_standard_operator("", node.op)) continue;
-    node.verdict = inspect::Verdict::unsupported;
+void refuse_plugins(std::vector<report::NodeSupport>& nodes) {
+  for (report::NodeSupport& node : nodes) {
+    if (node.support != report::Support::plugin || !onnx::is_standard_operator("", node.op)) continue;
+    node.support = report::Support::unsupported;
     node.reason +=
         (node.reason.empty() ? "" : "; ") + std::string("only a plugin of Graft's runs it, and none is wanted");
     node.advice = fmt::format("leave out {}", setting_name(Setting::without_plugins));
@@ -227,7 +227,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
 }
 
 std::vector<NodeSupport> problems_of(const Conversion& conversion) {
-  std::vector<NodeSupport> problems = supports_of(conversion.nodes);
+  std::vector<NodeSupport> problems = conversion.nodes;
   std::erase_if(problems, [](const NodeSupport& node) {
     return node.support == Support::native || node.support == Support::lowered || node.support == Support::plugin;
   });
@@ -248,7 +248,7 @@ ConvertResult result_of(Conversion&& conversion) {
   result.rejected = rewrites_of(report.rejected);
   result.runs = conversion.runs();
   result.problems = problems_of(conversion);
-  if (conversion.check) result.check = summary_of(*conversion.check);
+  result.check = conversion.check;
   result.not_checked = conversion.not_checked;
   if (conversion.values.report) result.verified = verdict_of(conversion.values.report->verdict());
   result.not_verified = conversion.values.failure.empty() ? conversion.values_not_compared : conversion.values.failure;
@@ -285,7 +285,7 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
     std::optional<inspect::ProbeOptions> probed;
     if (options.check && options.release.empty()) {
       probed = probe_options(options.inspect);
-      probed->level = inspect::ProbeLevel::builder;
+      probed->level = report::Judge::builder;
       probed->is_automatic = true;
       probed->reduce.clear();
     }
@@ -304,8 +304,8 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
 std::optional<bool> Conversion::runs() const {
   const std::optional<bool> by_nodes = inspect::runs(nodes);
   // Verdicts of the parser are sufficient, for example for a cut: only a check with the builder needs a build.
-  const bool is_to_be_built = check && (check->level == inspect::ProbeLevel::builder || !check->not_built.empty());
-  const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->is_built;
+  const bool is_to_be_built = check && (check->judge == report::Judge::builder || !check->not_built.empty());
+  const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->built;
   return is_unknown ? std::nullopt : by_nodes;
 }
 

@@ -49,13 +49,13 @@ struct Conversion {
   std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
   bool is_proven = true;                    ///< False: rewrites were applied without proofs.
   passes::ConvertReport report;
-  std::vector<inspect::NodeVerdict> failed_before;  ///< The nodes of `original` that TensorRT does not run.
-  std::vector<inspect::NodeVerdict> nodes;          ///< The verdicts on the nodes of `model`.
+  std::vector<report::NodeSupport> failed_before;  ///< The nodes of `original` that TensorRT does not run.
+  std::vector<report::NodeSupport> nodes;          ///< The verdicts on the nodes of `model`.
   std::size_t nodes_before = 0;
   std::size_t nodes_after = 0;
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
-  std::optional<inspect::ProbeAnswer> check;          ///< The runs of TensorRT on `model`, where it was run.
+  std::optional<report::ProbeSummary> check;          ///< The runs of TensorRT on `model`, where it was run.
   std::string not_checked;                            ///< Why TensorRT was not run; empty where it was.
   ValueCheck values;                                  ///< Whether `model` computes the values of `original`.
   std::string values_not_compared;                    ///< Why no values were compared; empty where they were.

@@ -60,12 +60,12 @@ class HalvesEngine final : public runtime::Engine {
 
 /// Returns the ids of the nodes that TensorRT does not run. Without plugins these include nodes of ONNX's operators
 /// that `build` runs as Graft's plugins.
-std::set<std::string, std::less<>> failing(const std::vector<inspect::NodeVerdict>& nodes, bool plugins) {
+std::set<std::string, std::less<>> failing(const std::vector<report::NodeSupport>& nodes, bool plugins) {
   std::set<std::string, std::less<>> ids;
-  for (const inspect::NodeVerdict& node : nodes) {
+  for (const report::NodeSupport& node : nodes) {
     const bool is_left_to_build =
-        !plugins && node.verdict == inspect::Verdict::plugin && onnx::is_standard_operator("", node.op);
-    if (inspect::is_bad(node.verdict) || is_left_to_build) ids.insert(node.node.id);
+        !plugins && node.support == report::Support::plugin && onnx::is_standard_operator("", node.op);
+    if (inspect::is_bad(node.support) || is_left_to_build) ids.insert(node.node.id);
   }
   return ids;
 }
@@ -159,7 +159,7 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   for (const onnx::Value* output : model.graph().outputs()) result.network.outputs.push_back(output->name);
   result.between = ports_of(found->between);
   result.share_in_tensorrt = found->arithmetic_in_tensorrt / found->arithmetic;
-  for (const NodeSupport& node : supports_of(inspection.nodes)) {
+  for (const NodeSupport& node : inspection.nodes) {
     if (ids.contains(node.node.id)) result.causes.push_back(node);
   }
   if (found->tensorrt_is_first) {

@@ -24,22 +24,22 @@ namespace {
 
 /// Copies the verdict on the converted model to the nodes that are lowered: to those with the name of the node that
 /// failed, or else to all of them.
-void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vector<inspect::NodeVerdict>& nodes) {
+void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vector<report::NodeSupport>& nodes) {
   const auto bad = std::find_if(converted.begin(), converted.end(),
-                                [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
+                                [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
   const auto open = std::find_if(converted.begin(), converted.end(),
-                                 [](const inspect::NodeVerdict& node) { return inspect::is_open(node.verdict); });
+                                 [](const report::NodeSupport& node) { return inspect::is_open(node.support); });
   if (bad == converted.end() && open == converted.end()) return;
-  const inspect::NodeVerdict& said = bad != converted.end() ? *bad : *open;
-  const auto is_lowered = [](const inspect::NodeVerdict& node) { return node.verdict == inspect::Verdict::lowered; };
-  const auto is_named = [&](const inspect::NodeVerdict& node) {
+  const report::NodeSupport& said = bad != converted.end() ? *bad : *open;
+  const auto is_lowered = [](const report::NodeSupport& node) { return node.support == report::Support::lowered; };
+  const auto is_named = [&](const report::NodeSupport& node) {
     return is_lowered(node) && !node.node.name.empty() && said.node.name.starts_with(node.node.name);
   };
   const bool any_named = std::any_of(nodes.begin(), nodes.end(), is_named);
-  for (inspect::NodeVerdict& node : nodes) {
+  for (report::NodeSupport& node : nodes) {
     if (any_named ? !is_named(node) : !is_lowered(node)) continue;
-    node.verdict = said.verdict;
-    node.truth = said.truth;
+    node.support = said.support;
+    node.judge = said.judge;
     node.tensorrt = said.tensorrt;
     node.reason = fmt::format("{}; of what `graft convert` makes of it, node '{}' ({}): {}", node.reason,
                               said.node.name, said.op, said.reason);
@@ -49,10 +49,10 @@ void blame_lowered(const std::vector<inspect::NodeVerdict>& converted, std::vect
 
 /// Calls the nodes lowered that do not run as they are, or of which that is not known, in a model that runs once it is
 /// converted. `why` says how that is known.
-void note_that_converted_runs(std::vector<inspect::NodeVerdict>& nodes, std::string_view why) {
-  for (inspect::NodeVerdict& node : nodes) {
-    if (!inspect::is_bad(node.verdict) && !inspect::is_open(node.verdict)) continue;
-    node.verdict = inspect::Verdict::lowered;
+void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::string_view why) {
+  for (report::NodeSupport& node : nodes) {
+    if (!inspect::is_bad(node.support) && !inspect::is_open(node.support)) continue;
+    node.support = report::Support::lowered;
     node.reason += fmt::format("{}{}", node.reason.empty() ? "" : "; ", why);
     node.advice = "graft convert";
   }
@@ -61,13 +61,13 @@ void note_that_converted_runs(std::vector<inspect::NodeVerdict>& nodes, std::str
 /// Judges what `graft convert` makes of the model: a node is lowered only where no rule is against that, and a node
 /// that does not run as it is is lowered where no rule is against any node of that.
 void judge_converted(const onnx::Model& converted, const inspect::Release& release,
-                     std::vector<inspect::NodeVerdict>& nodes) {
-  const bool any_lowered = std::any_of(nodes.begin(), nodes.end(), [](const inspect::NodeVerdict& node) {
-    return node.verdict == inspect::Verdict::lowered;
+                     std::vector<report::NodeSupport>& nodes) {
+  const bool any_lowered = std::any_of(nodes.begin(), nodes.end(), [](const report::NodeSupport& node) {
+    return node.support == report::Support::lowered;
   });
   const bool do_run = inspect::runs(nodes).value_or(false);
   if (do_run && !any_lowered) return;
-  const std::vector<inspect::NodeVerdict> made = inspect::judge_nodes(converted, {}, release);
+  const std::vector<report::NodeSupport> made = inspect::judge_nodes(converted, {}, release);
   if (do_run) {
     blame_lowered(made, nodes);
   } else if (inspect::runs(made).value_or(false)) {
@@ -107,22 +107,22 @@ std::string on_one_line(std::string text) {
 /// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end) {
-  const bool is_answered = inspection.probe->is_built || !inspection.probe->not_built.empty();
+  const bool is_answered = inspection.probe->built || !inspection.probe->not_built.empty();
   if (is_answered || inspection.prospect.converted == nullptr) return;
   const onnx::Model& converted = *inspection.prospect.converted;
   const bool has_failed = !inspect::runs(inspection.nodes).value_or(false);
-  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(converted);
+  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(converted);
   inspect::ProbeOptions of_converted = options;
   of_converted.reduce.clear();
   of_converted.searches = !has_failed;
   const auto trials = inspect::start_tensorrt(of_converted, [&work] { return work.is_cancelled(); });
-  inspect::ProbeAnswer answer =
+  report::ProbeSummary answer =
       inspect::probe_verdicts(converted, of_converted, *trials, trial_callbacks(work, on_end), nodes);
-  if (has_failed && !answer.is_built) {
+  if (has_failed && !answer.built) {
     inspection.probe->trials.add(answer.trials);
     return;
   }
-  if (answer.is_built) {
+  if (answer.built) {
     note_that_converted_runs(inspection.nodes, "TensorRT builds what `graft convert` makes of the model");
   } else {
     blame_lowered(nodes, inspection.nodes);
@@ -130,39 +130,8 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
   answer.trials.add(inspection.probe->trials);
   answer.reduced = std::move(inspection.probe->reduced);
   answer.not_reduced = std::move(inspection.probe->not_reduced);
+  answer.of_converted = true;
   inspection.probe = std::move(answer);
-  inspection.is_probe_of_converted = true;
-}
-
-inspect::ProbeLevel level_of(Judge judge) {
-  switch (judge) {
-    case Judge::parser: return inspect::ProbeLevel::parser;
-    case Judge::automatic:
-    case Judge::builder: return inspect::ProbeLevel::builder;
-    case Judge::rule: break;
-  }
-  return inspect::ProbeLevel::rule;
-}
-
-Judge judge_of(const std::string& word) {
-  if (word == inspect::name_of(inspect::ProbeLevel::parser)) return Judge::parser;
-  return word == inspect::name_of(inspect::ProbeLevel::builder) ? Judge::builder : Judge::rule;
-}
-
-Support support_of(inspect::Verdict verdict) {
-  switch (verdict) {
-    case inspect::Verdict::native: return Support::native;
-    case inspect::Verdict::lowered: return Support::lowered;
-    case inspect::Verdict::plugin: return Support::plugin;
-    case inspect::Verdict::unknown: return Support::unknown;
-    case inspect::Verdict::not_asked: return Support::not_asked;
-    case inspect::Verdict::unsupported: return Support::unsupported;
-    case inspect::Verdict::refused: return Support::refused;
-    case inspect::Verdict::fails: return Support::fails;
-    case inspect::Verdict::hangs: return Support::hangs;
-    case inspect::Verdict::crashes: return Support::crashes;
-  }
-  return Support::unknown;
 }
 
 void check(const ProbeBudget& budget) {
@@ -176,11 +145,11 @@ std::optional<inspect::Release> release_of(const std::string& name) {
 }
 
 std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& groups,
-                                 const std::vector<inspect::NodeVerdict>& nodes) {
+                                 const std::vector<report::NodeSupport>& nodes) {
   std::vector<NodeGroup> result;
   for (const inspect::VerdictGroup& group : groups) {
     NodeGroup& made = result.emplace_back();
-    for (const inspect::NodeVerdict* node : group.nodes) {
+    for (const report::NodeSupport* node : group.nodes) {
       made.nodes.push_back(static_cast<std::size_t>(node - nodes.data()));
     }
   }
@@ -195,12 +164,9 @@ InspectResult result_of(Inspection&& inspection) {
   result.plain = groups_of(groups.plain, inspection.nodes);
   result.runs = inspection.runs();
   result.not_asked = inspection.not_asked;
-  result.nodes = supports_of(inspection.nodes);
+  result.nodes = inspection.nodes;
   result.warnings = inspection.prospect.warnings;
-  if (inspection.probe) {
-    result.probe = summary_of(*inspection.probe);
-    result.probe->of_converted = inspection.is_probe_of_converted;
-  }
+  result.probe = inspection.probe;
   result.model = ModelAccess::make(inspection.model.clone());
   result.details = std::make_shared<const Inspection>(std::move(inspection));
   return result;
@@ -210,7 +176,7 @@ InspectResult result_of(Inspection&& inspection) {
 
 inspect::ProbeOptions probe_options(const InspectOptions& options) {
   check(options.budget);
-  inspect::ProbeOptions inner{.level = level_of(options.judge),
+  inspect::ProbeOptions inner{.level = options.judge == Judge::automatic ? Judge::builder : options.judge,
                               .is_automatic = options.judge == Judge::automatic,
                               .trials = {},
                               .shapes = {},
@@ -240,49 +206,6 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
   } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
-}
-
-ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
-  ProbeSummary summary{.tensorrt = engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
-                       .parses = answer.trials.parses,
-                       .builds = answer.trials.builds,
-                       .seconds = answer.trials.seconds,
-                       .built = answer.is_built,
-                       .not_built = answer.not_built,
-                       .shapes = answer.shapes,
-                       .failing_shapes = answer.failing_shapes,
-                       .unanswered = answer.unanswered,
-                       .reduced = {}};
-  for (const inspect::SmallestPart& part : answer.reduced) {
-    summary.reduced.push_back({.file = part.file,
-                               .nodes = part.nodes,
-                               .inside = part.inside,
-                               .alike = part.alike,
-                               .support = support_of(inspect::verdict_of(part.outcome))});
-  }
-  return summary;
-}
-
-std::vector<NodeSupport> supports_of(const std::vector<inspect::NodeVerdict>& nodes) {
-  std::vector<NodeSupport> supports;
-  for (const inspect::NodeVerdict& node : nodes) {
-    supports.push_back({.node = node.node,
-                        .support = support_of(node.verdict),
-                        .reason = node.reason,
-                        .advice = node.advice,
-                        .judge = judge_of(node.truth),
-                        .tensorrt = node.tensorrt,
-                        .plugin = node.plugin,
-                        .as = node.as});
-  }
-  return supports;
-}
-
-std::string to_string(Support support) {
-  for (const inspect::Verdict verdict : inspect::all_verdicts) {
-    if (support_of(verdict) == support) return std::string(inspect::name_of(verdict));
-  }
-  return {};
 }
 
 std::optional<bool> Inspection::runs() const {

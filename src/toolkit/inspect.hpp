@@ -29,16 +29,14 @@ struct Inspection {
   bool is_converted = false;
   std::optional<inspect::Release> release;  ///< The release whose rules judge; nothing: the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; for a converted model only its warnings.
-  std::vector<inspect::NodeVerdict> nodes;
-  std::optional<inspect::ProbeAnswer> probe;
+  std::vector<report::NodeSupport> nodes;
+  std::optional<report::ProbeSummary> probe;
   std::string not_asked;  ///< Why TensorRT was not run; empty where it was.
   /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.
   std::vector<std::string> targets_of_plugins;
-  /// Whether `probe` is about the converted model, because TensorRT does not run the given model.
-  bool is_probe_of_converted = false;
 
   /// Whether TensorRT built the model, or the converted model.
-  [[nodiscard]] bool is_built() const { return probe && probe->is_built; }
+  [[nodiscard]] bool is_built() const { return probe && probe->built; }
   /// Whether TensorRT runs the model; nothing where that is not known.
   [[nodiscard]] std::optional<bool> runs() const;
 };
@@ -58,17 +56,11 @@ inline constexpr auto not_asked_for_release = "another release was named";
 /// Whether there are rules for a release of this name. Numbers after the second one are ignored.
 [[nodiscard]] bool is_release(const std::string& name);
 
-/// Returns the verdict on each node in the types of the public interface.
-[[nodiscard]] std::vector<NodeSupport> supports_of(const std::vector<inspect::NodeVerdict>& nodes);
-
 /// Called after each trial of TensorRT.
 using TrialCallback = std::function<void(const inspect::TrialProgress& trial)>;
 
 /// Returns the options of a probe. Throws Error for a budget that is not positive.
 [[nodiscard]] inspect::ProbeOptions probe_options(const InspectOptions& options);
-
-/// Returns the summary of the runs of TensorRT.
-[[nodiscard]] ProbeSummary summary_of(const inspect::ProbeAnswer& answer);
 
 /// Does the same as the `probe` below, as part of a call of the toolkit. `trials` is a running TensorRT process;
 /// without it, one is started.

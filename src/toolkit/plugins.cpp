@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/driver.hpp"
+#include "engine/engine_session.hpp"
 #include "inspect/trials.hpp"
 #include "onnx/model.hpp"
 #include "toolkit/trials.hpp"
@@ -131,12 +132,12 @@ PluginsReport list_plugins(const PluginsRequest& request, const AskDriver& ask) 
   if (!request.time_limit.empty()) question.insert(question.end(), {"--time-limit", request.time_limit});
   if (request.check) question.emplace_back("--check");
   Json answer = ask(question);
-  return {.tensorrt = std::move(answer["tensorrt"]), .libraries = std::move(answer["plugin_libraries"]), .checks = {}};
+  return {.tensorrt = engine::tensorrt_in(answer), .libraries = std::move(answer["plugin_libraries"]), .checks = {}};
 }
 
 void check_engines(PluginsReport& report, const PluginsRequest& request, const Watch& watch,
                    const TrialCallback& on_end) {
-  const std::string flavor = report.tensorrt.value("flavor", "");
+  const std::string flavor = report.tensorrt.flavor;
   inspect::TrialOptions options;
   options.libraries = request.libraries;
   options.tensorrt = flavor;

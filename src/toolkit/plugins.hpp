@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/tensorrt.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "toolkit/inspect.hpp"
 
@@ -43,10 +44,10 @@ struct CheckCounts {
   return counts;
 }
 
-/// The driver's result: `tensorrt` has flavor, module and version; each library has its creators, and each creator its
+/// The driver's result: each library has its creators, and each creator its
 /// fields and, with PluginsRequest::check, its checks.
 struct PluginsReport {
-  nlohmann::ordered_json tensorrt;
+  report::TensorRTIdentity tensorrt;  ///< The TensorRT whose registry was used.
   nlohmann::ordered_json libraries;
   CheckCounts checks;  ///< The checks of all creators; zero before check_engines.
 

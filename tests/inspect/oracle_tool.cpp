@@ -20,14 +20,14 @@ int main(int count, char** arguments) {
     for (int i = 2; i < count; ++i) {
       graft::onnx::Model model = graft::onnx::read_onnx(arguments[i]);
       graft::inspect::infer_and_note_faults(model, {});
-      const std::vector<graft::inspect::NodeVerdict> nodes = graft::inspect::judge_nodes(model, {}, release);
+      const std::vector<graft::report::NodeSupport> nodes = graft::inspect::judge_nodes(model, {}, release);
       std::string reason;
       // TensorRT alone is the judge: nothing is converted for it, and it runs no plugin of Graft's.
       bool as_it_is = true;
-      for (const graft::inspect::NodeVerdict& node : nodes) {
-        as_it_is = as_it_is && node.verdict != graft::inspect::Verdict::lowered &&
-                   node.verdict != graft::inspect::Verdict::plugin;
-        if (reason.empty() && node.verdict != graft::inspect::Verdict::native) reason = node.reason;
+      for (const graft::report::NodeSupport& node : nodes) {
+        as_it_is = as_it_is && node.support != graft::report::Support::lowered &&
+                   node.support != graft::report::Support::plugin;
+        if (reason.empty() && node.support != graft::report::Support::native) reason = node.reason;
       }
       const std::optional<bool> runs = as_it_is ? graft::inspect::runs(nodes) : false;
       std::printf("%s\t%s\t%s\n", arguments[i], !runs ? "unknown" : *runs ? "yes" : "no", reason.c_str());

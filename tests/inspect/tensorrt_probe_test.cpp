@@ -22,7 +22,7 @@ onnx::Model named_model(const std::string& text, const std::vector<std::string>&
   return model;
 }
 
-ProbeReport report_of(onnx::Model& model, StandInTrials& trials, ProbeLevel level) {
+ProbeReport report_of(onnx::Model& model, StandInTrials& trials, Judge level) {
   SizeRanges ranges(model, {});
   return TensorRTProbe(model, trials, ranges).run(level);
 }
@@ -41,7 +41,7 @@ using Names = std::vector<std::string>;
 TEST(TensorRTProbe, what_runs_is_asked_about_once) {
   onnx::Model model = named_model("a = Relu(x)\nb = Neg(a)", {"b"});
   StandInTrials trials;
-  const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
+  const ProbeReport report = report_of(model, trials, Judge::builder);
   EXPECT_TRUE(report.findings.empty());
   EXPECT_EQ(report.pieces, 1U);
   EXPECT_EQ(trials.parses, 1U);
@@ -53,7 +53,7 @@ TEST(TensorRTProbe, a_model_that_builds_at_once_is_not_parsed_before) {
   StandInTrials trials;
   SizeRanges ranges(model, {});
   const ProbeReport report =
-      TensorRTProbe(model, trials, ranges).run(ProbeLevel::builder, TensorRTProbe::Order::whole_first);
+      TensorRTProbe(model, trials, ranges).run(Judge::builder, TensorRTProbe::Order::whole_first);
   EXPECT_TRUE(report.findings.empty());
   EXPECT_EQ(report.pieces, 1U);
   EXPECT_EQ(trials.parses, 0U);
@@ -65,8 +65,7 @@ TEST(TensorRTProbe, the_first_build_of_the_whole_is_not_repeated_after_the_parse
   StandInTrials trials;
   trials.failing = {"Abs"};
   SizeRanges ranges(model, {});
-  const ProbeReport report =
-      TensorRTProbe(model, trials, ranges).run(ProbeLevel::builder, TensorRTProbe::Order::whole_only);
+  const ProbeReport report = TensorRTProbe(model, trials, ranges).run(Judge::builder, TensorRTProbe::Order::whole_only);
   EXPECT_EQ(trials.parses, 1U);
   EXPECT_EQ(trials.builds, 1U);
   EXPECT_NE(report.pieces, 1U);
@@ -76,7 +75,7 @@ TEST(TensorRTProbe, every_node_that_the_parser_names_is_found_and_the_rest_is_as
   onnx::Model model = named_model("a = Relu(x)\nb = Neg(a)\nc = Abs(b)\nd = Neg(c)", {"d"});
   StandInTrials trials;
   trials.refused = {"Neg"};
-  const ProbeReport report = report_of(model, trials, ProbeLevel::parser);
+  const ProbeReport report = report_of(model, trials, Judge::parser);
   EXPECT_EQ(names_in(report), (Names{"b", "d"}));
   EXPECT_EQ(report.findings.front().outcome, Outcome::refused);
   EXPECT_NE(report.findings.front().words.find("no importer [kUNSUPPORTED_NODE, parseNode]"), std::string::npos);
@@ -92,7 +91,7 @@ TEST(TensorRTProbe, a_node_that_the_builder_does_not_name_is_found_by_halves) {
   onnx::Model model = named_model(text, {"a31"});
   StandInTrials trials;
   trials.failing = {"Abs"};
-  const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
+  const ProbeReport report = report_of(model, trials, Judge::builder);
   EXPECT_EQ(names_in(report), Names{"a21"});
   EXPECT_EQ(report.findings.front().outcome, Outcome::failed);
   EXPECT_EQ(report.findings.front().words, "Could not build some layer");
@@ -104,7 +103,7 @@ TEST(TensorRTProbe, a_node_that_the_builder_names_is_asked_about_first) {
   StandInTrials trials;
   trials.failing = {"Abs"};
   trials.names_failing = true;
-  const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
+  const ProbeReport report = report_of(model, trials, Judge::builder);
   EXPECT_EQ(names_in(report), Names{"c"});
   EXPECT_EQ(trials.builds, 3U) << "the whole, the node that is named, and what is left";
 }
@@ -113,7 +112,7 @@ TEST(TensorRTProbe, nodes_that_fail_only_together_are_one_finding) {
   onnx::Model model = named_model("a = Relu(x)\nb = Abs(a)\nc = Relu(b)\nd = Neg(c)\ne = Relu(d)", {"e"});
   StandInTrials trials;
   trials.together = {"Abs", "Neg"};
-  const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
+  const ProbeReport report = report_of(model, trials, Judge::builder);
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(names_in(report), (Names{"b", "d"}));
 }
@@ -132,7 +131,7 @@ TEST(TensorRTProbe, nodes_that_build_with_other_sizes_are_not_blamed) {
     return has_both || (graph.find_node("a") != nullptr && given.suggested->at("x").sizes == first);
   };
   const ProbeReport report =
-      TensorRTProbe(model, trials, ranges).run(ProbeLevel::builder, TensorRTProbe::Order::whole_first);
+      TensorRTProbe(model, trials, ranges).run(Judge::builder, TensorRTProbe::Order::whole_first);
   EXPECT_EQ(names_in(report), (Names{"b", "c"}));
   ASSERT_EQ(report.failing_ranges.size(), ranges.suggestion_count());
   EXPECT_EQ(report.failing_ranges.front(), "x=" + first);
@@ -142,7 +141,7 @@ TEST(TensorRTProbe, nodes_alike_to_one_that_ends_the_process_are_not_asked_about
   onnx::Model model = named_model("a = Abs(x)\nb = Abs(x)\nc = Abs(x)\nd = Add(a, b)\ne = Add(d, c)", {"e"});
   StandInTrials trials;
   trials.crashing = {"Abs"};
-  const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
+  const ProbeReport report = report_of(model, trials, Judge::builder);
   EXPECT_EQ(names_in(report), (Names{"a", "b", "c"}));
   const auto alike = std::count_if(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
     return finding.outcome == Outcome::crashed && finding.as != nullptr;
@@ -156,7 +155,7 @@ TEST(TensorRTProbe, what_the_budget_leaves_without_an_answer_is_said) {
   StandInTrials trials;
   trials.failing = {"Abs"};
   trials.max_builds = 1;
-  const ProbeReport report = report_of(model, trials, ProbeLevel::builder);
+  const ProbeReport report = report_of(model, trials, Judge::builder);
   EXPECT_EQ(report.over_budget.size(), 2U);
   for (const auto& [node, why] : report.not_asked) {
     EXPECT_EQ(why, "the budget is spent; of the nodes that are left some fail: Could not build some layer");
@@ -169,7 +168,7 @@ TEST(TensorRTProbe, the_smallest_part_is_the_failing_node_alone) {
   trials.failing = {"Abs"};
   SizeRanges ranges(model, {});
   TensorRTProbe probe(model, trials, ranges);
-  const ProbeReport report = probe.run(ProbeLevel::builder);
+  const ProbeReport report = probe.run(Judge::builder);
   ASSERT_EQ(report.findings.size(), 1U);
   const onnx::Model part = probe.smallest_part(report.findings.front());
   ASSERT_EQ(part.graph().node_count(), 1U);

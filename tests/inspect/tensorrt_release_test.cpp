@@ -19,8 +19,8 @@ using onnx::ElementType;
 
 Release release(const std::string& name) { return release_of(name, "--for"); }
 
-Verdict verdict_in(const onnx::Model& model, const std::string& name) {
-  return judge_nodes(model, {}, release(name)).back().verdict;
+Support verdict_in(const onnx::Model& model, const std::string& name) {
+  return judge_nodes(model, {}, release(name)).back().support;
 }
 
 std::string reason_in(const onnx::Model& model, const std::string& name) {
@@ -68,8 +68,8 @@ TEST(Releases, an_operator_begins_with_the_release_that_added_it) {
   };
   for (const Case& each : cases) {
     const onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 3, 4, 64}}}, each.model, {"y"});
-    EXPECT_EQ(verdict_in(model, each.before), Verdict::unsupported) << each.model << each.before;
-    EXPECT_EQ(verdict_in(model, each.since), Verdict::native) << each.model << each.since;
+    EXPECT_EQ(verdict_in(model, each.before), Support::unsupported) << each.model << each.before;
+    EXPECT_EQ(verdict_in(model, each.since), Support::native) << each.model << each.since;
   }
 }
 
@@ -78,29 +78,29 @@ TEST(Releases, a_form_is_refused_until_the_release_that_takes_it) {
       test::text_model({{"x", ElementType::f32, {1, 2, 3, 4, 5}}, {"grid", ElementType::f32, {1, 3, 4, 5, 3}}},
                        "y = GridSample(x, grid)", {"y"});
   for (const char* name : {"rtx-1.4", "rtx-1.5", "tensorrt-10.0", "tensorrt-11.1"}) {
-    EXPECT_EQ(verdict_in(model, name), Verdict::unsupported) << name;
+    EXPECT_EQ(verdict_in(model, name), Support::unsupported) << name;
     EXPECT_NE(reason_in(model, name).find("rank 5"), std::string::npos) << name;
   }
   for (const char* name : {"rtx-1.6", "rtx-1.7", "tensorrt-11.2", "tensorrt-11.5"}) {
-    EXPECT_EQ(verdict_in(model, name), Verdict::native) << name;
+    EXPECT_EQ(verdict_in(model, name), Support::native) << name;
   }
   const onnx::Model diagonal =
       test::text_model({{"x", ElementType::f32, {4, 4}}}, "y = Einsum<equation = \"ii->i\">(x)", {"y"});
-  EXPECT_EQ(verdict_in(diagonal, "tensorrt-10.11"), Verdict::unsupported);
-  EXPECT_EQ(verdict_in(diagonal, "tensorrt-10.12"), Verdict::native);
+  EXPECT_EQ(verdict_in(diagonal, "tensorrt-10.11"), Support::unsupported);
+  EXPECT_EQ(verdict_in(diagonal, "tensorrt-10.12"), Support::native);
   const onnx::Model product =
       test::text_model({{"x", ElementType::f32, {4, 4}}}, "y = Einsum<equation = \"ij,jk->ik\">(x, x)", {"y"});
-  EXPECT_EQ(verdict_in(product, "tensorrt-10.11"), Verdict::native);
+  EXPECT_EQ(verdict_in(product, "tensorrt-10.11"), Support::native);
 }
 
 TEST(Releases, an_old_operator_set_is_what_conversion_raises) {
   onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 4}}}, "a = Add(x, x)\ny = Relu(a)", {"y"});
-  for (const auto& [opset, verdict] : {std::pair(6, Verdict::lowered), std::pair(7, Verdict::native)}) {
+  for (const auto& [opset, verdict] : {std::pair(6, Support::lowered), std::pair(7, Support::native)}) {
     model.graph().opset_imports[""] = opset;
     for (const char* name : {"rtx-1.4", "rtx-1.7"}) {
-      const std::vector<NodeVerdict> nodes = judge_nodes(model, {}, release(name));
-      EXPECT_EQ(nodes.front().verdict, verdict) << opset;
-      EXPECT_EQ(nodes.back().verdict, Verdict::native) << opset;
+      const std::vector<NodeSupport> nodes = judge_nodes(model, {}, release(name));
+      EXPECT_EQ(nodes.front().support, verdict) << opset;
+      EXPECT_EQ(nodes.back().support, Support::native) << opset;
     }
   }
 }
@@ -114,19 +114,19 @@ TEST(Releases, the_reason_has_its_source) {
 
 TEST(Releases, types_that_were_refused_are_and_types_that_are_not_listed_are_open) {
   const onnx::Model model = test::text_model({{"x", ElementType::u8, {2, 4}}}, "y = Add(x, x)", {"y"});
-  EXPECT_EQ(verdict_in(model, "rtx-1.7"), Verdict::unsupported);
+  EXPECT_EQ(verdict_in(model, "rtx-1.7"), Support::unsupported);
   EXPECT_NE(reason_in(model, "rtx-1.7").find("'x' is u8"), std::string::npos) << reason_in(model, "rtx-1.7");
-  EXPECT_EQ(verdict_in(model, "tensorrt-11.0"), Verdict::unknown);
+  EXPECT_EQ(verdict_in(model, "tensorrt-11.0"), Support::unknown);
   const onnx::Model integers = test::text_model({{"x", ElementType::i64, {2, 4}}}, "y = Add(x, x)", {"y"});
-  EXPECT_EQ(verdict_in(integers, "rtx-1.7"), Verdict::native);
-  EXPECT_EQ(verdict_in(integers, "tensorrt-11.0"), Verdict::native);
+  EXPECT_EQ(verdict_in(integers, "rtx-1.7"), Support::native);
+  EXPECT_EQ(verdict_in(integers, "tensorrt-11.0"), Support::native);
   // TensorRT-RTX 1.4 does not build the operator in i8 alone; between quantized nodes it was not measured. 1.5 builds
   // it.
   const onnx::Model quantized = test::inferred_text_model(
       {{"x", ElementType::f32, {2, 4}}, {"scale", ElementType::f32, {}}, {"zero", ElementType::i8, {}}},
       "q = QuantizeLinear(x, scale, zero)\nc = Concat<axis = 0>(q, q)", {"c"});
-  EXPECT_EQ(verdict_in(quantized, "rtx-1.4"), Verdict::unknown);
-  EXPECT_EQ(verdict_in(quantized, "rtx-1.7"), Verdict::native);
+  EXPECT_EQ(verdict_in(quantized, "rtx-1.4"), Support::unknown);
+  EXPECT_EQ(verdict_in(quantized, "rtx-1.7"), Support::native);
 }
 
 TEST(Releases, what_is_in_no_table_is_unknown) {
@@ -137,8 +137,8 @@ TEST(Releases, what_is_in_no_table_is_unknown) {
   EXPECT_EQ(form_fact(release("rtx-1.7"), "no such form").runs, Answer::unknown);
   const onnx::Model pooled =
       test::text_model({{"x", ElementType::f32, {1, 2, 8, 8}}}, "y = LpPool<kernel_shape = [2, 2], p = 3>(x)", {"y"});
-  EXPECT_EQ(verdict_in(pooled, "tensorrt-11.0"), Verdict::unknown);
-  EXPECT_EQ(verdict_in(pooled, "rtx-1.7"), Verdict::unsupported);
+  EXPECT_EQ(verdict_in(pooled, "tensorrt-11.0"), Support::unknown);
+  EXPECT_EQ(verdict_in(pooled, "rtx-1.7"), Support::unsupported);
 }
 
 TEST(Releases, what_is_computed_wrongly_is_said_of_a_node_that_runs) {
@@ -150,9 +150,9 @@ TEST(Releases, what_is_computed_wrongly_is_said_of_a_node_that_runs) {
   const onnx::Model of_20 = sampled("<mode = \"linear\">");
   const onnx::Model nearest = sampled("<mode = \"nearest\">");
   for (const char* name : {"tensorrt-10.14", "tensorrt-11.1"}) {
-    EXPECT_EQ(verdict_in(of_16, name), Verdict::native) << name;
+    EXPECT_EQ(verdict_in(of_16, name), Support::native) << name;
     EXPECT_NE(reason_in(of_16, name).find("issue 4813"), std::string::npos) << reason_in(of_16, name);
-    const NodeVerdict in_danger = judge_nodes(of_16, {}, release(name)).front();
+    const NodeSupport in_danger = judge_nodes(of_16, {}, release(name)).front();
     EXPECT_EQ(in_danger.cause, computed_wrongly) << name;
     EXPECT_NE(in_danger.advice.find(std::string("is for ") + name), std::string::npos) << in_danger.advice;
     // A rewrite of the node for another reason does not hide this verdict.

@@ -58,16 +58,16 @@ json sample() {
 }
 
 template <class Section>
-std::vector<Section> sections_of(const report::Report& page) {
+std::vector<Section> sections_of(const html::Report& page) {
   std::vector<Section> found;
-  for (const report::Section& section : page.sections) {
+  for (const html::Section& section : page.sections) {
     if (const auto* each = std::get_if<Section>(&section)) found.push_back(*each);
   }
   return found;
 }
 
 TEST(BenchPage, EachOperatorHasItsCharts) {
-  const std::vector<report::BarChart> charts = sections_of<report::BarChart>(page_of_operators(sample()));
+  const std::vector<html::BarChart> charts = sections_of<html::BarChart>(page_of_operators(sample()));
   ASSERT_EQ(charts.size(), 3);
   EXPECT_EQ(charts[0].title, "LeakyReLU: Bandwidth, as a fraction of a copy");
   EXPECT_EQ(charts[0].rows.at(0).mark, 0.95);
@@ -84,7 +84,7 @@ TEST(BenchPage, EachOperatorHasItsCharts) {
 }
 
 TEST(BenchPage, TablesHaveEveryCase) {
-  const std::vector<report::Table> tables = sections_of<report::Table>(page_of_operators(sample()));
+  const std::vector<html::Table> tables = sections_of<html::Table>(page_of_operators(sample()));
   ASSERT_EQ(tables.size(), 2);
   ASSERT_EQ(tables[0].rows.size(), 4);
   for (const auto& cells : tables[0].rows) EXPECT_EQ(cells.size(), tables[0].columns.size());
@@ -96,18 +96,18 @@ TEST(BenchPage, TablesHaveEveryCase) {
 }
 
 TEST(BenchPage, RunsOfAModelAreAllInTheHistogram) {
-  const report::Report page = page_of_model(
+  const html::Report page = page_of_model(
       "a/model.onnx",
       {.seconds = {0.002, 0.002, 0.001, 0.001, 0.003, 0.5}, .shapes = {{"image", {1, 8}}}, .why_sizes = {}});
   EXPECT_EQ(page.title, "model.onnx");
   EXPECT_EQ(page.summary.at(2).name, "input");
   EXPECT_EQ(page.summary.at(2).text, "image: 1x8");
-  const report::Histogram histogram = sections_of<report::Histogram>(page).at(0);
+  const html::Histogram histogram = sections_of<html::Histogram>(page).at(0);
   EXPECT_EQ(histogram.bins.front().count, 2);
   EXPECT_EQ(histogram.bins.back().label, "more than 6.000");
   EXPECT_EQ(histogram.bins.back().count, 1);
-  const report::Report same = page_of_model("m.onnx", {.seconds = {0.001, 0.001}, .shapes = {}, .why_sizes = {}});
-  EXPECT_EQ(sections_of<report::Histogram>(same).at(0).bins.front().count, 2);
+  const html::Report same = page_of_model("m.onnx", {.seconds = {0.001, 0.001}, .shapes = {}, .why_sizes = {}});
+  EXPECT_EQ(sections_of<html::Histogram>(same).at(0).bins.front().count, 2);
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ passes::Rewrite rewrite(std::vector<NodeRef> nodes, std::string others = "") {
           .proof = ""};
 }
 
-inspect::NodeVerdict verdict(const std::string& name, const std::string& op, inspect::Verdict verdict) {
-  return {.node = node(name, op), .op = op, .verdict = verdict, .reason = "no reason", .advice = "none"};
+report::NodeSupport verdict(const std::string& name, const std::string& op, report::Support verdict) {
+  return {.node = node(name, op), .op = op, .support = verdict, .reason = "no reason", .advice = "none"};
 }
 
 std::string text_of(const Table& table) { return table.text(false, 200); }
@@ -81,9 +81,9 @@ TEST(ConvertText, of_near_misses_the_nearest_place_of_each_pattern_stands_first_
 TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now) {
   toolkit::Conversion conversion;
   for (const char* name : {"a", "b", "c"}) {
-    conversion.failed_before.push_back(verdict(name, "NonZero", inspect::Verdict::unsupported));
+    conversion.failed_before.push_back(verdict(name, "NonZero", report::Support::unsupported));
   }
-  conversion.nodes = {verdict("a", "NonZero", inspect::Verdict::unsupported)};
+  conversion.nodes = {verdict("a", "NonZero", report::Support::unsupported)};
   conversion.report.rewrites = {rewrite({node("b", "NonZero")})};
   conversion.report.rewrites.front().pass = "merge_equal_nodes";
   EXPECT_EQ(newly_running_text(conversion), "TensorRT runs now what it did not run before: NonZero") << "c alone";
@@ -93,9 +93,9 @@ TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now)
 
 TEST(ConvertText, a_node_that_stayed_does_not_run_now_in_a_network_that_does_not_build) {
   toolkit::Conversion conversion;
-  conversion.failed_before = {verdict("a", "NonZero", inspect::Verdict::unsupported)};
-  conversion.nodes = {verdict("a", "NonZero", inspect::Verdict::native),
-                      verdict("loop", "Loop", inspect::Verdict::unsupported)};
+  conversion.failed_before = {verdict("a", "NonZero", report::Support::unsupported)};
+  conversion.nodes = {verdict("a", "NonZero", report::Support::native),
+                      verdict("loop", "Loop", report::Support::unsupported)};
   EXPECT_EQ(newly_running_text(conversion), "");
 }
 
@@ -107,7 +107,7 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   toolkit::Conversion conversion;
   conversion.file = "in.onnx";
   conversion.output = "out.onnx";
-  conversion.nodes = {verdict("a", "Mul", inspect::Verdict::native)};
+  conversion.nodes = {verdict("a", "Mul", report::Support::native)};
   conversion.values = toolkit::check_values(scaled(2), scaled(2), {}, toolkit::CpuEngine::automatic, {});
   EXPECT_TRUE(conversion.is_complete());
   EXPECT_THAT(values_text(conversion), HasSubstr("the result and in.onnx are the same: 3 runs, computed by"));
@@ -158,23 +158,23 @@ TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
 }
 
 TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {
-  std::vector<inspect::NodeVerdict> nodes;
+  std::vector<report::NodeSupport> nodes;
   for (const char* name : {"a", "b", "c", "d", "e"}) {
-    nodes.push_back(verdict(name, "Det", inspect::Verdict::unsupported));
+    nodes.push_back(verdict(name, "Det", report::Support::unsupported));
   }
-  nodes.push_back(verdict("f", "Unique", inspect::Verdict::unknown));
-  EXPECT_EQ(problems_title(nodes, inspect::Verdict::unsupported), "5 nodes that neither TensorRT nor Graft runs");
-  const std::string text = text_of(problems_table(nodes, inspect::Verdict::unsupported));
+  nodes.push_back(verdict("f", "Unique", report::Support::unknown));
+  EXPECT_EQ(problems_title(nodes, report::Support::unsupported), "5 nodes that neither TensorRT nor Graft runs");
+  const std::string text = text_of(problems_table(nodes, report::Support::unsupported));
   EXPECT_THAT(text, HasSubstr("a, b, c, d and 1 more"));
   EXPECT_THAT(text, Not(HasSubstr("Unique")));
-  EXPECT_EQ(problems_title({}, inspect::Verdict::unknown), "");
+  EXPECT_EQ(problems_title({}, report::Support::unknown), "");
 }
 
 TEST(ConvertJson, nodes_are_texts_and_verdicts_are_apart) {
   toolkit::Conversion conversion;
   conversion.file = "in.pb";
   conversion.report.rewrites = {rewrite({node("a", "Div")}, "tensor 'x'")};
-  conversion.nodes = {verdict("f", "Unique", inspect::Verdict::unknown)};
+  conversion.nodes = {verdict("f", "Unique", report::Support::unknown)};
   const Json json = to_json(conversion);
   EXPECT_EQ(json["rewrites"][0]["nodes"], Json({"tensor 'x'", "node 'a' (Div)"}));
   EXPECT_EQ(json["unknown"][0]["node"], "f");

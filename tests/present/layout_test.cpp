@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace graft::report {
+namespace graft::html {
 namespace {
 
 constexpr double pixel = 1;
@@ -125,4 +125,4 @@ TEST(Layout, ALargeGraphIsLaidOut) {
 }
 
 }  // namespace
-}  // namespace graft::report
+}  // namespace graft::html

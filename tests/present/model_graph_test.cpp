@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace graft::report {
+namespace graft::html {
 namespace {
 
 bool has_edge(const Graph& graph, std::size_t from, std::size_t to) {
@@ -97,4 +97,4 @@ TEST(ModelGraph, SubGraphsAreGraphsAndWhatTheyReadIsAnEdge) {
 }
 
 }  // namespace
-}  // namespace graft::report
+}  // namespace graft::html

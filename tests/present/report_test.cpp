@@ -9,7 +9,7 @@
 
 #include "present/html/viewer.hpp"
 
-namespace graft::report {
+namespace graft::html {
 namespace {
 
 Report sample(const std::string& name) {
@@ -116,4 +116,4 @@ TEST(Report, HistogramHasABinForEachPowerOfTen) {
 }
 
 }  // namespace
-}  // namespace graft::report
+}  // namespace graft::html

@@ -165,9 +165,9 @@ TEST(Inspect, AsksTensorRTWithinTheBudget) {
   const InspectResult result = inspect(load(digits("digits.onnx")), options);
   told.expect_complete();
   ASSERT_TRUE(result.probe.has_value());
-  EXPECT_THAT(result.probe->tensorrt, HasSubstr("TensorRT"));
-  EXPECT_GE(result.probe->parses, 1);
-  EXPECT_LE(result.probe->builds, 1);
+  EXPECT_THAT(result.probe->title(), HasSubstr("TensorRT"));
+  EXPECT_GE(result.probe->parses(), 1);
+  EXPECT_LE(result.probe->builds(), 1);
   EXPECT_TRUE(std::any_of(result.nodes.begin(), result.nodes.end(),
                           [](const NodeSupport& node) { return node.judge == Judge::builder; }));
   EXPECT_EQ(to_string(Support::not_asked), "not asked");
@@ -180,7 +180,7 @@ TEST(Inspect, AsksTheInstalledTensorRTByDefault) {
   EXPECT_EQ(result.runs, true);
   ASSERT_TRUE(result.probe.has_value()) << result.not_asked;
   EXPECT_TRUE(result.probe->built);
-  EXPECT_EQ(result.probe->builds, 1U);
+  EXPECT_EQ(result.probe->builds(), 1U);
   EXPECT_THAT(result.probe->shapes, ElementsAre("image=1x1x8x8..4x1x8x8..8x1x8x8"));
   EXPECT_TRUE(std::all_of(result.nodes.begin(), result.nodes.end(),
                           [](const NodeSupport& node) { return node.judge == Judge::builder; }));

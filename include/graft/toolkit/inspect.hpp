@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/node_ref.hpp"
+#include "graft/report/inspect.hpp"
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
@@ -17,32 +17,12 @@
 
 namespace graft::toolkit {
 
-/// How a node runs, from best to worst.
-enum class Support : std::uint8_t {
-  native,       ///< TensorRT runs the node as it is.
-  lowered,      ///< `convert` replaces the node with native layers.
-  plugin,       ///< A plugin runs the node.
-  unknown,      ///< No rule covers the node, and TensorRT was not run.
-  not_asked,    ///< TensorRT was not run for the node: it comes after a node that does not run, or the budget is spent.
-  unsupported,  ///< Neither TensorRT nor Graft runs the node, by rule.
-  refused,      ///< TensorRT's parser refuses the node.
-  fails,        ///< TensorRT's parser accepts the node, and the build fails.
-  hangs,        ///< TensorRT does not finish within the time limit.
-  crashes,      ///< TensorRT's process crashes.
-};
-
-/// Returns "native", "not asked" ...
-[[nodiscard]] GRAFT_API std::string to_string(Support support);
-
-/// The source of verdicts.
-enum class Judge : std::uint8_t {
-  /// The parser and the builder of the installed TensorRT, within the budget, for suggested sizes where none are given;
-  /// the rules where no TensorRT is installed or a release is named.
-  automatic,
-  rule,     ///< Graft's rules, without TensorRT.
-  parser,   ///< TensorRT's parser, and the rules for nodes that it accepts.
-  builder,  ///< TensorRT's parser and builder.
-};
+using report::FailingPart;
+using report::Judge;
+using report::NodeGroup;
+using report::NodeSupport;
+using report::ProbeSummary;
+using report::Support;
 
 /// The limits for runs of TensorRT. A node without a verdict when they are reached is Support::not_asked.
 struct ProbeBudget {
@@ -67,47 +47,6 @@ struct InspectOptions {
   /// is written to this file and the others next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
   std::filesystem::path reduce = {};
   Watch watch = {};
-};
-
-struct NodeSupport {
-  NodeRef node;
-  Support support = Support::native;
-  std::string reason;  ///< The reason for the verdict; may be empty.
-  std::string advice;  ///< The action for a node that is not native.
-  Judge judge = Judge::rule;
-  std::string tensorrt;       ///< TensorRT's message about the node.
-  std::string plugin;         ///< The plugin that TensorRT creates for the node, and the owner of the plugin.
-  std::optional<NodeRef> as;  ///< An equal node of the model on which TensorRT was run instead.
-};
-
-/// Nodes that reports show together: nodes with problems of one operator, or other nodes with one reason.
-struct NodeGroup {
-  std::vector<std::size_t> nodes;  ///< Indices into InspectResult::nodes; the first node has the reason.
-};
-
-/// The smallest part of the model that reproduces a failure.
-struct FailingPart {
-  std::filesystem::path file;
-  std::vector<NodeRef> nodes;     ///< The nodes of the main graph that fail together.
-  std::optional<NodeRef> inside;  ///< The node in a branch, a loop body or a function of `nodes` that fails.
-  std::vector<NodeRef> alike;     ///< Equal nodes, on which TensorRT was not run.
-  Support support = Support::refused;
-};
-
-/// The runs of TensorRT.
-struct ProbeSummary {
-  std::string tensorrt;  ///< "TensorRT-RTX 1.7.1.116"
-  std::size_t parses = 0;
-  std::size_t builds = 0;
-  double seconds = 0;
-  bool built = false;               ///< Whether the whole model was built at once: TensorRT runs it.
-  std::string not_built;            ///< Why it was not built, where no node was found to fail; may be empty.
-  std::vector<std::string> shapes;  ///< The shapes of the build, as NAME=MIN..OPT..MAX.
-  /// Sets of shapes for which the model did not build, each as "NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX".
-  std::vector<std::string> failing_shapes;
-  bool of_converted = false;   ///< Whether the converted model was built, because TensorRT does not run the given one.
-  std::size_t unanswered = 0;  ///< Number of nodes without a verdict when the budget was spent.
-  std::vector<FailingPart> reduced;
 };
 
 struct Inspection;

@@ -16,9 +16,9 @@
 namespace graft::present {
 namespace {
 
+using html::Tone;
 using nlohmann::json;
-using report::Tone;
-using Type = report::Column::Type;
+using Type = html::Column::Type;
 using Number = std::optional<double>;
 
 constexpr const char* good = "good";
@@ -154,20 +154,20 @@ std::vector<Chart> charts_of(const json& result) {
   return {std::move(bandwidth), std::move(small), std::move(arithmetic)};
 }
 
-report::BarChart bars_of(const Chart& chart, const std::string& op, const std::vector<json>& rows,
-                         const std::vector<Series>& series) {
-  report::BarChart bars{.title = fmt::format("{}: {}", op, chart.title),
-                        .note = chart.note,
-                        .digits = chart.digits,
-                        .line = chart.line,
-                        .line_title = chart.line_title,
-                        .series = {},
-                        .rows = {}};
+html::BarChart bars_of(const Chart& chart, const std::string& op, const std::vector<json>& rows,
+                       const std::vector<Series>& series) {
+  html::BarChart bars{.title = fmt::format("{}: {}", op, chart.title),
+                      .note = chart.note,
+                      .digits = chart.digits,
+                      .line = chart.line,
+                      .line_title = chart.line_title,
+                      .series = {},
+                      .rows = {}};
   for (const Series& each : series) bars.series.push_back({std::string(each.title), each.tone});
   for (const json& row : rows) {
     if (row.contains("failed") || !chart.takes(row)) continue;
     const auto [label, note] = label_of(row);
-    report::BarChart::Row bar{
+    html::BarChart::Row bar{
         .label = label, .note = note, .values = {}, .mark = chart.mark(row), .is_problem = !row["misses"].empty()};
     for (const Series& each : series) bar.values.push_back(figure_of(row, each.key, chart.figure));
     bars.rows.push_back(std::move(bar));
@@ -180,8 +180,8 @@ std::string kind_of(const json& row) {
   return row["misses"].empty() ? good : short_of;
 }
 
-report::Table figures_of(const json& result, const std::vector<Series>& series) {
-  report::Table table{
+html::Table figures_of(const json& result, const std::vector<Series>& series) {
+  html::Table table{
       .title = "All figures",
       .columns = {{"operator", Type::text}, {"case", Type::text}, {"verdict", Type::kind}, {"kernel", Type::code}}};
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> figures{
@@ -194,19 +194,19 @@ report::Table figures_of(const json& result, const std::vector<Series>& series) 
   table.columns.push_back({"difference", Type::number, "to PyTorch's result, of its norm"});
   table.columns.push_back({"falls short", Type::text});
   for (const json& row : result["results"]) {
-    std::vector<report::Cell> cells{text_of(row, "operator"), name_without_operator(row), kind_of(row),
-                                    text_of(row, "variant")};
+    std::vector<html::Cell> cells{text_of(row, "operator"), name_without_operator(row), kind_of(row),
+                                  text_of(row, "variant")};
     for (const Series& each : series) {
-      for (const auto& [key, title] : figures) cells.push_back(report::cell_of(figure_of(row, each.key, key)));
+      for (const auto& [key, title] : figures) cells.push_back(html::cell_of(figure_of(row, each.key, key)));
     }
-    cells.push_back(report::cell_of(number_of(row, "difference")));
+    cells.push_back(html::cell_of(number_of(row, "difference")));
     cells.emplace_back(row.contains("failed") ? text_of(row, "failed") : joined(row["misses"]));
     table.rows.push_back(std::move(cells));
   }
   return table;
 }
 
-void add_facts(report::Report& page, const json& result) {
+void add_facts(html::Report& page, const json& result) {
   const auto add = [&](const char* name, const std::string& text) {
     if (!text.empty()) page.summary.push_back({name, text});
   };
@@ -229,8 +229,8 @@ void add_facts(report::Report& page, const json& result) {
 
 }  // namespace
 
-report::Report page_of_operators(const json& result) {
-  report::Report page = new_report("bench", "Speed of the operators");
+html::Report page_of_operators(const json& result) {
+  html::Report page = new_report("bench", "Speed of the operators");
   add_facts(page, result);
   page.kinds = {
       {.key = good, .mark = "✓", .title = "good", .meaning = "reaches what it has to", .tone = Tone::green},
@@ -248,13 +248,13 @@ report::Report page_of_operators(const json& result) {
   for (auto& [name, own] : operators) {
     std::stable_sort(own.begin(), own.end(), [](const json& a, const json& b) { return a["index"] < b["index"]; });
     for (const Chart& chart : charts_of(result)) {
-      report::BarChart bars = bars_of(chart, name, own, series);
+      html::BarChart bars = bars_of(chart, name, own, series);
       if (!bars.rows.empty()) page.sections.emplace_back(std::move(bars));
     }
   }
   page.sections.emplace_back(figures_of(result, series));
   if (const json& left_out = result["left_out"]; !left_out.empty()) {
-    report::Table table{
+    html::Table table{
         .title = "Not timed", .note = "The time limit was reached before these.", .columns = {{"case", Type::text}}};
     for (const json& name : left_out) table.rows.push_back({name.get<std::string>()});
     page.sections.emplace_back(std::move(table));
@@ -262,10 +262,10 @@ report::Report page_of_operators(const json& result) {
   return page;
 }
 
-report::Report page_of_model(const std::string& model, const toolkit::ModelTimes& measured) {
+html::Report page_of_model(const std::string& model, const toolkit::ModelTimes& measured) {
   constexpr double milliseconds = 1e3;
   constexpr std::size_t bins = 12;
-  report::Report page = new_model_report("bench", model);
+  html::Report page = new_model_report("bench", model);
   const std::vector<double>& times = measured.seconds;
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
@@ -276,7 +276,7 @@ report::Report page_of_model(const std::string& model, const toolkit::ModelTimes
   }
   page.summary.push_back({"median", fmt::format("{:.3f} ms, {:.1f} runs a second", median * milliseconds, 1 / median)});
 
-  report::Histogram histogram{.title = "Time of a run", .axis = "milliseconds", .counted = "runs", .bins = {}};
+  html::Histogram histogram{.title = "Time of a run", .axis = "milliseconds", .counted = "runs", .bins = {}};
   // Runs that another process slowed down have a bin of their own; otherwise all other runs could share one bin.
   constexpr double slowest_shown = 3;
   const double first = sorted.front() * milliseconds;
@@ -297,7 +297,7 @@ report::Report page_of_model(const std::string& model, const toolkit::ModelTimes
   }
   if (slower != 0) histogram.bins.push_back({fmt::format("more than {:.3f}", last), slower, {}});
   page.sections.emplace_back(std::move(histogram));
-  report::Table table{
+  html::Table table{
       .title = "Runs", .columns = {{"run", Type::number}, {"milliseconds", Type::number}}, .is_folded = true};
   for (std::size_t i = 0; i < times.size(); ++i) {
     table.rows.push_back({static_cast<double>(i + 1), times[i] * milliseconds});

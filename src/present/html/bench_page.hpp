@@ -10,9 +10,9 @@
 namespace graft::present {
 
 /// Returns the page of timed operators. `result` is the JSON of python/graft/bench, whose README lists the members.
-[[nodiscard]] report::Report page_of_operators(const nlohmann::json& result);
+[[nodiscard]] html::Report page_of_operators(const nlohmann::json& result);
 
 /// Returns the page of the timed runs of a model.
-[[nodiscard]] report::Report page_of_model(const std::string& model, const toolkit::ModelTimes& times);
+[[nodiscard]] html::Report page_of_model(const std::string& model, const toolkit::ModelTimes& times);
 
 }  // namespace graft::present

@@ -19,28 +19,28 @@
 namespace graft::present {
 namespace {
 
-using Type = report::Column::Type;
+using Type = html::Column::Type;
 
 constexpr const char* rewritten = "rewritten";
 constexpr const char* tidied = "tidied";
 
-report::Table choices_of(const passes::ConvertReport& done) {
-  report::Table table{.title = "Graft's operators in TensorRT",
-                      .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
+html::Table choices_of(const passes::ConvertReport& done) {
+  html::Table table{.title = "Graft's operators in TensorRT",
+                    .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
   for (const passes::OperatorChoice& choice : done.choices) {
     table.rows.push_back({onnx::describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
   }
   return table;
 }
 
-report::Table rules_of(const passes::ConvertReport& done) {
-  report::Table table{.title = "Rules",
-                      .columns = {{"place", Type::code},
-                                  {"rule", Type::text},
-                                  {"matched", Type::number},
-                                  {"done", Type::number},
-                                  {"why", Type::text},
-                                  {"notes", Type::text}}};
+html::Table rules_of(const passes::ConvertReport& done) {
+  html::Table table{.title = "Rules",
+                    .columns = {{"place", Type::code},
+                                {"rule", Type::text},
+                                {"matched", Type::number},
+                                {"done", Type::number},
+                                {"why", Type::text},
+                                {"notes", Type::text}}};
   for (const passes::RuleOutcome& rule : done.rules) {
     table.rows.push_back({rule.place, rule.rule, static_cast<double>(rule.matched), static_cast<double>(rule.applied),
                           rule.reason, fmt::format("{}", fmt::join(rule.notes, "; "))});
@@ -52,44 +52,44 @@ report::Table rules_of(const passes::ConvertReport& done) {
 class ConvertPage {
  public:
   explicit ConvertPage(const toolkit::Conversion& conversion);
-  [[nodiscard]] report::Report finish();
+  [[nodiscard]] html::Report finish();
 
  private:
   void mark(const passes::Rewrite& rewrite);
   /// Returns a cell with the first node that is drawn, and a cell with `text`, which names all nodes.
-  [[nodiscard]] std::vector<report::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
+  [[nodiscard]] std::vector<html::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
   /// Returns a table of rewrites: of cleanup passes if `tidying` is true, of other passes if it is false, of all passes
   /// if it is not set.
-  [[nodiscard]] report::Table rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
-                                       std::optional<bool> tidying) const;
+  [[nodiscard]] html::Table rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
+                                     std::optional<bool> tidying) const;
 
   const toolkit::Conversion& conversion_;
-  report::Report page_;
-  report::ModelPlaces before_;
+  html::Report page_;
+  html::ModelPlaces before_;
 };
 
 ConvertPage::ConvertPage(const toolkit::Conversion& conversion)
     : conversion_(conversion), page_(new_model_report("convert", conversion.file.string())) {
   onnx::Model drawn = conversion.original.clone();
   infer_shapes(drawn);
-  before_ = report::add_graphs(page_, drawn, "before");
+  before_ = html::add_graphs(page_, drawn, "before");
   page_.kinds = {{.key = rewritten,
                   .mark = "➜",
                   .title = rewritten,
                   .meaning = "other nodes took its place",
-                  .tone = report::Tone::amber},
+                  .tone = html::Tone::amber},
                  {.key = tidied,
                   .mark = "~",
                   .title = "tidied away",
                   .meaning = "folded, moved or not needed",
-                  .tone = report::Tone::blue}};
+                  .tone = html::Tone::blue}};
 }
 
 void ConvertPage::mark(const passes::Rewrite& rewrite) {
   for (const NodeRef& replaced : rewrite.nodes) {
     const auto [first, last] = before_.by_id.equal_range(replaced.id);
     for (auto each = first; each != last; ++each) {
-      report::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
+      html::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
       node.kind = is_cleanup(conversion_.report, rewrite) ? tidied : rewritten;
       node.reason = rewrite.reason;
@@ -99,8 +99,8 @@ void ConvertPage::mark(const passes::Rewrite& rewrite) {
   }
 }
 
-std::vector<report::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const {
-  report::Cell drawn;
+std::vector<html::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const {
+  html::Cell drawn;
   for (const NodeRef& node : nodes) {
     const auto found = before_.by_id.find(node.id);
     if (found == before_.by_id.end()) continue;
@@ -110,20 +110,19 @@ std::vector<report::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& node
   return {drawn, text};
 }
 
-report::Table ConvertPage::rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
-                                    std::optional<bool> tidying) const {
-  report::Table table{.title = std::move(title),
-                      .columns = {{"at", Type::node},
-                                  {"nodes", Type::text},
-                                  {"become", Type::code},
-                                  {"pass", Type::code},
-                                  {"why it may be done", Type::text},
-                                  {"proof", Type::text}},
-                      .is_folded = tidying.value_or(false)};
+html::Table ConvertPage::rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
+                                  std::optional<bool> tidying) const {
+  html::Table table{.title = std::move(title),
+                    .columns = {{"at", Type::node},
+                                {"nodes", Type::text},
+                                {"become", Type::code},
+                                {"pass", Type::code},
+                                {"why it may be done", Type::text},
+                                {"proof", Type::text}},
+                    .is_folded = tidying.value_or(false)};
   for (const passes::Rewrite& rewrite : rewrites) {
     if (tidying && is_cleanup(conversion_.report, rewrite) != *tidying) continue;
-    std::vector<report::Cell> row =
-        cells_of(rewrite.nodes, fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")));
+    std::vector<html::Cell> row = cells_of(rewrite.nodes, fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")));
     for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
       row.emplace_back(text);
     }
@@ -132,7 +131,7 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<passes:
   return table;
 }
 
-report::Report ConvertPage::finish() {
+html::Report ConvertPage::finish() {
   const toolkit::Conversion& conversion = conversion_;
   const passes::ConvertReport& done = conversion.report;
   page_.summary.push_back({"result", summary_text(conversion)});
@@ -140,28 +139,28 @@ report::Report ConvertPage::finish() {
   page_.summary.push_back({"check", check_text(conversion)});
   add_ends(page_, conversion.model);
   for (const passes::Rewrite& rewrite : done.rewrites) mark(rewrite);
-  report::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, "after");
+  html::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, "after");
   verdicts.title = "Nodes after";
 
-  const auto add = [&](report::Table table) {
+  const auto add = [&](html::Table table) {
     if (!table.rows.empty()) page_.sections.emplace_back(std::move(table));
   };
   add(rules_of(done));
   add(choices_of(done));
   add(rewrites("What was rewritten", done.rewrites, false));
-  report::Table undone = rewrites("Not done, as the proof failed", done.rejected, {});
+  html::Table undone = rewrites("Not done, as the proof failed", done.rejected, {});
   undone.columns.back().title = "what disagreed";
   add(std::move(undone));
   add(rewrites("Changes that tidy up", done.rewrites, true));
-  report::Table nearly{.title = "What nearly was rewritten",
-                       .columns = {{"at", Type::node},
-                                   {"node", Type::text},
-                                   {"pattern", Type::text},
-                                   {"nodes matched", Type::number},
-                                   {"the condition that failed", Type::text}},
-                       .is_folded = true};
+  html::Table nearly{.title = "What nearly was rewritten",
+                     .columns = {{"at", Type::node},
+                                 {"node", Type::text},
+                                 {"pattern", Type::text},
+                                 {"nodes matched", Type::number},
+                                 {"the condition that failed", Type::text}},
+                     .is_folded = true};
   for (const passes::NearMissNote& near : done.near_misses) {
-    std::vector<report::Cell> row = cells_of({near.node}, onnx::describe(near.node));
+    std::vector<html::Cell> row = cells_of({near.node}, onnx::describe(near.node));
     row.emplace_back(near.pattern);
     row.emplace_back(static_cast<double>(near.matched_nodes));
     row.emplace_back(near.reason);
@@ -174,6 +173,6 @@ report::Report ConvertPage::finish() {
 
 }  // namespace
 
-report::Report convert_page(const toolkit::Conversion& conversion) { return ConvertPage(conversion).finish(); }
+html::Report convert_page(const toolkit::Conversion& conversion) { return ConvertPage(conversion).finish(); }
 
 }  // namespace graft::present

@@ -7,6 +7,6 @@
 namespace graft::present {
 
 /// Returns the page of a conversion, which must contain the original model.
-[[nodiscard]] report::Report convert_page(const toolkit::Conversion& conversion);
+[[nodiscard]] html::Report convert_page(const toolkit::Conversion& conversion);
 
 }  // namespace graft::present

@@ -19,15 +19,15 @@
 namespace graft::present {
 namespace {
 
-using report::Tone;
-using Type = report::Column::Type;
+using html::Tone;
+using Type = html::Column::Type;
 
 constexpr const char* in_tensorrt = "in_tensorrt";
 constexpr const char* on_host = "on_host";
 constexpr const char* in_both = "in_both";
 constexpr const char* cause_of_cut = "cause_of_cut";
 
-std::vector<report::Kind> cut_kinds() {
+std::vector<html::Kind> cut_kinds() {
   return {{.key = in_tensorrt,
            .mark = "T",
            .title = "in TensorRT",
@@ -81,19 +81,19 @@ class Marks {
   std::set<std::string> causes_;
 };
 
-report::Cell place_of(const std::multimap<std::string, report::Place, std::less<>>& places, const std::string& id,
-                      const std::string& name) {
+html::Cell place_of(const std::multimap<std::string, html::Place, std::less<>>& places, const std::string& id,
+                    const std::string& name) {
   const auto found = places.find(id);
   return node_cell(found == places.end() ? std::nullopt : std::optional(found->second), name);
 }
 
-report::Table causes_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
-  report::Table table{.title = "Why it is cut",
-                      .columns = {{"node", Type::node},
-                                  {"operator", Type::code},
-                                  {"verdict", Type::text, "how TensorRT would run it"},
-                                  {"why", Type::text},
-                                  {"what to do", Type::text}}};
+html::Table causes_of(const toolkit::CutResult& result, const html::ModelPlaces& drawn) {
+  html::Table table{.title = "Why it is cut",
+                    .columns = {{"node", Type::node},
+                                {"operator", Type::code},
+                                {"verdict", Type::text, "how TensorRT would run it"},
+                                {"why", Type::text},
+                                {"what to do", Type::text}}};
   for (const toolkit::NodeSupport& cause : result.causes) {
     table.rows.push_back({place_of(drawn.by_id, cause.node.id, cause.node.name), cause.node.op,
                           to_string(cause.support), cause.reason, cause.advice});
@@ -101,44 +101,44 @@ report::Table causes_of(const toolkit::CutResult& result, const report::ModelPla
   return table;
 }
 
-report::Table between_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
-  report::Table table{.title = "Handed from the first half to the second",
-                      .columns = {{"tensor", Type::code}, {"type", Type::text}, {"of node", Type::node}}};
+html::Table between_of(const toolkit::CutResult& result, const html::ModelPlaces& drawn) {
+  html::Table table{.title = "Handed from the first half to the second",
+                    .columns = {{"tensor", Type::code}, {"type", Type::text}, {"of node", Type::node}}};
   for (const toolkit::Port& port : result.between) {
     table.rows.push_back({port.name, type_text(port), place_of(drawn.tensors, port.name, "")});
   }
   return table;
 }
 
-report::Table tails_of(const toolkit::CutResult& result, const report::ModelPlaces& drawn) {
-  report::Table table{.title = "How the detector ends, on the host",
-                      .columns = {{"node", Type::node}, {"what it does", Type::text}}};
+html::Table tails_of(const toolkit::CutResult& result, const html::ModelPlaces& drawn) {
+  html::Table table{.title = "How the detector ends, on the host",
+                    .columns = {{"node", Type::node}, {"what it does", Type::text}}};
   for (const toolkit::DetectionTail& tail : result.tails) {
     table.rows.push_back({place_of(drawn.by_id, tail.node.id, tail.node.name), tail_text(tail)});
   }
   return table;
 }
 
-report::Table outputs_of(const toolkit::VerifyResult& verified) {
-  report::Table table{.title = "The halves beside the whole network",
-                      .columns = {{"output", Type::code},
-                                  {"verdict", Type::text},
-                                  {"largest difference", Type::number},
-                                  {"relative", Type::number},
-                                  {"elements outside", Type::number},
-                                  {"signal to noise in dB", Type::number, "empty where nothing differs", true},
-                                  {"note", Type::text}}};
+html::Table outputs_of(const toolkit::VerifyResult& verified) {
+  html::Table table{.title = "The halves beside the whole network",
+                    .columns = {{"output", Type::code},
+                                {"verdict", Type::text},
+                                {"largest difference", Type::number},
+                                {"relative", Type::number},
+                                {"elements outside", Type::number},
+                                {"signal to noise in dB", Type::number, "empty where nothing differs", true},
+                                {"note", Type::text}}};
   for (const toolkit::ComparedOutput& output : verified.outputs) {
     table.rows.push_back({output.reference.name, std::string(toolkit::to_string(output.verdict)),
                           output.largest_absolute, output.largest_relative, static_cast<double>(output.mismatched),
-                          report::cell_of(output.snr_db), output.note});
+                          html::cell_of(output.snr_db), output.note});
   }
   return table;
 }
 
-void add_summary(report::Report& page, const toolkit::CutResult& result) {
+void add_summary(html::Report& page, const toolkit::CutResult& result) {
   page.summary.push_back({"two halves", cut_title(result)});
-  std::vector<report::Fact> halves{{"TensorRT", tensorrt_text(result)}, {"the host", host_text(result)}};
+  std::vector<html::Fact> halves{{"TensorRT", tensorrt_text(result)}, {"the host", host_text(result)}};
   if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
   page.summary.push_back({"first", halves[0].name + ": " + halves[0].text});
   page.summary.push_back({"then", halves[1].name + ": " + halves[1].text});
@@ -149,12 +149,12 @@ void add_summary(report::Report& page, const toolkit::CutResult& result) {
 
 }  // namespace
 
-void add_cut(report::Report& page, const toolkit::CutResult& result) {
+void add_cut(html::Report& page, const toolkit::CutResult& result) {
   add_summary(page, result);
-  for (report::Kind& kind : cut_kinds()) page.kinds.push_back(std::move(kind));
+  for (html::Kind& kind : cut_kinds()) page.kinds.push_back(std::move(kind));
   onnx::Model whole = model_of(result.model).clone();
   infer_shapes(whole);
-  const report::ModelPlaces drawn = report::add_graphs(page, whole, "in two halves");
+  const html::ModelPlaces drawn = html::add_graphs(page, whole, "in two halves");
   const Marks marks(result);
   for (const auto& [id, place] : drawn.by_id) {
     page.graphs[place.graph].nodes[place.node].kind = marks.kind_of(id);
@@ -162,20 +162,20 @@ void add_cut(report::Report& page, const toolkit::CutResult& result) {
   for (const toolkit::NodeSupport& cause : result.causes) {
     const auto [first, last] = drawn.by_id.equal_range(cause.node.id);
     for (auto each = first; each != last; ++each) {
-      report::Node& node = page.graphs[each->second.graph].nodes[each->second.node];
+      html::Node& node = page.graphs[each->second.graph].nodes[each->second.node];
       node.reason = cause.reason;
       node.advice = cause.advice;
     }
   }
-  std::vector<report::Table> tables{causes_of(result, drawn), between_of(result, drawn), tails_of(result, drawn)};
+  std::vector<html::Table> tables{causes_of(result, drawn), between_of(result, drawn), tails_of(result, drawn)};
   if (result.verified) tables.push_back(outputs_of(*result.verified));
-  for (report::Table& table : tables) {
+  for (html::Table& table : tables) {
     if (!table.rows.empty()) page.sections.emplace_back(std::move(table));
   }
 }
 
-report::Report cut_page(const toolkit::CutResult& result) {
-  report::Report page = new_model_report("cut", result.model.source());
+html::Report cut_page(const toolkit::CutResult& result) {
+  html::Report page = new_model_report("cut", result.model.source());
   add_ends(page, model_of(result.model));
   add_cut(page, result);
   return page;

@@ -9,8 +9,8 @@ namespace graft::present {
 
 /// Adds the network that was cut, with each node marked by its half, the tensors that the first half returns to the
 /// second, and the comparison of both halves with the whole network.
-void add_cut(report::Report& page, const toolkit::CutResult& result);
+void add_cut(html::Report& page, const toolkit::CutResult& result);
 
-[[nodiscard]] report::Report cut_page(const toolkit::CutResult& result);
+[[nodiscard]] html::Report cut_page(const toolkit::CutResult& result);
 
 }  // namespace graft::present

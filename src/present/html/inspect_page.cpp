@@ -15,50 +15,50 @@
 namespace graft::present {
 namespace {
 
-report::Kind kind_of(inspect::Verdict verdict, bool by_rules) {
-  report::Kind kind{.key = std::string(inspect::name_of(verdict)),
-                    .mark = {},
-                    .title = std::string(inspect::name_of(verdict)),
-                    .meaning = inspect::meaning_of(verdict, by_rules),
-                    .tone = report::Tone::plain,
-                    .is_problem = inspect::is_bad(verdict)};
+html::Kind kind_of(report::Support verdict, bool by_rules) {
+  html::Kind kind{.key = std::string(to_string(verdict)),
+                  .mark = {},
+                  .title = std::string(to_string(verdict)),
+                  .meaning = inspect::meaning_of(verdict, by_rules),
+                  .tone = html::Tone::plain,
+                  .is_problem = inspect::is_bad(verdict)};
   switch (verdict) {
-    case inspect::Verdict::native: kind.mark = "✓"; break;
-    case inspect::Verdict::lowered:
+    case report::Support::native: kind.mark = "✓"; break;
+    case report::Support::lowered:
       kind.mark = "↧";
-      kind.tone = report::Tone::violet;
+      kind.tone = html::Tone::violet;
       break;
-    case inspect::Verdict::plugin:
+    case report::Support::plugin:
       kind.mark = "◆";
-      kind.tone = report::Tone::green;
+      kind.tone = html::Tone::green;
       break;
-    case inspect::Verdict::unknown:
-    case inspect::Verdict::not_asked:
+    case report::Support::unknown:
+    case report::Support::not_asked:
       kind.mark = "?";
-      kind.tone = report::Tone::amber;
+      kind.tone = html::Tone::amber;
       break;
     default:
       kind.mark = "✕";
-      kind.tone = report::Tone::red;
+      kind.tone = html::Tone::red;
       break;
   }
   return kind;
 }
 
-report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
-                       const std::vector<std::optional<report::Place>>& places) {
-  using Type = report::Column::Type;
-  report::Table table{.title = "Nodes",
-                      .columns = {{"node", Type::node},
-                                  {"operator", Type::code},
-                                  {"verdict", Type::kind, "how TensorRT will run it"},
-                                  {"why", Type::text},
-                                  {"what to do", Type::text}}};
+html::Table table_of(const std::vector<report::NodeSupport>& nodes,
+                     const std::vector<std::optional<html::Place>>& places) {
+  using Type = html::Column::Type;
+  html::Table table{.title = "Nodes",
+                    .columns = {{"node", Type::node},
+                                {"operator", Type::code},
+                                {"verdict", Type::kind, "how TensorRT will run it"},
+                                {"why", Type::text},
+                                {"what to do", Type::text}}};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const inspect::NodeVerdict& node = nodes[i];
+    const report::NodeSupport& node = nodes[i];
     // A constant is drawn as part of the nodes that read it.
-    if (!places[i] && node.op == "Constant" && node.verdict == inspect::Verdict::native) continue;
-    table.rows.push_back({node_cell(places[i], node.node.name), node.op, std::string(inspect::name_of(node.verdict)),
+    if (!places[i] && node.op == "Constant" && node.support == report::Support::native) continue;
+    table.rows.push_back({node_cell(places[i], node.node.name), node.op, std::string(to_string(node.support)),
                           node.reason, node.advice});
   }
   return table;
@@ -66,33 +66,33 @@ report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
 
 }  // namespace
 
-report::Table add_verdicts(report::Report& report, const onnx::Model& model,
-                           const std::vector<inspect::NodeVerdict>& nodes, const std::string& title) {
+html::Table add_verdicts(html::Report& report, const onnx::Model& model, const std::vector<report::NodeSupport>& nodes,
+                         const std::string& title) {
   const bool by_rules = inspect::are_by_rules(nodes);
-  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+  for (const report::Support verdict : report::all_supports) {
     const bool is_there =
-        std::any_of(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& n) { return n.verdict == verdict; });
+        std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& n) { return n.support == verdict; });
     if (is_there || (!inspect::is_by_tensorrt(verdict) && !inspect::is_open(verdict)))
       report.kinds.push_back(kind_of(verdict, by_rules));
   }
-  const report::ModelPlaces drawn = report::add_graphs(report, model, title);
-  std::vector<std::optional<report::Place>> places;
+  const html::ModelPlaces drawn = html::add_graphs(report, model, title);
+  std::vector<std::optional<html::Place>> places;
   model.graph().for_each_node([&](const onnx::Node& node) {
     const auto found = drawn.nodes.find(&node);
     places.push_back(found == drawn.nodes.end() ? std::nullopt : std::optional(found->second));
   });
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!places[i]) continue;
-    report::Node& node = report.graphs[places[i]->graph].nodes[places[i]->node];
-    node.kind = inspect::name_of(nodes[i].verdict);
+    html::Node& node = report.graphs[places[i]->graph].nodes[places[i]->node];
+    node.kind = to_string(nodes[i].support);
     node.reason = nodes[i].reason;
     node.advice = nodes[i].advice;
   }
   return table_of(nodes, places);
 }
 
-report::Report inspect_page(const toolkit::Inspection& inspection) {
-  report::Report page = new_model_report("inspect", inspection.file.string());
+html::Report inspect_page(const toolkit::Inspection& inspection) {
+  html::Report page = new_model_report("inspect", inspection.file.string());
   if (const std::string origin = origin_text(inspection.origin); !origin.empty()) {
     page.summary.push_back({"read", origin});
   }

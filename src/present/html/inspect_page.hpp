@@ -13,9 +13,9 @@ namespace graft::present {
 
 /// Adds the kinds of verdicts and the model's graphs. Returns a table of all nodes except native constants. `nodes` is
 /// the result of judge_nodes for `model`.
-[[nodiscard]] report::Table add_verdicts(report::Report& report, const onnx::Model& model,
-                                         const std::vector<inspect::NodeVerdict>& nodes, const std::string& title);
+[[nodiscard]] html::Table add_verdicts(html::Report& report, const onnx::Model& model,
+                                       const std::vector<report::NodeSupport>& nodes, const std::string& title);
 
-[[nodiscard]] report::Report inspect_page(const toolkit::Inspection& inspection);
+[[nodiscard]] html::Report inspect_page(const toolkit::Inspection& inspection);
 
 }  // namespace graft::present

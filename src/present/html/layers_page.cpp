@@ -47,10 +47,9 @@ std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
   return tensors;
 }
 
-report::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report,
-                           const VerifiedFiles& files) {
-  report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
-                                            report.ran_in, report.left_out);
+html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report, const VerifiedFiles& files) {
+  html::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
+                                          report.ran_in, report.left_out);
   if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
   if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {
     page.summary.push_back({"inside", hidden});

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-namespace graft::report {
+namespace graft::html {
 namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -270,4 +270,4 @@ Layout lay_out(std::size_t node_count, const std::vector<Link>& links, const Lay
   return Drawing(node_count, links, sizes).result(links);
 }
 
-}  // namespace graft::report
+}  // namespace graft::html

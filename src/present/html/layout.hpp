@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace graft::report {
+namespace graft::html {
 
 struct LayoutSizes {
   double node_width = 196;
@@ -39,4 +39,4 @@ using Link = std::pair<std::size_t, std::size_t>;
 /// Computes the layout. `links` lead from earlier to later nodes; a link that does not is drawn straight.
 [[nodiscard]] Layout lay_out(std::size_t node_count, const std::vector<Link>& links, const LayoutSizes& sizes = {});
 
-}  // namespace graft::report
+}  // namespace graft::html

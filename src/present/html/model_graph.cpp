@@ -10,7 +10,7 @@
 #include "onnx/operator_name.hpp"
 #include "onnx/text.hpp"
 
-namespace graft::report {
+namespace graft::html {
 namespace {
 
 constexpr std::size_t longest_text = 600;
@@ -143,4 +143,4 @@ ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::stri
   return places;
 }
 
-}  // namespace graft::report
+}  // namespace graft::html

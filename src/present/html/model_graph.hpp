@@ -11,7 +11,7 @@
 #include "onnx/model.hpp"
 #include "present/html/report.hpp"
 
-namespace graft::report {
+namespace graft::html {
 
 /// The places of the nodes and tensors of a model in a report.
 struct ModelPlaces {
@@ -26,4 +26,4 @@ struct ModelPlaces {
 /// graph inputs and outputs are nodes of their own.
 [[nodiscard]] ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::string& title);
 
-}  // namespace graft::report
+}  // namespace graft::html

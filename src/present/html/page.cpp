@@ -10,21 +10,21 @@
 
 namespace graft::present {
 
-report::Report new_report(std::string command, std::string title) {
-  report::Report report;
+html::Report new_report(std::string command, std::string title) {
+  html::Report report;
   report.command = std::move(command);
   report.version = GRAFT_VERSION;
   report.title = std::move(title);
   return report;
 }
 
-report::Report new_model_report(std::string command, const std::string& file) {
-  report::Report report = new_report(std::move(command), std::filesystem::path(file).filename().string());
+html::Report new_model_report(std::string command, const std::string& file) {
+  html::Report report = new_report(std::move(command), std::filesystem::path(file).filename().string());
   report.summary.push_back({"file", file});
   return report;
 }
 
-void add_ends(report::Report& report, const onnx::Model& model) {
+void add_ends(html::Report& report, const onnx::Model& model) {
   // A symbolic size that a network computes from the sizes of its inputs can be a long expression.
   constexpr std::size_t longest = 70;
   const auto text_of = [](const onnx::Value& value) {
@@ -40,8 +40,8 @@ void add_ends(report::Report& report, const onnx::Model& model) {
   add("output", model.graph().outputs());
 }
 
-report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name) {
-  return place ? report::Cell(*place) : report::Cell(name);
+html::Cell node_cell(const std::optional<html::Place>& place, const std::string& name) {
+  return place ? html::Cell(*place) : html::Cell(name);
 }
 
 }  // namespace graft::present

@@ -9,12 +9,12 @@
 
 namespace graft::present {
 
-[[nodiscard]] report::Report new_report(std::string command, std::string title);
+[[nodiscard]] html::Report new_report(std::string command, std::string title);
 /// Returns a report with the file's name as its title and the file's path as its first fact.
-[[nodiscard]] report::Report new_model_report(std::string command, const std::string& file);
+[[nodiscard]] html::Report new_model_report(std::string command, const std::string& file);
 /// Adds a fact for each input and output of a model: "input  image: f32[1, 3, 224, 224]".
-void add_ends(report::Report& report, const onnx::Model& model);
+void add_ends(html::Report& report, const onnx::Model& model);
 /// Returns a cell for a column of nodes: the place of the node, or its name if the node is not drawn.
-[[nodiscard]] report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name);
+[[nodiscard]] html::Cell node_cell(const std::optional<html::Place>& place, const std::string& name);
 
 }  // namespace graft::present

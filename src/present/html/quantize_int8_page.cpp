@@ -18,7 +18,7 @@
 namespace graft::present {
 namespace {
 
-using Type = report::Column::Type;
+using Type = html::Column::Type;
 
 constexpr auto int8_kind = "int8";
 constexpr auto fused_kind = "fused";
@@ -43,8 +43,8 @@ const char* kind_of(const quant::ChosenInt8& chosen, const quant::Int8Node& node
   return "";
 }
 
-void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
-  using report::Tone;
+void add_kinds(html::Report& page, const quant::ChosenInt8& chosen) {
+  using html::Tone;
   const std::string type(to_string(chosen.plan.type));
   page.kinds = {
       {.key = int8_kind, .mark = "✓", .title = type, .meaning = "computes from " + type, .tone = Tone::green},
@@ -91,17 +91,15 @@ void add_kinds(report::Report& page, const quant::ChosenInt8& chosen) {
 /// The drawn nodes of the written network, by tensor name.
 class Written {
  public:
-  Written(report::Report& page, report::ModelPlaces places, quant::EightBits type)
+  Written(html::Report& page, html::ModelPlaces places, quant::EightBits type)
       : page_(page), places_(std::move(places)), type_(type) {}
 
-  [[nodiscard]] report::Node& at(const report::Place& place) const {
-    return page_.graphs[place.graph].nodes[place.node];
-  }
+  [[nodiscard]] html::Node& at(const html::Place& place) const { return page_.graphs[place.graph].nodes[place.node]; }
 
   /// Returns the node that computes the tensor. If the node returns another type, the name of its result has a suffix
   /// such as "/int8", and the DequantizeLinear or Cast after it has the tensor's name.
-  [[nodiscard]] std::optional<report::Place> maker_of(const std::string& tensor) const {
-    std::optional<report::Place> cast;
+  [[nodiscard]] std::optional<html::Place> maker_of(const std::string& tensor) const {
+    std::optional<html::Place> cast;
     for (const char* ending : {"/int8", "/f8", "/f16", "/bf16", ""}) {
       const auto found = places_.tensors.find(tensor + ending);
       if (found == places_.tensors.end() || is_rounding(at(found->second)) || at(found->second).is_end) continue;
@@ -112,18 +110,18 @@ class Written {
   }
 
   /// Returns the node whose result is the tensor in 8 bits: a QuantizeLinear, or an operator that computes 8 bits.
-  [[nodiscard]] std::optional<report::Place> rounder_of(const std::string& tensor) const {
+  [[nodiscard]] std::optional<html::Place> rounder_of(const std::string& tensor) const {
     const auto found = places_.tensors.find(fmt::format("{}/{}", tensor, to_string(type_)));
     return found == places_.tensors.end() ? std::nullopt : std::optional(found->second);
   }
 
-  static bool is_rounding(const report::Node& node) {
+  static bool is_rounding(const html::Node& node) {
     return node.op == "QuantizeLinear" || node.op == "DequantizeLinear";
   }
 
  private:
-  report::Report& page_;
-  report::ModelPlaces places_;
+  html::Report& page_;
+  html::ModelPlaces places_;
   quant::EightBits type_;
 };
 
@@ -140,7 +138,7 @@ void color_nodes(const Written& written, const quant::ChosenInt8& chosen, const 
   for (const quant::Int8Node& planned : chosen.plan.nodes) {
     const auto place = written.maker_of(planned.node.id);
     if (!place) continue;
-    report::Node& node = written.at(*place);
+    html::Node& node = written.at(*place);
     node.kind = kind_of(chosen, planned);
     node.reason = explanation(chosen, planned);
     const auto found = alone.find(planned.node.id);
@@ -150,8 +148,8 @@ void color_nodes(const Written& written, const quant::ChosenInt8& chosen, const 
   }
 }
 
-report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
-  report::Table table{
+html::Table table_of_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
+  html::Table table{
       .title = "Nodes",
       .columns = {{"node", Type::node}, {"operator", Type::code}, {"does", Type::kind}, {"why", Type::text}}};
   if (!alone.empty()) {
@@ -160,8 +158,8 @@ report::Table table_of_nodes(const Written& written, const quant::ChosenInt8& ch
          fmt::format("SNR of the worst output with this layer alone in {}, in dB", to_string(chosen.plan.type)), true});
   }
   for (const quant::Int8Node& planned : chosen.plan.nodes) {
-    std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
-                                  planned.node.op, std::string(kind_of(chosen, planned)), explanation(chosen, planned)};
+    std::vector<html::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
+                                planned.node.op, std::string(kind_of(chosen, planned)), explanation(chosen, planned)};
     const auto found = alone.find(planned.node.id);
     if (found != alone.end())
       row.emplace_back(found->second);
@@ -178,17 +176,17 @@ std::string threshold_text(const quant::Int8Tensor& tensor) { return fmt::format
 
 /// Returns the distribution of a tensor from 0 to the largest calibrated size or the threshold, whichever is larger. It
 /// has far fewer bins than the histogram of the calibration.
-report::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found,
-                                     quant::EightBits type) {
+html::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found,
+                                   quant::EightBits type) {
   constexpr std::size_t bins = 60;
   constexpr double middle = 0.5;
   const double end = std::max(static_cast<double>(found.used_bins()) * found.width(), tensor.threshold);
-  report::Distribution distribution{.title = tensor.name,
-                                    .bin_width = end / bins,
-                                    .counts = std::vector<std::uint64_t>(bins),
-                                    .zeros = found.figures().zeros,
-                                    .threshold = tensor.threshold,
-                                    .threshold_title = largest_text(type)};
+  html::Distribution distribution{.title = tensor.name,
+                                  .bin_width = end / bins,
+                                  .counts = std::vector<std::uint64_t>(bins),
+                                  .zeros = found.figures().zeros,
+                                  .threshold = tensor.threshold,
+                                  .threshold_title = largest_text(type)};
   const std::size_t used = found.used_bins();
   for (std::size_t i = 0; i < used; ++i) {
     const double size = (static_cast<double>(i) + middle) * found.width();
@@ -211,8 +209,8 @@ std::string others_of(const quant::Int8Tensor& tensor, const Groups& groups) {
   return fmt::format("{}{}", fmt::join(others, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
 }
 
-std::vector<report::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& groups, quant::EightBits type) {
-  std::vector<report::Fact> facts{
+std::vector<html::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& groups, quant::EightBits type) {
+  std::vector<html::Fact> facts{
       {fmt::format("{} tensor", to_string(type)), tensor.name},
       {"threshold", threshold_text(tensor)},
       {type == quant::EightBits::int8 ? "one step" : "1 is worth", fmt::format("{:.4g}", tensor.scale)}};
@@ -226,10 +224,10 @@ std::vector<report::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups
   return facts;
 }
 
-std::vector<report::Cell> row_of(const quant::Int8Tensor& tensor, const std::string& shared, const report::Cell& place,
-                                 const report::Cell& distribution) {
-  std::vector<report::Cell> row{place, distribution, {}, {}, tensor.threshold, static_cast<double>(tensor.scale),
-                                {},    {},           {}};
+std::vector<html::Cell> row_of(const quant::Int8Tensor& tensor, const std::string& shared, const html::Cell& place,
+                               const html::Cell& distribution) {
+  std::vector<html::Cell> row{place, distribution, {}, {}, tensor.threshold, static_cast<double>(tensor.scale),
+                              {},    {},           {}};
   if (tensor.found) {
     row[2] = static_cast<double>(tensor.found->figures().lowest);
     row[3] = static_cast<double>(tensor.found->figures().highest);
@@ -255,29 +253,29 @@ std::string note_on(const std::vector<quant::Int8Tensor>& tensors, quant::EightB
   return note;
 }
 
-report::Table add_tensors(report::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors,
-                          quant::EightBits type) {
-  report::Table table{.title = fmt::format("Tensors in {}", to_string(type)),
-                      .note = note_on(tensors, type),
-                      .columns = {{"tensor", Type::node},
-                                  {"distribution", Type::distribution, "of |x|, and the threshold"},
-                                  {"lowest", Type::number, "that was seen"},
-                                  {"highest", Type::number, "that was seen"},
-                                  {"threshold", Type::number, fmt::format("what becomes {}", largest_text(type))},
-                                  {"scale", Type::number,
-                                   type == quant::EightBits::int8 ? "what one step is worth" : "what 1 is worth"},
-                                  {"saturated", Type::number, "how many of its numbers lie beyond, in per cent"},
-                                  {"SNR", Type::number, "of rounding alone, in dB", true},
-                                  {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
+html::Table add_tensors(html::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors,
+                        quant::EightBits type) {
+  html::Table table{.title = fmt::format("Tensors in {}", to_string(type)),
+                    .note = note_on(tensors, type),
+                    .columns = {{"tensor", Type::node},
+                                {"distribution", Type::distribution, "of |x|, and the threshold"},
+                                {"lowest", Type::number, "that was seen"},
+                                {"highest", Type::number, "that was seen"},
+                                {"threshold", Type::number, fmt::format("what becomes {}", largest_text(type))},
+                                {"scale", Type::number,
+                                 type == quant::EightBits::int8 ? "what one step is worth" : "what 1 is worth"},
+                                {"saturated", Type::number, "how many of its numbers lie beyond, in per cent"},
+                                {"SNR", Type::number, "of rounding alone, in dB", true},
+                                {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
   Groups groups;
   for (const quant::Int8Tensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
   for (const quant::Int8Tensor& tensor : tensors) {
     const std::string shared = groups.at(tensor.group).size() > 1 ? tensor.group : "";
-    report::Cell distribution;
+    html::Cell distribution;
     std::optional<std::size_t> index;
     if (tensor.found && tensor.found->counted() != 0) {
       index = page.distributions.size();
-      distribution = report::DistributionAt{*index};
+      distribution = html::DistributionAt{*index};
       page.distributions.push_back(distribution_of(tensor, *tensor.found, type));
     }
     auto place = written.rounder_of(tensor.name);
@@ -286,8 +284,8 @@ report::Table add_tensors(report::Report& page, const Written& written, const st
       if (there) written.at(*there).distribution = index;
     }
     if (place) {
-      report::Node& node = written.at(*place);
-      const std::vector<report::Fact> facts = facts_of(tensor, groups, type);
+      html::Node& node = written.at(*place);
+      const std::vector<html::Fact> facts = facts_of(tensor, groups, type);
       node.facts.insert(node.facts.end(), facts.begin(), facts.end());
       place->text = tensor.name;
     }
@@ -298,18 +296,18 @@ report::Table add_tensors(report::Report& page, const Written& written, const st
 
 // ---- Outputs
 
-report::Cell decibels_of(const verify::OutputFigures& output) {
-  return output.is_real && output.snr_db ? report::Cell(*output.snr_db) : report::Cell();
+html::Cell decibels_of(const verify::OutputFigures& output) {
+  return output.is_real && output.snr_db ? html::Cell(*output.snr_db) : html::Cell();
 }
 
-report::Cell agreement_of(const verify::OutputFigures& output) {
+html::Cell agreement_of(const verify::OutputFigures& output) {
   if (output.rows == 0) return {};
   return whole * static_cast<double>(output.same_top) / static_cast<double>(output.rows);
 }
 
-report::Table table_of_outputs(const quant::ChosenInt8& chosen) {
+html::Table table_of_outputs(const quant::ChosenInt8& chosen) {
   const bool was_searched = chosen.trials.size() > 1;
-  report::Table table{
+  html::Table table{
       .title = "Outputs, against the f32 network on the CPU",
       .columns = {{"output", Type::code},
                   {"as written", Type::text},
@@ -323,10 +321,10 @@ report::Table table_of_outputs(const quant::ChosenInt8& chosen) {
   }
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     const verify::OutputFigures& is = chosen.outputs[i];
-    std::vector<report::Cell> row{is.name, quality_text(is), decibels_of(is), agreement_of(is)};
+    std::vector<html::Cell> row{is.name, quality_text(is), decibels_of(is), agreement_of(is)};
     if (was_searched) {
       const verify::OutputFigures& was = chosen.plain[i];
-      for (report::Cell& cell : std::vector<report::Cell>{quality_text(was), decibels_of(was), agreement_of(was)}) {
+      for (html::Cell& cell : std::vector<html::Cell>{quality_text(was), decibels_of(was), agreement_of(was)}) {
         row.push_back(std::move(cell));
       }
     }
@@ -357,13 +355,13 @@ class Goal {
     return !least_metric_ || trial.metric.value_or(0) >= *least_metric_;
   }
 
-  [[nodiscard]] report::Scatter::Axis axis() const {
+  [[nodiscard]] html::Scatter::Axis axis() const {
     if (!by_metric_) return {"SNR of the worst output, dB"};
     return {has_metric_of_user_ ? "the metric" : "top-1 agreement with f32, %", 2};
   }
 
-  [[nodiscard]] std::vector<report::Scatter::Line> lines() const {
-    std::vector<report::Scatter::Line> lines;
+  [[nodiscard]] std::vector<html::Scatter::Line> lines() const {
+    std::vector<html::Scatter::Line> lines;
     if (by_metric_ && metric_f32_) lines.push_back({"f32", *metric_f32_});
     if (by_metric_ && least_metric_) lines.push_back({"to reach", *least_metric_});
     if (!by_metric_ && limit_db_) lines.push_back({"to reach", *limit_db_});
@@ -394,8 +392,8 @@ std::string label_of(const quant::Int8Trial& trial, quant::EightBits type) {
   return trial.kept == 0 ? fmt::format("all in {}", to_string(type)) : count_text(trial.kept, "layer") + " kept in f32";
 }
 
-report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
-  report::Scatter plot{
+html::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
+  html::Scatter plot{
       .title = "Accuracy against speed",
       .note =
           "Every model that the search tried. How fast a device would be is estimated by the work of the layers, "
@@ -403,7 +401,7 @@ report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
           std::string(to_string(chosen.plan.type)) + ".",
       .x = {{"multiply-adds, % of f32"}, {"bytes moved, % of f32"}},
       .y = goal.axis(),
-      .series = {{"good enough", report::Tone::green}, {"not good enough", report::Tone::red}},
+      .series = {{"good enough", html::Tone::green}, {"not good enough", html::Tone::red}},
       .lines = goal.lines(),
       .points = {}};
   for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
@@ -418,8 +416,8 @@ report::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
   return plot;
 }
 
-report::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal) {
-  report::Table table{
+html::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal) {
+  html::Table table{
       .title = "Trials",
       .columns = {{"trial", Type::number, "in the order of the search"},
                   {"model", Type::text},
@@ -435,23 +433,23 @@ report::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal)
     std::string is = goal.is_met_by(trial) ? "good enough" : "not good enough";
     if (i == chosen.written_trial) is += ", chosen";
     table.rows.push_back({static_cast<double>(i + 1), label_of(trial, chosen.plan.type), trial.snr_db,
-                          trial.metric ? report::Cell(*trial.metric) : report::Cell(), trial.cost.int8_multiply_adds,
+                          trial.metric ? html::Cell(*trial.metric) : html::Cell(), trial.cost.int8_multiply_adds,
                           trial.cost.f32_multiply_adds, trial.cost.bytes_moved, is});
   }
   return table;
 }
 
-report::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
+html::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
   constexpr std::size_t most_rows = 24;
-  report::BarChart chart{
+  html::BarChart chart{
       .title = "Layers that lose most",
       .note = fmt::format(
           "SNR of the worst output with the layer alone in {0}, in dB: short bars are layers that {0} hurts.",
           to_string(chosen.plan.type)),
       .line = options.limit_db,
       .line_title = "to reach",
-      .series = {{fmt::format("in {}", to_string(chosen.plan.type)), report::Tone::green},
-                 {"kept in f32", report::Tone::amber}},
+      .series = {{fmt::format("in {}", to_string(chosen.plan.type)), html::Tone::green},
+                 {"kept in f32", html::Tone::amber}},
       .rows = {}};
   if (chosen.sensitivities.size() > most_rows) {
     chart.note +=
@@ -462,7 +460,7 @@ report::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::I
     const auto planned = std::find_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
                                       [&](const quant::Int8Node& node) { return node.node.id == layer.node.id; });
     const bool is_kept = planned != chosen.plan.nodes.end() && planned->kind == quant::Int8Kind::kept;
-    report::BarChart::Row row{
+    html::BarChart::Row row{
         .label = onnx::describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
     row.values[is_kept ? 1 : 0] = layer.snr_db;
     chart.rows.push_back(std::move(row));
@@ -480,7 +478,7 @@ std::string method_text(const quant::Int8Options& options) {
              : method;
 }
 
-void add_facts(report::Report& page, const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
+void add_facts(html::Report& page, const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
   page.summary.push_back(
       {"thresholds", options.cache ? method_text(options)
                                    : fmt::format("{}, {}", method_text(options),
@@ -542,23 +540,23 @@ std::string explanation(const quant::ChosenInt8& chosen, const quant::Int8Node& 
   return "";
 }
 
-report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files,
-                         const quant::Int8Options& options, const std::string& summary) {
-  report::Report page = new_quantize_page(files, summary);
+html::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files, const quant::Int8Options& options,
+                       const std::string& summary) {
+  html::Report page = new_quantize_page(files, summary);
   add_facts(page, chosen, options);
   add_kinds(page, chosen);
-  const Written written(
-      page, report::add_graphs(page, chosen.placed.model, fmt::format("in {}", to_string(chosen.plan.type))),
-      chosen.plan.type);
-  for (report::Graph& graph : page.graphs) {
-    for (report::Node& node : graph.nodes) {
+  const Written written(page,
+                        html::add_graphs(page, chosen.placed.model, fmt::format("in {}", to_string(chosen.plan.type))),
+                        chosen.plan.type);
+  for (html::Graph& graph : page.graphs) {
+    for (html::Node& node : graph.nodes) {
       if (Written::is_rounding(node)) node.kind = rounding_kind;
       if (chosen.rest && node.op == "Cast") node.kind = cast_kind;
     }
   }
   const AloneByKey alone = alone_by_key(chosen);
   color_nodes(written, chosen, alone);
-  report::Table tensors = add_tensors(page, written, chosen.tensors, chosen.plan.type);
+  html::Table tensors = add_tensors(page, written, chosen.tensors, chosen.plan.type);
   if (!chosen.outputs.empty()) page.sections.emplace_back(table_of_outputs(chosen));
   if (chosen.trials.size() > 1) {
     const Goal goal(chosen, options);

@@ -18,7 +18,7 @@ namespace graft::present {
 
 /// Returns the page of a network in int8 or f8. `options` are the options of choose_int8, and `summary` is the result
 /// of int8_summary.
-[[nodiscard]] report::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files,
-                                       const quant::Int8Options& options, const std::string& summary);
+[[nodiscard]] html::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files,
+                                     const quant::Int8Options& options, const std::string& summary);
 
 }  // namespace graft::present

@@ -32,25 +32,25 @@ const char* kind_of(const quant::ChosenNode& node) {
   return "";
 }
 
-void add_kinds(report::Report& page, verify::Precision precision) {
+void add_kinds(html::Report& page, verify::Precision precision) {
   const std::string type(to_string(precision));
-  const auto add = [&](const char* key, const char* mark, std::string title, std::string meaning, report::Tone tone) {
+  const auto add = [&](const char* key, const char* mark, std::string title, std::string meaning, html::Tone tone) {
     page.kinds.push_back(
         {.key = key, .mark = mark, .title = std::move(title), .meaning = std::move(meaning), .tone = tone});
   };
-  add(narrow_kind, "✓", type, "computes in " + type, report::Tone::green);
-  add(left_kind, "=", "f32", "has no other form, was asked for, or all around it is f32", report::Tone::blue);
-  add(kept_type_kind, "!", "kept in f32", "would break or lose in " + type, report::Tone::amber);
-  add(type_cast_kind, "⇄", "cast", "from one type to the other", report::Tone::violet);
+  add(narrow_kind, "✓", type, "computes in " + type, html::Tone::green);
+  add(left_kind, "=", "f32", "has no other form, was asked for, or all around it is f32", html::Tone::blue);
+  add(kept_type_kind, "!", "kept in f32", "would break or lose in " + type, html::Tone::amber);
+  add(type_cast_kind, "⇄", "cast", "from one type to the other", html::Tone::violet);
 }
 
-std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
-                                      const quant::ChosenNode& node, const std::string& type) {
+std::optional<html::Place> place_of(const html::Report& page, const html::ModelPlaces& drawn,
+                                    const quant::ChosenNode& node, const std::string& type) {
   // If a Cast follows the node, the Cast has the name of the tensor, and the node's result has a suffix such as "/f16".
   for (const std::string& name : {node.node.node.id + "/" + type, node.node.node.id}) {
     const auto found = drawn.tensors.find(name);
     if (found == drawn.tensors.end()) continue;
-    const report::Node& there = page.graphs[found->second.graph].nodes[found->second.node];
+    const html::Node& there = page.graphs[found->second.graph].nodes[found->second.node];
     if (!there.is_end && (there.op != "Cast" || node.node.node.op == "Cast")) return found->second;
   }
   return std::nullopt;
@@ -93,50 +93,50 @@ std::string quality_text(const verify::OutputFigures& output) {
   return text;
 }
 
-report::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary) {
-  report::Report page = new_model_report("quantize", files.model);
+html::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary) {
+  html::Report page = new_model_report("quantize", files.model);
   page.summary.push_back({"written", fmt::format("{}, {}", files.output, summary)});
   return page;
 }
 
-report::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files, verify::Precision precision,
-                          bool has_data, const std::string& summary) {
-  report::Report page = new_quantize_page(files, summary);
+html::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files, verify::Precision precision,
+                        bool has_data, const std::string& summary) {
+  html::Report page = new_quantize_page(files, summary);
   for (const std::string& input : chosen.inputs) {
     page.summary.push_back({has_data ? "input" : "synthetic input", input});
   }
   page.summary.push_back({"decided by", count_text(chosen.runs, "run")});
-  using Type = report::Column::Type;
+  using Type = html::Column::Type;
   add_kinds(page, precision);
   const std::string type(to_string(precision));
-  const report::ModelPlaces drawn = report::add_graphs(page, chosen.typed.model, "in " + type);
-  for (report::Graph& graph : page.graphs) {
-    for (report::Node& node : graph.nodes) {
+  const html::ModelPlaces drawn = html::add_graphs(page, chosen.typed.model, "in " + type);
+  for (html::Graph& graph : page.graphs) {
+    for (html::Node& node : graph.nodes) {
       if (node.op == "Cast" && !node.is_end) node.kind = type_cast_kind;
     }
   }
-  report::Table outputs{.title = "Outputs, against the f32 network on the CPU",
-                        .columns = {{"output", Type::code}, {"is", Type::text}, {"all in " + type, Type::text}}};
+  html::Table outputs{.title = "Outputs, against the f32 network on the CPU",
+                      .columns = {{"output", Type::code}, {"is", Type::text}, {"all in " + type, Type::text}}};
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     outputs.rows.push_back({chosen.outputs[i].name, quality_text(chosen.outputs[i]), quality_text(chosen.plain[i])});
   }
-  report::Table nodes{.title = "Nodes",
-                      .columns = {{"node", Type::node},
-                                  {"operator", Type::code},
-                                  {"type", Type::kind},
-                                  {"why", Type::text},
-                                  {"largest", Type::number, "of its first output, in the f32 network"},
-                                  {"SNR", Type::number, "of that after rounding alone, in dB"}}};
+  html::Table nodes{.title = "Nodes",
+                    .columns = {{"node", Type::node},
+                                {"operator", Type::code},
+                                {"type", Type::kind},
+                                {"why", Type::text},
+                                {"largest", Type::number, "of its first output, in the f32 network"},
+                                {"SNR", Type::number, "of that after rounding alone, in dB"}}};
   for (const quant::ChosenNode& node : chosen.nodes) {
     const auto place = place_of(page, drawn, node, type);
     const std::string why = explanation(node);
     if (place) {
-      report::Node& there = page.graphs[place->graph].nodes[place->node];
+      html::Node& there = page.graphs[place->graph].nodes[place->node];
       there.kind = kind_of(node);
       there.reason = why;
     }
-    report::Cell largest;
-    report::Cell decibels;
+    html::Cell largest;
+    html::Cell decibels;
     if (node.has_figures) largest = node.range.largest();
     if (node.has_figures && node.rounding.snr_db) decibels = *node.rounding.snr_db;
     nodes.rows.push_back({node_cell(place, onnx::describe(node.node.node)), node.node.node.op,

@@ -24,10 +24,10 @@ struct QuantizedFiles {
 [[nodiscard]] std::string quality_text(const verify::OutputFigures& output);
 
 /// Returns a page that begins with the files that were read and written, and with `summary`.
-[[nodiscard]] report::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary);
+[[nodiscard]] html::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary);
 
 /// Returns the page of a network in f16 or bf16. `summary` is the result of types_summary.
-[[nodiscard]] report::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files,
-                                        verify::Precision precision, bool has_data, const std::string& summary);
+[[nodiscard]] html::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& files,
+                                      verify::Precision precision, bool has_data, const std::string& summary);
 
 }  // namespace graft::present

@@ -14,7 +14,7 @@
 #include "present/html/layout.hpp"
 #include "present/html/viewer.hpp"
 
-namespace graft::report {
+namespace graft::html {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -308,4 +308,4 @@ void write(const Report& report, const std::filesystem::path& page) {
   onnx::write_file(json_beside(page), json_of(report));
 }
 
-}  // namespace graft::report
+}  // namespace graft::html

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace graft::report {
+namespace graft::html {
 
 /// The version of the JSON schema. It increases if a key is removed or gets another meaning, so that readers have to
 /// change.
@@ -209,4 +209,4 @@ void check_writable(const std::filesystem::path& page);
 /// Writes the page and its JSON file. Each file is written completely or not at all.
 void write(const Report& report, const std::filesystem::path& page);
 
-}  // namespace graft::report
+}  // namespace graft::html

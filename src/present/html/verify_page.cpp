@@ -16,8 +16,8 @@
 namespace graft::present {
 namespace {
 
-using report::Tone;
-using Type = report::Column::Type;
+using html::Tone;
+using Type = html::Column::Type;
 
 constexpr const char* exact = "exact";
 constexpr const char* close = "close";
@@ -40,7 +40,7 @@ std::string kind_of(const ComparedTensor& tensor) {
   return tensor.difference.excess <= share_of_rounding ? close : within;
 }
 
-std::vector<report::Kind> verify_kinds() {
+std::vector<html::Kind> verify_kinds() {
   return {{.key = exact,
            .mark = "=",
            .title = "the same",
@@ -104,9 +104,9 @@ std::string at(double value, const std::vector<std::int64_t>& index) {
   return fmt::format("{:.3g}{}", value, has_place ? fmt::format(" at [{}]", fmt::join(index, ", ")) : "");
 }
 
-void mark(report::Node& node, const ComparedTensor& tensor) {
+void mark(html::Node& node, const ComparedTensor& tensor) {
   const auto rank = [](const std::string& kind) {
-    const std::vector<report::Kind> all = verify_kinds();
+    const std::vector<html::Kind> all = verify_kinds();
     std::size_t place = 0;
     while (place < all.size() && all[place].key != kind) ++place;
     return kind.empty() ? 0 : place + 1;
@@ -125,12 +125,12 @@ void mark(report::Node& node, const ComparedTensor& tensor) {
   node.facts.insert(node.facts.end(), tensor.facts.begin(), tensor.facts.end());
 }
 
-report::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
+html::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
   std::vector<double> shares;
   for (const ComparedTensor& tensor : tensors) {
     if (tensor.difference.incomparable.empty()) shares.push_back(tensor.difference.excess);
   }
-  report::Histogram histogram = report::histogram_of(shares);
+  html::Histogram histogram = html::histogram_of(shares);
   histogram.title = "Errors";
   histogram.note = "How many tensors have an error of which size: their largest, divided by what is allowed.";
   histogram.axis = "error / allowed";
@@ -139,7 +139,7 @@ report::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
 }
 
 /// Returns the histogram of the errors in one tensor.
-report::Histogram histogram_of(const ComparedTensor& tensor) {
+html::Histogram histogram_of(const ComparedTensor& tensor) {
   return {.title = fmt::format("Errors in {}", name_of(tensor)),
           .note =
               "How many of its elements have an error of which size: the difference, divided by the largest of the "
@@ -149,29 +149,29 @@ report::Histogram histogram_of(const ComparedTensor& tensor) {
           .bins = tensor.errors};
 }
 
-report::Table table_of(const std::vector<ComparedTensor>& tensors,
-                       const std::vector<std::optional<report::Place>>& places) {
-  report::Table table{.title = "Tensors",
-                      .columns = {{"tensor", Type::code},
-                                  {"node", Type::node, "that gives it, in the candidate"},
-                                  {"verdict", Type::kind},
-                                  {"type", Type::code},
-                                  {"max abs", Type::number, "the largest difference"},
-                                  {"max rel", Type::number, "the largest difference divided by the reference there"},
-                                  {"of allowed", Type::number, "the largest error divided by what is allowed there"},
-                                  {"differ", Type::number, "elements outside of what is allowed"},
-                                  {"cosine", Type::number},
-                                  {"SNR, dB", Type::number, "the reference's squares over those of the error"},
-                                  {"found", Type::text}}};
+html::Table table_of(const std::vector<ComparedTensor>& tensors,
+                     const std::vector<std::optional<html::Place>>& places) {
+  html::Table table{.title = "Tensors",
+                    .columns = {{"tensor", Type::code},
+                                {"node", Type::node, "that gives it, in the candidate"},
+                                {"verdict", Type::kind},
+                                {"type", Type::code},
+                                {"max abs", Type::number, "the largest difference"},
+                                {"max rel", Type::number, "the largest difference divided by the reference there"},
+                                {"of allowed", Type::number, "the largest error divided by what is allowed there"},
+                                {"differ", Type::number, "elements outside of what is allowed"},
+                                {"cosine", Type::number},
+                                {"SNR, dB", Type::number, "the reference's squares over those of the error"},
+                                {"found", Type::text}}};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const ComparedTensor& tensor = tensors[i];
     const verify::Difference& difference = tensor.difference;
     const bool compared = difference.incomparable.empty();
-    const auto figure = [&](double value) { return compared ? report::Cell(value) : report::Cell(); };
+    const auto figure = [&](double value) { return compared ? html::Cell(value) : html::Cell(); };
     table.rows.push_back({name_of(tensor), node_cell(places[i], ""), kind_of(tensor), tensor.type,
                           figure(difference.worst_absolute()), figure(difference.worst_relative()),
                           figure(difference.excess), figure(static_cast<double>(difference.mismatched)),
-                          report::cell_of(difference.cosine), report::cell_of(tensor.snr_db), reason_of(tensor)});
+                          html::cell_of(difference.cosine), html::cell_of(tensor.snr_db), reason_of(tensor)});
   }
   return table;
 }
@@ -212,10 +212,10 @@ std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report) {
   return tensors;
 }
 
-report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
-                                   const std::vector<std::string>& inputs, const std::string& ran_in,
-                                   const std::vector<std::string>& left_out) {
-  report::Report page = new_model_report("verify", files.candidate);
+html::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
+                                 const std::vector<std::string>& inputs, const std::string& ran_in,
+                                 const std::vector<std::string>& left_out) {
+  html::Report page = new_model_report("verify", files.candidate);
   page.summary.push_back({"reference", files.reference});
   page.summary.push_back({"result", fmt::format("{} on {}", result, count_text(runs, "run"))});
   for (const std::string& input : inputs) page.summary.push_back({"input", input});
@@ -224,13 +224,13 @@ report::Report new_comparison_page(const VerifiedFiles& files, const std::string
   return page;
 }
 
-void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
+void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {
   page.kinds = verify_kinds();
   onnx::Model drawn = candidate.clone();
   infer_shapes(drawn);
-  const report::ModelPlaces drawn_at = report::add_graphs(page, drawn, "candidate");
-  std::vector<std::optional<report::Place>> places;
+  const html::ModelPlaces drawn_at = html::add_graphs(page, drawn, "candidate");
+  std::vector<std::optional<html::Place>> places;
   for (const ComparedTensor& tensor : tensors) {
     const auto [begin, end] = drawn_at.tensors.equal_range(tensor.candidate);
     places.push_back(begin == end ? std::nullopt : std::optional(begin->second));
@@ -239,7 +239,7 @@ void add_comparison(report::Report& page, const onnx::Model& candidate, const st
     }
   }
   if (!problems.empty()) {
-    report::Table table{.title = "What keeps them from being compared", .columns = {{"problem", Type::text}}};
+    html::Table table{.title = "What keeps them from being compared", .columns = {{"problem", Type::text}}};
     for (const std::string& problem : problems) table.rows.push_back({problem});
     page.sections.emplace_back(std::move(table));
   }
@@ -250,10 +250,9 @@ void add_comparison(report::Report& page, const onnx::Model& candidate, const st
   page.sections.emplace_back(table_of(tensors, places));
 }
 
-report::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
-                           const VerifiedFiles& files) {
-  report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
-                                            report.ran_in, report.left_out);
+html::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report, const VerifiedFiles& files) {
+  html::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
+                                          report.ran_in, report.left_out);
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
   add_comparison(page, candidate, tensors_of(report), report.problems);
   return page;

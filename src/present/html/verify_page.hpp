@@ -33,8 +33,8 @@ struct ComparedTensor {
   std::string diagnosis;
   std::string not_compared;  ///< Why the tensor was not compared; empty if it was.
   std::optional<double> snr_db = {};
-  std::vector<report::Fact> facts;
-  std::vector<report::Histogram::Bin> errors = {};  ///< The errors of the elements, shown below the graph.
+  std::vector<html::Fact> facts;
+  std::vector<html::Histogram::Bin> errors = {};  ///< The errors of the elements, shown below the graph.
 };
 
 /// Returns a tolerance in words: "relative 0.00012 + 3.1e-05 of the largest".
@@ -47,16 +47,16 @@ struct ComparedTensor {
 
 /// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models (`ran_in`)
 /// and those that did not (`left_out`).
-[[nodiscard]] report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result,
-                                                 std::size_t runs, const std::vector<std::string>& inputs,
-                                                 const std::string& ran_in, const std::vector<std::string>& left_out);
+[[nodiscard]] html::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
+                                               const std::vector<std::string>& inputs, const std::string& ran_in,
+                                               const std::vector<std::string>& left_out);
 
 /// Adds the kinds, the candidate's graph, histograms of errors and a table of `tensors`, which are in the order of
 /// computation.
-void add_comparison(report::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
+void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 
-[[nodiscard]] report::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
-                                         const VerifiedFiles& files);
+[[nodiscard]] html::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
+                                       const VerifiedFiles& files);
 
 }  // namespace graft::present

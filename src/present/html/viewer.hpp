@@ -3,10 +3,10 @@
 
 #include <string_view>
 
-namespace graft::report {
+namespace graft::html {
 
 extern const std::string_view viewer;
 /// The part of `viewer` that is replaced by the JSON of a report.
 inline constexpr std::string_view viewer_data = "{\"schema\": \"none\"}";
 
-}  // namespace graft::report
+}  // namespace graft::html

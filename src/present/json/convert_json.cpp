@@ -68,13 +68,13 @@ Json to_json(const passes::ConvertReport& report) {
           {"proofs_reused", report.proofs_reused}};
 }
 
-Json json_of(const std::vector<inspect::NodeVerdict>& nodes, bool (*is_that)(inspect::Verdict)) {
+Json json_of(const std::vector<report::NodeSupport>& nodes, bool (*is_that)(report::Support)) {
   Json listed = Json::array();
-  for (const inspect::NodeVerdict& node : nodes) {
-    if (!is_that(node.verdict)) continue;
+  for (const report::NodeSupport& node : nodes) {
+    if (!is_that(node.support)) continue;
     listed.push_back({{"node", node.node.name},
                       {"operator", node.op},
-                      {"verdict", inspect::name_of(node.verdict)},
+                      {"verdict", to_string(node.support)},
                       {"reason", node.reason},
                       {"advice", node.advice}});
   }
@@ -100,7 +100,7 @@ Json to_json(const toolkit::Conversion& conversion) {
   json.update(to_json(conversion.report));
   const std::optional<bool> runs = conversion.runs();
   json.update({{"runs", runs ? Json(*runs) : Json()},
-               {"built", conversion.check && conversion.check->is_built},
+               {"built", conversion.check && conversion.check->built},
                {"shapes", conversion.check ? conversion.check->shapes : std::vector<std::string>()},
                {"answered_by", check_text(conversion)},
                {"values", to_json(conversion.values, verify_command(conversion))},

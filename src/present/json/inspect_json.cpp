@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "present/json/fields.hpp"
 #include "present/json/model_json.hpp"
 #include "present/json/verdicts.hpp"
 #include "present/text/inspect_text.hpp"
@@ -14,74 +15,27 @@
 namespace graft::present {
 namespace {
 
-using inspect::SmallestPart;
-
-Json to_json(const SmallestPart& part) {
-  return {{"file", part.file},
-          {"nodes", part.node_count},
-          {"node", part.failing_node().name},
-          {"inside", part.inside ? Json(part.nodes.front().name) : Json()},
-          {"alike", names_of(part.alike)},
-          {"verdict", inspect::name_of(inspect::verdict_of(part.outcome))},
-          {"shapes", part.shapes}};
-}
-
-Json to_json(const std::vector<SmallestPart>& parts) {
+Json to_json(const std::vector<report::FailingPart>& parts) {
   if (parts.empty()) return {};
-  Json reduced = to_json(parts.front());
-  reduced["others"] = Json::array();
-  for (std::size_t i = 1; i < parts.size(); ++i) reduced["others"].push_back(to_json(parts[i]));
+  Json reduced = json_of_fields(parts.front());
+  reduced["others"] = json_of_value(std::vector(parts.begin() + 1, parts.end()));
   return reduced;
 }
 
-Json to_json(const std::optional<inspect::ProbeAnswer>& answer) {
-  if (!answer) {
-    return {{"truth", "rule"},    {"tensorrt", nullptr},     {"trials", nullptr},
-            {"reduced", nullptr}, {"unanswered", 0},         {"pieces", 0},
-            {"built", false},     {"shapes", Json::array()}, {"failing_shapes", Json::array()}};
-  }
-  return {{"truth", inspect::name_of(answer->level)},
-          {"tensorrt",
-           {{"flavor", answer->tensorrt.flavor},
-            {"module", answer->tensorrt.module},
-            {"version", answer->tensorrt.version}}},
-          {"trials",
-           {{"parses", answer->trials.parses},
-            {"builds", answer->trials.builds},
-            {"processes", answer->trials.processes},
-            {"seconds", answer->trials.seconds}}},
-          {"reduced", to_json(answer->reduced)},
-          {"unanswered", answer->unanswered},
-          {"pieces", answer->pieces},
-          {"built", answer->is_built},
-          {"shapes", answer->shapes},
-          {"failing_shapes", answer->failing_shapes}};
+Json to_json(const std::optional<report::ProbeSummary>& probe) {
+  Json json = json_of_fields(probe.value_or(report::ProbeSummary()));
+  if (!probe) json["tensorrt"] = json["trials"] = nullptr;
+  json["reduced"] = probe ? to_json(probe->reduced) : Json();
+  return json;
 }
 
-Json counts_of(const std::vector<inspect::NodeVerdict>& nodes) {
+Json counts_of(const std::vector<report::NodeSupport>& nodes) {
   Json counts = Json::object();
-  for (const inspect::Verdict verdict : inspect::all_verdicts) {
-    counts[std::string(inspect::name_of(verdict))] = std::count_if(
-        nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& node) { return node.verdict == verdict; });
+  for (const report::Support verdict : report::all_supports) {
+    counts[std::string(to_string(verdict))] = std::count_if(
+        nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) { return node.support == verdict; });
   }
   return counts;
-}
-
-Json to_json(const std::vector<inspect::NodeVerdict>& nodes) {
-  Json listed = Json::array();
-  for (const inspect::NodeVerdict& node : nodes) {
-    listed.push_back({{"node", node.node.name},
-                      {"operator", node.op},
-                      {"verdict", inspect::name_of(node.verdict)},
-                      {"reason", node.reason},
-                      {"advice", node.advice},
-                      {"truth", node.truth},
-                      {"tensorrt", node.tensorrt},
-                      {"plugin", node.plugin},
-                      {"cause", node.cause},
-                      {"as", node.as ? node.as->name : ""}});
-  }
-  return listed;
 }
 
 }  // namespace
@@ -106,7 +60,7 @@ Json to_json(const toolkit::Inspection& inspection) {
   json.update({{"counts", counts_of(inspection.nodes)},
                {"warnings", inspection.prospect.warnings},
                {"next", next},
-               {"nodes", to_json(inspection.nodes)}});
+               {"nodes", json_of_value(inspection.nodes)}});
   return json;
 }
 

@@ -3,10 +3,12 @@
 
 #include <optional>
 
+#include "present/json/fields.hpp"
+
 namespace graft::present {
 
 Json to_json(const toolkit::PluginsReport& report, bool is_checked) {
-  Json json = {{"tensorrt", report.tensorrt}, {"plugin_libraries", report.libraries}};
+  Json json = {{"tensorrt", json_of_fields(report.tensorrt)}, {"plugin_libraries", report.libraries}};
   if (is_checked) {
     const std::optional<bool> conforms = report.conforms();
     json["conforms"] = conforms ? Json(*conforms) : Json();

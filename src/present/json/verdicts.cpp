@@ -5,7 +5,7 @@
 
 namespace graft::present {
 
-Json json_of_runs(const std::vector<inspect::NodeVerdict>& nodes) {
+Json json_of_runs(const std::vector<report::NodeSupport>& nodes) {
   const std::optional<bool> known = inspect::runs(nodes);
   return known ? Json(*known) : Json();
 }

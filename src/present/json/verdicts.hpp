@@ -9,6 +9,6 @@
 namespace graft::present {
 
 /// Returns whether a network with these nodes runs; null if this is not known.
-[[nodiscard]] Json json_of_runs(const std::vector<inspect::NodeVerdict>& nodes);
+[[nodiscard]] Json json_of_runs(const std::vector<report::NodeSupport>& nodes);
 
 }  // namespace graft::present

@@ -35,12 +35,10 @@ Listing build_text(const toolkit::BuildReport& report, const std::string& engine
   Listing text;
   std::string targets;
   for (const auto& target : built["targets"]) targets += ", " + target.get<std::string>();
-  const nlohmann::json& tensorrt = built["tensorrt"];
   text.add({"wrote ",
             {engine, Color::strong},
             fmt::format(": {}, {}{}, {:.1f} s", bytes_text(built.value("bytes", std::uint64_t{0})),
-                        engine::tensorrt_text(tensorrt.value("flavor", ""), tensorrt.value("version", "")), targets,
-                        built.value("seconds", 0.0))});
+                        engine::tensorrt_in(built).title(), targets, built.value("seconds", 0.0))});
   const nlohmann::json& network = built["network"];
   const nlohmann::json& plugins = network["plugins"];
   Table table;

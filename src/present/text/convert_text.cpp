@@ -224,11 +224,11 @@ std::vector<std::string> rule_errors(const passes::ConvertReport& report) {
   return errors;
 }
 
-Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
+Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict) {
   // Groups of nodes with the same operator and the same reason, in the order of their first nodes.
-  std::vector<std::vector<const inspect::NodeVerdict*>> groups;
-  for (const inspect::NodeVerdict& node : nodes) {
-    if (node.verdict != verdict) continue;
+  std::vector<std::vector<const report::NodeSupport*>> groups;
+  for (const report::NodeSupport& node : nodes) {
+    if (node.support != verdict) continue;
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
       return group.front()->op == node.op && group.front()->reason == node.reason;
     });
@@ -252,14 +252,14 @@ Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Ve
   return table;
 }
 
-std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
+std::string problems_title(const std::vector<report::NodeSupport>& nodes, report::Support verdict) {
   const auto count = std::count_if(nodes.begin(), nodes.end(),
-                                   [&](const inspect::NodeVerdict& node) { return node.verdict == verdict; });
+                                   [&](const report::NodeSupport& node) { return node.support == verdict; });
   if (count == 0) return {};
   const std::string nodes_text = count_text(static_cast<std::size_t>(count), "node");
   switch (verdict) {
-    case inspect::Verdict::unknown: return nodes_text + " of which the rules do not know whether TensorRT runs them";
-    case inspect::Verdict::unsupported: return nodes_text + " that neither TensorRT nor Graft runs";
+    case report::Support::unknown: return nodes_text + " of which the rules do not know whether TensorRT runs them";
+    case report::Support::unsupported: return nodes_text + " that neither TensorRT nor Graft runs";
     default: return fmt::format("{}: {}", nodes_text, inspect::meaning_of(verdict));
   }
 }
@@ -268,14 +268,14 @@ std::string check_text(const toolkit::Conversion& conversion) {
   if (!conversion.check) {
     return fmt::format("not checked with TensorRT, Graft's rules judged: {}", conversion.not_checked);
   }
-  const inspect::ProbeAnswer& check = *conversion.check;
-  const std::string who = engine::tensorrt_text(check.tensorrt.flavor, check.tensorrt.version);
+  const report::ProbeSummary& check = *conversion.check;
+  const std::string who = check.tensorrt.title();
   const std::string shapes = check.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(check.shapes, ", "));
-  if (check.is_built) return fmt::format("{} builds the result{}", who, shapes);
+  if (check.built) return fmt::format("{} builds the result{}", who, shapes);
   if (!check.not_built.empty()) {
     return fmt::format("{} parses the result, and did not build it: {}", who, check.not_built);
   }
-  if (check.level == inspect::ProbeLevel::parser) return fmt::format("{} parsed the result; it was not built", who);
+  if (check.judge == report::Judge::parser) return fmt::format("{} parsed the result; it was not built", who);
   return fmt::format("{} does not build the result", who);
 }
 
@@ -293,16 +293,16 @@ std::string values_text(const toolkit::Conversion& conversion) {
 std::string newly_running_text(const toolkit::Conversion& conversion) {
   // If the result does not run, an unchanged node may be the cause, even if the rules accept the node.
   const bool runs = conversion.runs().value_or(false);
-  const auto is_left = [&](const inspect::NodeVerdict& before) {
-    return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const inspect::NodeVerdict& after) {
+  const auto is_left = [&](const report::NodeSupport& before) {
+    return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const report::NodeSupport& after) {
       const bool is_same = after.node.name == before.node.name &&
                            (after.op == before.op || !before.node.name.empty());  // or op has a new domain
-      return is_same && (inspect::is_bad(after.verdict) || (!runs && after.op == before.op));
+      return is_same && (inspect::is_bad(after.support) || (!runs && after.op == before.op));
     });
   };
   std::map<std::string, std::size_t> counts;
   // A node that was merged with an equal node counts as a node that is left.
-  const auto is_merged = [&](const inspect::NodeVerdict& before) {
+  const auto is_merged = [&](const report::NodeSupport& before) {
     return std::any_of(conversion.report.rewrites.begin(), conversion.report.rewrites.end(),
                        [&](const passes::Rewrite& rewrite) {
                          return rewrite.pass == "merge_equal_nodes" &&
@@ -310,7 +310,7 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
                                             [&](const NodeRef& node) { return node.id == before.node.id; });
                        });
   };
-  for (const inspect::NodeVerdict& before : conversion.failed_before) {
+  for (const report::NodeSupport& before : conversion.failed_before) {
     counts[before.op] += is_left(before) || is_merged(before) ? 0 : 1;
   }
   std::vector<std::string> operators;

@@ -40,10 +40,10 @@ namespace graft::present {
 [[nodiscard]] std::vector<std::string> rule_errors(const passes::ConvertReport& report);
 
 /// Returns the nodes with this verdict. Nodes with the same operator and reason share a row.
-[[nodiscard]] Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
+[[nodiscard]] Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict);
 /// Returns the title of problems_table, "2 nodes that neither TensorRT nor Graft runs"; empty if no node has the
 /// verdict.
-[[nodiscard]] std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict);
+[[nodiscard]] std::string problems_title(const std::vector<report::NodeSupport>& nodes, report::Support verdict);
 
 /// Returns whether the result computes the same values as the given model, or why they were not compared.
 [[nodiscard]] std::string values_text(const toolkit::Conversion& conversion);

@@ -19,26 +19,26 @@
 namespace graft::present {
 namespace {
 
-using inspect::SmallestPart;
 using inspect::VerdictGroup;
 using inspect::VerdictGroups;
+using report::FailingPart;
 
 /// Returns the number of nodes: "135 nodes and 96 constants".
-std::string nodes_text(const std::vector<inspect::NodeVerdict>& nodes) {
+std::string nodes_text(const std::vector<report::NodeSupport>& nodes) {
   const auto constants = static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), inspect::is_mere_constant));
   const std::string text = count_text(nodes.size() - constants, "node");
   return constants == 0 ? text : fmt::format("{} and {}", text, count_text(constants, "constant"));
 }
 
-Table counts_table(const std::vector<inspect::NodeVerdict>& nodes) {
+Table counts_table(const std::vector<report::NodeSupport>& nodes) {
   const bool by_rules = inspect::are_by_rules(nodes);
   Table table;
-  for (const inspect::Verdict verdict : inspect::all_verdicts) {
-    const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& node) {
-      return node.verdict == verdict && !inspect::is_mere_constant(node);
+  for (const report::Support verdict : report::all_supports) {
+    const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
+      return node.support == verdict && !inspect::is_mere_constant(node);
     });
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
-    table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
+    table.add({{std::string(to_string(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
                {inspect::meaning_of(verdict, by_rules), Color::faint}});
   }
@@ -73,9 +73,9 @@ std::string beginning_of(const std::string& text) {
 }
 
 Table group_table(const VerdictGroup& group, bool whole) {
-  const inspect::NodeVerdict& judged = group.first();
+  const report::NodeSupport& judged = group.first();
   Table table;
-  const Cell verdict(std::string(inspect::name_of(judged.verdict)), color_of(judged.verdict));
+  const Cell verdict(std::string(to_string(judged.support)), color_of(judged.support));
   table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
   std::string reason = whole ? judged.reason : beginning_of(judged.reason);
   if (const std::size_t reasons = inspect::count_reasons(group); reasons > 1) {
@@ -88,7 +88,7 @@ Table group_table(const VerdictGroup& group, bool whole) {
   return table;
 }
 
-Listing nodes_listing(const std::vector<inspect::NodeVerdict>& nodes, bool all) {
+Listing nodes_listing(const std::vector<report::NodeSupport>& nodes, bool all) {
   constexpr std::size_t few_problems = 8;
   constexpr std::size_t few_others = 4;
   const VerdictGroups groups = inspect::group_verdicts(nodes, all);
@@ -113,7 +113,7 @@ Listing nodes_listing(const std::vector<inspect::NodeVerdict>& nodes, bool all) 
   if (groups.plain.empty()) return listing;
   Table plain;
   for (const VerdictGroup& group : groups.plain) {
-    plain.add({std::string(inspect::name_of(group.first().verdict)),
+    plain.add({std::string(to_string(group.first().support)),
                {all ? group.first().op + "  " + group.first().node.name : operators_text(group), Color::faint}});
   }
   listing.add("");
@@ -135,18 +135,18 @@ std::string few_names(const std::vector<NodeRef>& nodes) {
   return nodes.size() <= few ? text : fmt::format("{} and {} more", text, nodes.size() - few);
 }
 
-Listing::Line line_of(const SmallestPart& part) {
+Listing::Line line_of(const FailingPart& part) {
   const std::string who = part.nodes.size() == 1
                               ? onnx::describe(part.failing_node())
                               : fmt::format("these together: {}", fmt::join(names_of(part.nodes), ", "));
   std::string rest =
-      fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.outcome));
+      fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.support));
   if (part.inside) rest += fmt::format(", inside {}", onnx::describe(part.nodes.front()));
   if (!part.alike.empty()) rest += fmt::format("; {} alike: {}", part.alike.size(), few_names(part.alike));
   for (std::size_t i = 0; i < part.shapes.size(); ++i) {
     rest += fmt::format("{} --shapes {}", i == 0 ? ";" : "", shell_argument(part.shapes[i]));
   }
-  return {{"wrote "}, {part.file, Color::strong}, {std::move(rest)}};
+  return {{"wrote "}, {part.file.string(), Color::strong}, {std::move(rest)}};
 }
 
 /// Returns the release whose rules were applied, and the source of these rules.
@@ -157,7 +157,7 @@ std::string release_text(const inspect::Release& release) {
 }
 
 /// Returns the shapes of a build: " for image=1x3x224x224..4x3x224x224..8x3x224x224".
-std::string shapes_text(const inspect::ProbeAnswer& answer) {
+std::string shapes_text(const report::ProbeSummary& answer) {
   return answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
 }
 
@@ -180,14 +180,14 @@ std::string answered_by(const toolkit::Inspection& inspection) {
                        inspect::title_of(inspection.release.value_or(inspect::newest_measured_release())),
                        inspection.not_asked);
   }
-  const inspect::ProbeAnswer& answer = *inspection.probe;
-  const std::string who = engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version);
-  const char* const what = inspection.is_probe_of_converted ? "what `graft convert` makes of the model" : "the model";
-  if (answer.is_built) return fmt::format("{} built {}{}", who, what, shapes_text(answer));
+  const report::ProbeSummary& answer = *inspection.probe;
+  const std::string who = answer.tensorrt.title();
+  const char* const what = inspection.probe->of_converted ? "what `graft convert` makes of the model" : "the model";
+  if (answer.built) return fmt::format("{} built {}{}", who, what, shapes_text(answer));
   if (!answer.not_built.empty()) {
     return fmt::format("{} parsed {}, and did not build it: {}", who, what, answer.not_built);
   }
-  if (answer.level == inspect::ProbeLevel::parser) {
+  if (answer.judge == report::Judge::parser) {
     return fmt::format("{} parsed the model, and was not asked to build it: --probe builder asks", who);
   }
   return fmt::format("{} did not build {}{}", who, what, failing_shapes_text(answer.failing_shapes));
@@ -213,8 +213,8 @@ Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
 
 std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection) {
   std::vector<std::string> warnings;
-  for (const inspect::NodeVerdict& node : inspection.nodes) {
-    if (node.verdict != inspect::Verdict::plugin || node.cause.empty()) continue;
+  for (const report::NodeSupport& node : inspection.nodes) {
+    if (node.support != report::Support::plugin || node.cause.empty()) continue;
     warnings.push_back(fmt::format("node '{}' ({}): {}\n{}", node.node.name, node.op, node.reason, node.advice));
   }
   return warnings;
@@ -225,8 +225,8 @@ Listing probe_text(const toolkit::Inspection& inspection) {
   listing.add("");
   listing.add(answered_by(inspection));
   if (!inspection.probe) return listing;
-  const inspect::ProbeAnswer& answer = *inspection.probe;
-  for (const SmallestPart& part : answer.reduced) listing.add(line_of(part));
+  const report::ProbeSummary& answer = *inspection.probe;
+  for (const FailingPart& part : answer.reduced) listing.add(line_of(part));
   if (!answer.not_reduced.empty()) {
     listing.add(fmt::format("not written: {}; {} are enough to begin with, mend those and ask again",
                             few_names(answer.not_reduced), inspect::most_reduced));
@@ -239,11 +239,10 @@ Listing probe_text(const toolkit::Inspection& inspection) {
     listing.add(fmt::format("the nodes that build were built in {} pieces, and not all together", answer.pieces));
   }
   const std::string parses = answer.trials.parses == 0 ? "" : count_text(answer.trials.parses, "parse") + ", ";
-  listing.add(fmt::format("{} was asked: {}{}, {}, {:.1f} s",
-                          engine::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version), parses,
+  listing.add(fmt::format("{} was asked: {}{}, {}, {:.1f} s", answer.tensorrt.title(), parses,
                           count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
-  if (inspection.prospect.is_another && !inspection.is_probe_of_converted) {
+  if (inspection.prospect.is_another && !inspection.probe->of_converted) {
     // TensorRT judged the given model, but engines are built from the converted model.
     listing.add(fmt::format(
         "asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
@@ -254,9 +253,9 @@ Listing probe_text(const toolkit::Inspection& inspection) {
 
 std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file) {
   const auto bad = std::count_if(inspection.nodes.begin(), inspection.nodes.end(),
-                                 [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
+                                 [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
   return fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
-                     inspection.probe->level == inspect::ProbeLevel::parser ? "'s parser" : "",
+                     inspection.probe->judge == report::Judge::parser ? "'s parser" : "",
                      bad == 0 ? ""
                               : fmt::format("; its builder does not, the rule says of {}: --probe builder asks",
                                             count_text(static_cast<std::size_t>(bad), "node")));

@@ -38,7 +38,7 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
 
 /// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
 /// inputs.
-std::vector<std::string> ranges_for(const onnx::Model& model, const std::optional<inspect::ProbeAnswer>& probe) {
+std::vector<std::string> ranges_for(const onnx::Model& model, const std::optional<report::ProbeSummary>& probe) {
   if (probe && !probe->shapes.empty()) return probe->shapes;
   std::vector<std::string> ranges;
   const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
@@ -51,10 +51,10 @@ std::vector<std::string> ranges_for(const onnx::Model& model, const std::optiona
 /// Returns " --target sm120" if the engine contains a plugin that does not run on every GPU of a build without a
 /// target. Operators that one release runs natively, such as NonMaxSuppression, become plugins in another release, and
 /// therefore count as plugins.
-std::string target_option(const std::vector<inspect::NodeVerdict>& nodes, const onnx::Model& model,
+std::string target_option(const std::vector<report::NodeSupport>& nodes, const onnx::Model& model,
                           const std::vector<std::string>& targets_of_plugins) {
-  bool has_plugin = std::any_of(nodes.begin(), nodes.end(),
-                                [](const auto& node) { return node.verdict == inspect::Verdict::plugin; });
+  bool has_plugin =
+      std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.support == report::Support::plugin; });
   model.graph().for_each_node(
       [&](const onnx::Node& node) { has_plugin = has_plugin || onnx::find_onnx_operator(node) != nullptr; });
   if (!has_plugin || targets_of_plugins.empty()) return {};
@@ -63,7 +63,7 @@ std::string target_option(const std::vector<inspect::NodeVerdict>& nodes, const 
 
 /// Whether TensorRT built the given model without a conversion.
 bool is_built_as_it_is(const toolkit::Inspection& inspection) {
-  return inspection.is_built() && !inspection.is_probe_of_converted;
+  return inspection.is_built() && !inspection.probe->of_converted;
 }
 
 /// Returns why the build is the next step. "nothing is in the way" requires that TensorRT has built the model.
@@ -214,9 +214,8 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   }
   commands.push_back(
       {build_command(conversion.output, found.files, options, ranges_for(conversion.model, conversion.check)),
-       found.operators.empty()
-           ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->is_built)
-           : why_with_operators(found)});
+       found.operators.empty() ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
+                               : why_with_operators(found)});
   return commands;
 }
 

@@ -8,16 +8,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "engine/engine_session.hpp"
-
 namespace graft::present {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string tensorrt_text(const Json& identity) {
-  return graft::engine::tensorrt_text(identity.value("flavor", ""), identity.value("version", ""));
-}
 
 std::string fields_text(const Json& creator) {
   std::string text;
@@ -74,7 +68,7 @@ Listing plugins_text(const toolkit::PluginsReport& report, const std::vector<std
   }
   Listing listing;
   listing.add(fmt::format("{}: {} in the registry of {}", fmt::join(libraries, ", "), count_text(count, "creator"),
-                          tensorrt_text(report.tensorrt)));
+                          report.tensorrt.title()));
   if (count != 0) {
     listing.add("");
     listing.add(std::move(table));
@@ -111,8 +105,8 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
     }
   }
   const toolkit::CheckCounts& counts = report.checks;
-  const std::string made = fmt::format("{} of {} made with {}", counts.made(), count_text(counts.all(), "check"),
-                                       tensorrt_text(report.tensorrt));
+  const std::string made =
+      fmt::format("{} of {} made with {}", counts.made(), count_text(counts.all(), "check"), report.tensorrt.title());
   const bool conforms = report.conforms().value_or(false);
   Listing listing;
   listing.add(failing != 0 ? fmt::format("{} of {} fail{}; {}", failing, count_text(creators, "creator"),
@@ -135,7 +129,7 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
     listing.add(std::move(reasons));
   }
   listing.add("");
-  const bool builds = report.tensorrt.value("flavor", "") != "lean";
+  const bool builds = report.tensorrt.flavor != "lean";
   listing.add(fmt::format("Checked: what creators and plugins answer{}.",
                           builds ? ", and whether an engine with each builds" : ""));
   listing.add(

@@ -3,14 +3,13 @@
 
 namespace graft::present {
 
-Color color_of(inspect::Verdict verdict) {
-  using inspect::Verdict;
+Color color_of(report::Support verdict) {
   switch (verdict) {
-    case Verdict::plugin: return Color::good;
-    case Verdict::native:
-    case Verdict::lowered: return Color::none;
-    case Verdict::unknown:
-    case Verdict::not_asked: return Color::caution;
+    case report::Support::plugin: return Color::good;
+    case report::Support::native:
+    case report::Support::lowered: return Color::none;
+    case report::Support::unknown:
+    case report::Support::not_asked: return Color::caution;
     default: return Color::bad;
   }
 }

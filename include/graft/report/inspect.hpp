@@ -1,0 +1,227 @@
+// The report of `inspect`: how TensorRT runs each node of a model.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/report/field.hpp"
+#include "graft/report/tensorrt.hpp"
+
+namespace graft::report {
+
+/// How a node runs, from best to worst.
+enum class Support : std::uint8_t {
+  native,       ///< TensorRT runs the node as it is.
+  lowered,      ///< `convert` replaces the node with native layers.
+  plugin,       ///< A plugin runs the node.
+  unknown,      ///< No rule covers the node, and TensorRT was not run.
+  not_asked,    ///< TensorRT was run on other nodes, and could not be on this one.
+  unsupported,  ///< Neither TensorRT nor Graft runs the node, by rule. Only TensorRT leads to the values after this
+                ///< one.
+  refused,      ///< TensorRT's parser refuses the node.
+  fails,        ///< TensorRT's parser accepts the node, and the build fails.
+  hangs,        ///< TensorRT does not finish within the time limit.
+  crashes,      ///< TensorRT's process crashes.
+};
+inline constexpr std::array all_supports{Support::native,    Support::lowered,     Support::plugin,  Support::unknown,
+                                         Support::not_asked, Support::unsupported, Support::refused, Support::fails,
+                                         Support::hangs,     Support::crashes};
+
+/// Returns "native", "not asked" ...
+[[nodiscard]] inline std::string to_string(Support support) {
+  switch (support) {
+    case Support::native: return "native";
+    case Support::lowered: return "lowered";
+    case Support::plugin: return "plugin";
+    case Support::unknown: return "unknown";
+    case Support::not_asked: return "not asked";
+    case Support::unsupported: return "unsupported";
+    case Support::refused: return "refused";
+    case Support::fails: return "fails";
+    case Support::hangs: return "hangs";
+    case Support::crashes: return "crashes";
+  }
+  return "";
+}
+
+/// The source of verdicts.
+enum class Judge : std::uint8_t {
+  /// The parser and the builder of the installed TensorRT, within the budget, for suggested sizes where none are given;
+  /// the rules where no TensorRT is installed or a release is named. No verdict has this source.
+  automatic,
+  rule,     ///< Graft's rules, without TensorRT.
+  parser,   ///< TensorRT's parser, and the rules for nodes that it accepts.
+  builder,  ///< TensorRT's parser and builder.
+};
+
+/// Returns "auto", "rule", "parser" or "builder".
+[[nodiscard]] inline std::string to_string(Judge judge) {
+  switch (judge) {
+    case Judge::automatic: return "auto";
+    case Judge::rule: return "rule";
+    case Judge::parser: return "parser";
+    case Judge::builder: return "builder";
+  }
+  return "";
+}
+
+/// The verdict on a node.
+struct NodeSupport {
+  NodeRef node;
+  std::string op;
+  Support support = Support::native;
+  std::string reason;
+  std::string advice;
+  Judge judge = Judge::rule;
+  std::string tensorrt = {};
+  std::string plugin = {};
+  std::string cause = {};
+  std::optional<NodeRef> same_as = {};
+
+  [[nodiscard]] std::string same_name() const { return same_as ? same_as->name : std::string(); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("node", &NodeSupport::node, "The node of the model."),
+        field("op", "operator", &NodeSupport::op,
+              "The operator, such as 'Conv' or 'graft::L2Normalize'. A call of an operator's function has the "
+              "operator's own name."),
+        field("support", "verdict", &NodeSupport::support,
+              "How the node runs: 'native', 'lowered', 'plugin', 'unknown', 'not asked', 'unsupported', 'refused', "
+              "'fails', 'hangs' or 'crashes'."),
+        field("reason", &NodeSupport::reason, "The reason for the verdict; empty if there is nothing to report."),
+        field("advice", &NodeSupport::advice, "How to fix the node; empty if there is nothing to fix."),
+        field("judge", "truth", &NodeSupport::judge, "The source of the verdict: 'rule', 'parser' or 'builder'."),
+        field("tensorrt", &NodeSupport::tensorrt, "TensorRT's messages about the node."),
+        field("plugin", &NodeSupport::plugin, "The plugin that runs the node, and the library that it comes from."),
+        field("cause", &NodeSupport::cause,
+              "A word for what is wrong with a plugin node, or 'computed wrongly'; empty otherwise."),
+        field("same_as", nullptr, &NodeSupport::same_as,
+              "The equal node of the model on which TensorRT was run in place of this one."),
+        field(nullptr, "as", &NodeSupport::same_name, "The name of that node; empty if TensorRT was run on this one."),
+    };
+  }
+};
+
+/// Nodes that reports show together: nodes with problems of one operator, or other nodes with one reason.
+struct NodeGroup {
+  std::vector<std::size_t> nodes;
+
+  static constexpr auto fields() {
+    return std::tuple{field("nodes", &NodeGroup::nodes,
+                            "Indices into the nodes of the report. The first of these nodes has the reason.")};
+  }
+};
+
+/// The smallest part of the model that reproduces a failure, in a file of its own.
+struct FailingPart {
+  std::filesystem::path file;
+  std::vector<NodeRef> nodes;
+  std::size_t node_count = 0;
+  std::optional<NodeRef> inside = {};
+  std::vector<NodeRef> alike = {};
+  Support support = Support::refused;
+  std::vector<std::string> shapes;
+
+  [[nodiscard]] const NodeRef& failing_node() const { return inside ? *inside : nodes.front(); }
+  /// Returns the node of the main graph that contains the failing node, or nothing if that node is in the main graph.
+  [[nodiscard]] std::optional<NodeRef> outer_node() const {
+    return inside ? std::optional(nodes.front()) : std::nullopt;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("file", &FailingPart::file, "The ONNX file of the part."),
+        field("nodes", nullptr, &FailingPart::nodes, "The nodes of the main graph that fail together."),
+        field("node_count", "nodes", &FailingPart::node_count, "The number of nodes in the file."),
+        field(nullptr, "node", &FailingPart::failing_node, "The node that fails, or the first of several."),
+        field("inside", nullptr, &FailingPart::inside,
+              "The failing node in a branch, a loop body or a function of `nodes`."),
+        field(nullptr, "inside", &FailingPart::outer_node,
+              "The node of the main graph that contains the failing node."),
+        field("alike", &FailingPart::alike, "Nodes that fail in the same way, on which TensorRT was not run."),
+        field("support", "verdict", &FailingPart::support, "How the part fails."),
+        field("shapes", &FailingPart::shapes, "The ranges of the part's inputs, as NAME=MIN..OPT..MAX."),
+    };
+  }
+};
+
+/// The numbers of parses and builds, and the time they took.
+struct TrialCounts {
+  std::size_t parses = 0;
+  std::size_t builds = 0;
+  std::size_t processes = 1;
+  double seconds = 0;
+
+  void add(const TrialCounts& others) {
+    parses += others.parses;
+    builds += others.builds;
+    processes += others.processes;
+    seconds += others.seconds;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("parses", &TrialCounts::parses, "The number of parses."),
+        field("builds", &TrialCounts::builds, "The number of builds."),
+        field("processes", &TrialCounts::processes, "The number of processes; each crash needs a new one."),
+        field("seconds", &TrialCounts::seconds, "The time of all parses and builds.")};
+  }
+};
+
+/// The runs of TensorRT.
+struct ProbeSummary {
+  Judge judge = Judge::rule;
+  TensorRTIdentity tensorrt = {};
+  TrialCounts trials = {};
+  std::size_t unanswered = 0;
+  std::size_t pieces = 0;
+  bool built = false;
+  std::string not_built = {};
+  std::vector<std::string> shapes = {};
+  std::vector<std::string> failing_shapes = {};
+  bool of_converted = false;
+  std::vector<FailingPart> reduced = {};
+  std::vector<NodeRef> not_reduced = {};
+
+  [[nodiscard]] std::string title() const { return tensorrt.title(); }
+  [[nodiscard]] std::size_t parses() const { return trials.parses; }
+  [[nodiscard]] std::size_t builds() const { return trials.builds; }
+  [[nodiscard]] double seconds() const { return trials.seconds; }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("judge", "truth", &ProbeSummary::judge, "How far TensorRT went: 'parser' or 'builder'."),
+        field(nullptr, "tensorrt", &ProbeSummary::tensorrt, "The TensorRT that was run."),
+        field("tensorrt", nullptr, &ProbeSummary::title, "The TensorRT that was run: 'TensorRT-RTX 1.7.1.116'."),
+        field(nullptr, "trials", &ProbeSummary::trials, "The parses and builds."),
+        field("parses", nullptr, &ProbeSummary::parses, "The number of parses."),
+        field("builds", nullptr, &ProbeSummary::builds, "The number of builds."),
+        field("seconds", nullptr, &ProbeSummary::seconds, "The time of all parses and builds."),
+        field("unanswered", &ProbeSummary::unanswered,
+              "The number of nodes without a verdict when the budget was spent."),
+        field("pieces", &ProbeSummary::pieces,
+              "The number of parts in which the builder built all accepted nodes; 1 if it built them together."),
+        field("built", &ProbeSummary::built, "Whether the whole model was built as one engine."),
+        field("not_built", nullptr, &ProbeSummary::not_built,
+              "Why the model was not built although no node was found to fail; may be empty."),
+        field("shapes", &ProbeSummary::shapes, "The ranges for which the model was built, as NAME=MIN..OPT..MAX."),
+        field("failing_shapes", &ProbeSummary::failing_shapes,
+              "Sets of ranges for which the model did not build, each as 'NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX'."),
+        field("of_converted", nullptr, &ProbeSummary::of_converted,
+              "Whether the converted model was built, because TensorRT does not run the given model."),
+        field("reduced", nullptr, &ProbeSummary::reduced, "The smallest part of each failure, the worst first."),
+        field("not_reduced", nullptr, &ProbeSummary::not_reduced,
+              "The failing nodes of further failures, whose parts were not written."),
+    };
+  }
+};
+
+}  // namespace graft::report

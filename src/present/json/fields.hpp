@@ -1,0 +1,61 @@
+// Writes reports as JSON, from the lists of their fields.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/report/field.hpp"
+#include "present/json/values.hpp"
+
+namespace graft::present {
+
+template <report::Reflected Report>
+[[nodiscard]] Json json_of_fields(const Report& report);
+
+/// Returns the JSON of a field's value. A node is its name, an enumeration the name of the value, and a number that
+/// JSON cannot represent a string.
+template <class T>
+[[nodiscard]] Json json_of_value(const T& value) {
+  if constexpr (report::Reflected<T>) {
+    return json_of_fields(value);
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::string(to_string(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return number(value);
+  } else if constexpr (std::is_same_v<T, NodeRef>) {
+    return value.name;
+  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+    return value.string();
+  } else {
+    return value;
+  }
+}
+
+template <class T>
+[[nodiscard]] Json json_of_value(const std::optional<T>& value) {
+  return value ? json_of_value(*value) : Json();
+}
+
+template <class T>
+[[nodiscard]] Json json_of_value(const std::vector<T>& values) {
+  Json json = Json::array();
+  for (const T& value : values) json.push_back(json_of_value(value));
+  return json;
+}
+
+/// Returns an object with the fields of a report that have a key, in the order of their list.
+template <report::Reflected Report>
+[[nodiscard]] Json json_of_fields(const Report& report) {
+  Json json = Json::object();
+  report::for_each_field<Report>([&](const auto& field) {
+    if (field.key != nullptr) json[field.key] = json_of_value(std::invoke(field.member, report));
+  });
+  return json;
+}
+
+}  // namespace graft::present
