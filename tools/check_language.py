@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CPP = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".inc"}
 # Decisions and measurements are records; their tables may be wide.
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/guide/")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/contributing/", "docs/guide/")
 WIDTH = 120
 
 # First words after which no sentence follows that can be read by itself.
