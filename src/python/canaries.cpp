@@ -65,27 +65,28 @@ std::vector<std::pair<std::string, std::string>> rows_of(const CanaryResult& res
 }  // namespace
 
 void add_canaries(nb::module_& module) {
-  nb::class_<CanaryTensor>(module, "CanaryTensor", "A tensor that is compared.")
+  nb::class_<CanaryTensor>(module, "CanaryTensor", "A tensor that the canary compares.")
       .def_ro("tensor", &CanaryTensor::tensor)
-      .def_ro("node", &CanaryTensor::node, "What computes it.")
+      .def_ro("node", &CanaryTensor::node, "The node that computes the tensor.")
       .def_ro("is_output", &CanaryTensor::is_output)
       .def_ro("elements", &CanaryTensor::elements)
-      .def_ro("samples", &CanaryTensor::samples, "Elements that are compared, evenly spread.")
+      .def_ro("samples", &CanaryTensor::samples, "The number of elements that are compared, evenly distributed.")
       .def("__repr__", [](const CanaryTensor& tensor) {
         return "<'" + tensor.tensor.name + "' by " + text_of(tensor.node) + ": " + std::to_string(tensor.samples) +
                " of " + std::to_string(tensor.elements) + " elements>";
       });
-  nb::class_<CanaryOmission>(module, "CanaryOmission", "A tensor that is not compared.")
+  nb::class_<CanaryOmission>(module, "CanaryOmission", "A tensor that the canary does not compare.")
       .def_ro("tensor", &CanaryOmission::tensor)
       .def_ro("node", &CanaryOmission::node)
-      .def_ro("is_output", &CanaryOmission::is_output, "The model in the folder does not return it.")
+      .def_ro("is_output", &CanaryOmission::is_output,
+              "Whether the tensor is an output of the model; the model in the folder does not return it.")
       .def_ro("why", &CanaryOmission::why)
       .def("__repr__",
            [](const CanaryOmission& omission) { return "<'" + omission.tensor + "': " + omission.why + ">"; });
   nb::class_<CanaryResult> result(module, "CanaryResult", "The folder that graft.canary wrote.");
   result.def_ro("folder", &CanaryResult::folder)
-      .def_ro("files", &CanaryResult::files, "Their names in the folder.")
-      .def_ro("tensors", &CanaryResult::tensors, "Compared, in the order of computation.")
+      .def_ro("files", &CanaryResult::files, "Names of the files in the folder.")
+      .def_ro("tensors", &CanaryResult::tensors, "The compared tensors, in the order of computation.")
       .def_ro("left_out", &CanaryResult::left_out)
       .def_ro("runs", &CanaryResult::runs);
   add_texts(result, describe);

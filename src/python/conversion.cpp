@@ -82,21 +82,21 @@ std::string describe(const ConvertResult& result) {
 }  // namespace
 
 void add_conversion(nb::module_& module) {
-  nb::class_<Rewrite>(module, "Rewrite", "A change that was made, or that was rejected since its proof failed.")
+  nb::class_<Rewrite>(module, "Rewrite", "A rewrite that was applied, or that was rejected because its proof failed.")
       .def_ro("rewrite_pass", &Rewrite::pass, "The name of the pass.")
-      .def_ro("nodes", &Rewrite::nodes, "The nodes that go.")
-      .def_ro("others", &Rewrite::others, "What goes besides, and is no node: '3 Constant nodes'; mostly empty.")
-      .def_ro("replacement", &Rewrite::replacement, "What comes: 'LeakyReLU<alpha=0.1>'.")
-      .def_ro("reason", &Rewrite::reason, "Why it may be done.")
-      .def_ro("proof", &Rewrite::proof, "What was run to prove it; of a rejected one, what disagreed.")
+      .def_ro("nodes", &Rewrite::nodes, "The nodes that are removed.")
+      .def_ro("others", &Rewrite::others, "Removed constants, as text: '3 Constant nodes'; mostly empty.")
+      .def_ro("replacement", &Rewrite::replacement, "The nodes that replace them, for example 'LeakyReLU<alpha=0.1>'.")
+      .def_ro("reason", &Rewrite::reason, "Why the rewrite is valid.")
+      .def_ro("proof", &Rewrite::proof,
+              "The runs that proved the rewrite; for a rejected rewrite, the runs that disagreed.")
       .def("__repr__", [](const Rewrite& rewrite) {
         return "<rewrite by " + rewrite.pass + ": " + count_of(rewrite.nodes.size(), "node") + " -> " +
                rewrite.replacement + ">";
       });
-  nb::class_<OperatorChoice>(module, "OperatorChoice",
-                             "How a node that an operator of Graft stands for runs in TensorRT.")
+  nb::class_<OperatorChoice>(module, "OperatorChoice", "How TensorRT runs a node of one of Graft's operators.")
       .def_ro("node", &OperatorChoice::node)
-      .def_ro("op", &OperatorChoice::op, "The operator's name.")
+      .def_ro("op", &OperatorChoice::op, "The name of Graft's operator.")
       .def_prop_ro(
           "kind", [](const OperatorChoice& choice) { return name_of(choice.kind); },
           "'native', 'plugin' or 'function'.")
@@ -104,36 +104,38 @@ void add_conversion(nb::module_& module) {
       .def("__repr__", [](const OperatorChoice& choice) {
         return "<" + text_of(choice.node) + ": " + choice.op + " as " + name_of(choice.kind) + ">";
       });
-  nb::class_<ConvertResult> result(module, "ConvertResult", "What graft.convert made.");
+  nb::class_<ConvertResult> result(module, "ConvertResult", "The result of graft.convert.");
   result.def_ro("model", &ConvertResult::model)
       .def_ro("rewrites", &ConvertResult::rewrites)
-      .def_ro("rejected", &ConvertResult::rejected, "Rewrites that were not made, since their proof failed.")
+      .def_ro("rejected", &ConvertResult::rejected, "Rewrites that were not applied because their proof failed.")
       .def_ro("choices", &ConvertResult::choices)
-      .def_ro("warnings", &ConvertResult::warnings, "What rewrites assume, and which were rejected and why.")
+      .def_ro("warnings", &ConvertResult::warnings, "Assumptions of rewrites, and the rejected rewrites with reasons.")
       .def_ro("failed_rules", &ConvertResult::failed_rules,
-              "Rules that are not optional and were not done everywhere, and why.")
+              "Rules that are not optional and were not applied everywhere, with reasons.")
       .def_ro("proofs_run", &ConvertResult::proofs_run)
-      .def_ro(
-          "runs", &ConvertResult::runs,
-          "Whether TensorRT runs the result: where the check was made, whether it built. None where that is not known.")
+      .def_ro("runs", &ConvertResult::runs,
+              "Whether TensorRT runs the result; None where that is not known. Where the check ran, whether TensorRT "
+              "built the result.")
       .def_ro("problems", &ConvertResult::problems,
-              "The nodes of the result that do not run, or of which that is not known.")
-      .def_ro("check", &ConvertResult::check, "What TensorRT said of the result; None where it was not asked.")
-      .def_ro("not_checked", &ConvertResult::not_checked, "Why it was not asked; empty where it was.")
+              "The nodes of the result that do not run, or for which that is not known.")
+      .def_ro("check", &ConvertResult::check, "The runs of TensorRT; None where the check did not run.")
+      .def_ro("not_checked", &ConvertResult::not_checked, "Why the check did not run; empty where it ran.")
       .def_prop_ro(
           "verified",
           [](const ConvertResult& result) {
             return result.verified ? std::optional<std::string>(toolkit::to_string(*result.verified)) : std::nullopt;
           },
-          "Whether the result computes what the given model computes, as verify says it: 'same' ...; None where they "
-          "were not compared.")
-      .def_ro("not_verified", &ConvertResult::not_verified, "Why they were not; empty where they were.");
+          "The verdict of graft.verify on the given model and the result, with synthetic inputs; None where they were "
+          "not "
+          "compared.")
+      .def_ro("not_verified", &ConvertResult::not_verified, "Why they were not compared; empty where they were.");
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,
              "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "check"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
              "plugin_libraries"_a, "tensorrt"_a, "progress"_a.none(), "cancel"_a.none());
-  module.def("pass_names", toolkit::pass_names, "The names of convert's passes, in the order in which they run.");
+  module.def("pass_names", toolkit::pass_names,
+             "Returns the names of the passes of graft.convert in the order in which they run.");
 }
 
 }  // namespace graft::python

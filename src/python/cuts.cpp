@@ -64,55 +64,61 @@ std::string describe(const CutResult& result) {
 void add_cuts(nb::module_& module) {
   nb::class_<CutNetwork>(module, "CutNetwork", "A network in two halves; graft.Session runs it as one.")
       .def_ro("tensorrt", &CutNetwork::tensorrt)
-      .def_ro("host", &CutNetwork::host, "For ONNX Runtime, or any other runtime of the host.")
+      .def_ro("host", &CutNetwork::host, "The half for ONNX Runtime or another runtime on the host.")
       .def_ro("tensorrt_is_first", &CutNetwork::tensorrt_is_first)
-      .def_prop_ro("inputs", &CutNetwork::inputs, "Inputs that a run of both halves needs.")
-      .def_ro("outputs", &CutNetwork::outputs, "Names of the whole network's outputs, each of one half.")
+      .def_prop_ro("inputs", &CutNetwork::inputs, "The inputs that a run of both halves needs.")
+      .def_ro("outputs", &CutNetwork::outputs,
+              "Names of the outputs of the whole network; each is an output of one half.")
       .def("__repr__", [](const CutNetwork& network) {
         return "<graft.CutNetwork: " + count_of(network.tensorrt.node_count(), "node") + " for TensorRT, " +
                count_of(network.host.node_count(), "node") + " for the host>";
       });
-  nb::class_<DetectionTail>(module, "DetectionTail", "What a detector does with its last tensors on the host.")
+  nb::class_<DetectionTail>(module, "DetectionTail", "The post-processing of a detector that runs on the host.")
       .def_prop_ro(
           "kind",
           [](const DetectionTail& tail) {
             return tail.kind == DetectionTail::Kind::suppression ? "suppression" : "best";
           },
-          "'suppression' (non-maximum suppression) or 'best' (the best by score).")
-      .def_ro("node", &DetectionTail::node, "NonMaxSuppression or TopK.")
-      .def_ro("boxes", &DetectionTail::boxes, "What is handed over and becomes the boxes.")
-      .def_ro("scores", &DetectionTail::scores)
+          "'suppression' (NonMaxSuppression, as in YOLO, SSD and Faster R-CNN) or 'best' (TopK of the scores, as in "
+          "DETR).")
+      .def_ro("node", &DetectionTail::node, "The NonMaxSuppression or TopK node.")
+      .def_ro("boxes", &DetectionTail::boxes, "The tensors of CutResult.between from which the boxes are computed.")
+      .def_ro("scores", &DetectionTail::scores, "The tensors of CutResult.between from which the scores are computed.")
       .def_prop_ro(
           "is_center_and_size",
           [](const DetectionTail& tail) { return tail.form == DetectionTail::Boxes::center_and_size; },
-          "Boxes are center x and y, width, height; otherwise two corners.")
-      .def_ro("most", &DetectionTail::most, "Boxes, of each class for a suppression; None where it is computed.")
-      .def_ro("overlap", &DetectionTail::overlap, "Intersection over union above which a box goes.")
+          "Whether boxes are center x and y, width, height, and not two opposite corners.")
+      .def_ro("most", &DetectionTail::most,
+              "The maximum number of boxes, for each class with 'suppression'; None where it is not constant.")
+      .def_ro("overlap", &DetectionTail::overlap, "The intersection over union above which a box is suppressed.")
       .def_ro("lowest_score", &DetectionTail::lowest_score)
       .def("__repr__", [](const DetectionTail& tail) { return "<detections by " + text_of(tail.node) + ">"; });
   nb::class_<CutFiles>(module, "CutFiles", "The files of a network in two halves.")
-      .def_ro("network", &CutFiles::network, "Names the halves: 'detector.cut.json'.")
+      .def_ro("network", &CutFiles::network, "The file that names both halves, for example 'detector.cut.json'.")
       .def_ro("tensorrt", &CutFiles::tensorrt)
       .def_ro("host", &CutFiles::host)
       .def("__repr__", [](const CutFiles& files) { return "<" + files.network.string() + ">"; });
-  nb::class_<CutResult> result(module, "CutResult", "What graft.cut made.");
-  result.def_ro("model", &CutResult::model, "That was cut.")
+  nb::class_<CutResult> result(module, "CutResult", "The result of graft.cut.");
+  result.def_ro("model", &CutResult::model, "The model that was cut.")
       .def_ro("network", &CutResult::network)
-      .def_ro("between", &CutResult::between, "Handed from the first half to the second.")
-      .def_ro("causes", &CutResult::causes, "The nodes that go to the host.")
+      .def_ro("between", &CutResult::between, "The tensors that the first half passes to the second.")
+      .def_ro("causes", &CutResult::causes, "The nodes that TensorRT does not run, also those in subgraphs.")
       .def_ro("nodes_in_tensorrt", &CutResult::nodes_in_tensorrt)
       .def_ro("nodes_on_host", &CutResult::nodes_on_host)
       .def_ro("share_in_tensorrt", &CutResult::share_in_tensorrt,
-              "Of the network's multiplications and additions, as far as sizes are known: 0 to 1.")
+              "The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.")
       .def_ro("tails", &CutResult::tails)
-      .def_ro("verified", &CutResult::verified, "The halves, run one after the other, against the whole; or None.")
-      .def_ro("not_verified", &CutResult::not_verified, "Why they were not.")
+      .def_ro("verified", &CutResult::verified,
+              "The VerifyResult of the halves, run one after the other, compared with the whole network; or None.")
+      .def_ro("not_verified", &CutResult::not_verified, "Why they were not compared; empty otherwise.")
       .def(
           "save", [](const CutResult& result, const std::filesystem::path& file) { return save(result, file); },
           "file"_a, nb::call_guard<nb::gil_scoped_release>(),
-          "Writes the half for TensorRT to FILE, and beside it the other one (.host.onnx) and the file that names both "
-          "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves.");
-  add_texts(result, describe, "What the JSON of graft convert has as `cut` (docs/schema), as text.");
+          "Writes the half for TensorRT to `file`, and next to it the other half (.host.onnx) and the file that names "
+          "both "
+          "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves. Returns CutFiles.");
+  add_texts(result, describe,
+            "Returns the value of the key `cut` in the JSON of graft convert (docs/schema), as text.");
   add_page(result);
   module.def("cut", cut, "model"_a, nb::kw_only(), "judge"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
              "plugin_libraries"_a, "tensorrt"_a, "plugins"_a, "verify"_a, "engine"_a, "progress"_a.none(),

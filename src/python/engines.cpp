@@ -124,23 +124,25 @@ std::vector<std::pair<std::string, std::string>> rows_of(const BuildResult& resu
 
 void add_engines(nb::module_& module) {
   nb::class_<PluginLayer>(module, "PluginLayer", "A layer of the engine that is a plugin.")
-      .def_ro("node", &PluginLayer::node, "The name of the model's node.")
-      .def_ro("plugin", &PluginLayer::plugin, "The name that its creator has in TensorRT's registry.")
-      .def_ro("version", &PluginLayer::version, "Of the plugin, as TensorRT has it: '1'.")
-      .def_ro("why", &PluginLayer::why, "Why it is no layer of TensorRT's own.")
+      .def_ro("node", &PluginLayer::node, "The name of the node in the model.")
+      .def_ro("plugin", &PluginLayer::plugin, "The name of the plugin's creator in TensorRT's registry.")
+      .def_ro("version", &PluginLayer::version, "The version of the plugin, for example '1'.")
+      .def_ro("why", &PluginLayer::why, "The reason for the plugin, for example 'int8 input and output'.")
       .def("__repr__",
            [](const PluginLayer& layer) { return "<plugin " + layer.plugin + " of '" + layer.node + "'>"; });
-  nb::class_<BuildResult> result(module, "BuildResult", "What graft.build made.");
-  result.def_ro("bytes", &BuildResult::bytes, "Of the engine's file.")
-      .def_ro("seconds", &BuildResult::seconds, "That the build took, with the start of TensorRT's process.")
-      .def_ro("tensorrt", &BuildResult::tensorrt, "'TensorRT-RTX 1.7.1.116'.")
-      .def_ro("targets", &BuildResult::targets, "As they were given; none: what graft.build says of that.")
-      .def_ro("layers", &BuildResult::layers, "How many the engine has.")
+  nb::class_<BuildResult> result(module, "BuildResult", "The result of graft.build.");
+  result.def_ro("bytes", &BuildResult::bytes, "The size of the engine's file.")
+      .def_ro("seconds", &BuildResult::seconds,
+              "The time of the build in seconds, including the start of TensorRT's process.")
+      .def_ro("tensorrt", &BuildResult::tensorrt,
+              "The TensorRT that built the engine, for example 'TensorRT-RTX 1.7.1.116'.")
+      .def_ro("targets", &BuildResult::targets, "The given targets; empty: the default of TensorRT, see graft.build.")
+      .def_ro("layers", &BuildResult::layers, "The number of layers of the engine.")
       .def_ro("plugins", &BuildResult::plugins, "The layers of the engine that are plugins.")
-      .def_ro("warnings", &BuildResult::warnings, "TensorRT's, and of GPUs that the plugin library has no code for.")
-      .def_ro(
-          "targets_without_plugins", &BuildResult::targets_without_plugins,
-          "GPUs that the engine is for, and on which its plugins cannot run: the plugin library has no code for them.");
+      .def_ro("warnings", &BuildResult::warnings,
+              "Graft's warnings about operators and GPUs without plugins, then TensorRT's.")
+      .def_ro("targets_without_plugins", &BuildResult::targets_without_plugins,
+              "Targets on which the engine's plugins cannot run, because the plugin library has no code for them.");
   add_texts(result, describe);
   result.def("_repr_html_", [](const BuildResult& built) { return table_of(rows_of(built)); });
   module.def("build", build, "model"_a, "engine"_a, nb::kw_only(), "targets"_a, "shapes"_a, "profiles"_a, "memory"_a,

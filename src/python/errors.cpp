@@ -71,11 +71,11 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 void add_errors(nb::module_& module) {
   nb::register_exception_translator(translate);
   nb::class_<toolkit::CancelToken>(module, "CancelToken",
-                                   "Ends work from another thread: give it as `cancel` and call `cancel()`; the work "
-                                   "raises graft.Cancelled. A token "
-                                   "stays cancelled.")
+                                   "Ends work from another thread: pass the token as `cancel` to a function and call "
+                                   "`cancel()`; the function raises graft.Cancelled. A token stays cancelled.")
       .def(nb::init<>())
-      .def("cancel", &toolkit::CancelToken::cancel, "Ends the work that has this token, and all that is given it.")
+      .def("cancel", &toolkit::CancelToken::cancel,
+           "Ends the work of every function that has this token, also of functions that are called later.")
       .def_prop_ro("is_cancelled", &toolkit::CancelToken::is_cancelled);
 }
 

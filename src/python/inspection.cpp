@@ -100,17 +100,20 @@ void add_inspection(nb::module_& module) {
     return "<" + summary.title() + ": " + count_of(summary.parses(), "parse") + ", " +
            count_of(summary.builds(), "build") + ">";
   });
-  nb::class_<InspectResult> result(module, "InspectResult", "What graft.inspect found.");
-  result.def_ro("model", &InspectResult::model, "That the nodes are of: the converted one where that was asked for.")
-      .def_ro("nodes", &InspectResult::nodes, "All of them, those of sub-graphs too.")
+  nb::class_<InspectResult> result(module, "InspectResult", "The result of graft.inspect.");
+  result.def_ro("model", &InspectResult::model, "The model that was inspected: the converted one with convert=True.")
+      .def_ro("nodes", &InspectResult::nodes, "All nodes, including those of subgraphs.")
       .def_ro("runs", &InspectResult::runs, "Whether TensorRT runs the model; None where that is not known.")
-      .def_prop_ro("counts", counts_of, "How many nodes have each support.")
-      .def_ro("problems", &InspectResult::problems, "The worst first, of those the largest.")
-      .def_ro("others", &InspectResult::others, "They run, and there is a reason to tell; the largest first.")
-      .def_ro("plain", &InspectResult::plain, "There is nothing to tell.")
+      .def_prop_ro("counts", counts_of, "The number of nodes with each support.")
+      .def_ro("problems", &InspectResult::problems,
+              "Groups of nodes that do not run, may not run, or run as a plugin that gets wrong values; the worst "
+              "verdict first, then the largest group.")
+      .def_ro("others", &InspectResult::others, "Groups of nodes that run and have a reason; the largest first.")
+      .def_ro("plain", &InspectResult::plain, "Groups of nodes that run and have no reason.")
       .def_ro("warnings", &InspectResult::warnings)
-      .def_ro("probe", &InspectResult::probe, "Where TensorRT was asked.")
-      .def_ro("not_asked", &InspectResult::not_asked, "Why it was not: the rules spoke; empty where it was.");
+      .def_ro("probe", &InspectResult::probe, "The runs of TensorRT; None where it was not run.")
+      .def_ro("not_asked", &InspectResult::not_asked,
+              "Why TensorRT was not run, so that the rules judged; empty where it was run.");
   add_texts(result, describe);
   add_page(result);
   module.def("releases", toolkit::releases);

@@ -51,67 +51,76 @@ std::string describe(const LayersResult& result) {
 }  // namespace
 
 void add_layers(nb::module_& module) {
-  nb::class_<ComparedTensor>(module, "ComparedTensor", "A tensor that both models have.")
+  nb::class_<ComparedTensor>(module, "ComparedTensor",
+                             "A tensor of the reference and the corresponding tensor of the candidate.")
       .def_ro("reference", &ComparedTensor::reference)
       .def_ro("candidate", &ComparedTensor::candidate)
-      .def_ro("reference_node", &ComparedTensor::reference_node, "What computes it.")
+      .def_ro("reference_node", &ComparedTensor::reference_node, "The node of the reference that computes the tensor.")
       .def_ro("candidate_node", &ComparedTensor::candidate_node)
-      .def_ro("is_output", &ComparedTensor::is_output, "Of one of the models at least.")
+      .def_ro("is_output", &ComparedTensor::is_output, "Whether the tensor is an output of at least one of the models.")
       .def_prop_ro(
           "verdict", [](const ComparedTensor& tensor) { return to_string(tensor.verdict); },
           "'same', 'different' or 'nothing compared'.")
-      .def_ro("not_compared", &ComparedTensor::not_compared, "Why it was not compared; empty where it was.")
-      .def_ro("mismatched", &ComparedTensor::mismatched, "Elements outside the tolerance, of the worst run.")
-      .def_ro("largest_absolute", &ComparedTensor::largest_absolute, "Difference, of the worst run.")
+      .def_ro("not_compared", &ComparedTensor::not_compared, "Why the tensor was not compared; empty where it was.")
+      .def_ro("mismatched", &ComparedTensor::mismatched,
+              "The number of elements outside the tolerance, in the worst run.")
+      .def_ro("largest_absolute", &ComparedTensor::largest_absolute,
+              "The largest absolute difference, in the worst run.")
       .def_ro("largest_relative", &ComparedTensor::largest_relative)
-      .def_ro("snr_db", &ComparedTensor::snr_db, "None where nothing differs.")
-      .def_ro("diagnosis", &ComparedTensor::diagnosis, "What is wrong, where it was recognized.")
+      .def_ro("snr_db", &ComparedTensor::snr_db, "The signal to noise ratio in dB; None where nothing differs.")
+      .def_ro("diagnosis", &ComparedTensor::diagnosis, "The cause of the difference, if it was recognized.")
       .def("__repr__", [](const ComparedTensor& tensor) {
         return "<tensor '" + tensor.candidate.name + "': " + to_string(tensor.verdict) + ">";
       });
   nb::class_<Divergence>(module, "Divergence",
-                         "The first tensor, in the order of computation, that the candidate gets wrong from inputs "
-                         "that are right.")
-      .def_ro("tensor", &Divergence::tensor, "Its place in LayersResult.tensors.")
-      .def_ro("why", &Divergence::why, "'1.01 times the reference'.")
-      .def_ro("reference_nodes", &Divergence::reference_nodes, "The node that computes it is the last.")
+                         "The first tensor, in the order of computation, that the candidate computes wrongly from "
+                         "correct inputs.")
+      .def_ro("tensor", &Divergence::tensor, "The index in LayersResult.tensors.")
+      .def_ro("why", &Divergence::why, "The difference, for example '1.01 times the reference'.")
+      .def_ro(
+          "reference_nodes", &Divergence::reference_nodes,
+          "The nodes between this tensor and earlier tensors that both models have; the last one computes the tensor.")
       .def_ro("candidate_nodes", &Divergence::candidate_nodes)
       .def_ro("differences", &Divergence::differences,
-              "What the nodes have that is another; None where a rewrite made other nodes.")
-      .def_ro("reference", &Divergence::reference, "These nodes alone, in which the difference shows by itself.")
+              "The differences between the nodes: operator, attributes, constants. None where a rewrite created other "
+              "nodes or a type is emulated.")
+      .def_ro("reference", &Divergence::reference, "A model with only these nodes, which reproduces the difference.")
       .def_ro("candidate", &Divergence::candidate)
       .def_prop_ro(
           "inputs",
           [](const Divergence& first) {
             return nb::module_::import_("graft.arrays").attr("unpack")(arrays_of(first.inputs));
           },
-          nb::sig("def inputs(self) -> dict[str, numpy.typing.NDArray]"), "What both are given.")
+          nb::sig("def inputs(self) -> dict[str, numpy.typing.NDArray]"),
+          "The inputs of both models, without those whose type is not among the types of arrays.")
       .def("__repr__", [](const Divergence& first) {
         const std::string node = first.candidate_nodes.empty() ? "" : text_of(first.candidate_nodes.back()) + ": ";
         return "<divergence at " + node + first.why + ">";
       });
-  nb::class_<Failure>(module, "Failure", "The candidate does not run.")
-      .def_ro("node", &Failure::node, "The model runs up to this node and not with it; None where none was found.")
+  nb::class_<Failure>(module, "Failure", "A candidate that does not run.")
+      .def_ro("node", &Failure::node,
+              "The first node with which the candidate does not run; None where none was found.")
       .def_ro("message", &Failure::message)
-      .def_ro("nodes", &Failure::nodes, "The smallest part that fails.")
+      .def_ro("nodes", &Failure::nodes, "The nodes of the smallest part that fails.")
       .def("__repr__", [](const Failure& failure) { return "<failure: " + failure.message + ">"; });
-  nb::class_<LayersResult> result(module, "LayersResult", "What graft.verify_layers found.");
+  nb::class_<LayersResult> result(module, "LayersResult", "The result of graft.verify_layers.");
   result
       .def_prop_ro(
           "verdict", [](const LayersResult& found) { return to_string(found.verdict); },
-          "Of the outputs; tensors inside may differ all the same.")
-      .def_ro("tensors", &LayersResult::tensors, "In the candidate's order of computation.")
-      .def_ro("first", &LayersResult::first, "None where no tensor is worse than what it is computed from.")
+          "The verdict on the outputs. Internal tensors may differ where it is 'same'.")
+      .def_ro("tensors", &LayersResult::tensors, "The compared tensors, in the candidate's order of computation.")
+      .def_ro("first", &LayersResult::first,
+              "The first divergence; None where no tensor is worse than the tensors from which it is computed.")
       .def_ro("nan_begins", &LayersResult::nan_begins,
-              "The first tensor with NaN that is computed from tensors without.")
-      .def_ro("failure", &LayersResult::failure, "Then there are no tensors.")
-      .def_ro("problems", &LayersResult::problems, "Inputs or outputs that one of the models lacks.")
+              "The index of the first tensor with NaN that is computed from tensors without NaN.")
+      .def_ro("failure", &LayersResult::failure, "Set where the candidate does not run; `tensors` is empty then.")
+      .def_ro("problems", &LayersResult::problems, "Inputs or outputs that one model lacks.")
       .def_ro("runs", &LayersResult::runs)
-      .def_ro("ran_in", &LayersResult::ran_in, "The CPU engines that ran the models: 'ONNX Runtime 1.31.1'.")
-      .def_ro("left_out", &LayersResult::left_out,
-              "Why a model ran in another engine than that, and what that engine is known to compute wrongly.")
-      .def_ro("unreached", &LayersResult::unreached, "As VerifyResult.unreached.")
-      .def_ro("without_own_kernels", &LayersResult::without_own_kernels, "As VerifyResult.without_own_kernels.");
+      .def_ro("ran_in", &LayersResult::ran_in,
+              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'.")
+      .def_ro("left_out", &LayersResult::left_out, "See VerifyResult.left_out.")
+      .def_ro("unreached", &LayersResult::unreached, "See VerifyResult.unreached.")
+      .def_ro("without_own_kernels", &LayersResult::without_own_kernels, "See VerifyResult.without_own_kernels.");
   add_texts(result, describe);
   add_page(result);
   module.def("verify_layers", verify_layers, "reference"_a, "candidate"_a, nb::kw_only(), "emulated"_a.none(), "data"_a,

@@ -66,28 +66,31 @@ Model parse(const nb::bytes& onnx, const std::string& name, const toolkit::Shape
 void add_models(nb::module_& module) {
   nb::class_<Port>(module, "Port", "An input or an output of a model.")
       .def_ro("name", &Port::name)
-      .def_ro("type", &Port::type, "'f32', 'i64' ...; '?' where the file does not say.")
-      .def_ro("shape", &Port::shape, "The sizes, -1 for a dynamic one; None where not even the rank is known.")
+      .def_ro("type", &Port::type, "'f32', 'i64' ...; '?' where the file has no type.")
+      .def_ro("shape", &Port::shape, "The sizes, -1 for a dynamic dimension; None where not even the rank is known.")
       .def("__repr__", [](const Port& port) { return "<" + text_of(port) + ">"; });
-  nb::class_<Model>(module, "Model",
-                    "A network, as ONNX has it, whatever format it came from. It never changes: functions return new "
-                    "ones, which share the weights. graft.load makes one.")
-      .def_prop_ro("inputs", &Model::inputs, "Inputs that a run needs, without those that have a default.")
+  nb::class_<Model>(
+      module, "Model",
+      "A network as an ONNX model, whatever format it was read from. A model is immutable: functions return "
+      "new models, which share the weights. graft.load reads a model.")
+      .def_prop_ro("inputs", &Model::inputs, "The inputs that a run needs, without those that have a default.")
       .def_prop_ro("outputs", &Model::outputs)
-      .def_prop_ro("node_count", &Model::node_count, "Of the main graph.")
-      .def_prop_ro("source", &Model::source, "The file that it was read from, for messages.")
-      .def("save", &Model::save, "file"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "Writes an ONNX file, whole or not at all; what does not fit into protobuf's 2 GiB goes to FILE.data beside "
-           "it. Raises graft.Error for a folder that cannot be written to or a full disk.")
+      .def_prop_ro("node_count", &Model::node_count, "The number of nodes of the main graph.")
+      .def_prop_ro("source", &Model::source, "The file from which the model was read, for messages.")
+      .def(
+          "save", &Model::save, "file"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Writes an ONNX file, completely or not at all; weights that do not fit into protobuf's 2 GiB are written to "
+          "FILE.data next to it. Raises graft.Error for a folder that cannot be written to or a full disk.")
       .def("serialize", bytes_of,
-           "The bytes of an ONNX file with all weights inside, as onnxruntime.InferenceSession takes them. Raises "
+           "Returns the bytes of an ONNX file with all weights inside, for example for onnxruntime.InferenceSession. "
+           "Raises "
            "graft.Error where they exceed 2 GiB.")
       .def(
           "to_proto",
           [](const Model& model) {
             return nb::module_::import_("onnx").attr("load_model_from_string")(bytes_of(model));
           },
-          nb::sig("def to_proto(self) -> onnx.ModelProto"), "The model as onnx.ModelProto; a copy.")
+          nb::sig("def to_proto(self) -> onnx.ModelProto"), "Returns a copy of the model as onnx.ModelProto.")
       .def("__repr__", [](const Model& model) { return text_of(model); });
   module.def(
       "load",

@@ -198,22 +198,24 @@ std::string function(const std::string& name, const std::string& attributes, con
 
 NB_MODULE(_operators, module) {
   nb::set_leak_warnings(false);  // caches of plans live as long as the process
-  module.doc() = "Graft's operators on addresses. See graft.ops and graft.torch for what people call.";
+  module.doc() =
+      "Runs Graft's operators on memory addresses. Applications use graft.ops and graft.torch, which call it.";
   module.def("version", [] { return std::string(graft_version()); });
   module.def(
-      "has_cuda", [] { return graft_has_cuda() != 0; }, "Whether the library carries CUDA kernels.");
+      "has_cuda", [] { return graft_has_cuda() != 0; }, "Returns whether the library contains CUDA kernels.");
   module.def(
-      "definitions", [] { return text_or_fail(graft_definitions(nullptr)); }, "JSON: see graft_c.h.");
+      "definitions", [] { return text_or_fail(graft_definitions(nullptr)); },
+      "Returns the definitions as JSON, see graft_definitions in graft_c.h.");
   module.def(
       "load",
       [](const std::string& file) {
         if (graft_load_operators(file.c_str()) != 0) fail();
         return text_or_fail(graft_definitions(file.c_str()));
       },
-      nb::arg("file"), "The definitions of a library of somebody's own, whose operators are known from then on.");
+      nb::arg("file"), "Loads a library of operators, and returns its definitions as JSON.");
   module.def("infer_symbolic", &infer_symbolic, nb::arg("name"), nb::arg("attributes"), nb::arg("shapes"));
   module.def("layouts", &layouts, nb::arg("name"), nb::arg("attributes"), nb::arg("dtype"), nb::arg("layout"),
-             nb::arg("rank"), "JSON: see graft_layouts in graft_c.h.");
+             nb::arg("rank"), "Returns the layouts as JSON, see graft_layouts in graft_c.h.");
   module.def("function", &function, nb::arg("name"), nb::arg("attributes"), nb::arg("dtype"), nb::arg("rank"),
              nb::arg("input_count"));
   nb::class_<Plan>(module, "Plan", "An operator on inputs of known types and shapes.")

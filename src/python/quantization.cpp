@@ -133,38 +133,43 @@ std::string describe(const QuantizeResult& result) {
 }  // namespace
 
 void add_quantization(nb::module_& module) {
-  nb::class_<QuantizedNode>(module, "QuantizedNode", "What became of a node.")
+  nb::class_<QuantizedNode>(module, "QuantizedNode", "The type that a node has in the result.")
       .def_ro("node", &QuantizedNode::node)
       .def_ro("type", &QuantizedNode::type,
-              "'int8', 'f8', 'f16', 'bf16', 'f32'; 'fused': in f32, in the kernel of an int8 or f8 node; empty: none.")
-      .def_ro("reason", &QuantizedNode::reason, "Why it stays in f32; empty for others.")
+              "'int8', 'f8', 'f16', 'bf16' or 'f32'; 'fused': computed in f32 inside the kernel of an int8 or f8 node; "
+              "empty: the node has no such type.")
+      .def_ro("reason", &QuantizedNode::reason, "Why the node stays in f32; empty for other nodes.")
       .def("__repr__", [](const QuantizedNode& node) {
         return "<" + text_of(node.node) + ": " + node.type + (node.reason.empty() ? "" : ", " + node.reason) + ">";
       });
-  nb::class_<OutputQuality>(module, "OutputQuality", "An output against that of the f32 model on the CPU.")
+  nb::class_<OutputQuality>(module, "OutputQuality",
+                            "The difference of an output from that of the f32 model on the CPU.")
       .def_ro("name", &OutputQuality::name)
-      .def_ro("snr_db", &OutputQuality::snr_db, "None where nothing differs.")
+      .def_ro("snr_db", &OutputQuality::snr_db, "The signal to noise ratio in dB; None where nothing differs.")
       .def_ro("largest_error", &OutputQuality::largest_error)
-      .def_ro("rows", &OutputQuality::rows, "Along the last axis.")
-      .def_ro("same_top", &OutputQuality::same_top, "Rows whose largest element is where f32 has it.")
+      .def_ro("rows", &OutputQuality::rows, "The number of rows along the last axis.")
+      .def_ro("same_top", &OutputQuality::same_top,
+              "The number of rows whose largest element is at the same position as in f32.")
       .def("__repr__", [](const OutputQuality& output) {
         const std::string snr = output.snr_db ? std::to_string(*output.snr_db) + " dB" : "nothing differs";
         return "<output '" + output.name + "': " + snr + ">";
       });
-  nb::class_<QuantizeResult> result(module, "QuantizeResult", "What graft.quantize made.");
+  nb::class_<QuantizeResult> result(module, "QuantizeResult", "The result of graft.quantize.");
   result.def_ro("model", &QuantizeResult::model)
       .def_ro("nodes", &QuantizeResult::nodes)
-      .def_prop_ro("counts", counts_of, "How many nodes have each type.")
+      .def_prop_ro("counts", counts_of, "The number of nodes with each type.")
       .def_ro("outputs", &QuantizeResult::outputs)
-      .def_ro("metric_f32", &QuantizeResult::metric_f32, "Of the metric, or the rows' agreement; None without data.")
-      .def_ro("metric_int8", &QuantizeResult::metric_int8)
+      .def_ro("metric_f32", &QuantizeResult::metric_f32,
+              "The metric, or the percentage of rows that agree, of the f32 model; None without data.")
+      .def_ro("metric_int8", &QuantizeResult::metric_int8, "The same figure of the result, in int8 or f8.")
       .def_ro("notes", &QuantizeResult::notes)
       .def_prop_ro(
           "verified",
           [](const QuantizeResult& result) {
             return result.verified ? std::optional<std::string>(toolkit::to_string(*result.verified)) : std::nullopt;
           },
-          "What graft.verify finds of the model before and after; None where a metric or max_drop judges, and for a "
+          "The verdict of graft.verify on the given model and the result; None where a metric or max_drop judges the "
+          "result, and for a "
           "calibration cache without data.")
       .def_ro("met", &QuantizeResult::met, "Whether every output meets the limits, and `verified` is 'same' or None.");
   add_texts(result, describe);

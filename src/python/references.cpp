@@ -39,14 +39,15 @@ std::string frame_of(const std::string& page) {
 
 void add_references(nb::module_& module) {
   nb::class_<NodeRef>(module, "NodeRef", "A node of a model.")
-      .def_ro("id", &NodeRef::id, "The name of its first output, which no other node has.")
-      .def_ro("name", &NodeRef::name, "As the model calls it; the id where the model has no name for it.")
-      .def_ro("op", &NodeRef::op, "The operator: 'Conv'.")
-      .def_ro("domain", &NodeRef::domain, "'graft'; empty for ONNX's own operators.")
+      .def_ro("id", &NodeRef::id, "The name of the node's first output, which is unique in the model.")
+      .def_ro("name", &NodeRef::name, "The node's name in the model; the id where the node has no name.")
+      .def_ro("op", &NodeRef::op, "The operator type, for example 'Conv'.")
+      .def_ro("domain", &NodeRef::domain, "The operator's domain, for example 'graft'; empty for ONNX's own operators.")
       .def("__repr__", [](const NodeRef& node) { return "<node " + text_of(node) + ">"; });
   nb::class_<TensorRef>(module, "TensorRef", "A tensor of a model.")
       .def_ro("name", &TensorRef::name)
-      .def_ro("type", &TensorRef::type, "'f32[2, 10]'; empty where the model has no such tensor.")
+      .def_ro("type", &TensorRef::type,
+              "Type and shape of the run, for example 'f32[2, 10]'; empty where the model has no such tensor.")
       .def("__repr__", [](const TensorRef& tensor) { return "<tensor '" + tensor.name + "' " + tensor.type + ">"; });
 }
 

@@ -35,7 +35,7 @@ namespace graft::python {
 /// Adds `__repr__` and `to_json` to the class of a result.
 template <class Class, class Describe>
 void add_texts(Class& bound, Describe describe,
-               const char* json_doc = "The JSON of the command of that name (docs/schema), as text.") {
+               const char* json_doc = "Returns the JSON of the command of that name (docs/schema), as text.") {
   using Result = typename Class::Type;
   bound.def("__repr__", describe);
   bound.def(
@@ -48,7 +48,7 @@ void add_page(Class& bound) {
   using Result = typename Class::Type;
   bound.def(
       "to_page", [](const Result& result) { return toolkit::to_page(result); },
-      "The report that the command writes, as HTML: it needs no other file and no network.");
+      "Returns the report of the command of that name as an HTML page, which needs no other file and no network.");
   bound.def("_repr_html_", [](const Result& result) { return frame_of(toolkit::to_page(result)); });
 }
 

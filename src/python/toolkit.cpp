@@ -2,7 +2,7 @@
 #include "python/bindings.hpp"
 
 NB_MODULE(_toolkit, module) {
-  module.doc() = "Graft's toolkit (libgraft.so); graft.toolkit is made of it.";
+  module.doc() = "The functions of Graft's toolkit (libgraft.so). Applications use graft.toolkit, which calls them.";
   graft::python::name_settings();
   graft::python::add_errors(module);
   graft::python::add_references(module);

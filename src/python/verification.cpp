@@ -41,43 +41,55 @@ std::string describe(const VerifyResult& result) {
 }  // namespace
 
 void add_verification(nb::module_& module) {
-  nb::class_<ComparedOutput>(module, "ComparedOutput", "Two outputs that belong together.")
+  nb::class_<ComparedOutput>(module, "ComparedOutput",
+                             "An output of the reference and the corresponding output of the candidate.")
       .def_ro("reference", &ComparedOutput::reference)
       .def_ro("candidate", &ComparedOutput::candidate)
       .def_prop_ro(
           "verdict", [](const ComparedOutput& output) { return to_string(output.verdict); },
           "'same', 'different' or 'nothing compared'.")
-      .def_ro("compared", &ComparedOutput::compared, "Finite elements of all runs.")
-      .def_ro("mismatched", &ComparedOutput::mismatched, "Elements outside the tolerance, of the worst run.")
-      .def_ro("largest_absolute", &ComparedOutput::largest_absolute, "Difference, of the worst run.")
+      .def_ro("compared", &ComparedOutput::compared, "The number of finite elements in all runs.")
+      .def_ro("mismatched", &ComparedOutput::mismatched,
+              "The number of elements outside the tolerance, in the worst run.")
+      .def_ro("largest_absolute", &ComparedOutput::largest_absolute,
+              "The largest absolute difference, in the worst run; infinite or NaN where only one side is.")
       .def_ro("largest_relative", &ComparedOutput::largest_relative)
-      .def_ro("snr_db", &ComparedOutput::snr_db, "Of all runs; None where nothing differs.")
-      .def_ro("note", &ComparedOutput::note, "How the outputs were brought together, or why not.")
+      .def_ro("snr_db", &ComparedOutput::snr_db,
+              "The signal to noise ratio of all runs in dB; None where nothing differs.")
+      .def_ro(
+          "note", &ComparedOutput::note,
+          "The transposition that maps one layout to the other, or why the outputs were not compared; mostly empty.")
       .def("__repr__", [](const ComparedOutput& output) {
         return "<output '" + output.reference.name + "': " + to_string(output.verdict) + ", " +
                std::to_string(output.mismatched) + " of " + std::to_string(output.compared) + " outside>";
       });
-  nb::class_<VerifyResult> result(module, "VerifyResult", "What graft.verify found.");
+  nb::class_<VerifyResult> result(module, "VerifyResult", "The result of graft.verify.");
   result
       .def_prop_ro(
           "verdict", [](const VerifyResult& found) { return to_string(found.verdict); },
-          "'same', 'different', 'nothing compared': no output element was a finite number in both models, or they are "
-          "random, which proves nothing; or 'disputed': the CPU engines compute one of the models differently.")
-      .def_ro("dispute", &VerifyResult::dispute, "Which engines disagree, and first at which node; mostly empty.")
+          "'same'; 'different'; 'nothing compared': no output element was finite in both models, or the outputs are "
+          "random, which proves nothing; or 'disputed': the CPU engines disagree on one of the models.")
+      .def_ro("dispute", &VerifyResult::dispute,
+              "The engines that disagree, and the first node where they do; mostly empty.")
       .def_prop_ro("same", [](const VerifyResult& found) { return found.verdict == toolkit::Verdict::same; })
-      .def_ro("outputs", &VerifyResult::outputs, "In the order of the reference.")
+      .def_ro("outputs", &VerifyResult::outputs, "The outputs, in the order of the reference.")
       .def_ro("problems", &VerifyResult::problems,
-              "Inputs or outputs that one of the models lacks, other types or shapes.")
+              "Inputs or outputs that one model lacks or that differ in type or shape.")
       .def_ro("runs", &VerifyResult::runs)
-      .def_ro("ran_in", &VerifyResult::ran_in, "The CPU engines that ran the models: 'ONNX Runtime 1.31.1'.")
+      .def_ro("ran_in", &VerifyResult::ran_in,
+              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'.")
       .def_ro("left_out", &VerifyResult::left_out,
-              "Why a model ran in another engine than that, and what that engine is known to compute wrongly.")
-      .def_ro(
-          "unreached", &VerifyResult::unreached,
-          "Where the verdict is 'same': weights that differ in the files and that no output depends on in any run, and "
-          "branches and loop bodies of the reference that no run executed; a sentence for each.")
+              "Why a model did not run in the first choice of engines, and known wrong results of the engine that ran "
+              "it; mostly empty.")
+      .def_ro("unreached", &VerifyResult::unreached,
+              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
+              "that differ "
+              "and on which no output depends in any run, and branches and loop bodies of the reference that no run "
+              "executed.")
       .def_ro("without_own_kernels", &VerifyResult::without_own_kernels,
-              "With own_kernels: operators of ONNX's in the candidate that were computed as ONNX defines them.");
+              "With own_kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
+              "TensorRT-RTX "
+              "runs as plugins.");
   add_texts(result, describe);
   add_page(result);
   module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a, "ranges"_a,
