@@ -465,7 +465,7 @@ def fusions_page():
 CAFFE_INTRODUCTION = """# Caffe layers that are read
 
 `graft convert network.prototxt network.caffemodel -o network.onnx` reads these. [What is special about Caffe's files
-](../import.md#what-the-caffe-reader-does) is said elsewhere. Besides them: layers that give data become inputs; losses,
+](../import.md#behavior-of-the-caffe-reader) is said elsewhere. Besides them: layers that give data become inputs; losses,
 Accuracy, HDF5Output and Silence are left out.
 
 Every field that is listed is honored, or refused by name where the last column says so; fields of training are passed
@@ -492,7 +492,7 @@ def caffe_page(layers):
 TENSORFLOW_INTRODUCTION = """# TensorFlow operators that are read
 
 `graft convert frozen_graph.pb -o network.onnx` reads these, from graphs of TensorFlow 1 and 2. [What is special about
-TensorFlow's files](../import.md#what-the-tensorflow-reader-does) is said elsewhere. Calls of functions are inlined. Any
+TensorFlow's files](../import.md#behavior-of-the-tensorflow-reader) is said elsewhere. Calls of functions are inlined. Any
 other operator that an output needs is an error, and all of them are named at once.
 """
 

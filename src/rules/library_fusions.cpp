@@ -1,4 +1,4 @@
-// Reads the fusions of a library of operators. The pass that applies them is in user_rules.cpp.
+// Reads the fusions of a library of operators. The pass that applies them is in replacements.cpp.
 #include "rules/library_fusions.hpp"
 
 #include <fmt/format.h>
