@@ -14,6 +14,11 @@ struct NodeRef {
   friend bool operator==(const NodeRef&, const NodeRef&) = default;
 };
 
+/// Returns a description such as "node 'conv1' (Conv)" or "node 'norm' (graft::L2Normalize)".
+[[nodiscard]] inline std::string describe(const NodeRef& node) {
+  return "node '" + node.name + "' (" + (node.domain.empty() ? "" : node.domain + "::") + node.op + ")";
+}
+
 /// A tensor of a model.
 struct TensorRef {
   std::string name;

@@ -106,13 +106,13 @@ toolkit::ConvertRequest request_of(const ConvertArguments& arguments) {
   return request;
 }
 
-void say_explanation(const Console& console, const passes::ConvertReport& report) {
+void say_explanation(const Console& console, const report::ConvertReport& report) {
   std::vector<std::string> idle;
-  for (const passes::PassSummary& pass : report.passes) {
+  for (const report::PassSummary& pass : report.passes) {
     const Table explanation = present::explanation_table(report, pass);
     if (explanation.empty()) {
       const bool came_near = std::any_of(report.near_misses.begin(), report.near_misses.end(),
-                                         [&](const passes::NearMissNote& near) { return near.pass == pass.pass; });
+                                         [&](const report::NearMiss& near) { return near.pass == pass.pass; });
       if (!came_near) idle.push_back(pass.pass);
       continue;
     }
@@ -150,7 +150,7 @@ void say_section(const Console& console, const std::string& title, const Table& 
 }
 
 void say_result(const Console& console, const Conversion& conversion, const ConvertArguments& arguments) {
-  const passes::ConvertReport& report = conversion.report;
+  const report::ConvertReport& report = conversion.report;
   const bool is_imported = !conversion.origin.format.empty();
   if (is_imported) {
     console.say(present::io_table(conversion.model));
@@ -177,7 +177,7 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
     say_section(console, console.paint(present::problems_title(conversion.nodes, verdict), present::color_of(verdict)),
                 present::problems_table(conversion.nodes, verdict));
   }
-  for (const std::string& warning : rejection_warnings(report)) console.warn(warning);
+  for (const std::string& warning : passes::rejection_warnings(report)) console.warn(warning);
   console.say();
   console.say(present::values_text(conversion));
   console.say(present::check_text(conversion));

@@ -71,8 +71,8 @@ quant::Int8Options options_of(const Console& console, const QuantizeArguments& a
   quant::Int8Options options;
   options.type = arguments.precision == "int8" ? quant::EightBits::int8 : quant::EightBits::f8;
   options.thresholds = {
-      .method = quant::parse_threshold_method(arguments.method)
-                    .value_or(arguments.percentile_option->count() != 0 ? quant::ThresholdMethod::percentile
+      .method = report::find_threshold_method(arguments.method)
+                    .value_or(arguments.percentile_option->count() != 0 ? report::ThresholdMethod::percentile
                                                                         : quant::usual_method(options.type)),
       .percentile = arguments.percentile};
   options.keep = arguments.keep;

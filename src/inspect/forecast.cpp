@@ -48,7 +48,7 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
   });
 }
 
-passes::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
+report::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
   passes::ConvertOptions options;
   options.extra_passes = {rules::library_fusion_pass()};
   options.prove = false;
@@ -63,7 +63,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   onnx::Model converted = model.clone();
   hide_faults(converted);
   Prospect prospect;
-  passes::ConvertReport report;
+  report::ConvertReport report;
   try {
     report = convert_in_memory(engine, converted);
   } catch (const Error& error) {
@@ -79,7 +79,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
     const auto reason = node.output() == nullptr ? reasons.end() : reasons.find(node.output()->name);
     if (reason != reasons.end()) plugins.emplace(ref_of(node), reason->second);
   });
-  for (const passes::Rewrite& rewrite : report.rewrites) {
+  for (const report::Rewrite& rewrite : report.rewrites) {
     std::string what = rewrite.pass == "remove_dead"
                            ? "no output needs it: `graft convert` takes it away"
                            : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
@@ -93,7 +93,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
   if (prospect.is_another) prospect.converted = std::make_shared<const onnx::Model>(std::move(converted));
-  for (const passes::Rewrite& rewrite : report.rejected) {
+  for (const report::Rewrite& rewrite : report.rejected) {
     prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
   }
   return prospect;

@@ -1,9 +1,8 @@
 // Names nodes in reports.
 #include "onnx/node_ref.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <string>
 #include <tuple>
 
 namespace graft::onnx {
@@ -14,10 +13,6 @@ NodeRef ref_of(const Node& node) {
   std::string id = output == node.outputs.end() ? std::string() : (*output)->name;
   std::string name = node.name.empty() ? id : node.name;
   return {.id = std::move(id), .name = std::move(name), .op = node.op_type, .domain = node.domain};
-}
-
-std::string describe(const NodeRef& node) {
-  return fmt::format("node '{}' ({}{})", node.name, node.domain.empty() ? "" : node.domain + "::", node.op);
 }
 
 bool ByName::operator()(const NodeRef& a, const NodeRef& b) const {

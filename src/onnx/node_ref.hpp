@@ -1,8 +1,6 @@
 // Converts nodes to the references that reports hold, and to text.
 #pragma once
 
-#include <string>
-
 #include "graft/node_ref.hpp"
 #include "onnx/model.hpp"
 
@@ -10,8 +8,8 @@ namespace graft::onnx {
 
 [[nodiscard]] NodeRef ref_of(const Node& node);
 
-/// Returns a description such as "node 'conv1' (Conv)", like describe(const Node&).
-[[nodiscard]] std::string describe(const NodeRef& node);
+/// The description of a NodeRef reads like describe(const Node&).
+using graft::describe;
 
 /// Orders nodes by name, operator and domain, but not by id: rewrites rename the outputs of a node that stays, so that
 /// its id before differs from the id after.

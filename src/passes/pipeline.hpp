@@ -17,14 +17,8 @@
 
 namespace graft::passes {
 
-enum class PluginMode : std::uint8_t {
-  automatic,  ///< A plugin runs where no native layer is exact and as fast.
-  always,     ///< A plugin runs wherever a Graft operator can compute the node.
-  never,      ///< Standard operators run wherever they can express the node.
-};
-
 struct ConvertOptions {
-  PluginMode plugins = PluginMode::automatic;
+  Plugins plugins = Plugins::automatic;
   std::vector<std::string> only;     ///< Passes to run; empty: all.
   std::vector<std::string> without;  ///< Passes to leave out.
   std::vector<std::string> guards;   ///< Guards to run in addition to the passes that always run.

@@ -617,16 +617,16 @@ const Rewrite& Rewriter::last_rejected() const { return report_.rejected.at(last
 
 void Rewriter::near_miss(const std::string& pattern, const onnx::NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);
-  NearMissNote note{.pass = pass_,
-                    .pattern = pattern,
-                    .node = ref_of(*near.node),
-                    .matched_nodes = near.matched_nodes,
-                    .pattern_nodes = near.pattern_nodes,
-                    .reason = near.reason,
-                    .is_of_library = pass_ == library_pass};
+  NearMiss note{.pass = pass_,
+                .pattern = pattern,
+                .node = ref_of(*near.node),
+                .matched_nodes = near.matched_nodes,
+                .pattern_nodes = near.pattern_nodes,
+                .reason = near.reason,
+                .is_of_library = pass_ == library_pass};
   const auto [notes, is_new] = notes_.try_emplace(anchor);
   if (is_new) anchors_.push_back(anchor);
-  std::optional<NearMissNote>& kept = notes->second.at(note.is_of_library ? 0 : 1);
+  std::optional<NearMiss>& kept = notes->second.at(note.is_of_library ? 0 : 1);
   if (!kept || is_nearer(note, *kept)) kept = std::move(note);
 }
 
@@ -644,7 +644,7 @@ void Rewriter::finish() {
   });
   for (const std::string& anchor : anchors_) {
     if (rewritten_.contains(anchor)) continue;
-    for (const std::optional<NearMissNote>& note : notes_.at(anchor)) {
+    for (const std::optional<NearMiss>& note : notes_.at(anchor)) {
       if (note) report_.near_misses.push_back(*note);
     }
   }
@@ -676,7 +676,7 @@ std::string Rewriter::refusal_of_plugin_in(const onnx::Graph& graph) const {
 bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs, const onnx::Value& x, const onnx::Value& y) {
   if (model_.graph().opset() < onnx::working_opset) return false;
   if (onnx::native_form_of(op, inputs)) return true;
-  if (options_.plugins == PluginMode::never) return false;
+  if (options_.plugins == Plugins::never) return false;
   const std::string refusal = refusal_of_plugin_in(*y.graph);
   if (refusal.empty()) return true;
   // Passes try one fusion several times, with more and with fewer of the nodes after it.

@@ -189,7 +189,7 @@ class Rewriter {
   std::string pass_;
   std::vector<std::string> anchors_;  // in the order of their first note
   // By anchor: the nearest near miss of a library, and of Graft's own.
-  std::unordered_map<std::string, std::array<std::optional<NearMissNote>, 2>> notes_;
+  std::unordered_map<std::string, std::array<std::optional<NearMiss>, 2>> notes_;
   std::unordered_set<std::string> rewritten_;  // anchors of rewritten nodes
   // A rejected rewrite, by key_of: its index in the report, and whether it was disproved, and not only impossible to
   // run.

@@ -14,6 +14,7 @@
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
 #include "python/cpu_engines.hpp"
+#include "python/fields.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
 #include "toolkit/verdict_names.hpp"
@@ -32,15 +33,6 @@ toolkit::Plugins plugins_of(const std::string& word) {
   if (word == "always") return toolkit::Plugins::always;
   if (word == "never") return toolkit::Plugins::never;
   throw Error("plugins: found " + word + "; allowed are auto, always and never");
-}
-
-const char* name_of(OperatorChoice::Kind kind) {
-  switch (kind) {
-    case OperatorChoice::Kind::native: return "native";
-    case OperatorChoice::Kind::function: return "function";
-    case OperatorChoice::Kind::plugin: break;
-  }
-  return "plugin";
 }
 
 ConvertResult convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
@@ -82,28 +74,17 @@ std::string describe(const ConvertResult& result) {
 }  // namespace
 
 void add_conversion(nb::module_& module) {
-  nb::class_<Rewrite>(module, "Rewrite", "A rewrite that was applied, or that was rejected because its proof failed.")
-      .def_ro("rewrite_pass", &Rewrite::pass, "The name of the pass.")
-      .def_ro("nodes", &Rewrite::nodes, "The nodes that are removed.")
-      .def_ro("others", &Rewrite::others, "Removed constants, as text: '3 Constant nodes'; mostly empty.")
-      .def_ro("replacement", &Rewrite::replacement, "The nodes that replace them, for example 'LeakyReLU<alpha=0.1>'.")
-      .def_ro("reason", &Rewrite::reason, "Why the rewrite is valid.")
-      .def_ro("proof", &Rewrite::proof,
-              "The runs that proved the rewrite; for a rejected rewrite, the runs that disagreed.")
-      .def("__repr__", [](const Rewrite& rewrite) {
-        return "<rewrite by " + rewrite.pass + ": " + count_of(rewrite.nodes.size(), "node") + " -> " +
-               rewrite.replacement + ">";
-      });
-  nb::class_<OperatorChoice>(module, "OperatorChoice", "How TensorRT runs a node of one of Graft's operators.")
-      .def_ro("node", &OperatorChoice::node)
-      .def_ro("op", &OperatorChoice::op, "The name of Graft's operator.")
-      .def_prop_ro(
-          "kind", [](const OperatorChoice& choice) { return name_of(choice.kind); },
-          "'native', 'plugin' or 'function'.")
-      .def_ro("reason", &OperatorChoice::reason)
-      .def("__repr__", [](const OperatorChoice& choice) {
-        return "<" + text_of(choice.node) + ": " + choice.op + " as " + name_of(choice.kind) + ">";
-      });
+  nb::class_<Rewrite> rewrite(module, "Rewrite",
+                              "A rewrite that was applied, or that was rejected because its proof failed.");
+  add_fields(rewrite);
+  rewrite.def("__repr__", [](const Rewrite& made) {
+    return "<rewrite by " + made.pass + ": " + count_of(made.nodes.size(), "node") + " -> " + made.replacement + ">";
+  });
+  nb::class_<OperatorChoice> choice(module, "OperatorChoice", "How TensorRT runs a node of one of Graft's operators.");
+  add_fields(choice);
+  choice.def("__repr__", [](const OperatorChoice& made) {
+    return "<" + text_of(made.node) + ": " + made.op + " as " + to_string(made.kind) + ">";
+  });
   nb::class_<ConvertResult> result(module, "ConvertResult", "The result of graft.convert.");
   result.def_ro("model", &ConvertResult::model)
       .def_ro("rewrites", &ConvertResult::rewrites)

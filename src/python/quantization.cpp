@@ -31,11 +31,8 @@ using toolkit::QuantizedNode;
 using toolkit::QuantizeOptions;
 using toolkit::QuantizeResult;
 
-toolkit::Calibration calibration_of(const std::string& word) {
-  if (word == "percentile") return toolkit::Calibration::percentile;
-  if (word == "entropy") return toolkit::Calibration::entropy;
-  if (word == "minmax") return toolkit::Calibration::minmax;
-  if (word == "mse") return toolkit::Calibration::mse;
+toolkit::ThresholdMethod calibration_of(const std::string& word) {
+  if (const auto method = report::find_threshold_method(word)) return *method;
   throw Error("calibration: found " + word + "; allowed are percentile, entropy, minmax and mse");
 }
 

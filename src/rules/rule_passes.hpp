@@ -12,7 +12,7 @@ namespace graft::rules {
 
 using passes::Proposal;
 using passes::Rewriter;
-using passes::RuleOutcome;
+using report::RuleOutcome;
 
 /// Returns the passes that apply the user's rules, one for each stage. They run once, whatever the options leave out.
 /// ConvertReport::rules holds the reason why a rule was not applied.

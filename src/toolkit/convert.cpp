@@ -32,40 +32,9 @@
 namespace graft::toolkit {
 namespace {
 
-passes::PluginMode mode_of(Plugins plugins) {
-  switch (plugins) {
-    case Plugins::always: return passes::PluginMode::always;
-    case Plugins::never: return passes::PluginMode::never;
-    case Plugins::automatic: break;
-  }
-  return passes::PluginMode::automatic;
-}
-
-OperatorChoice::Kind kind_of(graft::passes::OperatorChoice::Kind kind) {
-  switch (kind) {
-    case graft::passes::OperatorChoice::Kind::native: return OperatorChoice::Kind::native;
-    case graft::passes::OperatorChoice::Kind::function: return OperatorChoice::Kind::function;
-    case graft::passes::OperatorChoice::Kind::plugin: break;
-  }
-  return OperatorChoice::Kind::plugin;
-}
-
-std::vector<Rewrite> rewrites_of(const std::vector<graft::passes::Rewrite>& found) {
-  std::vector<Rewrite> rewrites;
-  for (const graft::passes::Rewrite& rewrite : found) {
-    rewrites.push_back({.pass = rewrite.pass,
-                        .nodes = rewrite.nodes,
-                        .others = rewrite.others,
-                        .replacement = rewrite.replacement,
-                        .reason = rewrite.reason,
-                        .proof = rewrite.proof});
-  }
-  return rewrites;
-}
-
-std::vector<std::string> failures_of(const std::vector<passes::RuleOutcome>& rules) {
+std::vector<std::string> failures_of(const std::vector<report::RuleOutcome>& rules) {
   std::vector<std::string> failures;
-  for (const passes::RuleOutcome& rule : rules) {
+  for (const report::RuleOutcome& rule : rules) {
     if (!rule.failed()) continue;
     std::string text =
         fmt::format("{}: {}: done in {} of {} places", rule.place, rule.rule, rule.applied, rule.matched);
@@ -85,7 +54,7 @@ InternalOptions internal_options(Work& work, const ConvertOptions& options) {
   for (const std::string& name : options.without) check_pass_name(name, "ConvertOptions::without");
   InternalOptions result;
   graft::passes::ConvertOptions& inner = result.convert;
-  inner.plugins = mode_of(options.plugins);
+  inner.plugins = options.plugins;
   inner.only = options.only;
   inner.without = options.without;
   const inspect::Release release =
@@ -204,7 +173,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   std::vector<std::string> left_out;
   if (options.prove) left_out = engines_left_out(work.used(), options.engine, Purpose::proofs, {&model});
   const auto start = std::chrono::steady_clock::now();
-  passes::ConvertReport& report = conversion.report;
+  report::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
   report.warnings.insert(report.warnings.begin(), contradictions.begin(), contradictions.end());
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
@@ -235,17 +204,14 @@ std::vector<NodeSupport> problems_of(const Conversion& conversion) {
 }
 
 ConvertResult result_of(Conversion&& conversion) {
-  const passes::ConvertReport& report = conversion.report;
+  const report::ConvertReport& report = conversion.report;
   ConvertResult result;
-  result.warnings = all_warnings(report);
+  result.warnings = passes::all_warnings(report);
   result.failed_rules = failures_of(report.rules);
   result.proofs_run = report.proofs_run;
-  for (const graft::passes::OperatorChoice& choice : report.choices) {
-    result.choices.push_back(
-        {.node = choice.node, .op = choice.op, .kind = kind_of(choice.kind), .reason = choice.reason});
-  }
-  result.rewrites = rewrites_of(report.rewrites);
-  result.rejected = rewrites_of(report.rejected);
+  result.choices = report.choices;
+  result.rewrites = report.rewrites;
+  result.rejected = report.rejected;
   result.runs = conversion.runs();
   result.problems = problems_of(conversion);
   result.check = conversion.check;
@@ -359,7 +325,7 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
 
 bool Conversion::are_rules_done() const {
   return std::none_of(report.rules.begin(), report.rules.end(),
-                      [](const passes::RuleOutcome& rule) { return rule.failed(); });
+                      [](const report::RuleOutcome& rule) { return rule.failed(); });
 }
 
 Conversion convert_file(const ConvertRequest& request) {

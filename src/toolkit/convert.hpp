@@ -48,7 +48,7 @@ struct Conversion {
   std::optional<graft::onnx::Model> with_functions;
   std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
   bool is_proven = true;                    ///< False: rewrites were applied without proofs.
-  passes::ConvertReport report;
+  report::ConvertReport report;
   std::vector<report::NodeSupport> failed_before;  ///< The nodes of `original` that TensorRT does not run.
   std::vector<report::NodeSupport> nodes;          ///< The verdicts on the nodes of `model`.
   std::size_t nodes_before = 0;

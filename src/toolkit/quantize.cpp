@@ -19,16 +19,6 @@ namespace {
 
 constexpr auto data_name = "QuantizeOptions::data";
 
-quant::ThresholdMethod method_of(Calibration calibration) {
-  switch (calibration) {
-    case Calibration::entropy: return quant::ThresholdMethod::entropy;
-    case Calibration::minmax: return quant::ThresholdMethod::minmax;
-    case Calibration::mse: return quant::ThresholdMethod::mse;
-    case Calibration::percentile: break;
-  }
-  return quant::ThresholdMethod::percentile;
-}
-
 std::vector<OutputQuality> qualities_of(const std::vector<verify::OutputFigures>& outputs) {
   std::vector<OutputQuality> qualities;
   for (const verify::OutputFigures& output : outputs) {
@@ -67,9 +57,11 @@ void check(const Int8Options& options) {
   const double percentile = options.percentile;
   check_number(percentile > 0 && percentile <= 100, "QuantizeOptions::int8.percentile", percentile,
                "a number above 0, at most 100");
-  if (options.calibration.value_or(Calibration::percentile) != Calibration::percentile &&
+  if (options.calibration.value_or(ThresholdMethod::percentile) != ThresholdMethod::percentile &&
       percentile != Int8Options().percentile) {
-    throw Error("QuantizeOptions::int8.percentile: it is of Calibration::percentile, and another is asked for");
+    throw Error(
+        "QuantizeOptions::int8.percentile: only ThresholdMethod::percentile has a percentile, and int8.calibration is "
+        "another method");
   }
   check_from_0("QuantizeOptions::int8.samples", static_cast<double>(options.samples));
   check_positive("QuantizeOptions::int8.judged", static_cast<double>(options.judged));
@@ -118,7 +110,7 @@ graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
                    .round = given.improve.round,
                    .bias = given.improve.bias};
   if (options.precision == Precision::f8) inner.type = quant::EightBits::f8;
-  inner.thresholds = {.method = given.calibration ? method_of(*given.calibration) : quant::usual_method(inner.type),
+  inner.thresholds = {.method = given.calibration.value_or(quant::usual_method(inner.type)),
                       .percentile = given.percentile};
   inner.keep = options.keep;
   inner.only = options.only;

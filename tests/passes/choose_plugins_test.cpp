@@ -32,7 +32,7 @@ onnx::Model make_network() {
   return inferred_text_model({{"x", onnx::ElementType::f32, image_shape()}}, network, {"y"});
 }
 
-ConvertReport convert_and_verify(onnx::Model& model, PluginMode mode) {
+ConvertReport convert_and_verify(onnx::Model& model, Plugins mode) {
   const onnx::Model original = model.clone();
   ConvertOptions options;
   options.plugins = mode;
@@ -60,7 +60,7 @@ bool has_standard_operators_only(const onnx::Model& model) {
 
 TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
   onnx::Model model = make_network();
-  const ConvertReport report = convert_and_verify(model, PluginMode::automatic);
+  const ConvertReport report = convert_and_verify(model, Plugins::automatic);
   EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
   ASSERT_EQ(operators_in(model).size(), 1U);
   EXPECT_EQ(operators_in(model)[0]->type().name, "L2Normalize");
@@ -71,7 +71,7 @@ TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
 
 TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
   onnx::Model model = make_network();
-  const ConvertReport report = convert_and_verify(model, PluginMode::always);
+  const ConvertReport report = convert_and_verify(model, Plugins::always);
   EXPECT_EQ(count_of(model, "LeakyRelu"), 0U);
   EXPECT_EQ(operators_in(model).size(), 3U);
   EXPECT_EQ(count_of(report, OperatorChoice::Kind::plugin), 3U);
@@ -79,7 +79,7 @@ TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
 
 TEST(ChoosePlugins, NeverLeavesStandardOperatorsOnly) {
   onnx::Model model = make_network();
-  const ConvertReport report = convert_and_verify(model, PluginMode::never);
+  const ConvertReport report = convert_and_verify(model, Plugins::never);
   EXPECT_TRUE(has_standard_operators_only(model));
   EXPECT_TRUE(model.functions.empty());
   EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
@@ -90,7 +90,7 @@ TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
   onnx::Model model = make_network();
   convert(runtime::default_engine(), model);
   ASSERT_EQ(operators_in(model).size(), 1U);
-  const ConvertReport report = convert_and_verify(model, PluginMode::never);
+  const ConvertReport report = convert_and_verify(model, Plugins::never);
   EXPECT_TRUE(has_standard_operators_only(model));
   EXPECT_TRUE(model.functions.empty());
   EXPECT_EQ(count_of(report, OperatorChoice::Kind::function), 1U);

@@ -21,12 +21,12 @@
 
 namespace {
 
-using graft::passes::ConvertReport;
+using graft::report::ConvertReport;
 
 constexpr std::string_view lowering_pass = "lower_to_native";
 
-void print_rewrites(const std::string& model, const char* what, const std::vector<graft::passes::Rewrite>& rewrites) {
-  for (const graft::passes::Rewrite& rewrite : rewrites) {
+void print_rewrites(const std::string& model, const char* what, const std::vector<graft::report::Rewrite>& rewrites) {
+  for (const graft::report::Rewrite& rewrite : rewrites) {
     if (rewrite.pass != lowering_pass || rewrite.nodes.empty()) continue;
     std::printf("%s\t%s\t%s\t%s; %s; %s\n", model.c_str(), what, rewrite.nodes.front().op.c_str(),
                 rewrite.replacement.c_str(), rewrite.reason.c_str(), rewrite.proof.c_str());
@@ -36,7 +36,7 @@ void print_rewrites(const std::string& model, const char* what, const std::vecto
 void print_lowerings_of(const std::string& model, const ConvertReport& report) {
   print_rewrites(model, "lowered", report.rewrites);
   print_rewrites(model, "rejected", report.rejected);
-  for (const graft::passes::NearMissNote& note : report.near_misses) {
+  for (const graft::report::NearMiss& note : report.near_misses) {
     if (note.pass != lowering_pass) continue;
     std::printf("%s\tnot lowered\t%s\t%s\n", model.c_str(), note.node.op.c_str(), note.reason.c_str());
   }
@@ -67,7 +67,7 @@ std::vector<std::string> split(std::string_view modes) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  using graft::passes::PluginMode;
+  using graft::report::Plugins;
   if (count == 2 && std::string_view(arguments[1]) == "lowerings") {
     list_lowerings();
     return 0;
@@ -88,9 +88,7 @@ int main(int count, char** arguments) {
       try {
         graft::onnx::Model model = graft::onnx::read_onnx(path);
         graft::passes::ConvertOptions options;
-        options.plugins = mode == "always"  ? PluginMode::always
-                          : mode == "never" ? PluginMode::never
-                                            : PluginMode::automatic;
+        options.plugins = mode == "always" ? Plugins::always : mode == "never" ? Plugins::never : Plugins::automatic;
         if (mode == "guarded") options.guards = {"guard_grid_sample"};
         print_lowerings_of(path.filename().string(), graft::passes::convert(engine, model, options));
         graft::onnx::write_onnx(model, (modes.size() == 1 ? folder : folder / mode) / path.filename());

@@ -28,7 +28,7 @@ struct Converted {
 };
 
 /// Converts a model, and checks that no rewrite was rejected and that the outputs agree.
-Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::automatic, std::int64_t opset = 17,
+Converted converted(const std::string& nodes, Plugins plugins = Plugins::automatic, std::int64_t opset = 17,
                     const std::vector<TextInput>& inputs = {image()}) {
   const onnx::Model original = inferred_text_model(inputs, nodes, {"y"}, opset);
   Converted result{original.clone(), {}};
@@ -56,7 +56,7 @@ TEST(FuseUpsampling, AntialiasChangesNothingWhereNothingShrinks) {
   const auto found = converted(
       "s = Constant<value=float([1.0, 1.0, 2.0, 2.0])>()\n"
       "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
-      PluginMode::automatic, 18);
+      Plugins::automatic, 18);
   EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "linear");
   EXPECT_EQ(text_of(only_attribute(found.model, "coordinate_mode")), "half_pixel");
 }
@@ -65,7 +65,7 @@ TEST(FuseUpsampling, AntialiasThatShrinksIsNoUpsampling) {
   const auto found = converted(
       "s = Constant<value=float([1.0, 1.0, 0.5, 2.0])>()\n"
       "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
-      PluginMode::automatic, 18);
+      Plugins::automatic, 18);
   EXPECT_TRUE(operators_in(found.model).empty());
   EXPECT_EQ(count_of(found.model, "MatMul"), 2U);
 }
@@ -89,7 +89,7 @@ TEST(FuseUpsampling, TakesResizeWherePluginsAreAskedFor) {
       "s = Constant<value=float([1.0, 1.0, 2.0, 2.0])>()\n"
       "y = Resize<mode=\"linear\", coordinate_transformation_mode=\"align_corners\">(x, _, s)";
   EXPECT_TRUE(operators_in(converted(nodes).model).empty());
-  const auto found = converted(nodes, PluginMode::always);
+  const auto found = converted(nodes, Plugins::always);
   EXPECT_EQ(text_of(only_attribute(found.model, "coordinate_mode")), "align_corners");
 }
 
@@ -98,7 +98,7 @@ TEST(FuseUpsampling, TakesSizes) {
       "n = Shape<start=0, end=2>(x)\n"
       "s = Constant<value=int64([2, 4, 9, 12])>()\n"
       "y = Resize<mode=\"linear\">(x, _, _, s)",
-      PluginMode::always, 17, {{"x", onnx::ElementType::f32, {2, 4, 6, 8}}});
+      Plugins::always, 17, {{"x", onnx::ElementType::f32, {2, 4, 6, 8}}});
   EXPECT_EQ(std::get<std::vector<std::int64_t>>(only_attribute(found.model, "sizes")),
             (std::vector<std::int64_t>{9, 12}));
 }
@@ -109,7 +109,7 @@ TEST(FusePadding, TakesPadWherePluginsAreAskedFor) {
       "y = Pad<mode=\"reflect\">(x, p)";
   EXPECT_TRUE(operators_in(converted(nodes).model).empty());
   for (const TextInput& x : {TextInput{"x", onnx::ElementType::f32, {2, 4, 6, 8}}, image()}) {
-    const auto found = converted(nodes, PluginMode::always, 17, {x});
+    const auto found = converted(nodes, Plugins::always, 17, {x});
     EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "reflect");
   }
 }
@@ -135,7 +135,7 @@ TEST(FusePadding, LeavesAGatherByTheElementsThemselves) {
       "v, i = TopK<axis=0>(x, k)\n"
       "p, q = TopK<axis=0, largest=0>(i, k)\n"
       "y = Gather<axis=0>(x, p)",
-      PluginMode::automatic, 17, {{"x", onnx::ElementType::f32, {Dim::symbol("N")}}});
+      Plugins::automatic, 17, {{"x", onnx::ElementType::f32, {Dim::symbol("N")}}});
   EXPECT_TRUE(operators_in(found.model).empty());
   EXPECT_EQ(count_of(found.model, "Gather"), 1U);
 }
@@ -146,7 +146,7 @@ TEST(FuseInstanceNorm, TakesTheNodeItselfWherePluginsAreAskedFor) {
       "b = Constant<value=float([0.0, 1.0, 0.0, 1.0])>()\n"
       "y = InstanceNormalization(x, s, b)";
   EXPECT_TRUE(operators_in(converted(nodes).model).empty());
-  EXPECT_EQ(operators_in(converted(nodes, PluginMode::always).model).size(), 1U);
+  EXPECT_EQ(operators_in(converted(nodes, Plugins::always).model).size(), 1U);
 }
 
 TEST(FuseInstanceNorm, NoTranspositionsAreLeftRoundIt) {
@@ -163,7 +163,7 @@ TEST(FuseInstanceNorm, NoTranspositionsAreLeftRoundIt) {
       "r = Relu(n)\n"
       "u = Transpose<perm=[0, 3, 1, 2]>(r)\n"
       "y = Sigmoid(u)",
-      PluginMode::automatic, 17, {{"c", onnx::ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}});
+      Plugins::automatic, 17, {{"c", onnx::ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}});
   EXPECT_EQ(found.model.graph().node_count(), 2U);
   EXPECT_EQ(text_of(only_attribute(found.model, "activation")), "relu");
 }

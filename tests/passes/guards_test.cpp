@@ -121,7 +121,7 @@ TEST(Guards, DoNotRunUnlessAskedFor) {
   EXPECT_EQ(count_of(model, "GridSample"), 2U);
   EXPECT_EQ(report.count("guard_grid_sample"), 0U);
   EXPECT_TRUE(std::none_of(report.near_misses.begin(), report.near_misses.end(),
-                           [](const NearMissNote& note) { return note.pass == "guard_grid_sample"; }));
+                           [](const NearMiss& note) { return note.pass == "guard_grid_sample"; }));
 }
 
 TEST(Guards, RunWhereTheyAreNamedAmongThePasses) {

@@ -70,7 +70,7 @@ TEST(NearMisses, SayWhyNot) {
     onnx::Model model = onnx::read_onnx(folder / name);
     const ConvertReport report = convert(runtime::default_engine(), model);
     std::string found;
-    for (const NearMissNote& note : report.near_misses)
+    for (const NearMiss& note : report.near_misses)
       found += note.pattern + " | " + onnx::describe(note.node) + " | " + note.reason + "\n";
     if (std::getenv("GRAFT_SHOW_NEAR_MISSES") != nullptr) std::cout << name << "\n  " << found;
     // A file without words is too far from any pattern for an explanation.

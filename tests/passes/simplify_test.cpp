@@ -44,7 +44,7 @@ Converted converted(const std::vector<TextInput>& inputs, const std::string& nod
 
 std::string reasons(const ConvertReport& report) {
   std::string text;
-  for (const NearMissNote& note : report.near_misses) text += note.pattern + ": " + note.reason + "\n";
+  for (const NearMiss& note : report.near_misses) text += note.pattern + ": " + note.reason + "\n";
   return text;
 }
 

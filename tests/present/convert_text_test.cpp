@@ -25,7 +25,7 @@ NodeRef node(const std::string& name, const std::string& op) {
   return {.id = name + "_out", .name = name, .op = op, .domain = ""};
 }
 
-passes::Rewrite rewrite(std::vector<NodeRef> nodes, std::string others = "") {
+report::Rewrite rewrite(std::vector<NodeRef> nodes, std::string others = "") {
   return {.pass = "fuse_something",
           .nodes = std::move(nodes),
           .others = std::move(others),
@@ -41,12 +41,12 @@ report::NodeSupport verdict(const std::string& name, const std::string& op, repo
 std::string text_of(const Table& table) { return table.text(false, 200); }
 
 TEST(ConvertText, nodes_are_described_after_what_is_no_node) {
-  EXPECT_THAT(replaced_texts(rewrite({node("a", "Div"), node("it's", "Mul")}, "others before them")),
+  EXPECT_THAT(rewrite({node("a", "Div"), node("it's", "Mul")}, "others before them").replaced(),
               ElementsAre("others before them", "node 'a' (Div)", "node 'it's' (Mul)"));
 }
 
 TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
-  passes::ConvertReport report;
+  report::ConvertReport report;
   report.passes = {{.pass = "fuse_something", .why = "", .rewrites = 2, .seconds = 0}};
   report.rewrites = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   EXPECT_THAT(text_of(rewrites_table(report, false)), HasSubstr("node 'a' (Div) -> Something, 2 times"));
@@ -55,20 +55,20 @@ TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
 
 TEST(ConvertText, of_near_misses_the_nearest_place_of_each_pattern_stands_first_and_the_far_ones_are_counted) {
   const auto near = [](const std::string& pattern, const std::string& name, std::size_t matched, bool is_of_library) {
-    return passes::NearMissNote{.pass = is_of_library ? "fuse_library_operators" : "fuse_something",
-                                .pattern = pattern,
-                                .node = node(name, "Mul"),
-                                .matched_nodes = matched,
-                                .pattern_nodes = 4,
-                                .reason = "no reason",
-                                .is_of_library = is_of_library};
+    return report::NearMiss{.pass = is_of_library ? "fuse_library_operators" : "fuse_something",
+                            .pattern = pattern,
+                            .node = node(name, "Mul"),
+                            .matched_nodes = matched,
+                            .pattern_nodes = 4,
+                            .reason = "no reason",
+                            .is_of_library = is_of_library};
   };
-  passes::ConvertReport report;
+  report::ConvertReport report;
   report.near_misses = {near("far", "a", 1, false), near("half", "b", 2, false), near("most", "c", 3, false),
                         near("half", "d", 2, false), near("own", "e", 1, true)};
   std::stable_sort(report.near_misses.begin(), report.near_misses.end(), passes::is_nearer);
   std::vector<std::string> order;
-  for (const passes::NearMissNote& each : report.near_misses) order.push_back(each.node.name);
+  for (const report::NearMiss& each : report.near_misses) order.push_back(each.node.name);
   EXPECT_THAT(order, ElementsAre("e", "c", "b", "d", "a"));
   const std::string few = text_of(near_misses_table(report, false));
   EXPECT_THAT(few, AllOf(HasSubstr("own at node 'e' (Mul), 1 of 4 nodes matched"), HasSubstr("most at node 'c'"),
@@ -138,21 +138,21 @@ TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone)
 }
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
-  passes::ConvertReport report;
+  report::ConvertReport report;
   report.rejected = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   report.rejected[0].proof = "y differs";
   report.rejected[1].pass = "rules_first";
   report.rejected[0].replacement = "Swish<>";
-  EXPECT_THAT(rejection_warnings(report),
+  EXPECT_THAT(passes::rejection_warnings(report),
               ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div): y differs"));
   report.rejected.push_back(report.rejected[0]);
   report.rejected.back().nodes = {node("c", "Div")};
-  EXPECT_THAT(rejection_warnings(report),
+  EXPECT_THAT(passes::rejection_warnings(report),
               ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div), "
                           "and at 1 more place: y differs"));
   report.rejected.pop_back();
   report.rejected[0].place = "swish_fusion.yaml:2:3";
-  EXPECT_THAT(rejection_warnings(report),
+  EXPECT_THAT(passes::rejection_warnings(report),
               ElementsAre("fuse_something: not done: Swish<> (swish_fusion.yaml:2:3) in the "
                           "place of node 'a' (Div): y differs"));
 }

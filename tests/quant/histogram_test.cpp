@@ -120,9 +120,9 @@ TEST(Thresholds, MinmaxAndPercentile) {
        {ThresholdMethod::entropy, ThresholdMethod::minmax, ThresholdMethod::percentile, ThresholdMethod::mse}) {
     EXPECT_EQ(threshold({0, 0, 0}, method), 0);
     EXPECT_EQ(threshold({0, 0.5F}, method), 0.5) << to_string(method);
-    EXPECT_EQ(parse_threshold_method(to_string(method)), method);
+    EXPECT_EQ(report::find_threshold_method(to_string(method)), method);
   }
-  EXPECT_EQ(parse_threshold_method("kl"), std::nullopt);
+  EXPECT_EQ(report::find_threshold_method("kl"), std::nullopt);
 }
 
 /// Returns the squared rounding error of the numbers.

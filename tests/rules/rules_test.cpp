@@ -16,8 +16,8 @@ namespace graft::rules {
 namespace {
 
 using passes::ConvertOptions;
-using passes::ConvertReport;
 using passes::operators_in;
+using report::ConvertReport;
 
 using runtime::default_engine;
 using test::inferred_text_model;

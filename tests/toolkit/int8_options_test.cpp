@@ -144,7 +144,7 @@ TEST(Int8Options, NumbersThatMeanNothingAreRefusedByName) {
   EXPECT_THAT(refused([](Int8Options& given) { given.samples = -1; }), HasSubstr("int8.samples: found -1"));
   EXPECT_THAT(refused([](Int8Options& given) { given.judged = 0; }), HasSubstr("int8.judged: found 0"));
   EXPECT_THAT(refused([](Int8Options& given) {
-                given.calibration = Calibration::mse;
+                given.calibration = ThresholdMethod::mse;
                 given.percentile = 90;
               }),
               HasSubstr("int8.percentile"));

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "graft/node_ref.hpp"
+#include "graft/report/convert.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/inspect.hpp"
@@ -19,11 +18,9 @@
 
 namespace graft::toolkit {
 
-enum class Plugins : std::uint8_t {
-  automatic,  ///< Use a plugin where no native layer is exact and as fast.
-  always,     ///< Use a plugin wherever one of Graft's operators can replace nodes.
-  never,      ///< Use standard operators only, where they can express the operator.
-};
+using report::OperatorChoice;
+using report::Plugins;
+using report::Rewrite;
 
 struct ConvertOptions {
   Plugins plugins = Plugins::automatic;
@@ -47,25 +44,6 @@ struct ConvertOptions {
   /// How the check runs TensorRT. `judge`, `convert`, `release`, `reduce` and `watch` are ignored.
   InspectOptions inspect = {};
   Watch watch = {};
-};
-
-/// A rewrite that was applied, or that was rejected because its proof failed.
-struct Rewrite {
-  std::string pass;
-  std::vector<NodeRef> nodes;  ///< The nodes that are removed.
-  std::string others;          ///< Removed constants, as text: "3 Constant nodes"; mostly empty.
-  std::string replacement;     ///< The nodes that replace them: "LeakyReLU<alpha=0.1>".
-  std::string reason;          ///< Why the rewrite is valid.
-  std::string proof;           ///< The runs that proved the rewrite; for a rejected rewrite, the runs that disagreed.
-};
-
-/// How TensorRT runs a node of one of Graft's operators.
-struct OperatorChoice {
-  enum class Kind : std::uint8_t { native, plugin, function };
-  NodeRef node;
-  std::string op;  ///< The name of Graft's operator.
-  Kind kind = Kind::plugin;
-  std::string reason;
 };
 
 struct Conversion;

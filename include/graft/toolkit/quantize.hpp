@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/report/quantize.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
@@ -22,8 +23,7 @@
 
 namespace graft::toolkit {
 
-/// How calibration chooses the threshold at which int8 or f8 saturates. `entropy` is only for int8.
-enum class Calibration : std::uint8_t { percentile, entropy, minmax, mse };
+using report::ThresholdMethod;
 
 /// Changes of weights and biases that reduce the quantization error.
 struct Improvements {
@@ -45,8 +45,8 @@ struct Int8Options {
   std::int64_t samples = 0;           ///< Maximum number of calibration samples; 0: all.
   /// The method that chooses thresholds. Nothing: percentile in int8; minmax in f8, whose steps are finer for small
   /// numbers.
-  std::optional<Calibration> calibration = {};
-  double percentile = 99.99;  ///< For Calibration::percentile; above 0, at most 100.
+  std::optional<ThresholdMethod> calibration = {};
+  double percentile = 99.99;  ///< For ThresholdMethod::percentile; above 0, at most 100.
   /// A calibration cache of TensorRT 7 to 10 whose scales are used. Data are then optional and only used to compare
   /// outputs. int8 only.
   std::filesystem::path cache = {};

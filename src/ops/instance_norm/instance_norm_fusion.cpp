@@ -172,7 +172,7 @@ class Finder {
 
   bool change(const Source& source, const NormalizedValue& result, const std::vector<onnx::Node*>& nodes) {
     const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const onnx::Node* n) { return computes(*n); });
-    if (!has_more && rewriter_.options().plugins != PluginMode::always) return false;
+    if (!has_more && rewriter_.options().plugins != Plugins::always) return false;
     onnx::Value& x = const_cast<onnx::Value&>(source.x);
     std::shared_ptr<Operator> op = find_operator("InstanceNorm")->create();
     if (const Status status = op->set("epsilon", static_cast<float>(source.epsilon)); !status.ok()) return false;

@@ -487,7 +487,7 @@ void fuse_resize(Rewriter& rewriter, onnx::Node& node) {
   const auto dtype = to_dtype(*x->type);
   if (!dtype || !is_floating_point(*dtype)) return;
   const Resize found = read_resize(node, *x, *node.output());
-  const bool asked = rewriter.options().plugins == PluginMode::always;
+  const bool asked = rewriter.options().plugins == Plugins::always;
   if (found.obstacle.empty() && found.why.empty() && !asked) return;
   const auto near = [&](const std::string& reason) {
     rewriter.near_miss("Upsampling, Resize", {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = reason});

@@ -423,7 +423,7 @@ class Finder {
       auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
       // A single node is already one layer of TensorRT. Only a Gather is worth replacing, because it reads an index for
       // each element.
-      const bool is_asked_for = y.producer->is("Pad") && rewriter_.options().plugins == PluginMode::always;
+      const bool is_asked_for = y.producer->is("Pad") && rewriter_.options().plugins == Plugins::always;
       if (movement && movement->nodes.size() == 1 && !y.producer->is("Gather") && !is_asked_for) continue;
       if (movement && fuse(*movement, why_not)) return;
       if (reason.empty() && !why_not.empty()) {

@@ -2,8 +2,8 @@
 // layer, as standard operators or as a plugin, and records the reason.
 //
 //   graft::LeakyReLU<alpha=0.1>(x)   becomes   LeakyRelu<alpha=0.1>(x)          if TensorRT has one layer for it
-//   LeakyRelu<alpha=0.1>(x)          becomes   graft::LeakyReLU<alpha=0.1>(x)   with PluginMode::always
-//   graft::Op(x)                     becomes   the body of its ONNX function    with PluginMode::never, and in the body
+//   LeakyRelu<alpha=0.1>(x)          becomes   graft::LeakyReLU<alpha=0.1>(x)   with Plugins::always
+//   graft::Op(x)                     becomes   the body of its ONNX function    with Plugins::never, and in the body
 //                                                                               of an If, Loop or Scan
 #include <fmt/format.h>
 
@@ -156,7 +156,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
   const std::shared_ptr<Operator> op = make_operator(node);
   const NodeRef who = ref_of(node);
   const std::string name(op->type().name);
-  const PluginMode mode = rewriter.options().plugins;
+  const Plugins mode = rewriter.options().plugins;
   if (const std::string refusal = rewriter.refusal_of_plugin_in(*node.graph); !refusal.empty()) {
     choose_without_plugin(rewriter, node, *op, refusal);
     return;
@@ -165,7 +165,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
     choose_plugin(rewriter, node, who, name, kept->second);
     return;
   }
-  if (mode == PluginMode::always) {
+  if (mode == Plugins::always) {
     choose_plugin(rewriter, node, who, name, "asked for: plugins wherever they can stand");
     return;
   }
@@ -177,7 +177,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
       return;
     }
   }
-  if (mode == PluginMode::never && dtype && onnx::function_of(*op, function_inputs(node))) {
+  if (mode == Plugins::never && dtype && onnx::function_of(*op, function_inputs(node))) {
     const std::string reason = "asked for: no plugins; standard operators compute the same";
     if (replace(rewriter, node, "the body of its ONNX function", reason, onnx::replace_with_function_body)) {
       rewriter.choose(who, name, function, reason);
@@ -185,7 +185,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
     }
   }
   node.metadata.erase(std::string(onnx::reason_note));  // from an earlier conversion, perhaps with other options
-  const std::string reason = mode == PluginMode::never
+  const std::string reason = mode == Plugins::never
                                  ? "no plugins were asked for, but standard operators cannot take its place here"
                                  : reason_for_plugin(node);
   choose_plugin(rewriter, node, who, name, reason);
@@ -198,11 +198,11 @@ void choose_for_standard(Rewriter& rewriter, const NativeForms& forms, onnx::Nod
   const NodeRef who = ref_of(node);
   const std::string_view name = op->type().name;
   const std::string refusal = rewriter.refusal_of_plugin_in(*node.graph);
-  if (rewriter.options().plugins == PluginMode::always && !refusal.empty()) {
+  if (rewriter.options().plugins == Plugins::always && !refusal.empty()) {
     rewriter.choose(who, name, native, fmt::format("TensorRT runs {} itself; {}", node.op_type, refusal));
     return;
   }
-  if (rewriter.options().plugins == PluginMode::always) {
+  if (rewriter.options().plugins == Plugins::always) {
     const std::string reason = "asked for: plugins wherever they can stand";
     Proposal proposal = proposal_for(node, to_text(*op), reason);
     proposal.edit = operator_edit(op, input_names(node), node.output()->name);

@@ -24,16 +24,16 @@ using Type = html::Column::Type;
 constexpr const char* rewritten = "rewritten";
 constexpr const char* tidied = "tidied";
 
-html::Table choices_of(const passes::ConvertReport& done) {
+html::Table choices_of(const report::ConvertReport& done) {
   html::Table table{.title = "Graft's operators in TensorRT",
                     .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
-  for (const passes::OperatorChoice& choice : done.choices) {
+  for (const report::OperatorChoice& choice : done.choices) {
     table.rows.push_back({onnx::describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
   }
   return table;
 }
 
-html::Table rules_of(const passes::ConvertReport& done) {
+html::Table rules_of(const report::ConvertReport& done) {
   html::Table table{.title = "Rules",
                     .columns = {{"place", Type::code},
                                 {"rule", Type::text},
@@ -41,7 +41,7 @@ html::Table rules_of(const passes::ConvertReport& done) {
                                 {"done", Type::number},
                                 {"why", Type::text},
                                 {"notes", Type::text}}};
-  for (const passes::RuleOutcome& rule : done.rules) {
+  for (const report::RuleOutcome& rule : done.rules) {
     table.rows.push_back({rule.place, rule.rule, static_cast<double>(rule.matched), static_cast<double>(rule.applied),
                           rule.reason, fmt::format("{}", fmt::join(rule.notes, "; "))});
   }
@@ -55,12 +55,12 @@ class ConvertPage {
   [[nodiscard]] html::Report finish();
 
  private:
-  void mark(const passes::Rewrite& rewrite);
+  void mark(const report::Rewrite& rewrite);
   /// Returns a cell with the first node that is drawn, and a cell with `text`, which names all nodes.
   [[nodiscard]] std::vector<html::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
   /// Returns a table of rewrites: of cleanup passes if `tidying` is true, of other passes if it is false, of all passes
   /// if it is not set.
-  [[nodiscard]] html::Table rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
+  [[nodiscard]] html::Table rewrites(std::string title, const std::vector<report::Rewrite>& rewrites,
                                      std::optional<bool> tidying) const;
 
   const toolkit::Conversion& conversion_;
@@ -85,13 +85,13 @@ ConvertPage::ConvertPage(const toolkit::Conversion& conversion)
                   .tone = html::Tone::blue}};
 }
 
-void ConvertPage::mark(const passes::Rewrite& rewrite) {
+void ConvertPage::mark(const report::Rewrite& rewrite) {
   for (const NodeRef& replaced : rewrite.nodes) {
     const auto [first, last] = before_.by_id.equal_range(replaced.id);
     for (auto each = first; each != last; ++each) {
       html::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
-      node.kind = is_cleanup(conversion_.report, rewrite) ? tidied : rewritten;
+      node.kind = passes::is_cleanup(conversion_.report, rewrite) ? tidied : rewritten;
       node.reason = rewrite.reason;
       node.facts = {{"pass", rewrite.pass}, {"becomes", rewrite.replacement}};
       if (!rewrite.proof.empty()) node.facts.push_back({"proof", rewrite.proof});
@@ -110,7 +110,7 @@ std::vector<html::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& nodes,
   return {drawn, text};
 }
 
-html::Table ConvertPage::rewrites(std::string title, const std::vector<passes::Rewrite>& rewrites,
+html::Table ConvertPage::rewrites(std::string title, const std::vector<report::Rewrite>& rewrites,
                                   std::optional<bool> tidying) const {
   html::Table table{.title = std::move(title),
                     .columns = {{"at", Type::node},
@@ -120,9 +120,9 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<passes::R
                                 {"why it may be done", Type::text},
                                 {"proof", Type::text}},
                     .is_folded = tidying.value_or(false)};
-  for (const passes::Rewrite& rewrite : rewrites) {
-    if (tidying && is_cleanup(conversion_.report, rewrite) != *tidying) continue;
-    std::vector<html::Cell> row = cells_of(rewrite.nodes, fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")));
+  for (const report::Rewrite& rewrite : rewrites) {
+    if (tidying && passes::is_cleanup(conversion_.report, rewrite) != *tidying) continue;
+    std::vector<html::Cell> row = cells_of(rewrite.nodes, fmt::format("{}", fmt::join(rewrite.replaced(), ", ")));
     for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
       row.emplace_back(text);
     }
@@ -133,12 +133,12 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<passes::R
 
 html::Report ConvertPage::finish() {
   const toolkit::Conversion& conversion = conversion_;
-  const passes::ConvertReport& done = conversion.report;
+  const report::ConvertReport& done = conversion.report;
   page_.summary.push_back({"result", summary_text(conversion)});
   page_.summary.push_back({"values", values_text(conversion)});
   page_.summary.push_back({"check", check_text(conversion)});
   add_ends(page_, conversion.model);
-  for (const passes::Rewrite& rewrite : done.rewrites) mark(rewrite);
+  for (const report::Rewrite& rewrite : done.rewrites) mark(rewrite);
   html::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, "after");
   verdicts.title = "Nodes after";
 
@@ -159,7 +159,7 @@ html::Report ConvertPage::finish() {
                                  {"nodes matched", Type::number},
                                  {"the condition that failed", Type::text}},
                      .is_folded = true};
-  for (const passes::NearMissNote& near : done.near_misses) {
+  for (const report::NearMiss& near : done.near_misses) {
     std::vector<html::Cell> row = cells_of({near.node}, onnx::describe(near.node));
     row.emplace_back(near.pattern);
     row.emplace_back(static_cast<double>(near.matched_nodes));

@@ -473,7 +473,7 @@ html::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int
 std::string method_text(const quant::Int8Options& options) {
   if (options.cache) return "scales of the calibration cache";
   const std::string method(to_string(options.thresholds.method));
-  return options.thresholds.method == quant::ThresholdMethod::percentile
+  return options.thresholds.method == report::ThresholdMethod::percentile
              ? fmt::format("{} {:g} %", method, options.thresholds.percentile)
              : method;
 }

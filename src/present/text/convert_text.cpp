@@ -20,8 +20,8 @@
 namespace graft::present {
 namespace {
 
-std::string nodes_text(const passes::Rewrite& rewrite, bool all) {
-  return all ? fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")) : replaced_text(rewrite);
+std::string nodes_text(const report::Rewrite& rewrite, bool all) {
+  return all ? fmt::format("{}", fmt::join(rewrite.replaced(), ", ")) : passes::replaced_text(rewrite);
 }
 
 /// A line for one rewrite, or for several with the same replacement and the same number of replaced things.
@@ -34,27 +34,27 @@ struct Line {
 };
 
 /// Returns how rewrites were proven: "each proven", or "3 proven, 2 spot-checked, 15 alike to those ...".
-std::string proofs_text(const std::vector<const passes::Rewrite*>& rewrites) {
+std::string proofs_text(const std::vector<const report::Rewrite*>& rewrites) {
   std::size_t own = 0;
   std::size_t checked = 0;
   std::size_t alike = 0;
-  for (const passes::Rewrite* rewrite : rewrites) {
-    own += rewrite->proof_kind == passes::ProofKind::own ? 1U : 0U;
-    checked += rewrite->proof_kind == passes::ProofKind::spot_check ? 1U : 0U;
-    alike += rewrite->proof_kind == passes::ProofKind::one_of_a_kind ? 1U : 0U;
+  for (const report::Rewrite* rewrite : rewrites) {
+    own += rewrite->proof_kind == report::ProofKind::own ? 1U : 0U;
+    checked += rewrite->proof_kind == report::ProofKind::spot_check ? 1U : 0U;
+    alike += rewrite->proof_kind == report::ProofKind::one_of_a_kind ? 1U : 0U;
   }
   if (own == rewrites.size()) return "each proven";
   return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights and for sizes", own,
                      checked, alike);
 }
 
-std::vector<Line> lines_of(const passes::ConvertReport& report, const passes::PassSummary& pass, bool all) {
+std::vector<Line> lines_of(const report::ConvertReport& report, const report::PassSummary& pass, bool all) {
   std::vector<Line> lines;
-  std::vector<std::vector<const passes::Rewrite*>> of_lines;
-  std::vector<const passes::Rewrite*> proven;
-  for (const passes::Rewrite& rewrite : report.rewrites) {
+  std::vector<std::vector<const report::Rewrite*>> of_lines;
+  std::vector<const report::Rewrite*> proven;
+  for (const report::Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
-    const std::size_t nodes = replaced_texts(rewrite).size();
+    const std::size_t nodes = rewrite.replaced().size();
     if (!rewrite.proof.empty()) proven.push_back(&rewrite);
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
       return !all && line.replacement == rewrite.replacement && line.nodes == nodes;
@@ -91,13 +91,13 @@ std::vector<Line> lines_of(const passes::ConvertReport& report, const passes::Pa
   return lines;
 }
 
-std::string outcome_text(const passes::RuleOutcome& rule) {
+std::string outcome_text(const report::RuleOutcome& rule) {
   if (rule.matched == 0) return "matched nothing";
   if (rule.applied == rule.matched) return fmt::format("done, {}", count_text(rule.applied, "place"));
   return fmt::format("done in {} of {}", rule.applied, count_text(rule.matched, "place"));
 }
 
-std::string count_of_proofs(const passes::ConvertReport& report) {
+std::string count_of_proofs(const report::ConvertReport& report) {
   const std::size_t proofs = report.proofs_run - report.spot_checks;
   std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
   if (report.spot_checks + report.proofs_alike == 0) return text;
@@ -121,9 +121,9 @@ std::string timings_text(const toolkit::Conversion& conversion) {
       seconds.read, seconds.rewrite, seconds.prove, seconds.compare, seconds.write);
 }
 
-Table rewrites_table(const passes::ConvertReport& report, bool verbose) {
+Table rewrites_table(const report::ConvertReport& report, bool verbose) {
   Table table;
-  for (const passes::PassSummary& pass : report.passes) {
+  for (const report::PassSummary& pass : report.passes) {
     if (pass.rewrites == 0) continue;
     bool first = true;
     for (const Line& line : lines_of(report, pass, verbose)) {
@@ -136,9 +136,9 @@ Table rewrites_table(const passes::ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table choices_table(const passes::ConvertReport& report, bool verbose) {
-  std::vector<std::pair<const passes::OperatorChoice*, std::size_t>> groups;
-  for (const passes::OperatorChoice& choice : report.choices) {
+Table choices_table(const report::ConvertReport& report, bool verbose) {
+  std::vector<std::pair<const report::OperatorChoice*, std::size_t>> groups;
+  for (const report::OperatorChoice& choice : report.choices) {
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
       return group.first->kind == choice.kind && group.first->op == choice.op && group.first->reason == choice.reason;
     });
@@ -151,7 +151,7 @@ Table choices_table(const passes::ConvertReport& report, bool verbose) {
   constexpr std::size_t widest = 60;
   Table table;
   for (const auto& [choice, count] : groups) {
-    const bool plugin = choice->kind == passes::OperatorChoice::Kind::plugin;
+    const bool plugin = choice->kind == report::OperatorChoice::Kind::plugin;
     table.add({{std::string(to_string(choice->kind)), plugin ? Color::good : Color::none},
                count == 1 ? (verbose ? onnx::describe(choice->node) : shortened(onnx::describe(choice->node), widest))
                           : fmt::format("{} nodes ({})", count, choice->op),
@@ -160,15 +160,15 @@ Table choices_table(const passes::ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass) {
+Table explanation_table(const report::ConvertReport& report, const report::PassSummary& pass) {
   Table table;
-  for (const passes::Rewrite& rewrite : report.rewrites) {
+  for (const report::Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
     table.add({{"done", Color::good}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
     table.add({"", {rewrite.reason, Color::faint}});
     if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Color::faint}});
   }
-  for (const passes::Rewrite& rewrite : report.rejected) {
+  for (const report::Rewrite& rewrite : report.rejected) {
     if (rewrite.pass != pass.pass) continue;
     table.add({{"not done", Color::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
     table.add({"", {rewrite.proof, Color::faint}});
@@ -176,13 +176,13 @@ Table explanation_table(const passes::ConvertReport& report, const passes::PassS
   return table;
 }
 
-Table near_misses_table(const passes::ConvertReport& report, bool verbose) {
+Table near_misses_table(const report::ConvertReport& report, bool verbose) {
   constexpr std::size_t most = 8;
   constexpr double near_enough = 0.5;
   Table table;
   std::set<std::string> patterns;  // patterns that have a place in the table; layers of a network repeat
   std::size_t left_out = 0;
-  for (const passes::NearMissNote& near : report.near_misses) {
+  for (const report::NearMiss& near : report.near_misses) {
     const bool is_near = near.is_of_library || near.share() >= near_enough;
     if (!verbose && (!is_near || patterns.size() == most || !patterns.insert(near.pattern).second)) {
       ++left_out;
@@ -201,9 +201,9 @@ Table near_misses_table(const passes::ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table rules_table(const passes::ConvertReport& report, bool explained) {
+Table rules_table(const report::ConvertReport& report, bool explained) {
   Table table;
-  for (const passes::RuleOutcome& rule : report.rules) {
+  for (const report::RuleOutcome& rule : report.rules) {
     const Color color = rule.failed() ? Color::bad : rule.applied == 0 ? Color::caution : Color::good;
     table.add({rule.place, {outcome_text(rule), color}, rule.rule});
     if (!explained) continue;
@@ -213,9 +213,9 @@ Table rules_table(const passes::ConvertReport& report, bool explained) {
   return table;
 }
 
-std::vector<std::string> rule_errors(const passes::ConvertReport& report) {
+std::vector<std::string> rule_errors(const report::ConvertReport& report) {
   std::vector<std::string> errors;
-  for (const passes::RuleOutcome& rule : report.rules) {
+  for (const report::RuleOutcome& rule : report.rules) {
     if (!rule.failed()) continue;
     std::string text = fmt::format("{}: {}: {}", rule.place, rule.rule, outcome_text(rule));
     for (const std::string& note : rule.notes) text += "\n" + note;
@@ -304,7 +304,7 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
   // A node that was merged with an equal node counts as a node that is left.
   const auto is_merged = [&](const report::NodeSupport& before) {
     return std::any_of(conversion.report.rewrites.begin(), conversion.report.rewrites.end(),
-                       [&](const passes::Rewrite& rewrite) {
+                       [&](const report::Rewrite& rewrite) {
                          return rewrite.pass == "merge_equal_nodes" &&
                                 std::any_of(rewrite.nodes.begin(), rewrite.nodes.end(),
                                             [&](const NodeRef& node) { return node.id == before.node.id; });

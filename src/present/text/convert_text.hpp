@@ -20,24 +20,24 @@ namespace graft::present {
 
 /// Returns the rewrites of each pass. Rewrites with the same replacement share a line, and a cleanup pass only has the
 /// number of its changes. If `verbose`, every rewrite has a line.
-[[nodiscard]] Table rewrites_table(const passes::ConvertReport& report, bool verbose);
+[[nodiscard]] Table rewrites_table(const report::ConvertReport& report, bool verbose);
 
 /// Returns how TensorRT runs nodes of Graft's operators. Nodes of the same operator that run in the same way for the
 /// same reason share a line, unless `verbose`.
-[[nodiscard]] Table choices_table(const passes::ConvertReport& report, bool verbose);
+[[nodiscard]] Table choices_table(const report::ConvertReport& report, bool verbose);
 
 /// Returns the rewrites that one pass made, and those that were rejected; empty if there are neither.
-[[nodiscard]] Table explanation_table(const passes::ConvertReport& report, const passes::PassSummary& pass);
+[[nodiscard]] Table explanation_table(const report::ConvertReport& report, const report::PassSummary& pass);
 /// Returns the places that patterns nearly matched, in the order of the report. Unless `verbose`, only the nearest
 /// place of each of at most 8 patterns is listed, if the pattern is from a user's library or at least half of its nodes
 /// matched; the other places are counted.
-[[nodiscard]] Table near_misses_table(const passes::ConvertReport& report, bool verbose);
+[[nodiscard]] Table near_misses_table(const report::ConvertReport& report, bool verbose);
 
 /// Returns the outcome of each rule, with its reason and notes if `explained`.
-[[nodiscard]] Table rules_table(const passes::ConvertReport& report, bool explained);
+[[nodiscard]] Table rules_table(const report::ConvertReport& report, bool explained);
 
 /// Returns a message for each rule that is not optional and matched nothing or was not applied at every place.
-[[nodiscard]] std::vector<std::string> rule_errors(const passes::ConvertReport& report);
+[[nodiscard]] std::vector<std::string> rule_errors(const report::ConvertReport& report);
 
 /// Returns the nodes with this verdict. Nodes with the same operator and reason share a row.
 [[nodiscard]] Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict);

@@ -13,15 +13,6 @@
 namespace graft::quant {
 namespace {
 
-struct MethodName {
-  ThresholdMethod method;
-  std::string_view name;
-};
-constexpr std::array<MethodName, 4> names{{{ThresholdMethod::entropy, "entropy"},
-                                           {ThresholdMethod::minmax, "minmax"},
-                                           {ThresholdMethod::percentile, "percentile"},
-                                           {ThresholdMethod::mse, "mse"}}};
-
 /// Returns the upper end of the bin up to which `percent` of the numbers lie, with `zeros` zeros among them.
 double percentile(const Histogram& histogram, double percent, std::uint64_t zeros) {
   constexpr double whole = 100;
@@ -147,17 +138,6 @@ double by_entropy(const Histogram& histogram) {
 }
 
 }  // namespace
-
-std::string_view to_string(ThresholdMethod method) {
-  return std::find_if(names.begin(), names.end(), [&](const MethodName& entry) { return entry.method == method; })
-      ->name;
-}
-
-std::optional<ThresholdMethod> parse_threshold_method(std::string_view text) {
-  const auto* found =
-      std::find_if(names.begin(), names.end(), [&](const MethodName& entry) { return entry.name == text; });
-  return found == names.end() ? std::nullopt : std::optional(found->method);
-}
 
 ThresholdMethod usual_method(EightBits type) {
   return type == EightBits::int8 ? ThresholdMethod::percentile : ThresholdMethod::minmax;

@@ -1,27 +1,13 @@
 // Computes, from a histogram, the value at which int8 and f8 saturate.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
+#include "graft/report/quantize.hpp"
 #include "quant/calibrate/histogram.hpp"
 #include "quant/plan/eight_bits.hpp"
 
 namespace graft::quant {
 
-enum class ThresholdMethod : std::uint8_t {
-  /// The least Kullback-Leibler divergence, as in TensorRT's entropy calibrator: 2048 bins, 128 levels. If that costs
-  /// four times the squared error of the percentile 99.99, over the numbers that the percentile keeps, the percentile
-  /// decides: the divergence then follows a few numbers that come again and again (a hard swish maps large negative
-  /// ones to them) or a tail.
-  entropy,
-  minmax,      ///< The largest absolute value.
-  percentile,  ///< The value within which this percentage of the numbers lies.
-  mse,         ///< The least mean squared error of rounding and saturating.
-};
-[[nodiscard]] std::string_view to_string(ThresholdMethod method);
-[[nodiscard]] std::optional<ThresholdMethod> parse_threshold_method(std::string_view text);
+using report::ThresholdMethod;
 
 /// Returns the default method: percentile for int8, minmax for f8. The steps of f8 are finer where numbers are small,
 /// so that a wider range costs next to nothing.
