@@ -135,7 +135,7 @@ std::string repeated_options(const VerifyArguments& arguments, bool runs) {
   return text;
 }
 
-Exit exit_of(verify::Verdict verdict) { return verdict == verify::Verdict::same ? Exit::done : Exit::answer_is_no; }
+Exit exit_of(report::Verdict verdict) { return verdict == report::Verdict::same ? Exit::done : Exit::answer_is_no; }
 
 Exit verify_layers(const Console& console, const VerifyArguments& arguments, const present::VerifiedFiles& files,
                    const toolkit::ModelPair& models, toolkit::CompareOptions options) {

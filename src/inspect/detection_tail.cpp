@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "onnx/extract.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/schema.hpp"
 
 namespace graft::inspect {
@@ -62,12 +63,18 @@ std::optional<double> number_of(const onnx::Node& node, std::size_t input) {
   return constant ? constant->scalar() : std::nullopt;
 }
 
+std::vector<std::string> names_of(const std::vector<const onnx::Value*>& values) {
+  std::vector<std::string> names;
+  for (const onnx::Value* value : values) names.push_back(value->name);
+  return names;
+}
+
 DetectionTail suppression_of(const onnx::Node& node, const Values& between) {
   DetectionTail tail{.kind = DetectionTail::Kind::suppression,
                      .node = ref_of(node),
-                     .boxes = origins_of(node.input(0), between),
-                     .scores = origins_of(node.input(1), between)};
-  if (node.int_or("center_point_box", 0) != 0) tail.corners = DetectionTail::Corners::center_and_size;
+                     .boxes = names_of(origins_of(node.input(0), between)),
+                     .scores = names_of(origins_of(node.input(1), between))};
+  if (node.int_or("center_point_box", 0) != 0) tail.form = DetectionTail::Boxes::center_and_size;
   tail.most = integer_of(node, 2);
   // An absent input has ONNX's default: a maximum of 0 keeps no box.
   if (node.input(2) == nullptr) tail.most = 0;
@@ -112,13 +119,12 @@ std::optional<DetectionTail> best_of(const onnx::Node& node, const Values& betwe
   DetectionTail tail{.kind = DetectionTail::Kind::best,
                      .node = ref_of(node),
                      .boxes = {},
-                     .scores = origins_of(node.input(0), between),
-                     .corners = DetectionTail::Corners::opposite};
+                     .scores = names_of(origins_of(node.input(0), between))};
   bool chooses_boxes = false;
   for (const onnx::Value* chosen : chosen_by(*node.output(1))) {
     if (!holds_boxes(chosen)) continue;
     chooses_boxes = true;
-    for (const onnx::Value* origin : origins_of(chosen, between)) {
+    for (const std::string& origin : names_of(origins_of(chosen, between))) {
       if (std::find(tail.boxes.begin(), tail.boxes.end(), origin) == tail.boxes.end()) tail.boxes.push_back(origin);
     }
   }

@@ -16,7 +16,6 @@
 #include "graft/toolkit/verify.hpp"
 #include "python/cpu_engines.hpp"
 #include "python/tensors.hpp"
-#include "toolkit/verdict_names.hpp"
 
 namespace graft::python {
 

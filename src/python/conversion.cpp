@@ -17,7 +17,6 @@
 #include "python/fields.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
-#include "toolkit/verdict_names.hpp"
 
 namespace graft::python {
 namespace {
@@ -104,7 +103,7 @@ void add_conversion(nb::module_& module) {
       .def_prop_ro(
           "verified",
           [](const ConvertResult& result) {
-            return result.verified ? std::optional<std::string>(toolkit::to_string(*result.verified)) : std::nullopt;
+            return result.verified ? std::optional<std::string>(to_string(*result.verified)) : std::nullopt;
           },
           "The verdict of graft.verify on the given model and the result, with synthetic inputs; None where they were "
           "not "

@@ -16,6 +16,7 @@
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
 #include "python/cpu_engines.hpp"
+#include "python/fields.hpp"
 #include "python/judges.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
@@ -73,26 +74,9 @@ void add_cuts(nb::module_& module) {
         return "<graft.CutNetwork: " + count_of(network.tensorrt.node_count(), "node") + " for TensorRT, " +
                count_of(network.host.node_count(), "node") + " for the host>";
       });
-  nb::class_<DetectionTail>(module, "DetectionTail", "The post-processing of a detector that runs on the host.")
-      .def_prop_ro(
-          "kind",
-          [](const DetectionTail& tail) {
-            return tail.kind == DetectionTail::Kind::suppression ? "suppression" : "best";
-          },
-          "'suppression' (NonMaxSuppression, as in YOLO, SSD and Faster R-CNN) or 'best' (TopK of the scores, as in "
-          "DETR).")
-      .def_ro("node", &DetectionTail::node, "The NonMaxSuppression or TopK node.")
-      .def_ro("boxes", &DetectionTail::boxes, "The tensors of CutResult.between from which the boxes are computed.")
-      .def_ro("scores", &DetectionTail::scores, "The tensors of CutResult.between from which the scores are computed.")
-      .def_prop_ro(
-          "is_center_and_size",
-          [](const DetectionTail& tail) { return tail.form == DetectionTail::Boxes::center_and_size; },
-          "Whether boxes are center x and y, width, height, and not two opposite corners.")
-      .def_ro("most", &DetectionTail::most,
-              "The maximum number of boxes, for each class with 'suppression'; None where it is not constant.")
-      .def_ro("overlap", &DetectionTail::overlap, "The intersection over union above which a box is suppressed.")
-      .def_ro("lowest_score", &DetectionTail::lowest_score)
-      .def("__repr__", [](const DetectionTail& tail) { return "<detections by " + text_of(tail.node) + ">"; });
+  nb::class_<DetectionTail> tail(module, "DetectionTail", "The post-processing of a detector that runs on the host.");
+  add_fields(tail);
+  tail.def("__repr__", [](const DetectionTail& found) { return "<detections by " + text_of(found.node) + ">"; });
   nb::class_<CutFiles>(module, "CutFiles", "The files of a network in two halves.")
       .def_ro("network", &CutFiles::network, "The file that names both halves, for example 'detector.cut.json'.")
       .def_ro("tensorrt", &CutFiles::tensorrt)

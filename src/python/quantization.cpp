@@ -19,7 +19,6 @@
 #include "python/precisions.hpp"
 #include "python/results.hpp"
 #include "python/tensors.hpp"
-#include "toolkit/verdict_names.hpp"
 
 namespace graft::python {
 namespace {
@@ -163,7 +162,7 @@ void add_quantization(nb::module_& module) {
       .def_prop_ro(
           "verified",
           [](const QuantizeResult& result) {
-            return result.verified ? std::optional<std::string>(toolkit::to_string(*result.verified)) : std::nullopt;
+            return result.verified ? std::optional<std::string>(to_string(*result.verified)) : std::nullopt;
           },
           "The verdict of graft.verify on the given model and the result; None where a metric or max_drop judges the "
           "result, and for a "

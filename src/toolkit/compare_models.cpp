@@ -185,7 +185,7 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     compared.report = compare_layers(work.engine(), reference, candidate, layers);
     // One run shows where the models differ. The verdict `same` needs as many runs as in compare_outputs; otherwise the
     // two functions could contradict each other.
-    if (!options.emulated && compared.report.verdict() == verify::Verdict::same) {
+    if (!options.emulated && compared.report.verdict() == report::Verdict::same) {
       if (options.seeds) options.common.seeds = *options.seeds;
       options.common.progress = [&](std::size_t done, std::size_t total) {
         work.report_step("the outputs with other inputs", done, total);

@@ -216,7 +216,7 @@ ConvertResult result_of(Conversion&& conversion) {
   result.problems = problems_of(conversion);
   result.check = conversion.check;
   result.not_checked = conversion.not_checked;
-  if (conversion.values.report) result.verified = verdict_of(conversion.values.report->verdict());
+  if (conversion.values.report) result.verified = conversion.values.report->verdict();
   result.not_verified = conversion.values.failure.empty() ? conversion.values_not_compared : conversion.values.failure;
   result.model = ModelAccess::make(conversion.model.clone());
   result.details = std::make_shared<const Conversion>(std::move(conversion));
@@ -277,8 +277,8 @@ std::optional<bool> Conversion::runs() const {
 
 bool Conversion::are_values_kept() const {
   if (!values.report) return true;
-  const verify::Verdict verdict = values.report->verdict();
-  return verdict == verify::Verdict::same || verdict == verify::Verdict::nothing_compared;
+  const report::Verdict verdict = values.report->verdict();
+  return verdict == report::Verdict::same || verdict == report::Verdict::nothing_compared;
 }
 
 bool Conversion::is_complete() const { return are_rules_done() && are_values_kept() && runs().value_or(false); }

@@ -79,26 +79,6 @@ bool is_among(const onnx::Node& node, const std::set<std::string, std::less<>>& 
   });
 }
 
-std::vector<std::string> names_of(const std::vector<const onnx::Value*>& values) {
-  std::vector<std::string> names;
-  for (const onnx::Value* value : values) names.push_back(value->name);
-  return names;
-}
-
-DetectionTail tail_of(const inspect::DetectionTail& tail) {
-  return {.kind = tail.kind == inspect::DetectionTail::Kind::suppression ? DetectionTail::Kind::suppression
-                                                                         : DetectionTail::Kind::best,
-          .node = tail.node,
-          .boxes = names_of(tail.boxes),
-          .scores = names_of(tail.scores),
-          .form = tail.corners == inspect::DetectionTail::Corners::center_and_size
-                      ? DetectionTail::Boxes::center_and_size
-                      : DetectionTail::Boxes::corners,
-          .most = tail.most,
-          .overlap = tail.overlap,
-          .lowest_score = tail.lowest_score};
-}
-
 void run_halves(CutResult& result, const CutOptions& cut_options) {
   const graft::CutNetwork network = to_internal(result.network);
   onnx::Model joined = join(network);
@@ -163,7 +143,7 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
     if (ids.contains(node.node.id)) result.causes.push_back(node);
   }
   if (found->tensorrt_is_first) {
-    for (const auto& tail : inspect::find_tails(found->host, found->between)) result.tails.push_back(tail_of(tail));
+    result.tails = inspect::find_tails(found->host, found->between);
   }
   if (options.verify) run_halves(result, options);
   return result;

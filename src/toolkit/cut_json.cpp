@@ -32,7 +32,7 @@ Json json_of(const std::optional<T>& value) {
 
 Json json_of(const DetectionTail& tail) {
   const bool is_suppression = tail.kind == DetectionTail::Kind::suppression;
-  return {{"kind", is_suppression ? "suppression" : "best"},
+  return {{"kind", to_string(tail.kind)},
           {"node", tail.node.name},
           {"boxes", tail.boxes},
           {"scores", tail.scores},

@@ -94,7 +94,7 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   result.outputs = qualities_of(chosen.outputs);
   result.notes = chosen.notes;
   result.met = report.met();
-  if (report.check.report) result.verified = verdict_of(report.check.report->verdict());
+  if (report.check.report) result.verified = report.check.report->verdict();
   result.model = ModelAccess::make(chosen.typed.model.clone());
   result.details = std::make_shared<const Quantization>(Quantization{
       .model = model, .precision = inner.precision, .report = std::move(report), .has_data = has_data(options)});
@@ -168,7 +168,7 @@ QuantizeResult to_eight_bits(const Model& model, const QuantizeOptions& options)
   result.metric_int8 = chosen.metric_int8;
   result.notes = chosen.notes;
   result.met = report.met();
-  if (report.check.report) result.verified = verdict_of(report.check.report->verdict());
+  if (report.check.report) result.verified = report.check.report->verdict();
   result.model = ModelAccess::make(chosen.placed.model.clone());
   inner.metric = {};
   result.details = std::make_shared<const Quantization>(Quantization{.model = model,

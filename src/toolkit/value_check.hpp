@@ -20,7 +20,7 @@ struct ValueCheck {
 
   /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.
   [[nodiscard]] bool is_good() const {
-    return failure.empty() && (!report || report->verdict() == verify::Verdict::same);
+    return failure.empty() && (!report || report->verdict() == report::Verdict::same);
   }
 };
 

@@ -14,7 +14,7 @@ namespace {
 ComparedOutput compared_of(const verify::OutputReport& output) {
   return {.reference = {.name = output.reference_name, .type = output.reference_type},
           .candidate = {.name = output.candidate_name, .type = output.candidate_type},
-          .verdict = verdict_of(output.verdict()),
+          .verdict = output.verdict(),
           .compared = output.compared,
           .mismatched = output.worst.mismatched,
           .largest_absolute = output.worst.worst_absolute(),
@@ -42,16 +42,6 @@ void check(const VerifyOptions& options) {
 }
 
 }  // namespace
-
-Verdict verdict_of(graft::verify::Verdict verdict) {
-  switch (verdict) {
-    case graft::verify::Verdict::different: return Verdict::different;
-    case graft::verify::Verdict::nothing_compared: return Verdict::nothing_compared;
-    case graft::verify::Verdict::disputed: return Verdict::disputed;
-    case graft::verify::Verdict::same: break;
-  }
-  return Verdict::same;
-}
 
 CompareOptions compare_options(const VerifyOptions& given, const graft::onnx::Model& reference,
                                const graft::onnx::Model& candidate) {
@@ -86,8 +76,7 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
       compare_outputs(model_of(reference), model_of(candidate),
                       compare_options(options, model_of(reference), model_of(candidate)), options.watch, around);
   const verify::VerifyReport& report = compared.report;
-  VerifyResult result{
-      .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
+  VerifyResult result{.verdict = report.verdict(), .outputs = {}, .problems = report.problems, .runs = report.runs};
   result.ran_in = report.ran_in;
   result.left_out = report.left_out;
   result.unreached = report.unreached;

@@ -18,7 +18,7 @@ ComparedTensor compared_of(const verify::LayerComparison& layer) {
   tensor.reference_node = layer.reference_node;
   tensor.candidate_node = layer.candidate_node;
   tensor.is_output = layer.is_output;
-  tensor.verdict = verdict_of(layer.verdict());
+  tensor.verdict = layer.verdict();
   tensor.not_compared = layer.not_compared;
   tensor.mismatched = layer.difference.mismatched;
   tensor.largest_absolute = layer.difference.worst_absolute();
@@ -54,7 +54,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
       compare_tensors(model_of(reference), model_of(candidate), std::move(inner), options.watch);
   const verify::LayerReport& report = compared.report;
   LayersResult result;
-  result.verdict = verdict_of(report.verdict());
+  result.verdict = report.verdict();
   result.nan_begins = report.nan_begins;
   result.problems = report.problems;
   result.runs = report.runs;

@@ -1,4 +1,4 @@
-// Converts the options and verdicts of comparisons between the public interface and the libraries.
+// Converts the options of comparisons from the public interface to those of the libraries.
 #pragma once
 
 #include "graft/toolkit/precision.hpp"
@@ -6,8 +6,6 @@
 #include "toolkit/compare_models.hpp"
 
 namespace graft::toolkit {
-
-[[nodiscard]] Verdict verdict_of(graft::verify::Verdict verdict);
 
 /// Returns the options with data and shapes in the names and the layout of the reference. Throws Error for values out
 /// of range, for options that exclude each other, and for data and shapes that fit neither model.

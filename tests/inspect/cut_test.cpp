@@ -209,9 +209,9 @@ TEST(DetectionTail, a_suppression_is_told_with_its_thresholds_and_the_tensors_th
   const std::vector<DetectionTail> tails = find_tails(nodes_of(model), {boxes, logits});
   ASSERT_EQ(tails.size(), 1U);
   EXPECT_EQ(tails[0].kind, DetectionTail::Kind::suppression);
-  EXPECT_EQ(names_of(tails[0].boxes), Names{"boxes"});
-  EXPECT_EQ(names_of(tails[0].scores), Names{"logits"});
-  EXPECT_EQ(tails[0].corners, DetectionTail::Corners::center_and_size);
+  EXPECT_EQ(tails[0].boxes, Names{"boxes"});
+  EXPECT_EQ(tails[0].scores, Names{"logits"});
+  EXPECT_EQ(tails[0].form, DetectionTail::Boxes::center_and_size);
   EXPECT_EQ(tails[0].most, 20);
   EXPECT_EQ(tails[0].overlap, 0.5);
   EXPECT_EQ(tails[0].lowest_score, 0.25);
@@ -238,8 +238,8 @@ TEST(DetectionTail, a_suppression_inside_a_branch_is_told_too) {
   const std::vector<DetectionTail> tails = find_tails(nodes_of(model), {graph.find("boxes"), graph.find("scores")});
   ASSERT_EQ(tails.size(), 1U);
   EXPECT_EQ(tails[0].kind, DetectionTail::Kind::suppression);
-  EXPECT_EQ(names_of(tails[0].boxes), Names{"boxes"});
-  EXPECT_EQ(names_of(tails[0].scores), Names{"scores"});
+  EXPECT_EQ(tails[0].boxes, Names{"boxes"});
+  EXPECT_EQ(tails[0].scores, Names{"scores"});
   EXPECT_EQ(tails[0].most, 20);
 }
 
@@ -275,8 +275,8 @@ TEST(DetectionTail, the_best_by_score_are_told_where_they_choose_boxes) {
       find_tails(nodes_of(model), {model.graph().find("boxes"), model.graph().find("logits")});
   ASSERT_EQ(tails.size(), 1U);
   EXPECT_EQ(tails[0].kind, DetectionTail::Kind::best);
-  EXPECT_EQ(names_of(tails[0].boxes), Names{"boxes"});
-  EXPECT_EQ(names_of(tails[0].scores), Names{"logits"});
+  EXPECT_EQ(tails[0].boxes, Names{"boxes"});
+  EXPECT_EQ(tails[0].scores, Names{"logits"});
   EXPECT_EQ(tails[0].most, 10);
 
   const std::vector<TextInput> classifier{{"boxes", onnx::ElementType::f32, {1, 100, 4}}};

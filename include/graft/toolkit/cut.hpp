@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "graft/node_ref.hpp"
+#include "graft/report/cut.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/inspect.hpp"
@@ -29,26 +28,7 @@ struct CutNetwork {
   [[nodiscard]] GRAFT_API std::vector<Port> inputs() const;
 };
 
-/// The post-processing of a detector that runs on the host.
-struct DetectionTail {
-  enum class Kind : std::uint8_t {
-    suppression,  ///< NonMaxSuppression (YOLO, SSD, Faster R-CNN).
-    best,         ///< TopK of the scores, and the boxes of these (DETR).
-  };
-  enum class Boxes : std::uint8_t {
-    corners,          ///< Two opposite corners; for Kind::best the format is that of the network.
-    center_and_size,  ///< Center x and y, width, height.
-  };
-  Kind kind = Kind::suppression;
-  NodeRef node;                     ///< The NonMaxSuppression or TopK node.
-  std::vector<std::string> boxes;   ///< The tensors of CutResult::between from which the boxes are computed.
-  std::vector<std::string> scores;  ///< The tensors of CutResult::between from which the scores are computed.
-  Boxes form = Boxes::corners;
-  /// The maximum number of boxes, for each class with Kind::suppression; nothing where it is not constant.
-  std::optional<std::int64_t> most;
-  std::optional<double> overlap;  ///< Intersection over union above which a box is suppressed.
-  std::optional<double> lowest_score;
-};
+using report::DetectionTail;
 
 struct CutOptions {
   /// How to determine the nodes that TensorRT does not run. `convert`, `reduce` and `watch` are ignored; the given

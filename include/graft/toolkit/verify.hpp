@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/report/verify.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
@@ -19,12 +20,7 @@
 
 namespace graft::toolkit {
 
-enum class Verdict : std::uint8_t {
-  same,
-  different,
-  nothing_compared,  ///< No output element was finite in both models, or the outputs are random: nothing is proven.
-  disputed,          ///< The CPU engines disagree on one of the models, so there is no verdict on the models.
-};
+using report::Verdict;
 
 struct Range {
   double lowest = 0;

@@ -14,7 +14,6 @@
 #include "present/html/page.hpp"
 #include "present/text/cut_text.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/verdict_names.hpp"
 
 namespace graft::present {
 namespace {
@@ -129,9 +128,9 @@ html::Table outputs_of(const toolkit::VerifyResult& verified) {
                                 {"signal to noise in dB", Type::number, "empty where nothing differs", true},
                                 {"note", Type::text}}};
   for (const toolkit::ComparedOutput& output : verified.outputs) {
-    table.rows.push_back({output.reference.name, std::string(toolkit::to_string(output.verdict)),
-                          output.largest_absolute, output.largest_relative, static_cast<double>(output.mismatched),
-                          html::cell_of(output.snr_db), output.note});
+    table.rows.push_back({output.reference.name, to_string(output.verdict), output.largest_absolute,
+                          output.largest_relative, static_cast<double>(output.mismatched), html::cell_of(output.snr_db),
+                          output.note});
   }
   return table;
 }

@@ -2,7 +2,6 @@
 #include "present/json/cut_json.hpp"
 
 #include "toolkit/cut_json.hpp"
-#include "toolkit/verdict_names.hpp"
 
 namespace graft::present {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 Json verdict_of(const toolkit::CutResult& result) {
   if (!result.verified) return nullptr;
   const toolkit::Verdict verdict = result.verified->verdict;
-  return verdict == toolkit::Verdict::nothing_compared ? "nothing_compared" : toolkit::to_string(verdict);
+  return verdict == toolkit::Verdict::nothing_compared ? "nothing_compared" : to_string(verdict);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ Json to_json(const verify::LayerComparison& layer) {
                {"is_output", layer.is_output},
                {"reference_type", layer.reference_type},
                {"candidate_type", layer.candidate_type},
-               {"equal", layer.verdict() == verify::Verdict::same},
+               {"equal", layer.verdict() == report::Verdict::same},
                {"compared", layer.compared},
                {"failed_runs", layer.failed_runs},
                {"worst_run", layer.worst_run},
@@ -115,7 +115,7 @@ Json to_json(const verify::LayerReport& report) {
   }
   return {{"schema", schema},
           {"version", schema_version},
-          {"equal", report.verdict() == verify::Verdict::same},
+          {"equal", report.verdict() == report::Verdict::same},
           {"nothing_compared", report.nothing_compared()},
           {"runs", report.runs},
           {"inputs", report.inputs},

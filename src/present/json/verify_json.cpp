@@ -10,7 +10,7 @@ Json to_json(const verify::OutputReport& output) {
           {"candidate_name", output.candidate_name},
           {"reference_type", output.reference_type},
           {"candidate_type", output.candidate_type},
-          {"equal", output.verdict() == verify::Verdict::same},
+          {"equal", output.verdict() == report::Verdict::same},
           {"verdict", verdict_cell(output.verdict()).text},
           {"failed_runs", output.failed_runs},
           {"worst_run", output.worst_run},
@@ -92,7 +92,7 @@ Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles&
   for (const verify::OutputReport& output : report.outputs) outputs.push_back(to_json(output));
   return {{"schema", "graft.verify"},
           {"version", 1},
-          {"equal", report.verdict() == verify::Verdict::same},
+          {"equal", report.verdict() == report::Verdict::same},
           {"verdict", result_text(report.verdict())},
           {"reference", files.reference},
           {"candidate", files.candidate},

@@ -28,9 +28,9 @@ Cell verdict_of(const verify::LayerReport& report, std::size_t index) {
   const verify::LayerComparison& layer = report.layers[index];
   if (!layer.not_compared.empty()) return {"not compared", Color::caution};
   if (report.first && report.first->layer == index) return {"first", Color::bad};
-  if (layer.verdict() != verify::Verdict::same) return verdict_cell(layer.verdict());
+  if (layer.verdict() != report::Verdict::same) return verdict_cell(layer.verdict());
   if (layer.layout) return {"other order", Color::caution};
-  return verdict_cell(verify::Verdict::same);
+  return verdict_cell(report::Verdict::same);
 }
 
 void add_row(Table& table, const verify::LayerReport& report, std::size_t index) {
@@ -294,7 +294,7 @@ std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compar
     warnings.push_back(std::move(warning));
   }
   for (const verify::LayerComparison& layer : report.layers) {
-    if (layer.verdict() == verify::Verdict::nothing_compared) {
+    if (layer.verdict() == report::Verdict::nothing_compared) {
       warnings.push_back(
           nothing_compared_text(layer.reference, layer.not_compared, layer.is_lost_in_noise(), has_data));
     }

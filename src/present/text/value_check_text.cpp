@@ -24,7 +24,7 @@ std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view
     return fmt::format("the model could not be compared with {}: {}", reference, check.failure);
   std::string text = fmt::format("the written model and {} are {}", reference, result_text(check.report->verdict()));
   for (const verify::OutputReport& output : check.report->outputs) {
-    if (output.verdict() == verify::Verdict::same) continue;
+    if (output.verdict() == report::Verdict::same) continue;
     text += fmt::format("\n'{}': {}", output.reference_name, output.worst.to_string());
   }
   for (const std::string& problem : check.report->problems) text += "\n" + problem;

@@ -42,22 +42,22 @@ void add_rows(Table& table, const verify::OutputReport& output, std::size_t runs
 
 }  // namespace
 
-Cell verdict_cell(verify::Verdict verdict) {
+Cell verdict_cell(report::Verdict verdict) {
   switch (verdict) {
-    case verify::Verdict::same: return {"same", Color::good};
-    case verify::Verdict::different: return {"differs", Color::bad};
-    case verify::Verdict::nothing_compared: return {"nothing compared", Color::caution};
-    case verify::Verdict::disputed: return {"disputed", Color::caution};
+    case report::Verdict::same: return {"same", Color::good};
+    case report::Verdict::different: return {"differs", Color::bad};
+    case report::Verdict::nothing_compared: return {"nothing compared", Color::caution};
+    case report::Verdict::disputed: return {"disputed", Color::caution};
   }
   return {};
 }
 
-std::string result_text(verify::Verdict verdict) {
+std::string result_text(report::Verdict verdict) {
   switch (verdict) {
-    case verify::Verdict::same: return "the same";
-    case verify::Verdict::different: return "not the same";
-    case verify::Verdict::nothing_compared: return "not compared";
-    case verify::Verdict::disputed: return "disputed";
+    case report::Verdict::same: return "the same";
+    case report::Verdict::different: return "not the same";
+    case report::Verdict::nothing_compared: return "not compared";
+    case report::Verdict::disputed: return "disputed";
   }
   return "";
 }
@@ -85,7 +85,7 @@ Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& range
 
 Listing dispute_text(const verify::Dispute& dispute) {
   Listing text;
-  text.add({{result_text(verify::Verdict::disputed), verdict_cell(verify::Verdict::disputed).color},
+  text.add({{result_text(report::Verdict::disputed), verdict_cell(report::Verdict::disputed).color},
             ": the CPU engines compute one of the models differently, so nothing is said of the two models"});
   text.add(dispute.text());
   text.add("--engine openvino and --engine onnxruntime say what each of them finds", Color::faint);
@@ -140,10 +140,10 @@ std::string nothing_compared_text(const std::string& name, const std::string& wh
                      has_data ? "give other data" : "give real inputs with --data, or their numbers with --range");
 }
 
-std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_quantized_candidate, bool has_data) {
+std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_quantized_candidate, bool has_data) {
   // Synthetic inputs have at most the right range. They do not produce the numbers for which the inner layers were
   // calibrated.
-  if (verdict != verify::Verdict::different || has_data || !is_quantized_candidate) return {};
+  if (verdict != report::Verdict::different || has_data || !is_quantized_candidate) return {};
   return {
       "the candidate was calibrated for real inputs, and these are synthetic: give real ones with --data before the "
       "difference is held against it"};
@@ -179,7 +179,7 @@ std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compar
   for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));
   for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
   for (const verify::OutputReport& output : report.outputs) {
-    if (report.runs > 0 && output.verdict() == verify::Verdict::nothing_compared) {
+    if (report.runs > 0 && output.verdict() == report::Verdict::nothing_compared) {
       warnings.push_back(
           nothing_compared_text(output.reference_name, output.not_compared, output.is_lost_in_noise(), has_data));
     }

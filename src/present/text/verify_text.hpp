@@ -12,9 +12,9 @@
 namespace graft::present {
 
 /// Returns the verdict on one tensor: "same", "differs", "nothing compared" or "disputed".
-[[nodiscard]] Cell verdict_cell(verify::Verdict verdict);
+[[nodiscard]] Cell verdict_cell(report::Verdict verdict);
 /// Returns the verdict on two models: "the same", "not the same", "not compared" or "disputed".
-[[nodiscard]] std::string result_text(verify::Verdict verdict);
+[[nodiscard]] std::string result_text(report::Verdict verdict);
 
 /// Returns the files, the CPU engines that ran them (`ran_in`) and those that did not (`left_out`), and the ranges,
 /// integers and unusual sizes of synthetic inputs.
@@ -50,7 +50,7 @@ template <class Report>
 /// Returns a warning about operators that `--kernels own` did not run with Graft's kernels.
 [[nodiscard]] std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels);
 /// Returns a warning if a candidate that was calibrated for real inputs differs on synthetic inputs.
-[[nodiscard]] std::vector<std::string> calibration_warnings(verify::Verdict verdict, bool is_quantized_candidate,
+[[nodiscard]] std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_quantized_candidate,
                                                             bool has_data);
 
 }  // namespace graft::present

@@ -10,16 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/verify.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/compare.hpp"
 #include "verify/compare/output_figures.hpp"
-#include "verify/compare/verdict.hpp"
 #include "verify/inputs/inputs.hpp"
 #include "verify/judge/dispute.hpp"
 #include "verify/judge/noise_floor.hpp"
 
 namespace graft::verify {
+
+using report::Verdict;
 
 /// The settings of verify_models.
 struct VerifyOptions {

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/report/verify.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/compare.hpp"
 #include "verify/compare/figures.hpp"
 #include "verify/compare/match_tensors.hpp"
 #include "verify/compare/rearrangement.hpp"
-#include "verify/compare/verdict.hpp"
 #include "verify/inputs/input_ranges.hpp"
 #include "verify/judge/dispute.hpp"
 #include "verify/judge/noise_floor.hpp"
@@ -25,6 +25,8 @@
 #include "verify/localize/find_failure.hpp"
 
 namespace graft::verify {
+
+using report::Verdict;
 
 struct LayerOptions {
   std::size_t seeds = 1;                      ///< Number of runs with synthetic inputs; see VerifyOptions.
