@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "graft/error.hpp"
+#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -220,8 +221,10 @@ class Translator {
     }
     add_profiles();
     if (is_translated_) {
+      std::vector<std::string> words;
+      for (const std::string& word : result_.words) words.push_back(present::shell_argument(word));
       result_.notes.push_back(
-          fmt::format("trtexec's options, in Graft's words: graft build {}", fmt::join(result_.words, " ")));
+          fmt::format("trtexec's options, in Graft's words: graft build {}", fmt::join(words, " ")));
     }
     return std::move(result_);
   }

@@ -91,9 +91,11 @@ def run(command, folder):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_every_printed_command_works(folder):
+def run_printed_commands(folder, starts):
+    """Runs the commands, and each command that one of them prints. Returns the printed commands, each with the command
+    that printed it, and a line for each that failed."""
     printed_by, failed = {}, []
-    waiting = list(STARTS)
+    waiting = list(starts)
     ran = set()
     while waiting:
         command = waiting.pop(0)
@@ -113,11 +115,34 @@ def test_every_printed_command_works(folder):
         for follower in followers:
             printed_by.setdefault(follower, command)
         waiting[:0] = followers  # before another command writes the same file
+    return printed_by, failed
+
+
+def test_every_printed_command_works(folder):
+    printed_by, failed = run_printed_commands(folder, STARTS)
     assert not failed, "\n".join(failed)
     # Checks the collection itself: different rules print these commands.
     assert "graft run --help" in printed_by
     assert any(command.startswith("graft convert digits.prototxt digits.caffemodel") for command in printed_by)
     assert any(command.startswith("graft build ") for command in printed_by)
+
+
+def test_printed_commands_work_for_files_whose_names_begin_with_a_dash(folder):
+    for file in list(folder.iterdir()):
+        file.rename(folder / f"-{file.name}")
+    starts = [
+        "graft inspect ./-digits.onnx",
+        "graft inspect ./-digits.prototxt ./-digits.caffemodel",
+        "graft build ./-digits.prototxt -o -d.engine",
+        f"graft convert ./-digits.onnx -o -d.graft.onnx {SHAPES}",
+        "graft quantize ./-digits.onnx -o -d.f16.onnx --precision f16",
+    ]
+    printed_by, failed = run_printed_commands(folder, starts)
+    assert not failed, "\n".join(failed)
+    assert {command.split()[1] for command in printed_by} >= {"build", "convert", "verify"}
+    # An unknown pattern ends with exit code 2, and its message names the command that lists the nodes.
+    _, text = run("graft quantize ./-digits.onnx -o q.onnx --precision f16 --keep no_such", folder)
+    assert "`graft inspect ./-digits.onnx`" in text
 
 
 @needs_plugin_library

@@ -307,14 +307,13 @@ std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compar
 
 std::string reduced_command(const toolkit::ReducedFiles& files, const std::string& options) {
   if (!files.reference.empty()) {
-    return fmt::format(
-        "graft verify {} {} --layers{}{}{}", shell_argument(files.reference), shell_argument(files.candidate),
-        files.inputs.empty() ? "" : " --data " + shell_argument(files.inputs), options, library_options());
+    return fmt::format("graft verify {} {} --layers{}{}{}", shell_path(files.reference), shell_path(files.candidate),
+                       files.inputs.empty() ? "" : " --data " + shell_path(files.inputs), options, library_options());
   }
   const std::string results = std::filesystem::path(files.candidate).replace_extension(".result.npz").string();
-  return fmt::format("graft run {}{} -o {}{}{}", shell_argument(files.candidate),
-                     files.inputs.empty() ? "" : " --input " + shell_argument(files.inputs), shell_argument(results),
-                     options, library_options());
+  return fmt::format("graft run {}{} -o {}{}{}", shell_path(files.candidate),
+                     files.inputs.empty() ? "" : " --input " + shell_path(files.inputs), shell_path(results), options,
+                     library_options());
 }
 
 }  // namespace graft::present

@@ -25,15 +25,21 @@ using Kind = inspect::NextStep::Kind;
 /// Returns " --operators LIB" for each library, because the next command needs the libraries again.
 std::string options_of(const std::vector<std::string>& libraries) {
   std::string options;
-  for (const std::string& library : libraries) options += fmt::format(" --operators {}", shell_argument(library));
+  for (const std::string& library : libraries) options += fmt::format(" --operators {}", shell_path(library));
   return options;
+}
+
+/// Returns the file in the folder of the model with the model's name and another extension.
+std::filesystem::path sibling_of(const std::filesystem::path& model, std::string_view extension) {
+  std::filesystem::path sibling = model.parent_path() / model.stem();
+  return sibling += extension;
 }
 
 std::string build_command(const std::filesystem::path& model, const std::vector<std::string>& libraries,
                           std::string options = {}, const std::vector<std::string>& shapes = {}) {
   for (const std::string& shape : shapes) options += fmt::format(" --shapes {}", shell_argument(shape));
-  return fmt::format("graft build {} -o {}.engine{}{}", shell_argument(model.string()),
-                     shell_argument((model.parent_path() / model.stem()).string()), options, options_of(libraries));
+  return fmt::format("graft build {} -o {}{}{}", shell_path(model), shell_path(sibling_of(model, ".engine")), options,
+                     options_of(libraries));
 }
 
 /// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
@@ -122,8 +128,8 @@ std::vector<std::string> plugin_libraries() {
 /// Returns the model's files and the options with which the model was read, as arguments of a command that reads a
 /// network.
 std::string network_arguments(const std::filesystem::path& file, const toolkit::ImportOptions& import) {
-  std::string arguments = shell_argument(file.string());
-  if (!import.weights.empty()) arguments += " " + shell_argument(import.weights.string());
+  std::string arguments = shell_path(file);
+  if (!import.weights.empty()) arguments += " " + shell_path(import.weights);
   for (const auto& [name, shape] : import.shapes) {
     std::vector<std::string> sizes;
     for (const std::int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
@@ -139,7 +145,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
   const std::string options =
       (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") + library_options();
   const std::string file = network_arguments(inspection.file, inspection.import);
-  const std::string converted = shell_argument((model.parent_path() / model.stem()).string() + ".graft.onnx");
+  const std::string converted = shell_path(sibling_of(model, ".graft.onnx"));
   const std::string nodes = count_text(step.nodes, "node");
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
     return {fmt::format("graft convert {} -o {}{}", file, converted, options),
@@ -192,9 +198,9 @@ std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
 
 std::string verify_command(const toolkit::Conversion& conversion) {
   if (!conversion.values.report && conversion.values.failure.empty()) return "";
-  std::string command = fmt::format("graft verify {}", shell_argument(conversion.file.string()));
-  if (!conversion.import.weights.empty()) command += " " + shell_argument(conversion.import.weights.string());
-  command += " " + shell_argument(conversion.output.string());
+  std::string command = fmt::format("graft verify {}", shell_path(conversion.file));
+  if (!conversion.import.weights.empty()) command += " " + shell_path(conversion.import.weights);
+  command += " " + shell_path(conversion.output);
   for (const std::string& output : conversion.import.outputs) command += " --keep-output " + shell_argument(output);
   return command + library_options();
 }
@@ -238,11 +244,10 @@ std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& rep
   // The command names all libraries that the build loaded: with --plugin-lib, a canary adds no library by itself, and
   // runs Graft's own operators as plugins too.
   for (const auto& library : report.built["plugin_libraries"]) {
-    options += fmt::format(" --plugin-lib {}", shell_argument(library.value("path", "")));
+    options += fmt::format(" --plugin-lib {}", shell_path(library.value("path", "")));
   }
   return NextCommand{
-      fmt::format("graft canary {} -o {}.canary{}", shell_argument(model.string()),
-                  shell_argument((model.parent_path() / model.stem()).string()), options),
+      fmt::format("graft canary {} -o {}{}", shell_path(model), shell_path(sibling_of(model, ".canary")), options),
       fmt::format(
           "whether the CUDA kernel{} of {} compute{} what the CPU does: a build compares no results, that takes a "
           "GPU",

@@ -101,7 +101,7 @@ std::string missed_types_text(const toolkit::TypesReport& report, const std::str
 
 std::string verify_command(const toolkit::ValueCheck& check, const std::string& model, const std::string& output,
                            const std::vector<std::string>& data, const std::vector<std::string>& inputs) {
-  std::string command = fmt::format("graft verify {} {}", shell_argument(model), shell_argument(output));
+  std::string command = fmt::format("graft verify {} {}", shell_path(model), shell_path(output));
   for (const std::string& tensor : data) {
     std::error_code problem;
     if (std::filesystem::is_directory(tensor, problem)) return "";

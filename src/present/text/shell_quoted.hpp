@@ -1,16 +1,12 @@
-// Quotes text for a shell.
+// Quotes text for a shell, for the program.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include "core/shell_quoted.hpp"
 
 namespace graft::present {
 
-/// Returns the text in single quotes. `quote` replaces a single quote inside the text: the default is for POSIX shells,
-/// and fish needs \'.
-[[nodiscard]] std::string shell_quoted(std::string_view text, std::string_view quote = R"('\'')");
-
-/// Returns the text, in quotes if it contains characters that a shell may interpret.
-[[nodiscard]] std::string shell_argument(const std::string& text);
+using graft::shell_argument;
+using graft::shell_path;
+using graft::shell_quoted;
 
 }  // namespace graft::present

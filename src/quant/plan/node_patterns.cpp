@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/shell_quoted.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
@@ -37,9 +38,10 @@ void check_patterns(Setting setting, const std::vector<std::string>& patterns, c
     std::vector<std::string> names;
     for (const onnx::Node* node : nodes) names.insert(names.end(), {node->name, operator_name(*node), key_of(*node)});
     const auto meant = nearest(pattern, names);
-    throw Error(fmt::format(
-        "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", model.source,
-        setting_name(setting), pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", model.source));
+    throw Error(
+        fmt::format("{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes",
+                    model.source, setting_name(setting), pattern,
+                    meant ? fmt::format("; did you mean {}?", *meant) : "", shell_path(model.source)));
   }
 }
 

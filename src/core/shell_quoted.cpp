@@ -1,7 +1,7 @@
 // A shell interprets nothing inside single quotes.
-#include "present/text/shell_quoted.hpp"
+#include "core/shell_quoted.hpp"
 
-namespace graft::present {
+namespace graft {
 
 std::string shell_quoted(std::string_view text, std::string_view quote) {
   std::string result = "'";
@@ -20,4 +20,9 @@ std::string shell_argument(const std::string& text) {
   return !text.empty() && text.find_first_not_of(plain) == std::string::npos ? text : shell_quoted(text);
 }
 
-}  // namespace graft::present
+std::string shell_path(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  return shell_argument(text.starts_with('-') ? "./" + text : text);
+}
+
+}  // namespace graft
