@@ -291,6 +291,7 @@ std::string values_text(const toolkit::Conversion& conversion) {
 }
 
 std::string newly_running_text(const toolkit::Conversion& conversion) {
+  if (conversion.check && !conversion.check->built) return {};
   // If the result does not run, an unchanged node may be the cause, even if the rules accept the node.
   const bool runs = conversion.runs().value_or(false);
   const auto is_left = [&](const report::NodeSupport& before) {
@@ -318,7 +319,8 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
     if (count != 0) operators.push_back(count == 1 ? op : fmt::format("{} {}", count, op));
   }
   if (operators.empty()) return {};
-  return fmt::format("TensorRT runs now what it did not run before: {}", fmt::join(operators, ", "));
+  return fmt::format("{}TensorRT runs now what it did not run before: {}", conversion.check ? "" : "by rule, ",
+                     fmt::join(operators, ", "));
 }
 
 std::string without_functions_text(std::size_t nodes) {

@@ -52,8 +52,8 @@ namespace graft::present {
 [[nodiscard]] std::string check_text(const toolkit::Conversion& conversion);
 
 /// Returns the operators that TensorRT runs only after the conversion: "TensorRT runs now what it did not run before: 3
-/// DFT, TopK". Returns an empty string if there are none: nodes that remain, or that were merged into equal nodes, do
-/// not count.
+/// DFT, TopK". Begins with "by rule, " if TensorRT was not run. Returns an empty string if there are none (nodes that
+/// remain, or that were merged into equal nodes, do not count), and if TensorRT was run and did not build the result.
 [[nodiscard]] std::string newly_running_text(const toolkit::Conversion& conversion);
 
 /// Returns the consequences of --no-functions for a file in which this many nodes have no ONNX function.
