@@ -258,6 +258,18 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
     assert "runs now" not in graft("convert", model, "-o", converted, *TARGET).out
 
 
+def test_a_recurrent_layer_with_the_batch_first_is_compared_by_its_values(graft, tmp_path):
+    """ONNX Runtime refuses layout = 1. Graft moves the axes for it, apart from the pass that rewrites the layer."""
+    rng = np.random.default_rng(0)
+    weights = [constant(n, rng.normal(size=(1, 12, size)).astype(np.float32)) for n, size in (("w", 4), ("r", 3))]
+    nodes = [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=3, layout=1)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 5, 4])], [("y", [2, 5, 1, 3])], weights)
+    converted = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--json")
+    assert converted.code == 0
+    assert converted.json["values"]["verdict"] == "the same"
+    assert graft("verify", model, tmp_path / "c.onnx").code == 0
+
+
 def test_the_next_step_of_convert_builds(graft, tmp_path):
     converted = tmp_path / "c.onnx"
     told = graft("convert", DIGITS, "-o", converted, *TARGET)

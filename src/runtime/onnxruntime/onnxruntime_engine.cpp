@@ -19,6 +19,7 @@
 #include "onnx/standard_operators.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
+#include "runtime/onnxruntime/recurrent_layout.hpp"
 #include "runtime/onnxruntime/widen.hpp"
 
 namespace graft::runtime {
@@ -90,8 +91,20 @@ void lower_opset(onnx::Model& model) {
   model.graph().opset_imports[""] = lower;
   for (auto& [key, function] : model.functions) {
     const auto own = function.body->opset_imports.find("");
-    if (own != function.body->opset_imports.end()) own->second = std::min(own->second, lower);
+    if (own != function.body->opset_imports.end()) own->second = lower;
   }
+}
+
+/// Inlines the functions of a model if one of them imports another opset than the main graph: ONNX Runtime ignores the
+/// opset of a function, and reads its body in the opset of the main graph. There the operators may have another meaning
+/// or be missing.
+void inline_functions_of_other_opsets(onnx::Model& model) {
+  const std::int64_t opset = std::as_const(model).graph().opset();
+  const bool differs = std::any_of(model.functions.begin(), model.functions.end(), [&](const auto& entry) {
+    const std::int64_t own = std::as_const(*entry.second.body).opset();
+    return own != 0 && own != opset;
+  });
+  if (differs) onnx::inline_functions(model);
 }
 
 ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOptions& options) {
@@ -111,7 +124,9 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
                     "CPU kernel",
                     model.source, onnx::describe(*node)));
   }
+  inline_functions_of_other_opsets(model);
   lower_opset(model);
+  put_time_first(model);
   return prepared;
 }
 

@@ -1,0 +1,87 @@
+// Derives permutations from the axes that ONNX's documentation lists for both layouts.
+#include "runtime/onnxruntime/recurrent_layout.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace graft::runtime {
+namespace {
+
+/// The axes of a tensor in both layouts, a letter for each: s is seq_length, b batch_size, d num_directions, i
+/// input_size and h hidden_size.
+struct Axes {
+  std::string_view time_first;   ///< layout = 0
+  std::string_view batch_first;  ///< layout = 1
+};
+
+constexpr Axes sequence{"sbi", "bsi"};      // X
+constexpr Axes all_states{"sdbh", "bsdh"};  // Y
+constexpr Axes single_state{"dbh", "bdh"};  // initial_h, initial_c, Y_h, Y_c
+
+std::vector<std::int64_t> permutation(std::string_view from, std::string_view to) {
+  std::vector<std::int64_t> order;
+  for (const char axis : to) order.push_back(static_cast<std::int64_t>(from.find(axis)));
+  return order;
+}
+
+void set_permutation(onnx::Node& transpose, std::string_view from, std::string_view to) {
+  transpose.attributes.emplace("perm", onnx::NodeAttribute(onnx::AttributeData(permutation(from, to))));
+}
+
+bool has_batch_first(const onnx::Node& node) {
+  if (!node.is("LSTM") && !node.is("GRU") && !node.is("RNN")) return false;
+  const onnx::NodeAttribute* layout = node.attribute("layout");
+  const auto* number = layout == nullptr ? nullptr : layout->get<std::int64_t>();
+  return number != nullptr && *number == 1;
+}
+
+void put_time_first(onnx::Node& node) {
+  onnx::Graph& graph = *node.graph;
+  constexpr std::size_t x = 0;
+  constexpr std::size_t initial_h = 5;
+  constexpr std::size_t initial_c = 6;  // of LSTM; GRU and RNN have no seventh input
+  std::vector<onnx::Value*> inputs = node.inputs;
+  for (const std::size_t i : {x, initial_h, initial_c}) {
+    if (i >= inputs.size() || inputs[i] == nullptr) continue;
+    const Axes axes = i == x ? sequence : single_state;
+    onnx::Node* transpose = graph.add_node("Transpose", {inputs[i]}, {inputs[i]->name + "/time_first"}, &node);
+    set_permutation(*transpose, axes.batch_first, axes.time_first);
+    inputs[i] = transpose->output();
+  }
+  std::vector<std::string> hints;
+  for (const onnx::Value* output : node.outputs) hints.push_back(output == nullptr ? "" : output->name + "/time_first");
+  onnx::Node& rewritten = *graph.add_node(node.op_type, std::move(inputs), hints, &node);
+  rewritten.name = node.name;
+  rewritten.metadata = node.metadata;
+  rewritten.attributes = std::move(node.attributes);
+  rewritten.attributes.erase("layout");
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    onnx::Value* output = node.outputs[i];
+    if (output == nullptr) continue;
+    const Axes axes = i == 0 ? all_states : single_state;
+    graph.detach_output(node, i);
+    onnx::Node* transpose = graph.add_node_with_outputs("Transpose", {rewritten.output(i)}, {output}, &node);
+    set_permutation(*transpose, axes.time_first, axes.batch_first);
+  }
+  graph.remove_node(node);
+}
+
+void put_time_first(onnx::Graph& graph) {
+  std::vector<onnx::Node*> nodes;
+  graph.for_each_node([&](onnx::Node& node) {
+    if (has_batch_first(node)) nodes.push_back(&node);
+  });
+  for (onnx::Node* node : nodes) put_time_first(*node);
+}
+
+}  // namespace
+
+void put_time_first(onnx::Model& model) {
+  put_time_first(model.graph());
+  for (auto& [key, function] : model.functions) put_time_first(*function.body);
+}
+
+}  // namespace graft::runtime
