@@ -159,7 +159,7 @@ class Estimate {
 /// The limits of one file, and the time that was spent so far.
 class Budget {
  public:
-  explicit Budget(const onnx::Model& model) {
+  Budget(const onnx::Model& model, std::function<void()> on_refusal) : on_refusal_(std::move(on_refusal)) {
     double constants = 0;
     double nodes = 0;
     const auto count = [&](const onnx::Graph& graph) {
@@ -179,6 +179,20 @@ class Budget {
 
   /// Returns why a run of this cost is not allowed, or an empty string if it is allowed.
   [[nodiscard]] std::string refusal(const RunCost& cost) const {
+    std::string why = reason_against(cost);
+    if (!why.empty() && on_refusal_) on_refusal_();
+    return why;
+  }
+
+  /// Throws Error if the cost exceeds the remaining budget; otherwise subtracts its time from the budget.
+  void spend(const RunCost& cost) {
+    if (const std::string why = refusal(cost); !why.empty()) throw Error(why);
+    const std::scoped_lock lock(mutex_);
+    spent_ += cost.seconds;
+  }
+
+ private:
+  [[nodiscard]] std::string reason_against(const RunCost& cost) const {
     if (cost.bytes > most_bytes_) {
       return fmt::format("its tensors take {:.0f} MiB at a time; a file of this size may take {:.0f} MiB",
                          cost.bytes / mebibyte, most_bytes_ / mebibyte);
@@ -191,14 +205,7 @@ class Budget {
         spent_ + cost.seconds, most_seconds_);
   }
 
-  /// Throws Error if the cost exceeds the remaining budget; otherwise subtracts its time from the budget.
-  void spend(const RunCost& cost) {
-    if (const std::string why = refusal(cost); !why.empty()) throw Error(why);
-    const std::scoped_lock lock(mutex_);
-    spent_ += cost.seconds;
-  }
-
- private:
+  std::function<void()> on_refusal_;
   double most_bytes_ = 0;
   double most_seconds_ = 0;
   mutable std::mutex mutex_;
@@ -330,8 +337,9 @@ std::string refusal_of(const CompiledModel& model, const Sizes& sizes) {
   return limited == nullptr ? "" : limited->refusal(sizes);
 }
 
-std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model) {
-  return std::make_unique<BudgetEngine>(engine, std::make_shared<Budget>(model));
+std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model,
+                                           std::function<void()> on_refusal) {
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<Budget>(model, std::move(on_refusal)));
 }
 
 }  // namespace graft::runtime

@@ -28,8 +28,9 @@ struct RunCost {
 /// Wraps an engine with the budget of the file that holds `model`. A run is refused with an Error, which states the
 /// cost and the limit, if it takes too much memory or if all runs together take too much time. Both limits grow with
 /// the bytes of the constants, and the time limit also with the number of nodes. Proofs and constant folding skip the
-/// runs that are refused.
-[[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model);
+/// runs that are refused. `on_refusal` is called for each of them, possibly from several threads at once.
+[[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model,
+                                                         std::function<void()> on_refusal = {});
 
 /// Returns why the budget does not allow a run with inputs of these sizes; the run is not counted. Returns an empty
 /// string if the run is allowed, or if no budget engine compiled the model. For callers that generate large inputs.

@@ -16,10 +16,12 @@ namespace graft::present {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::ResultOf;
 
 NodeRef node(const std::string& name, const std::string& op) {
   return {.id = name + "_out", .name = name, .op = op, .domain = ""};
@@ -130,6 +132,21 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx");
   EXPECT_EQ(to_json(conversion)["values"]["verdict"], "not the same");
+}
+
+TEST(ConvertText, a_comparison_that_would_fail_again_is_not_suggested) {
+  toolkit::Conversion conversion;
+  conversion.file = "in.onnx";
+  conversion.output = "out.onnx";
+  conversion.nodes = {verdict("a", "Mul", report::Support::native)};
+  conversion.values.failure = "no engine has this operator";
+  const auto verifies = [](const NextCommand& next) { return next.command.starts_with("graft verify"); };
+  std::vector<NextCommand> next = next_commands(conversion);
+  EXPECT_THAT(next, Not(Contains(ResultOf(verifies, true))));
+  EXPECT_EQ(to_json(conversion)["values"]["command"], "");
+  conversion.values.is_over_budget = true;
+  next = next_commands(conversion);
+  EXPECT_THAT(next, Contains(ResultOf(verifies, true))) << "`graft verify` has no budget";
 }
 
 TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone) {

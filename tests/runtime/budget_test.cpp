@@ -129,7 +129,8 @@ TEST(BudgetEngine, AllRunsOfAFileShareItsTime) {
   const CountingEngine engine;
   const onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}}, "y = Relu(x)", {"y"});
-  const auto limited = make_budget_engine(engine, model);
+  int refusals = 0;
+  const auto limited = make_budget_engine(engine, model, [&] { ++refusals; });
   const auto first = limited->compile(model);
   const auto second = limited->checked()->compile(model);
   std::string refused;
@@ -139,6 +140,7 @@ TEST(BudgetEngine, AllRunsOfAFileShareItsTime) {
   }
   EXPECT_THAT(refused, HasSubstr("a file of this size may take 10 s"));
   EXPECT_GT(engine.counts.runs, 10);
+  EXPECT_EQ(refusals, 1);
 }
 
 TEST(BudgetEngine, LargeFilesMayTakeMore) {

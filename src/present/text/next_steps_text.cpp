@@ -197,7 +197,7 @@ std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
 }
 
 std::string verify_command(const toolkit::Conversion& conversion) {
-  if (!conversion.values.report && conversion.values.failure.empty()) return "";
+  if (!conversion.values.report && !conversion.values.is_over_budget) return "";
   std::string command = fmt::format("graft verify {}", shell_path(conversion.file));
   if (!conversion.import.weights.empty()) command += " " + shell_path(conversion.import.weights);
   command += " " + shell_path(conversion.output);
@@ -208,7 +208,8 @@ std::string verify_command(const toolkit::Conversion& conversion) {
 std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   std::vector<NextCommand> commands;
   if (!conversion.values.is_good()) {
-    commands.push_back({verify_command(conversion), "compares the values; --data and --range name other inputs"});
+    const std::string command = verify_command(conversion);
+    if (!command.empty()) commands.push_back({command, "compares the values; --data and --range name other inputs"});
   }
   if (!conversion.is_complete()) return commands;
   const OperatorsOfLibraries found = operators_of_libraries(conversion.model);

@@ -26,11 +26,12 @@ struct NextCommand {
 /// Returns the next steps after an inspection. The commands contain the path of the model and paths in the same folder.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
 
-/// Returns the next steps after a conversion: the comparison if values differ or could not be compared, and the build
-/// if the conversion is complete.
+/// Returns the next steps after a conversion: the comparison if values differ or the budget did not allow it, and the
+/// build if the conversion is complete.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion);
 
-/// Returns the command that compares the model before and after the conversion; empty if no comparison was tried.
+/// Returns the command that compares the model before and after the conversion. Returns an empty string if no
+/// comparison was tried, or if it failed for a reason for which the command would fail too.
 [[nodiscard]] std::string verify_command(const toolkit::Conversion& conversion);
 
 /// Returns the `graft canary` command that compares the results of the user's own plugins with the CPU, which no build
