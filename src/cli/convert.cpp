@@ -186,14 +186,12 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
 void check_probe(ConvertArguments& arguments) {
   if (!arguments.cut && arguments.probe.level != "auto") {
     throw Error(
-        "--probe says who judges where the network is cut\nAdd --cut, or leave out the check of the result with "
-        "--no-check");
+        "--probe says who judges where the network is cut\nAdd --cut, or use --no-check, with which the installed "
+        "TensorRT is not run");
   }
-  if (arguments.no_check && arguments.probe.level != "auto") {
-    throw Error("--probe names who judges, and --no-check asks nobody\nLeave one of both out");
-  }
-  if (arguments.no_check || !arguments.release.empty()) arguments.probe.level = "none";
-  check_probe_options(arguments.probe, arguments.no_check ? "--no-check" : "--for");
+  const std::string_view rules_option = arguments.no_check ? "--no-check" : arguments.release.empty() ? "" : "--for";
+  check_probe_options(arguments.probe, rules_option);
+  if (!rules_option.empty()) arguments.probe.level = "none";
   if (arguments.cut && arguments.no_functions) {
     throw Error("--no-functions: with --cut the host runs a half, and needs the functions\nLeave one of both out");
   }
@@ -282,8 +280,9 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   }
   say_result(console, conversion, arguments);
   if (halves) say_cut(console, *halves, *files);
-  const std::vector<present::NextCommand> next = present::next_commands(conversion);
-  if (!halves && !next.empty()) {
+  const std::vector<present::NextCommand> next =
+      halves ? present::next_commands(conversion, *halves, *files) : present::next_commands(conversion);
+  if (!next.empty()) {
     console.say();
     console.say(present::next_table(next));
   }
@@ -327,8 +326,8 @@ void add_convert(Program& program) {
   command
       ->add_option(
           "--for", arguments->release,
-          "the release of TensorRT that the model is for, rtx-1.5 or tensorrt-10.13: guards are put round what "
-          "it is reported to compute wrongly, and the nodes are judged by its rules")
+          "the release of TensorRT that the model is for, rtx-1.5 or tensorrt-10.13: nodes that it is reported to "
+          "compute wrongly are rewritten, and its rules judge the result; the TensorRT that is installed is not run")
       ->type_name("RELEASE")
       ->check(known_release());
   command
@@ -339,18 +338,27 @@ void add_convert(Program& program) {
   command->add_flag("--cut", arguments->cut,
                     "where nodes remain that neither TensorRT nor a plugin runs, write two halves: -o for TensorRT, "
                     "and beside it one for ONNX Runtime on the host and a .cut.json that names both; with --plugins "
-                    "never, ONNX's operators that need a plugin of Graft's go to the host too");
-  add_probe_options(*command, arguments->probe);
+                    "never, ONNX's operators that need a plugin of Graft's go to the host too. Exit code 0 if both "
+                    "halves together compute what the model computes, 1 if they do not or were not compared, or if no "
+                    "cut leaves TensorRT anything to compute");
+  add_probe_options(*command, arguments->probe,
+                    "with --cut, who judges which nodes TensorRT runs: auto, the parser and the builder of the "
+                    "TensorRT that is installed, for suggested sizes where --shapes gives none, and Graft's rules "
+                    "where there is no TensorRT; parser; builder, which needs --shapes for inputs with dynamic "
+                    "dimensions; none, the rules alone. Without --cut the choice is always auto, and --no-check leaves "
+                    "TensorRT out (auto)");
   command->add_flag(
       "--no-check", arguments->no_check,
       "leave out the check of the result, which compares its values with those of the given model, as `graft "
       "verify` does, and builds it with the TensorRT that is installed; the rules judge it then, as they do "
-      "where no TensorRT is installed");
+      "where no TensorRT is installed. The halves of --cut are compared nevertheless");
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");
   add_engine_option(*command, arguments->engine);
-  command->add_flag("--no-prove", arguments->no_prove, "rewrite without proofs: no rewrite is run and compared");
+  command->add_flag(
+      "--no-prove", arguments->no_prove,
+      "rewrite without proofs: no rewrite is run and compared, and neither is the result, nor are the halves of --cut");
   command->add_flag("--prove-each", arguments->prove_each,
                     "prove also the rewrites that differ from a proven one in the values of weights alone");
   command->add_flag(

@@ -32,11 +32,7 @@ struct InspectArguments {
 Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   check_files_apart(report_files(arguments.report), files_of(arguments.model));
   check_report(arguments.report);
-  check_probe_options(arguments.probe);
-  const bool names_judge = arguments.probe.level == "parser" || arguments.probe.level == "builder";
-  if (!arguments.release.empty() && names_judge) {
-    throw Error("--for is by rule, and --probe asks the TensorRT that is installed\nGive one of both");
-  }
+  check_probe_options(arguments.probe, arguments.release.empty() ? "" : "--for");
   Inspection inspection = toolkit::inspect_file(arguments.model.model, import_options(arguments.model),
                                                 arguments.convert, shapes_option, arguments.release);
   for (const std::string& warning : present::missing_rank_warnings(inspection.model)) console.warn(warning);
@@ -74,12 +70,16 @@ void add_inspect(Program& program) {
                     "inspect what `graft convert` makes of the model, in memory, with nothing proven");
   command
       ->add_option("--for", arguments->release,
-                   "judge by the rules of this release of TensorRT, which need not be installed: rtx-1.5, "
-                   "tensorrt-10.13 (the newest that was measured)")
+                   "judge by the rules of this release of TensorRT, rtx-1.5 or tensorrt-10.13; the TensorRT that is "
+                   "installed is not run (the newest that was measured)")
       ->type_name("RELEASE")
       ->check(known_release());
-  command->add_flag("--all", arguments->all, "every node, and not the problems and the rest by count");
-  add_probe_options(*command, arguments->probe);
+  command->add_flag("--all", arguments->all,
+                    "list every node; without it, the problems, and the number of other nodes");
+  add_probe_options(*command, arguments->probe,
+                    "who judges: auto, the parser and the builder of the TensorRT that is installed, for suggested "
+                    "sizes where --shapes gives none, and Graft's rules where there is no TensorRT; parser; builder, "
+                    "which needs --shapes for inputs with dynamic dimensions; none, the rules alone (auto)");
   command
       ->add_option(
           "--reduce", arguments->probe.reduce,

@@ -20,12 +20,8 @@ report::Judge level_of(const std::string& word) {
 
 }  // namespace
 
-void add_probe_options(Command& command, ProbeArguments& arguments) {
-  command
-      .add_option("--probe,--truth", arguments.level,
-                  "who judges: auto, the parser and the builder of the TensorRT that is installed, for suggested sizes "
-                  "where --shapes gives none, and Graft's rules where there is no TensorRT; none, the rules alone; "
-                  "parser; builder, which needs --shapes (auto)")
+void add_probe_options(Command& command, ProbeArguments& arguments, const std::string& probe_help) {
+  command.add_option("--probe,--truth", arguments.level, probe_help)
       ->type_name("WHO")
       ->check(one_of({"auto", "none", "parser", "builder"}));
   command
@@ -53,27 +49,30 @@ void add_probe_options(Command& command, ProbeArguments& arguments) {
       ->check(positive());
   command
       .add_option("--max-builds", arguments.trials.max_builds,
-                  "builds to ask for in all; what is not answered by then is said (60)")
+                  "maximum number of builds in all; nodes without an answer by then are reported (60)")
       ->type_name("N")
       ->check(positive());
   command
       .add_option("--max-seconds", arguments.trials.max_seconds,
-                  "seconds for all parses and builds; what is not answered by then is said (120)")
+                  "maximum time of all parses and builds; nodes without an answer by then are reported (120)")
       ->type_name("SECONDS")
       ->check(positive());
 }
 
-void check_probe_options(const ProbeArguments& arguments, const char* rules_option) {
-  toolkit::check_plugin_libraries(arguments.trials.libraries);
-  if (arguments.level != "none") return;
-  const auto refuse = [&](const char* option) {
-    throw Error(fmt::format("{} is about the TensorRT that is installed, and {} does not ask it\nLeave one of both out",
-                            option, rules_option));
+void check_probe_options(const ProbeArguments& arguments, std::string_view rules_option) {
+  const auto refuse = [](std::string_view option, std::string_view chosen) {
+    throw Error(fmt::format("{} is about the TensorRT that is installed, and {} does not run it\nLeave one of both out",
+                            option, chosen));
   };
-  if (!arguments.reduce.empty()) refuse("--reduce");
-  if (!arguments.trials.libraries.empty()) refuse("--plugin-lib");
-  if (arguments.trials.plugin_override) refuse("--plugin-override");
-  if (!arguments.shapes.empty()) refuse("--shapes");
+  const bool names_tensorrt = arguments.level == "parser" || arguments.level == "builder";
+  if (names_tensorrt && !rules_option.empty()) refuse("--probe " + arguments.level, rules_option);
+  toolkit::check_plugin_libraries(arguments.trials.libraries);
+  if (rules_option.empty() && arguments.level != "none") return;
+  const std::string_view chosen = rules_option.empty() ? "--probe none" : rules_option;
+  if (!arguments.reduce.empty()) refuse("--reduce", chosen);
+  if (!arguments.trials.libraries.empty()) refuse("--plugin-lib", chosen);
+  if (arguments.trials.plugin_override) refuse("--plugin-override", chosen);
+  if (!arguments.shapes.empty()) refuse("--shapes", chosen);
 }
 
 inspect::ProbeOptions probe_options_of(const ProbeArguments& arguments) {

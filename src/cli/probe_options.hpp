@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/program.hpp"
@@ -17,10 +18,12 @@ struct ProbeArguments {
 };
 
 /// Adds --probe, --plugin-lib, --shapes and the other options about the installed TensorRT, except --reduce.
-void add_probe_options(Command& command, ProbeArguments& arguments);
+/// `probe_help` is the description of --probe.
+void add_probe_options(Command& command, ProbeArguments& arguments, const std::string& probe_help);
 /// Throws Error for options that have no effect if only the rules judge, and for plugin libraries that do not exist.
-/// `rules_option` is the option with which the user chose the rules.
-void check_probe_options(const ProbeArguments& arguments, const char* rules_option = "--probe none");
+/// `rules_option` is the option other than --probe with which the user chose the rules, such as "--for"; empty if there
+/// is none.
+void check_probe_options(const ProbeArguments& arguments, std::string_view rules_option);
 
 [[nodiscard]] inspect::ProbeOptions probe_options_of(const ProbeArguments& arguments);
 

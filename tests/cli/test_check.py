@@ -287,6 +287,9 @@ def test_the_next_step_of_convert_builds(graft, tmp_path):
     [
         (("--no-check", "--shapes", "image=1x1x8x8"), "--shapes"),
         (("--no-check", "--cut", "--probe", "parser"), "--no-check"),
+        (("--for", "rtx-1.5", "--cut", "--probe", "builder"), "--for"),
+        (("--for", "rtx-1.5", "--shapes", "image=1x1x8x8"), "--for"),
+        (("--cut", "--probe", "none", "--shapes", "image=1x1x8x8"), "--probe none"),
         (("--probe", "parser"), "--cut"),
     ],
 )

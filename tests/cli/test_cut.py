@@ -103,6 +103,12 @@ def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
     np.testing.assert_allclose(halves["detections"], whole["detections"], rtol=1e-5)
 
 
+def next_commands(answer):
+    """Returns the commands after the word `next`, which is on the line of the first one."""
+    lines = answer.out[answer.out.index("\nnext  ") :].removeprefix("\nnext").splitlines()
+    return [line.strip() for line in lines if line.strip().startswith("graft ")]
+
+
 def test_what_a_plugin_runs_stays_in_tensorrt(graft, detector, tmp_path):
     """inspect, build and cut agree: the suppression is a plugin of Graft's."""
     out = tmp_path / "out.onnx"
@@ -160,6 +166,11 @@ def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
     assert "both halves together are the whole" in answer.out
     assert "overlap above 0.5 goes, scores above 0.25, at most 5 of a class" in " ".join(answer.out.split())
     assert "out.cut.json, which names both halves" in answer.out
+    assert next_commands(answer) == [
+        f"graft build {tmp_path / 'out.onnx'} -o {tmp_path / 'out.engine'} --plugins never",
+        f"graft verify {detector} {tmp_path / 'out.cut.json'}",
+    ]
+    assert "the engine, and then the half for the host: docs/guide/cut_a_network.md" in " ".join(answer.out.split())
 
 
 def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_path):
@@ -208,10 +219,26 @@ def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
     assert answer.code == 0, answer.err
     assert answer.json["cut"]["first"] == "host"
+    text = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
+    (build, _) = next_commands(text)
+    assert " --shapes 'rows=" in build, "the values between the halves are inputs of the half for TensorRT"
+    assert "the half for the host, and then the engine" in " ".join(text.out.split())
     feeds = {"mask": np.maximum(weights(20), 0), "features": weights(20, 6)}
     np.testing.assert_allclose(
         run_halves(tmp_path / "out.cut.json", feeds)["y"], run_whole(model, feeds)["y"], rtol=1e-4
     )
+
+
+def test_halves_that_no_engine_runs_are_not_compared_and_the_exit_code_is_1(graft, tmp_path):
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("Warp", ["h"], ["y"], domain="acme")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], [constant("a", weights(6, 8))])
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
+    assert answer.code == 1
+    assert "the halves were not compared with the whole" in answer.err
+    assert [command.split()[1] for command in next_commands(answer)] == ["build"], "verify would fail too"
+    assert graft("verify", model, tmp_path / "out.cut.json").code == 2
+    unproven = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--no-prove")
+    assert unproven.code == 0
 
 
 def test_nothing_is_cut_where_everything_runs(graft, tmp_path):
@@ -228,6 +255,7 @@ def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, 
     assert "no cut leaves TensorRT anything to compute" in answer.err
     assert (tmp_path / "out.onnx").exists()
     assert not (tmp_path / "out.cut.json").exists()
+    assert "\nnext  " not in answer.out
 
 
 @pytest.mark.parametrize(

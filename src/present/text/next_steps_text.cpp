@@ -15,6 +15,7 @@
 #include "onnx/operator_node.hpp"
 #include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/cut.hpp"
 
 namespace graft::present {
@@ -52,6 +53,22 @@ std::vector<std::string> ranges_for(const onnx::Model& model, const std::optiona
     if (!range.sizes.empty()) ranges.push_back(fmt::format("{}={}", name, range.sizes));
   }
   return ranges;
+}
+
+/// Returns the ranges for a half of a network that was cut: those of the probe if it has all of them, otherwise
+/// suggested ranges, because values between the halves have no range in the probe and all ranges have to fit together.
+std::vector<std::string> ranges_for_half(const onnx::Model& half, const std::optional<report::ProbeSummary>& probe) {
+  std::vector<std::string> suggested = ranges_for(half, std::nullopt);
+  if (!probe) return suggested;
+  std::vector<std::string> probed;
+  for (const std::string& range : suggested) {
+    const std::string input = range.substr(0, range.rfind('=') + 1);
+    const auto same = std::find_if(probe->shapes.begin(), probe->shapes.end(),
+                                   [&](const std::string& shape) { return shape.starts_with(input); });
+    if (same == probe->shapes.end()) return suggested;
+    probed.push_back(*same);
+  }
+  return probed;
 }
 
 /// Returns " --target sm120" if the engine contains a plugin that does not run on every GPU of a build without a
@@ -139,6 +156,28 @@ std::string network_arguments(const std::filesystem::path& file, const toolkit::
   return arguments;
 }
 
+/// Returns the command that compares the original of a conversion with `candidate`.
+std::string verify_command(const toolkit::Conversion& conversion, const std::filesystem::path& candidate) {
+  std::string command = fmt::format("graft verify {}", shell_path(conversion.file));
+  if (!conversion.import.weights.empty()) command += " " + shell_path(conversion.import.weights);
+  command += " " + shell_path(candidate);
+  for (const std::string& output : conversion.import.outputs) command += " --keep-output " + shell_argument(output);
+  return command + library_options();
+}
+
+/// Returns the command that builds `model`, which is in `file` and is the result of a conversion or a half of it.
+std::string build_command(const toolkit::Conversion& conversion, const onnx::Model& model,
+                          const std::filesystem::path& file, const OperatorsOfLibraries& found,
+                          const std::vector<std::string>& shapes) {
+  std::string options = conversion.uses_plugins ? "" : " --plugins never";
+  if (!conversion.targets.empty()) {
+    options += fmt::format(" --target {}", fmt::join(conversion.targets, ","));
+  } else if (conversion.uses_plugins && (found.operators.empty() || !found.files.empty())) {
+    options += target_option(conversion.nodes, model, conversion.targets_of_plugins);
+  }
+  return build_command(file, found.files, options, shapes);
+}
+
 NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {
   const std::filesystem::path& model = inspection.file;
   const bool is_converted = inspection.is_converted;
@@ -198,11 +237,7 @@ std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
 
 std::string verify_command(const toolkit::Conversion& conversion) {
   if (!conversion.values.report && !conversion.values.is_over_budget) return "";
-  std::string command = fmt::format("graft verify {}", shell_path(conversion.file));
-  if (!conversion.import.weights.empty()) command += " " + shell_path(conversion.import.weights);
-  command += " " + shell_path(conversion.output);
-  for (const std::string& output : conversion.import.outputs) command += " --keep-output " + shell_argument(output);
-  return command + library_options();
+  return verify_command(conversion, conversion.output);
 }
 
 std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
@@ -213,16 +248,31 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   }
   if (!conversion.is_complete()) return commands;
   const OperatorsOfLibraries found = operators_of_libraries(conversion.model);
-  std::string options = conversion.uses_plugins ? "" : " --plugins never";
-  if (!conversion.targets.empty()) {
-    options += fmt::format(" --target {}", fmt::join(conversion.targets, ","));
-  } else if (conversion.uses_plugins && (found.operators.empty() || !found.files.empty())) {
-    options += target_option(conversion.nodes, conversion.model, conversion.targets_of_plugins);
-  }
-  commands.push_back(
-      {build_command(conversion.output, found.files, options, ranges_for(conversion.model, conversion.check)),
-       found.operators.empty() ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
-                               : why_with_operators(found)});
+  commands.push_back({build_command(conversion, conversion.model, conversion.output, found,
+                                    ranges_for(conversion.model, conversion.check)),
+                      found.operators.empty()
+                          ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
+                          : why_with_operators(found)});
+  return commands;
+}
+
+std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, const toolkit::CutResult& cut,
+                                       const toolkit::CutFiles& files) {
+  const bool is_same = cut.verified && cut.verified->verdict == toolkit::Verdict::same;
+  const bool is_different = cut.verified && cut.verified->verdict == toolkit::Verdict::different;
+  const NextCommand comparison{verify_command(conversion, files.network),
+                               "runs both halves on the CPU and compares them with the whole network; --data and "
+                               "--range name other inputs"};
+  if (is_different || !conversion.are_values_kept() || !conversion.are_rules_done()) return {comparison};
+  const onnx::Model& half = model_of(cut.network.tensorrt);
+  std::vector<NextCommand> commands;
+  commands.push_back({build_command(conversion, half, files.tensorrt, operators_of_libraries(half),
+                                    ranges_for_half(half, conversion.check)),
+                      "builds the half for TensorRT"});
+  if (is_same || (!cut.verified && cut.not_verified.empty())) commands.push_back(comparison);
+  commands.push_back({"", fmt::format("an application runs {}: docs/guide/cut_a_network.md has a program that does",
+                                      cut.network.tensorrt_is_first ? "the engine, and then the half for the host"
+                                                                    : "the half for the host, and then the engine")});
   return commands;
 }
 
@@ -260,7 +310,7 @@ Table next_table(const std::vector<NextCommand>& commands) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const NextCommand& next = commands[i];
     // An empty cell follows, because the last cell of a row is wrapped at the width of the terminal.
-    table.add({i == 0 ? "next" : "", {next.command, Color::strong}, ""});
+    if (i == 0 || !next.command.empty()) table.add({i == 0 ? "next" : "", {next.command, Color::strong}, ""});
     table.add({"", {next.why, Color::faint}});
   }
   return table;

@@ -11,6 +11,7 @@
 #include "present/text/table.hpp"
 #include "toolkit/build.hpp"
 #include "toolkit/convert.hpp"
+#include "toolkit/cut.hpp"
 #include "toolkit/inspect.hpp"
 
 namespace graft::present {
@@ -29,6 +30,11 @@ struct NextCommand {
 /// Returns the next steps after a conversion: the comparison if values differ or the budget did not allow it, and the
 /// build if the conversion is complete.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion);
+
+/// Returns the next steps after a conversion whose result was cut: the build of the half for TensorRT, and the runs of
+/// both halves; if values differ or a rule was not applied, only the comparison.
+[[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion,
+                                                     const toolkit::CutResult& cut, const toolkit::CutFiles& files);
 
 /// Returns the command that compares the model before and after the conversion. Returns an empty string if no
 /// comparison was tried, or if it failed for a reason for which the command would fail too.
