@@ -146,6 +146,13 @@ def dilated_lp_pool(rng):
     return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=int(pick(rng, 1, 2)), **windows(rng, 2, True))
 
 
+def lp_pool_of_high_powers(rng):
+    axes = pick(rng, 1, 2, 3)
+    x = real(rng, 2, 3, *rng.integers(8, 12, axes))
+    p = int(pick(rng, 3, 4, 7))
+    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=p, **windows(rng, axes, False))
+
+
 def max_pool_indices(rng):
     axes = pick(rng, 1, 2, 3)
     x = np.round(real(rng, 2, 3, *rng.integers(8, 12, axes)) * pick(rng, 1, 100))
@@ -487,7 +494,7 @@ def einsum_capitals(rng):
 
 
 LOWERED = {f.__name__: f for f in (
-    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, max_pool_indices, max_unpool,
+    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, lp_pool_of_high_powers, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
@@ -609,6 +616,16 @@ def near_misses():
             "not constants",
         ),
         "max_pool": (sample("MaxPool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
+        "lp_pool_of_the_power_2": (sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
+        "lp_pool_of_the_power_0": (sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], p=0), "p is 0"),
+        "lp_pool_that_rounds_up": (
+            sample("LpPool", [image], [FLOAT], kernel_shape=[3, 3], strides=[2, 2], p=3, ceil_mode=1),
+            "rounded up",
+        ),
+        "dilated_lp_pool_of_the_power_3": (
+            sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], dilations=[2, 2], p=3),
+            "p is 3",
+        ),
         "average_pool_without_dilations": (sample("AveragePool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
         "indices_of_an_open_batch": (
             sample("MaxPool", [("open", image)], [FLOAT, INT64], kernel_shape=[2, 2]),

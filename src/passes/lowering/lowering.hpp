@@ -131,6 +131,7 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_col2im(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_max_pool(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_dilated_pool(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_lp_pool(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_max_unpool(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_layer_normalization(Site& site);

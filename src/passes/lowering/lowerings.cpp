@@ -45,6 +45,8 @@ constexpr std::array all_lowerings = {
              "windows of at most 64 places; fixed sizes where padding does not count", lower_dilated_pool},
     Lowering{"LpPool", "dilations", "the norm of strided slices, one for each place in the window",
              "windows of at most 64 places, p of 1 or 2", lower_dilated_pool},
+    Lowering{"LpPool", "p above 2", "the root of the sum of powers, which AveragePool computes",
+             "a known rank, real numbers, no dilations", lower_lp_pool},
     Lowering{"MaxUnpool", "all of it", "ScatterElements into zeros", "fixed sizes but the batch", lower_max_unpool},
     Lowering{"DeformConv", "all of it", "GridSample and a convolution of 1 x 1", "images of fixed size but the batch",
              lower_deform_conv},

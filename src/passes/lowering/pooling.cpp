@@ -1,7 +1,9 @@
-// Pooling in forms that TensorRT does not have: with dilations, and with the indices of the largest numbers.
+// Pooling in forms that TensorRT does not have: with dilations, of p-norms with p above 2, and with the indices of the
+// largest numbers.
 //
 //   MaxPool<dilations=[2, 2]>(x)   becomes   Max of strided Slices of x, one for each place in the window; AveragePool
 //                                            and LpPool become their mean and norm
+//   LpPool<p=3>(x)                 becomes   (n * AveragePool(|x|^3))^(1/3), with n places in a window
 //   y, i = MaxPool(x)              becomes   w = Gather(x, windows); y = ReduceMax(w); i = Gather(table, ArgMax(w))
 //   MaxUnpool(x, i)                becomes   ScatterElements(zeros, i, x)
 //
@@ -11,6 +13,7 @@
 // index in the image. A place in the padding repeats the first place inside the image, and has its index, so that it
 // does not matter which of both ArgMax finds. MaxUnpool accepts indices of any windows.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -58,7 +61,41 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Returns the sizes for the attribute of a pooling, as text.
+std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
+
 }  // namespace
+
+std::optional<Replacement> lower_lp_pool(Site& site) {
+  const std::int64_t p = site.node().int_or("p", 2);
+  if (p == 1 || p == 2 || has_dilations(site)) return std::nullopt;
+  if (p < 1) return site.no(fmt::format("p is {}; allowed is a number above 0", p));
+  const auto kernel = site.node().ints("kernel_shape");
+  const Shape* shape = site.shape(0);
+  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
+  if (!site.is_real(0)) return site.no("its numbers are not real");
+  const auto windows = windows_of(site, *kernel);
+  if (!windows) return std::nullopt;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> pads;
+  for (const Window& window : *windows) {
+    strides.push_back(window.stride);
+    pads.push_back(window.pad_begin);
+  }
+  for (const Window& window : *windows) pads.push_back(window.pad_end);
+  Replacement result;
+  result.line(fmt::format("magnitudes = Abs({})", result.in_f32("x0", site.type(0))));
+  result.line(fmt::format("powers = Pow(magnitudes, {})",
+                          result.constant("exponent", f32_tensor({}, {static_cast<double>(p)}))));
+  result.line(fmt::format("mean = AveragePool<kernel_shape={}, strides={}, pads={}, count_include_pad=1>(powers)",
+                          sizes_text(*kernel), sizes_text(strides), sizes_text(pads)));
+  result.line(fmt::format("sum = Mul(mean, {})",
+                          result.constant("places", f32_tensor({}, {static_cast<double>(places_of(*windows))}))));
+  const std::string root = result.constant("root", f32_tensor({}, {1.0 / static_cast<double>(p)}));
+  result.give("y0", site.type(0), fmt::format("Pow(sum, {})", root));
+  result.summary = fmt::format("AveragePool of the powers {} of the numbers, and the root of the sum", p);
+  return result;
+}
 
 std::optional<Replacement> lower_dilated_pool(Site& site) {
   if (!has_dilations(site) || site.is_used(1)) return std::nullopt;
@@ -76,7 +113,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   const bool is_max = site.node().is("MaxPool");
   const bool is_mean = site.node().is("AveragePool");
   const std::int64_t p = site.node().int_or("p", 2);
-  if (!is_max && !is_mean && p != 1 && p != 2) return site.no(fmt::format("p is {}; TensorRT has 1 and 2", p));
+  if (!is_max && !is_mean && p != 1 && p != 2)
+    return site.no(fmt::format("p is {}; allowed with dilations are 1 and 2", p));
   const std::size_t axes = windows->size();
   const std::size_t rank = axes + 2;
   const bool is_padded =
