@@ -38,6 +38,7 @@ Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   for (const std::string& warning : present::missing_rank_warnings(inspection.model)) console.warn(warning);
   for (const std::string& warning : inspection.prospect.warnings) console.warn(warning);
   probe(console, inspection, arguments.probe);
+  toolkit::correct_advice(inspection);
 
   console.print(present::inspect_text(inspection, arguments.all || console.verbose));
   for (const std::string& warning : present::plugin_warnings(inspection)) console.warn(warning);

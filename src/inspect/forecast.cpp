@@ -92,6 +92,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
     for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
+  prospect.near_misses = std::move(report.near_misses);
   if (prospect.is_another) prospect.converted = std::make_shared<const onnx::Model>(std::move(converted));
   for (const report::Rewrite& rewrite : report.rejected) {
     prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());

@@ -44,7 +44,7 @@ constexpr std::string_view no_sequences = "export the network with tensors in th
 constexpr std::string_view no_texts =
     "turn strings into numbers before the network, and let the network begin with these";
 constexpr std::string_view sized_by_data =
-    "the size of its output depends on the data: {0} leaves it and the rest to the host; or write a plugin with a size "
+    "the size of its output depends on the data; {0} leaves it and the rest to the host; or write a plugin with a size "
     "tensor: graft's guide \"add an operator\"";
 
 constexpr std::string_view convert_writes_it =
@@ -713,6 +713,10 @@ std::vector<std::string> guards_for(const Release& release) {
   return is_wrong ? std::vector<std::string>{"guard_grid_sample"} : std::vector<std::string>();
 }
 
+std::string advice_to_convert() {
+  return fmt::format(fmt::runtime(convert_writes_it), "", setting_name(Setting::explanation));
+}
+
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
   if (find_other_than_tensor(node) != nullptr) return std::string(no_sequences);
@@ -723,7 +727,7 @@ std::string advice_on_refusal(const onnx::Node& node) {
     }
   }
   return fmt::format(
-      "no operator of Graft stands in for it; {} leaves it to the host, or write one: graft's guide "
+      "no operator of Graft stands in for it; {} leaves it to the host; or write one: graft's guide "
       "\"add an operator\"",
       setting_name(Setting::cut));
 }

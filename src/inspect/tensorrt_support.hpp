@@ -63,6 +63,9 @@ struct Danger {
 /// Returns advice on a node of the standard domain that TensorRT does not run.
 [[nodiscard]] std::string advice_on_refusal(const onnx::Node& node);
 
+/// Returns the advice on a node that `graft convert` rewrites under conditions.
+[[nodiscard]] std::string advice_to_convert();
+
 struct RefusalHint {
   std::string reason;
   std::string advice;

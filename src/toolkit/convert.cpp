@@ -12,6 +12,7 @@
 
 #include "core/suggest.hpp"
 #include "graft/setting.hpp"
+#include "inspect/advice.hpp"
 #include "inspect/forecast.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
@@ -313,14 +314,18 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
   });
   if (probe_) probe(work, inspection, *probe_, on_end, std::move(trials_));
   comparison.get();
-  if (!probe_) {
+  if (probe_) {
+    conversion.targets = probe_->trials.targets;
+    conversion.nodes = std::move(inspection.nodes);
+    conversion.check = std::move(inspection.probe);
+    conversion.not_checked = std::move(inspection.not_asked);
+  } else {
     conversion.not_checked = options_.check && conversion.release ? not_asked_for_release : not_asked_by_rule;
-    return;
   }
-  conversion.targets = probe_->trials.targets;
-  conversion.nodes = std::move(inspection.nodes);
-  conversion.check = std::move(inspection.probe);
-  conversion.not_checked = std::move(inspection.not_asked);
+  inspect::note_obstacles(conversion.nodes, conversion.report.near_misses);
+  if (inspect::advises_cut(conversion.nodes) && !can_be_cut(inspection_of(conversion))) {
+    inspect::withdraw_cut(conversion.nodes);
+  }
 }
 
 bool Conversion::are_rules_done() const {

@@ -8,12 +8,14 @@
 
 #include "engine/driver.hpp"
 #include "engine/engine_session.hpp"
+#include "inspect/advice.hpp"
 #include "inspect/verdict_groups.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
 #include "toolkit/cuda_architectures.hpp"
+#include "toolkit/cut.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/shape_ranges.hpp"
 #include "toolkit/trials.hpp"
@@ -219,6 +221,11 @@ std::vector<std::string> targets_of_plugins() {
   return targets.without_code.empty() ? std::vector<std::string>() : std::move(targets.with_code);
 }
 
+void correct_advice(Inspection& inspection) {
+  inspect::note_obstacles(inspection.nodes, inspection.prospect.near_misses);
+  if (inspect::advises_cut(inspection.nodes) && !can_be_cut(inspection)) inspect::withdraw_cut(inspection.nodes);
+}
+
 bool is_release(const std::string& name) { return inspect::find_release(name).has_value(); }
 
 std::vector<std::string> releases() { return inspect::release_names(); }
@@ -245,6 +252,7 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
     } else {
       probe(work, inspection, probe_options(options));
     }
+    correct_advice(inspection);
     return result_of(std::move(inspection));
   });
 }

@@ -41,6 +41,10 @@ struct Inspection {
   [[nodiscard]] std::optional<bool> runs() const;
 };
 
+/// Corrects the advice on the nodes by what is known of the whole model: why `convert` does not rewrite a node, and
+/// whether the network can be cut. To be called once, after the last verdict.
+void correct_advice(Inspection& inspection);
+
 /// Returns Inspection::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 

@@ -258,6 +258,38 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
     assert "runs now" not in graft("convert", model, "-o", converted, *TARGET).out
 
 
+def advice_of(graft, model, tmp_path):
+    """Returns the advice of inspect and of convert on the only node that does not run."""
+    [inspected] = [n for n in graft("inspect", model, *TARGET, "--json").json["nodes"] if n["verdict"] == "refused"]
+    converted = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--json").json
+    [kept] = converted["unsupported"]
+    return inspected["advice"], kept["advice"]
+
+
+def test_advice_names_the_cut_only_where_the_network_can_be_cut(graft, tmp_path):
+    alone = forget_gate(tmp_path / "alone.onnx")
+    for advice in advice_of(graft, alone, tmp_path):
+        assert "--cut" not in advice
+        assert "write one" in advice
+    rng = np.random.default_rng(0)
+    weights = [
+        constant("w", rng.normal(size=(1, 12, 4)).astype(np.float32)),
+        constant("r", rng.normal(size=(1, 12, 3)).astype(np.float32)),
+        constant("m", rng.normal(size=(4, 4)).astype(np.float32)),
+    ]
+    nodes = [node("MatMul", ["x", "m"], ["t"]), node("LSTM", ["t", "w", "r"], ["y"], hidden_size=3, input_forget=1)]
+    after = save(tmp_path / "after.onnx", nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
+    for advice in advice_of(graft, after, tmp_path):
+        assert "graft convert --cut leaves it to the host; or write one" in advice
+
+
+def test_advice_says_why_convert_does_not_rewrite_a_node(graft, tmp_path):
+    nodes = [node("LpPool", ["x"], ["y"], p=3, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 8, 8])], [("y", None)], opset=18)
+    for advice in advice_of(graft, model, tmp_path):
+        assert advice.endswith("layers that TensorRT has: the number of its windows is rounded up (ceil_mode)")
+
+
 def test_a_recurrent_layer_with_the_batch_first_is_compared_by_its_values(graft, tmp_path):
     """ONNX Runtime refuses layout = 1. Graft moves the axes for it, apart from the pass that rewrites the layer."""
     rng = np.random.default_rng(0)
