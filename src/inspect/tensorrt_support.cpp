@@ -15,6 +15,7 @@
 #include "inspect/tensorrt_forms.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 
@@ -174,6 +175,27 @@ void add_pooling(const onnx::Node& node, Forms& forms) {
   }
 }
 
+/// Adds the forms of an LRN that TensorRT's layer does not accept. The limits are those of ILRNLayer.
+void add_lrn(const onnx::Node& node, Forms& forms) {
+  constexpr std::int64_t largest_window = 15;
+  if (const std::int64_t size = node.int_or("size", 1); size < 1 || size > largest_window || size % 2 == 0) {
+    forms.push_back(
+        {"lrn_size", fmt::format("size = {}; TensorRT has odd sizes from 1 to {} only", size, largest_window)});
+  }
+  struct Range {
+    std::string_view name;
+    float otherwise, least, largest;
+  };
+  constexpr auto ranges = std::to_array<Range>(
+      {{"alpha", 1e-4F, -1e20F, 1e20F}, {"beta", 0.75F, 0.01F, 1e5F}, {"bias", 1.0F, 1e-5F, 1e10F}});
+  for (const Range& range : ranges) {
+    const float value = node.float_or(range.name, range.otherwise);
+    if (value >= range.least && value <= range.largest) continue;
+    forms.push_back({"lrn_parameters", fmt::format("{} = {}; TensorRT's LRN takes {} to {}", range.name, value,
+                                                   range.least, range.largest)});
+  }
+}
+
 /// Adds a form if a ScatterElements without a reduction has more indices than data along an axis.
 void add_scatter_of_more(const onnx::Node& node, Forms& forms) {
   const onnx::Value* data = node.input(0);
@@ -324,25 +346,53 @@ std::optional<std::int64_t> size_of_heads(const onnx::Node& node) {
   return rank == 4 ? width : width / std::max<std::int64_t>(node.int_or("q_num_heads", 1), 1);
 }
 
-/// Adds a form if Attention has no fused kernel: f32, or heads of fewer than 32 numbers. Two forms need no fused
-/// kernel: rank 3 without a mask, which is a form of its own, and one query with many keys.
+/// Returns whether a query has exactly one position.
+bool has_one_query(const onnx::Value& query) {
+  return query.shape->size() > 2 && (*query.shape)[query.shape->size() - 2] == Dim(1);
+}
+
+/// Returns why no fused kernel of TensorRT computes an Attention, or an empty string if one does.
+std::string missing_kernel(const onnx::Node& node) {
+  constexpr std::int64_t largest_head = 256;
+  const onnx::Value& query = *node.input(0);
+  const std::optional<std::int64_t> heads = size_of_heads(node);
+  if (has_one_query(query)) {
+    constexpr std::int64_t multiple = 8;
+    if (!heads || (*heads % multiple == 0 && *heads <= largest_head)) return {};
+    return fmt::format("one query and heads of {} numbers; TensorRT has kernels for multiples of {} up to {}", *heads,
+                       multiple, largest_head);
+  }
+  if (is_type_of(&query, {onnx::ElementType::f32, onnx::ElementType::f64})) {
+    return "it is in f32, in which TensorRT has a kernel for one query only";
+  }
+  constexpr std::int64_t smallest_head = 9;
+  if (!heads || (*heads >= smallest_head && *heads <= largest_head)) return {};
+  return fmt::format("heads of {} numbers; TensorRT has kernels for {} to {}", *heads, smallest_head, largest_head);
+}
+
+bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx::has_known_sizes(*value); }
+
+/// Adds a form if no fused kernel computes an Attention. From a release on, TensorRT writes an Attention of rank 3 with
+/// plain layers if it has several queries, no mask and one head of keys for each head of queries; without a known size
+/// for each dimension it does not.
 void add_attention_kernel(const onnx::Node& node, Forms& forms) {
-  constexpr std::int64_t smallest_head = 32;
   const onnx::Value* query = node.input(0);
-  const auto heads = size_of_heads(node);
-  const bool is_f32 = is_type_of(query, {onnx::ElementType::f32});
   if (rank_of(query) < 0) {
     forms.push_back({"attention_of_unknown_rank", "the rank of its query is not known"});
     return;
   }
-  if (!is_f32 && (!heads || *heads >= smallest_head)) return;
-  if (rank_of(query) == 4 && node.input(6) != nullptr && (*query->shape)[2] == Dim(1)) return;
-  const std::string what =
-      is_f32 ? "it is in f32, for which TensorRT has no kernel"
-             : fmt::format("heads of {} numbers; TensorRT has kernels from {} on", *heads, smallest_head);
-  const bool is_plain = rank_of(query) == 3 && node.input(3) == nullptr && node.int_or("is_causal", 0) == 0 &&
-                        node.int_or("q_num_heads", 0) == node.int_or("kv_num_heads", 0) && is_f32;
-  forms.push_back({is_plain ? "attention_plain_f32" : "attention_without_kernel", what});
+  std::string missing = missing_kernel(node);
+  if (missing.empty()) return;
+  const bool is_plain = rank_of(query) == 3 && !has_one_query(*query) && node.input(3) == nullptr &&
+                        node.int_or("is_causal", 0) == 0 &&
+                        node.int_or("q_num_heads", 0) == node.int_or("kv_num_heads", 0);
+  if (!is_plain) {
+    forms.push_back({"attention_without_kernel", std::move(missing)});
+    return;
+  }
+  forms.push_back({"attention_plain", missing});
+  if (has_known_sizes(query) && has_known_sizes(node.input(1)) && has_known_sizes(node.input(2))) return;
+  forms.push_back({.name = "attention_plain_dynamic", .what = std::move(missing), .builds_at_fixed_sizes = true});
 }
 
 void add_attention(const onnx::Node& node, Forms& forms) {
@@ -451,6 +501,7 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "MaxPool" || type == "AveragePool" || type == "LpPool") add_pooling(node, forms);
   if (type == "ScatterND" || type == "ScatterElements") add_scatter(node, forms);
   if (type == "Attention") add_attention(node, forms);
+  if (type == "LRN") add_lrn(node, forms);
   if (type == "CumSum") add_fed_input(node, 1, "axis", "cum_sum_axis", forms);
   if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {
     forms.push_back({"reduce_truth_values", "TensorRT reduces numbers, and not truth values"});

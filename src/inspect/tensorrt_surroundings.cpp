@@ -496,6 +496,7 @@ void add_low_rank(const Node& node, Forms& forms) {
   std::size_t least = 0;
   if (onnx::is_any_of(node, {"ArgMax", "ArgMin"}) || (is_softmax && node.graph->opset() >= since_axis_alone)) least = 2;
   if (node.op_type.starts_with("Reduce") || node.is("CumSum")) least = 1;
+  if (node.is("LRN")) least = 4;
   if (input->shape->size() >= least) return;
   forms.push_back({"rank_too_low",
                    fmt::format("'{}' has rank {}; TensorRT takes {} from rank {} on", input->name, input->shape->size(),

@@ -78,6 +78,21 @@ def of_rank(op, dims, **_):
     return network(f"float[{dims}] x", "float[a] y", f"made = {op} (x) y = Cast <to: int = 1> (made)")
 
 
+def attention(query, keys, kind="float", attributes="", mask=False):
+    """Returns a network of one Attention whose query and keys have these dimensions."""
+    shown = f"<{attributes}> " if attributes else ""
+    return network(
+        f"{kind}[{query}] q, {kind}[{keys}] k" + (f", {kind}[1,6] m" if mask else ""),
+        f"{kind}[{','.join('abcd'[: query.count(',') + 1])}] y",
+        f"y = Attention {shown}(q, k, k{', m' if mask else ''})",
+        23,
+    )
+
+
+def lrn(dims="2,9,6,6", size=3, parameters=""):
+    return network(f"float[{dims}] x", f"float[{dims}] y", f"y = LRN <size: int = {size}{parameters}> (x)")
+
+
 FORWARD = "next = Mul (h, half) goes_on = Identity (goes)"
 COMPUTED = "next = Mul (h, half) rest = ReduceSum <keepdims: int = 0> (next) goes_on = Greater (rest, half)"
 ATTENTION = "{} = Attention (q, k, k)"
@@ -221,6 +236,46 @@ FAMILIES = {
             loop("next = Attention (h, k, k) goes_on = Identity (goes)", carried=HEADS, returned=HEADS),
             23,
         ),
+    },
+    "lrn_sizes": {f"of_{size}": lrn(size=size) for size in (1, 2, 3, 4, 5, 8, 14, 15, 16, 17, 31)},
+    "lrn_ranks": {dims: lrn(dims) for dims in ("2,9", "2,9,6", "2,9,6,6", "2,9,3,3,3")},
+    "lrn_parameters": {
+        f"{name}_{value}": lrn(parameters=f", {name}: float = {value}")
+        for name, value in [
+            ("alpha", "0.0"),
+            ("alpha", "1e21"),
+            ("beta", "0.01"),
+            ("beta", "0.0"),
+            ("bias", "0.0001"),
+            ("bias", "0.000001"),
+        ]
+    },
+    "attention_kernels": {
+        f"{kind}_{queries}_{heads}": attention(f"2,4,{queries},{heads}", f"2,4,6,{heads}", kind)
+        for kind in ("float", "float16", "bfloat16")
+        for queries in (1, 3)
+        for heads in (4, 8, 9, 12, 16, 20, 256, 264)
+    },
+    "attention_of_one_query": {
+        f"{heads}_{name}": attention(f"2,4,1,{heads}", f"2,{groups},6,{heads}", attributes=attributes, mask=mask)
+        for heads in (8, 12)
+        for name, groups, attributes, mask in [
+            ("mask", 4, "", True),
+            ("causal", 4, "is_causal: int = 1", False),
+            ("grouped", 2, "", False),
+        ]
+    },
+    "attention_of_rank_3": {
+        f"{kind}_{queries}_{size}_{groups}_{causal}": attention(
+            f"2,{queries},{2 * size}",
+            f"2,6,{groups * size}",
+            kind,
+            f"q_num_heads: int = 2, kv_num_heads: int = {groups}, is_causal: int = {causal}",
+        )
+        for kind in ("float", "float16")
+        for queries in (1, 3)
+        for size in (4, 8, 16)
+        for groups, causal in ((2, 0), (1, 0), (2, 1))
     },
     "multi_head_attention": {
         "plain": network(THREE, "float[2,5,8] y", f"y = {MHA} (q, k, v)", 17),
@@ -381,6 +436,15 @@ FIXED_ONLY = {
             f'{IF_OF_IMAGES} v = Relu (s) w = Add (v, x) y = Resize <mode: string = "cubic"> (w, "", scales)',
         ),
         [[1, 1, 4, 4], [1, 1, 8, 8], [2, 1, 32, 32]],
+    ),
+    "attention_of_rank_3": (
+        network(
+            "float[2,N,8] x, float[2,6,8] k",
+            "float[2,N,8] y",
+            "y = Attention <q_num_heads: int = 2, kv_num_heads: int = 2> (x, k, k)",
+            23,
+        ),
+        [[2, 3, 8], [2, 4, 8], [2, 6, 8]],
     ),
     "if_in_if": (
         network(
