@@ -34,30 +34,43 @@ constexpr std::string_view keep_the_shape =
 
 enum class Step { into_inputs, stop, found };
 
-/// Visits the values that `start` is computed from, `start` first, until `visit` finds one. Returns that value, or null
-/// if no value is found within a limit of steps.
-const Value* search_back(const Value* start, const std::function<Step(const Value&)>& visit) {
-  constexpr std::size_t longest = 2000;
+constexpr std::size_t search_limit = 2000;
+
+struct Search {
+  const Value* found = nullptr;
+  bool reached_limit = false;  ///< Whether values were left out, so that nothing found is not an answer.
+};
+
+/// Visits the values that `start` is computed from, `start` first, until `visit` finds one or `search_limit` values
+/// were visited.
+Search search_back(const Value* start, const std::function<Step(const Value&)>& visit) {
+  Search search;
   std::vector<const Value*> waiting;
   std::unordered_set<const Value*> seen;
   const auto add = [&](const Value* value) {
-    if (value != nullptr && seen.size() < longest && seen.insert(value).second) waiting.push_back(value);
+    if (value == nullptr || seen.contains(value)) return;
+    if (seen.size() == search_limit) {
+      search.reached_limit = true;
+      return;
+    }
+    seen.insert(value);
+    waiting.push_back(value);
   };
   add(start);
   while (!waiting.empty()) {
     const Value& value = *waiting.back();
     waiting.pop_back();
     switch (visit(value)) {
-      case Step::found: return &value;
+      case Step::found: search.found = &value; return search;
       case Step::stop: break;
       case Step::into_inputs:
         if (value.producer != nullptr) std::for_each(value.producer->inputs.begin(), value.producer->inputs.end(), add);
     }
   }
-  return nullptr;
+  return search;
 }
 
-bool is_dynamic(const Value* value) { return value != nullptr && !onnx::has_known_sizes(*value); }
+bool has_dynamic_sizes(const Value* value) { return value != nullptr && !onnx::has_known_sizes(*value); }
 
 /// Operators whose results TensorRT's parser works out itself where they lead to a size. It takes the results of others
 /// (Conv, TopK, CumSum ...) as they are.
@@ -156,17 +169,87 @@ bool is_folded_into_sizes(const Node& node) {
   return node.domain.empty() && types.contains(node.op_type);
 }
 
-/// Returns whether the condition of an If is computed from constants and shapes alone, so that TensorRT's parser may
-/// keep one branch. It does where the dimensions that the condition reads are fixed, as in the networks of TorchScript.
-bool has_constant_condition(const Node& node) {
-  if (!node.is("If") || node.input(0) == nullptr) return false;
-  return search_back(node.input(0), [](const Value& value) {
-           if (value.constant() || (value.producer == nullptr && value.initializer)) return Step::stop;
-           if (value.producer == nullptr) return Step::found;
-           if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) return Step::stop;
-           return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::found;
-         }) == nullptr;
+/// Returns the integers in a constant, or nothing if the value is not a constant.
+std::optional<std::vector<std::int64_t>> constant_integers(const Value* value) {
+  const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
+  return constant ? constant->ints() : std::nullopt;
 }
+
+/// Returns the dimensions between two positions, which count from the end where they are negative.
+Shape cut_shape(const Shape& shape, std::int64_t begin, std::int64_t end) {
+  const auto size = static_cast<std::int64_t>(shape.size());
+  const auto clamp = [size](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
+  if (clamp(begin) >= clamp(end)) return {};
+  return {shape.begin() + clamp(begin), shape.begin() + clamp(end)};
+}
+
+/// Returns the dimensions in the value that Shape or Size computes, or that a Gather or Slice selects from a Shape with
+/// constant positions. Returns nothing for other values, and for tensors without a known rank.
+std::optional<Shape> read_dimensions(const Value& value) {
+  const Node* node = value.producer;
+  if (node == nullptr || !node->domain.empty() || node->input(0) == nullptr) return std::nullopt;
+  if (node->is("Shape") && node->input(0)->shape) {
+    const Shape& shape = *node->input(0)->shape;
+    return cut_shape(shape, node->int_or("start", 0), node->int_or("end", static_cast<std::int64_t>(shape.size())));
+  }
+  if (node->is("Size")) return node->input(0)->shape;
+  if (!onnx::is_any_of(*node, {"Gather", "Slice"}) || node->input(0)->producer == nullptr ||
+      !node->input(0)->producer->is("Shape")) {
+    return std::nullopt;
+  }
+  std::optional<Shape> all = read_dimensions(*node->input(0));
+  const auto first = constant_integers(node->input(1));
+  if (!all || !first) return all;
+  if (node->is("Gather")) {
+    Shape selected;
+    for (const std::int64_t index : *first) {
+      for (const Dim& dim : cut_shape(*all, index, index == -1 ? static_cast<std::int64_t>(all->size()) : index + 1)) {
+        selected.push_back(dim);
+      }
+    }
+    return selected;
+  }
+  const auto last = constant_integers(node->input(2));
+  const bool has_step = node->input(4) != nullptr;
+  return has_step || !last || first->size() != 1 || last->size() != 1 ? all : cut_shape(*all, (*first)[0], (*last)[0]);
+}
+
+/// When the condition of an If is known.
+enum class Condition {
+  constant,   ///< When the parser reads the node: TensorRT keeps one branch.
+  undecided,  ///< When the sizes of inputs are known, or not at all: TensorRT compares symbols and ranges of sizes.
+  computed,   ///< When the engine runs.
+};
+
+/// TensorRT works out a condition from integers and truth values: constants, dimensions, and what most elementwise and
+/// reshaping operators make of these. Floating-point numbers are computed when the engine runs, constants included.
+Condition find_condition(const Node& node) {
+  if (!node.is("If") || node.input(0) == nullptr) return Condition::computed;
+  bool reads_dynamic = false;
+  const Search search = search_back(node.input(0), [&](const Value& value) {
+    if (value.type && onnx::is_floating_point(*value.type)) return Step::found;
+    if (value.constant() || (value.producer == nullptr && value.initializer && !value.is_input)) return Step::stop;
+    if (value.producer == nullptr) return Step::found;
+    if (const std::optional<Shape> dimensions = read_dimensions(value)) {
+      reads_dynamic = reads_dynamic || !onnx::has_known_sizes(*dimensions);
+      return Step::stop;
+    }
+    if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
+      reads_dynamic = true;
+      return Step::stop;
+    }
+    const bool is_folded = is_folded_into_sizes(*value.producer) && !value.producer->is("Flatten");
+    return is_folded ? Step::into_inputs : Step::found;
+  });
+  if (search.found != nullptr) return Condition::computed;
+  return reads_dynamic || search.reached_limit ? Condition::undecided : Condition::constant;
+}
+
+bool has_constant_condition(const Node& node) { return find_condition(node) == Condition::constant; }
+
+constexpr std::string_view undecided_condition =
+    "its condition reads dynamic dimensions, or more values than Graft follows; TensorRT takes that only where the "
+    "sizes decide the condition";
 
 /// Returns the node whose attribute holds a body.
 const Node* find_owner(const onnx::Graph& body) {
@@ -229,37 +312,72 @@ std::vector<std::size_t> size_inputs(const Node& node) {
   return {};
 }
 
+/// Returns the Loop or Scan whose body receives a value in each step, or null.
+const Node* find_loop(const Value& value) {
+  if (!value.is_input || !is_in_body(*value.graph)) return nullptr;
+  const Node* owner = find_owner(*value.graph);
+  return owner != nullptr && onnx::is_any_of(*owner, {"Loop", "Scan"}) ? owner : nullptr;
+}
+
+/// Returns the form of a node whose size, `size`, is computed from `source`.
+Form form_of_size(const Value& size, const Value& source) {
+  if (const Node* loop = find_loop(source)) {
+    return {"size_from_step",
+            fmt::format("'{}', which decides the size of its output, is computed from '{}', which the body of {} "
+                        "receives in each step; TensorRT computes sizes in a body from shapes and from inputs of the "
+                        "network",
+                        size.name, source.name, onnx::describe(*loop)),
+            "select elements with Gather, whose indices may change from step to step; or compute with the largest size "
+            "and a mask"};
+  }
+  if (source.producer == nullptr) {
+    return {"size_from_data",
+            fmt::format("'{}', which decides the size of its output, is computed from '{}', an input of the "
+                        "network in {}; TensorRT computes sizes from shapes, and from inputs in i32 and i64",
+                        size.name, source.name, to_string(*source.type)),
+            "make the size a constant; or let the input of the network be i64"};
+  }
+  constexpr std::string_view advice = "compute the size without If, by Where for example";
+  if (find_condition(*source.producer) == Condition::undecided) {
+    return {"size_from_if_undecided",
+            fmt::format("'{}', which decides the size of its output, is computed from '{}', a result of If, and {}",
+                        size.name, source.name, undecided_condition),
+            advice};
+  }
+  return {"size_from_if",
+          fmt::format("'{}', which decides the size of its output, is computed from '{}', a result of If; "
+                      "TensorRT computes no sizes from those",
+                      size.name, source.name),
+          advice};
+}
+
 /// TensorRT computes sizes from shapes, and from inputs of the network that are integers.
 void add_sizes(const Node& node, Forms& forms) {
   for (const std::size_t index : size_inputs(node)) {
     const Value* size = node.input(index);
     if (size == nullptr || size->constant()) continue;
-    const Value* source = search_back(size, [](const Value& value) {
+    const Search search = search_back(size, [](const Value& value) {
+      if (find_loop(value) != nullptr) return Step::found;
       if (value.is_input && !value.initializer) {
         const bool is_number = value.type == ElementType::i32 || value.type == ElementType::i64;
-        const bool is_read = value.type && !is_dynamic(&value) && !is_in_body(*value.graph);
+        const bool is_read = value.type && !has_dynamic_sizes(&value) && !is_in_body(*value.graph);
         return is_read && !is_number ? Step::found : Step::stop;
       }
       // The values of a tensor whose shape is dynamic are no matter of sizes: TensorRT reads them when the engine runs.
-      if (value.producer == nullptr || is_dynamic(&value)) return Step::stop;
+      if (value.producer == nullptr || has_dynamic_sizes(&value)) return Step::stop;
       if (value.producer->is("If")) return has_constant_condition(*value.producer) ? Step::stop : Step::found;
       return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::stop;
     });
-    if (source == nullptr) continue;
-    if (source->producer != nullptr) {
-      forms.push_back({"size_from_if",
-                       fmt::format("'{}', which decides the size of its output, is computed from '{}', a result of If; "
-                                   "TensorRT computes no sizes from those",
-                                   size->name, source->name),
-                       "compute the size without If, by Where for example"});
-    } else {
-      forms.push_back({"size_from_data",
-                       fmt::format("'{}', which decides the size of its output, is computed from '{}', an input of the "
-                                   "network in {}; TensorRT computes sizes from shapes, and from inputs in i32 and i64",
-                                   size->name, source->name, to_string(*source->type)),
-                       "make the size a constant; or let the input of the network be i64"});
+    if (search.found != nullptr) {
+      forms.push_back(form_of_size(*size, *search.found));
+      return;
     }
-    return;
+    if (search.reached_limit) {
+      forms.push_back({"size_not_followed", fmt::format("'{}', which decides the size of its output, is computed from "
+                                                        "more than {} values",
+                                                        size->name, search_limit)});
+      return;
+    }
   }
 }
 
@@ -268,17 +386,17 @@ void add_axes(const Node& node, Forms& forms) {
   const Value* axes = node.input(1);
   if (axes == nullptr || axes->producer == nullptr || axes->constant()) return;
   if (onnx::is_any_of(node, {"Squeeze", "Unsqueeze"})) {
-    const Value* source = search_back(axes, [](const Value& value) {
+    const Search search = search_back(axes, [](const Value& value) {
       if (value.is_input && !value.initializer) return Step::found;
       if (value.producer == nullptr) return Step::stop;
       if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
-        return is_dynamic(value.producer->input(0)) ? Step::found : Step::stop;
+        return has_dynamic_sizes(value.producer->input(0)) ? Step::found : Step::stop;
       }
       return is_folded_into_sizes(*value.producer) || value.producer->is("Range") ? Step::into_inputs : Step::stop;
     });
-    if (source == nullptr) return;
+    if (search.found == nullptr) return;
     forms.push_back({"squeeze_axes", fmt::format("its axes '{}' are computed from '{}'; TensorRT takes a constant only",
-                                                 axes->name, source->name)});
+                                                 axes->name, search.found->name)});
   } else if (node.op_type.starts_with("Reduce")) {
     const Value* source = axes;
     while (source->producer != nullptr && onnx::is_any_of(*source->producer, {"Cast", "Identity"}) &&
@@ -398,7 +516,9 @@ void add_scan(const Node& node, Forms& forms) {
 
 /// An If, Loop or Scan in the body of a Loop or Scan that reads nothing of the step: it does the same in each.
 void add_same_in_each_step(const Node& node, Forms& forms) {
-  if (node.subgraphs().empty() || !is_in_body(*node.graph) || has_constant_condition(node)) return;
+  if (node.subgraphs().empty() || !is_in_body(*node.graph)) return;
+  // Only with a constant itself as the condition does TensorRT's parser leave the If out.
+  if (node.is("If") && node.input(0) != nullptr && node.input(0)->constant()) return;
   const Node* owner = find_owner(*node.graph);
   if (owner == nullptr || !onnx::is_any_of(*owner, {"Loop", "Scan"})) return;
   const std::vector<Value*>& received = node.graph->inputs();
@@ -428,16 +548,20 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
 /// An If whose branches return tensors of different ranks.
 void add_branches(const Node& node, Forms& forms) {
   const std::vector<onnx::Graph*> branches = node.subgraphs();
-  if (branches.size() != 2 || has_constant_condition(node)) return;
+  const Condition condition = find_condition(node);
+  if (branches.size() != 2 || condition == Condition::constant) return;
   const std::vector<Value*>& first = branches[0]->outputs();
   const std::vector<Value*>& second = branches[1]->outputs();
   for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
     if (!first[i]->shape || !second[i]->shape || first[i]->shape->size() == second[i]->shape->size()) continue;
-    forms.push_back(
-        {"if_ranks_differ",
-         fmt::format("its branches return '{}' with rank {} and '{}' with rank {}; TensorRT takes equal ranks",
-                     first[i]->name, first[i]->shape->size(), second[i]->name, second[i]->shape->size()),
-         "let both branches return the same rank, with Unsqueeze or Reshape"});
+    const std::string ranks = fmt::format("its branches return '{}' with rank {} and '{}' with rank {}", first[i]->name,
+                                          first[i]->shape->size(), second[i]->name, second[i]->shape->size());
+    constexpr std::string_view advice = "let both branches return the same rank, with Unsqueeze or Reshape";
+    if (condition == Condition::undecided) {
+      forms.push_back({"if_ranks_differ_undecided", fmt::format("{}, and {}", ranks, undecided_condition), advice});
+    } else {
+      forms.push_back({"if_ranks_differ", ranks + "; TensorRT takes equal ranks", advice});
+    }
     return;
   }
 }
@@ -452,10 +576,10 @@ void add_nested_if(const Node& node, Forms& forms) {
     if (outer == nullptr && !has_constant_condition(*owner)) outer = owner;
   }
   if (outer == nullptr) return;
-  bool has_dynamic = std::any_of(node.outputs.begin(), node.outputs.end(), is_dynamic);
+  bool has_dynamic = std::any_of(node.outputs.begin(), node.outputs.end(), has_dynamic_sizes);
   for (const onnx::Graph* branch : node.subgraphs()) {
     branch->for_each_node([&](const Node& inner) {
-      has_dynamic = has_dynamic || std::any_of(inner.outputs.begin(), inner.outputs.end(), is_dynamic);
+      has_dynamic = has_dynamic || std::any_of(inner.outputs.begin(), inner.outputs.end(), has_dynamic_sizes);
     });
   }
   if (!has_dynamic) return;
@@ -475,15 +599,15 @@ void add_resize_after_body(const Node& node, Forms& forms) {
                                   input->shape->end(), [](const Dim& dim) { return dim.is_constant(); })) {
     return;
   }
-  const Value* source = search_back(input, [](const Value& value) {
+  const Search search = search_back(input, [](const Value& value) {
     if (value.producer == nullptr || value.producer->is("Shape")) return Step::stop;
     const bool has_body = !value.producer->subgraphs().empty() && !has_constant_condition(*value.producer);
     return has_body ? Step::found : Step::into_inputs;
   });
-  if (source == nullptr) return;
+  if (search.found == nullptr) return;
   forms.push_back({"resize_cubic_after_body",
                    fmt::format("it is a cubic Resize after {}, and its height or width is not fixed",
-                               onnx::describe(*source->producer)),
+                               onnx::describe(*search.found->producer)),
                    "", true});
 }
 
@@ -516,7 +640,7 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
   }
   if (onnx::is_any_of(node, {"Conv", "ConvTranspose"})) {
     for (const Value* value : {node.input(1), node.input(2)}) {
-      if (value == nullptr || !value->shape || !is_dynamic(value)) continue;
+      if (value == nullptr || !value->shape || !has_dynamic_sizes(value)) continue;
       forms.push_back(
           {"convolution_dynamic_weights", fmt::format("the shape of '{}' is dynamic; TensorRT takes weights "
                                                       "and biases of fixed shapes",
@@ -532,7 +656,7 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
                                  indices->name)});
   }
   if (node.is("Squeeze") && node.input(1) == nullptr && !node.ints("axes") && node.input(0) != nullptr &&
-      node.input(0)->shape && is_dynamic(node.input(0))) {
+      node.input(0)->shape && has_dynamic_sizes(node.input(0))) {
     forms.push_back({"squeeze_without_axes_dynamic", "it has no axes, and the shape of its input is dynamic"});
   }
 }
@@ -568,12 +692,7 @@ void add_stft(const Node& node, Forms& forms) {
 
 bool is_imported_as_i32(const Value& value) {
   if (value.type != ElementType::u8) return false;
-  bool is_long = false;
-  std::size_t count = 0;
-  const Value* real = search_back(&value, [&](const Value& each) {
-    constexpr std::size_t longest = 1000;
-    is_long = ++count > longest;
-    if (is_long) return Step::found;
+  const Search search = search_back(&value, [](const Value& each) {
     if (each.type != ElementType::u8 || each.constant()) return Step::stop;
     if (each.producer == nullptr || each.producer->is("Cast") || !each.producer->subgraphs().empty())
       return Step::found;
@@ -581,7 +700,7 @@ bool is_imported_as_i32(const Value& value) {
                ? Step::found
                : Step::into_inputs;
   });
-  return real == nullptr;
+  return search.found == nullptr && !search.reached_limit;
 }
 
 void add_surroundings(const Node& node, Forms& forms) {
@@ -598,7 +717,7 @@ void add_surroundings(const Node& node, Forms& forms) {
   add_dynamic_sizes(node, forms);
   if (node.is("Slice")) add_slice(node, forms);
   if (node.is("STFT")) add_stft(node, forms);
-  if (node.is("EyeLike") && node.input(0) != nullptr && node.input(0)->shape && is_dynamic(node.input(0))) {
+  if (node.is("EyeLike") && node.input(0) != nullptr && node.input(0)->shape && has_dynamic_sizes(node.input(0))) {
     forms.push_back({"eye_like_dynamic", "the shape of its input is dynamic; TensorRT's EyeLike takes a fixed one",
                      "make it a constant, or compare two Ranges by Equal"});
   }

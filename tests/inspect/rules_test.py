@@ -74,6 +74,9 @@ def sized(source, inputs, opset=18):
     return network(f"{inputs}, float[1] x", "float[k] y", f"{source} y = Expand (x, s)", opset)
 
 
+OF_OTHER_RANK = branches("{} = Identity (w)", "{} = Unsqueeze (w, at0)", "float[]")
+
+
 def of_rank(op, dims, **_):
     return network(f"float[{dims}] x", "float[a] y", f"made = {op} (x) y = Cast <to: int = 1> (made)")
 
@@ -218,6 +221,17 @@ FAMILIES = {
                 f"f = Cast <to: int = 1> (i) l = Mul (x, f) {branches('{} = Add (l, one)', '{} = Neg (l)', result='o')} next = Mul (h, o) goes_on = Identity (goes)"
             ),
             "bool c, float[2,3] x",
+        ),
+        "if_of_constant": of_loop(
+            loop(
+                f"{branches('{} = Add (x, one)', '{} = Neg (x)', result='o', condition='true')} next = Mul (h, o) goes_on = Identity (goes)"
+            )
+        ),
+        "if_of_fixed_dimension": of_loop(
+            "s = Size (x) c = Equal (s, step) "
+            + loop(
+                f"{branches('{} = Add (x, one)', '{} = Neg (x)', result='o')} next = Mul (h, o) goes_on = Identity (goes)"
+            )
         ),
         "if_of_condition": of_loop(
             loop(
@@ -367,6 +381,61 @@ FAMILIES = {
                 "float[1,4] w",
             ),
         ]
+    },
+    # With N from 1 to 4; TensorRT decides these conditions without the sizes of inputs, or not at all.
+    "conditions": {
+        name: network("float[4] w, int64[1] n", "float[a,b] y", f"{nodes} {OF_OTHER_RANK}")
+        for name, nodes in [
+            ("fixed_dimension", "d = Shape (w) e = Squeeze (d, at0) c = Equal (e, step)"),
+            ("sum_of_dimensions", "d = Shape (w) e = ReduceSum <keepdims: int = 0> (d) c = Greater (e, count)"),
+            ("rank", "d = Shape (w) e = Size (d) m = Mod (e, count) c = Not (true)"),
+            ("dimension_as_float", "d = Size (w) f = Cast <to: int = 1> (d) c = Greater (f, half)"),
+            ("float_constants", "h = Add (half, half) c = Greater (h, half)"),
+            (
+                "flattened",
+                "d = Shape (w) f = Flatten (d) r = Reshape (f, at1) e = Squeeze (r, at0) c = Equal (e, step)",
+            ),
+            ("integer", "e = Squeeze (n, at0) c = Equal (e, step)"),
+        ]
+    },
+    "sizes_in_bodies": {
+        name: network(
+            f"float[6] x{inputs}",
+            "float[6] y",
+            loop(
+                f"a = Reshape (i, at1) b = Add (a, at1) {nodes} q = ReduceSum <keepdims: int = 1> (z, at0) "
+                "next = Add (h, q) goes_on = Identity (goes)",
+                carried="float[6]",
+                returned="float[6]",
+            ),
+            14,
+        )
+        for name, inputs, nodes in [
+            ("slice_at_step", "", "z = Slice (x, a, b, at0)"),
+            ("slice_to_step", "", "z = Slice (x, at0, b, at0)"),
+            ("slice_of_state", "", "z = Slice (h, a, b, at0)"),
+            ("slice_by_data", "", "u = Cast <to: int = 7> (h) v = Gather (u, at0) z = Slice (x, at0, v, at0)"),
+            ("expand", "", "z = Expand (half, b)"),
+            ("tile", "", "z = Tile (x, b)"),
+            ("range", "", "r = Range (zero, i, step) z = Cast <to: int = 1> (r)"),
+            ("constant_of_shape", "", "z = ConstantOfShape (b)"),
+            ("pad", "", "p = Concat <axis: int = 0> (at0, b) z = Pad (x, p)"),
+            ("top_k", "", "z, places = TopK (x, b)"),
+            ("gather", "", "z = Gather (x, a)"),
+            ("fixed", "", "z = Slice (x, at0, four, at0)"),
+            ("shape_of_state", "", "s = Shape (h) z = Slice (x, at0, s, at0)"),
+            ("input", ", int64[1] n", "z = Slice (x, at0, n, at0)"),
+        ]
+    },
+    "sizes_in_scan": {
+        name: network(
+            "float[1] s, int64[4,1] k, float[6] x",
+            "float[1] y",
+            "y = Scan (s, k) <num_scan_inputs: int = 1, body: graph = b (float[1] h, int64[1] t) => (float[1] r) "
+            f"{{ z = Slice (x, at0, {end}, at0) f = Cast <to: int = 1> (t) q = ReduceSum <keepdims: int = 1> (z, at0) "
+            "p = Add (h, q) r = Add (p, f) }>",
+        )
+        for name, end in (("scanned", "t"), ("fixed", "four"))
     },
     "slices": {
         "of_all_axes": network("float[2,3] x", "float[a,b] y", "y = Slice (x, two_starts, two_ends)"),
@@ -531,6 +600,24 @@ DYNAMIC = {
 }
 
 
+# TensorRT builds each where the sizes of `x` decide the condition, and refuses it for the range from 1 to 4.
+FIRST = "d = Shape (x) e = Gather (d, zero) c = Equal (e, step) "
+X_OF_OTHER_RANK = OF_OTHER_RANK.replace("(w", "(x")
+UNDECIDED = {
+    "gathered": f"{FIRST}{X_OF_OTHER_RANK}",
+    "sliced": f"d = Shape (x) s = Slice (d, at0, at1, at0) e = Squeeze (s, at0) c = Equal (e, step) {X_OF_OTHER_RANK}",
+    "attribute": f"s = Shape <end: int = 1> (x) e = Squeeze (s, at0) c = Less (e, count) {X_OF_OTHER_RANK}",
+}
+# The same with the dimension that is fixed.
+DECIDED = {
+    "gathered": f"d = Shape (x) e = Gather (d, step) c = Equal (e, step) {X_OF_OTHER_RANK}",
+    "gathered_from_end": "m = Constant <value: tensor = int64 {-1}> () d = Shape (x) e = Gather (d, m) "
+    f"c = Equal (e, step) {X_OF_OTHER_RANK}",
+    "sliced": f"d = Shape (x) s = Slice (d, at1, at9, at0) e = Squeeze (s, at0) c = Equal (e, step) {X_OF_OTHER_RANK}",
+    "attribute": f"s = Shape <start: int = 1> (x) e = Squeeze (s, at0) c = Less (e, count) {X_OF_OTHER_RANK}",
+}
+
+
 def judge(files):
     """Returns the verdict of the rules by file: "yes", "no" or "unknown"."""
     said = subprocess.run(
@@ -602,3 +689,32 @@ def test_dynamic_sizes(tmp_path):
         if said[file][0] != ("yes" if built[file].built else "no")
     }
     assert wrong == {}
+
+
+def test_conditions_of_dynamic_dimensions_are_not_promised(tmp_path):
+    ranges = {"few": [[1, 4], [2, 4], [4, 4]], "many": [[5, 4], [6, 4], [8, 4]]}
+    files, shapes = {}, {}
+    for kind, networks in (("undecided", UNDECIDED), ("decided", DECIDED)):
+        for name, nodes in networks.items():
+            for which, sizes in ranges.items():
+                file = files[kind, name, which] = tmp_path / f"{kind}_{name}_{which}.onnx"
+                shapes[file] = {"x": sizes}
+                onnx.save(network("float[N,4] x", "float[a,b] y", nodes), file)
+    built, said = build(files.values(), shapes=shapes), judge(files.values())
+    for (kind, name, which), file in files.items():
+        assert built[file].built == (kind == "decided" or which == "many"), (kind, name, which, built[file].errors)
+        assert said[file][0] == ("unknown" if kind == "undecided" else "yes"), (kind, name, said[file])
+
+
+def test_values_beyond_the_search_are_not_promised(tmp_path):
+    chain = " ".join(f"e{i + 1} = Add (e{i}, step)" for i in range(2100))
+    start = "d = Shape (w) e0 = Squeeze (d, at0)"
+    files = {
+        "condition": (f"{start} {chain} c = Equal (e2100, step) {OF_OTHER_RANK}", "float[a,b] y"),
+        "size": (f"{start} {chain} s = Reshape (e2100, at1) y = Expand (half, s)", "float[a] y"),
+    }
+    paths = {name: tmp_path / f"{name}.onnx" for name in files}
+    for name, (nodes, output) in files.items():
+        onnx.save(network("float[4] w", output, nodes), paths[name])
+    said = judge(paths.values())
+    assert {name: said[path][0] for name, path in paths.items()} == dict.fromkeys(files, "unknown")
