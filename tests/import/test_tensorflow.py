@@ -454,3 +454,18 @@ def test_open_sizes_of_several_inputs_are_their_own(tmp_path, inputs, expected):
     graft("convert", path, "-o", tmp_path / "graph.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "graph.onnx"))
     assert {value.name: value.shape for value in session.get_inputs()} == expected
+
+
+@pytest.mark.parametrize("type", ["DT_FLOAT", "DT_HALF"])
+def test_arc_tangent_of_two_has_the_quadrant_and_the_sign_of_numpy(tmp_path, type):
+    path = tmp_path / "graph.pbtxt"
+    path.write_text(placeholder("y", -1, type=type) + placeholder("x", -1, type=type) + node("z", "Atan2", "y", "x"))
+    graft("convert", path, "-o", tmp_path / "graph.onnx")
+    numbers = np.array([-np.inf, -2e4, -2, -1, -1e-3, -0.0, 0.0, 1e-3, 1, 2, 2e4, np.inf, np.nan])
+    numbers = numbers.astype({"DT_FLOAT": np.float32, "DT_HALF": np.float16}[type])
+    y, x = (each.ravel() for each in np.meshgrid(numbers, numbers))
+    (found,) = onnxruntime.InferenceSession(str(tmp_path / "graph.onnx")).run(None, {"y": y, "x": x})
+    expected = np.arctan2(y, x)
+    np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(numbers.dtype).eps)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(expected[known]))

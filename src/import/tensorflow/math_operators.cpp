@@ -295,20 +295,29 @@ void guarded_product(NodeConverter& node) {
   node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
 }
 
-/// Atan2(y, x) becomes Atan(y / x), corrected by quadrant. For y = -0 the result has the sign of y only if x > 0.
+/// Returns whether the sign of a number is set, that of -0 included: 1 / -0 is -inf.
+onnx::Value* has_minus_sign(NodeConverter& node, onnx::Value* x, onnx::ElementType type) {
+  onnx::Value* zero = node.scalar_of(0, type);
+  onnx::Value* inverse = node.add("Div", {node.scalar_of(1, type), x});
+  return node.add("Or", {node.add("Less", {x, zero}), node.add("Less", {inverse, zero})});
+}
+
+/// Atan2(y, x) becomes Atan(|y| / |x|), mirrored in the quadrant of x and y. The quotient is Sign(|x|) where |x| = |y|:
+/// 0 for two zeros, and 1 for two infinities.
 void arc_tangent(NodeConverter& node) {
   constexpr double pi = 3.14159265358979323846;
   onnx::Value* y = node.input(0);
   onnx::Value* x = node.input(1);
   const onnx::ElementType type = node.type(0);
   const auto number = [&](double value) { return node.scalar_of(value, type); };
-  onnx::Value* zero = number(0);
-  onnx::Value* is_down = node.add("Less", {y, zero});
-  onnx::Value* angle = node.add("Atan", {node.add("Div", {y, x})});
-  onnx::Value* turned = node.add("Add", {angle, node.add("Where", {is_down, number(-pi), number(pi)})});
-  onnx::Value* upright = node.add("Mul", {node.add("Sign", {y}), number(pi / 2)});
-  onnx::Value* on_axis = node.add("Equal", {x, zero});
-  node.give(node.add("Where", {on_axis, upright, node.add("Where", {node.add("Less", {x, zero}), turned, angle})}));
+  onnx::Value* height = node.add("Abs", {y});
+  onnx::Value* width = node.add("Abs", {x});
+  onnx::Value* quotient = node.add(
+      "Where", {node.add("Equal", {width, height}), node.add("Sign", {width}), node.add("Div", {height, width})});
+  onnx::Value* angle = node.add("Atan", {quotient});
+  onnx::Value* upper = node.add("Where", {has_minus_sign(node, x, type), node.add("Sub", {number(pi), angle}), angle});
+  onnx::Value* side = node.add("Where", {has_minus_sign(node, y, type), number(-1), number(1)});
+  node.give(node.add("Mul", {side, upper}));
 }
 
 /// Bucketize(x) becomes ReduceSum(x >= boundaries): the number of boundaries that x is not below.
