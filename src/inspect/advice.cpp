@@ -38,11 +38,11 @@ std::string without_cut(std::string_view advice) {
 
 }  // namespace
 
-void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<passes::NearMissNote>& near_misses) {
+void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses) {
   const std::string general = advice_to_convert();
   for (NodeSupport& node : nodes) {
     if (!is_bad(node.support) || node.advice != general) continue;
-    const auto missed = std::find_if(near_misses.begin(), near_misses.end(), [&](const passes::NearMissNote& note) {
+    const auto missed = std::find_if(near_misses.begin(), near_misses.end(), [&](const report::NearMiss& note) {
       return note.pass == "lower_to_native" && note.node.id == node.node.id;
     });
     if (missed == near_misses.end()) continue;

@@ -10,7 +10,7 @@ namespace graft::inspect {
 
 /// Replaces the general advice to run `graft convert` by the reason for which it does not rewrite the node.
 /// `near_misses` are those of the conversion of the same model.
-void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<passes::NearMissNote>& near_misses);
+void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses);
 
 /// Whether the advice on a node names the cut, which leaves the node to the host.
 [[nodiscard]] bool advises_cut(const std::vector<NodeSupport>& nodes);

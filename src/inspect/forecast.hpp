@@ -29,7 +29,7 @@ struct Prospect {
   bool is_another = false;                            ///< Whether the conversion rewrites anything.
   std::shared_ptr<const onnx::Model> converted = {};  ///< The converted model; null if nothing was rewritten.
   std::vector<std::string> warnings;
-  std::vector<passes::NearMissNote> near_misses = {};  ///< The near misses of the conversion.
+  std::vector<report::NearMiss> near_misses = {};  ///< The near misses of the conversion.
 };
 
 /// Converts a copy of a model that infer_and_note_faults() has prepared, and returns what becomes of its nodes. An

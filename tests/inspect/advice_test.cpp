@@ -36,12 +36,12 @@ TEST(Advice, clauses_that_name_the_cut_are_removed) {
 }
 
 TEST(Advice, an_obstacle_replaces_the_general_advice_on_its_node) {
-  const std::vector<passes::NearMissNote> notes{{.pass = "lower_to_native",
-                                                 .pattern = "LpPool by TensorRT's layers",
-                                                 .node = {.id = "y", .name = "n", .op = "LpPool", .domain = ""},
-                                                 .matched_nodes = 1,
-                                                 .pattern_nodes = 1,
-                                                 .reason = "p is 0"}};
+  const std::vector<report::NearMiss> notes{{.pass = "lower_to_native",
+                                             .pattern = "LpPool by TensorRT's layers",
+                                             .node = {.id = "y", .name = "n", .op = "LpPool", .domain = ""},
+                                             .matched_nodes = 1,
+                                             .pattern_nodes = 1,
+                                             .reason = "p is 0"}};
   std::vector<NodeSupport> nodes{refused(advice_to_convert()), refused("other advice"), refused(advice_to_convert())};
   nodes[2].node.id = "z";
   note_obstacles(nodes, notes);
