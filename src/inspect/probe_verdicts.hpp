@@ -21,7 +21,7 @@ using report::FailingPart;
 using report::ProbeSummary;
 
 struct ProbeOptions {
-  Judge level = Judge::rule;  ///< Not `automatic`.
+  Judge level = Judge::rule;  ///< Any value but `automatic`.
   /// Whether the builder gets the whole model first, with suggested sizes where none are given. A model that the budget
   /// does not allow to build is then judged by the parser and the rules.
   bool is_automatic = false;

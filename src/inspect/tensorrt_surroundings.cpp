@@ -221,7 +221,7 @@ enum class Condition {
   computed,   ///< When the engine runs.
 };
 
-/// TensorRT works out a condition from integers and truth values: constants, dimensions, and what most elementwise and
+/// TensorRT works out a condition from integers and booleans: constants, dimensions, and what most elementwise and
 /// reshaping operators make of these. Floating-point numbers are computed when the engine runs, constants included.
 Condition find_condition(const Node& node) {
   if (!node.is("If") || node.input(0) == nullptr) return Condition::computed;

@@ -608,7 +608,7 @@ UNDECIDED = {
     "sliced": f"d = Shape (x) s = Slice (d, at0, at1, at0) e = Squeeze (s, at0) c = Equal (e, step) {X_OF_OTHER_RANK}",
     "attribute": f"s = Shape <end: int = 1> (x) e = Squeeze (s, at0) c = Less (e, count) {X_OF_OTHER_RANK}",
 }
-# The same with the dimension that is fixed.
+# Conditions that read the fixed dimension.
 DECIDED = {
     "gathered": f"d = Shape (x) e = Gather (d, step) c = Equal (e, step) {X_OF_OTHER_RANK}",
     "gathered_from_end": "m = Constant <value: tensor = int64 {-1}> () d = Shape (x) e = Gather (d, m) "

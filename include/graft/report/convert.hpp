@@ -14,7 +14,7 @@
 
 namespace graft::report {
 
-/// Where plugins compute nodes.
+/// Controls where plugins compute nodes.
 enum class Plugins : std::uint8_t {
   automatic,  ///< A plugin runs where no native layer is exact and as fast.
   always,     ///< A plugin runs wherever one of Graft's operators can compute the node.

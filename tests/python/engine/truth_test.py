@@ -333,7 +333,7 @@ def test_a_node_that_fails_in_the_body_of_a_loop(tmp_path: pathlib.Path) -> None
 
 
 def test_nodes_that_build_with_other_sizes_are_not_blamed(tmp_path: pathlib.Path) -> None:
-    """With the smallest sizes the If alone does not build; with all others it fails only together with the Resize."""
+    """The If alone does not build with the smallest sizes; with all others it fails only together with the Resize."""
     pooled = helper.make_node("MaxPool", ["x"], ["pooled"], name="pooled", kernel_shape=[2, 2], strides=[2, 2])
     relu = helper.make_node("Relu", ["x"], ["relu"], name="relu")
     nodes = [
