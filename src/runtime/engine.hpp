@@ -35,7 +35,15 @@ struct CompileOptions {
   /// Whether f16 and bf16 tensors are rounded after every node that computes one, as on a device. Otherwise they are
   /// rounded only where they leave the model.
   bool round_inside = false;
+  /// Called several times a second while a process of an engine compiles or runs the model. If it returns true, the
+  /// call throws Stopped, and the process computes the abandoned run to its end. It must stay valid as long as the
+  /// compiled model.
+  std::function<bool()> should_stop = {};
 };
+
+/// Thrown by a compilation or a run that CompileOptions::should_stop ended. It is not an Error, because passes and
+/// proofs catch Error and continue.
+struct Stopped {};
 
 /// A model that can be run repeatedly, with different shapes where its inputs are dynamic, but not from two threads at
 /// once. Inputs that have a default in the file are constants.

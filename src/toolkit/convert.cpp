@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <thread>
 #include <utility>
 
@@ -27,6 +26,7 @@
 #include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/read.hpp"
+#include "toolkit/side_by_side.hpp"
 #include "toolkit/verify_options.hpp"
 #include "toolkit/work.hpp"
 
@@ -289,7 +289,9 @@ ResultCheck::ResultCheck(const ConvertOptions& options, std::optional<inspect::P
   if (!probe_) return;
   probe_->plugins = options_.plugins != Plugins::never;
   try {
-    trials_ = inspect::start_tensorrt(*probe_, [cancel = options_.watch.cancel] { return cancel.is_cancelled(); });
+    trials_ = inspect::start_tensorrt(*probe_, [cancel = options_.watch.cancel, stop = stop_tensorrt_] {
+      return cancel.is_cancelled() || stop.is_cancelled();
+    });
   } catch (const inspect::NoTensorRT&) {
     trials_ = nullptr;  // `run` tries again and reports the reason
   }
@@ -307,13 +309,18 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
   Inspection inspection;
   if (probe_) inspection = inspection_of(conversion);
   work.report(0, "comparing values");
-  // Both run at the same time. One core is left to TensorRT's builder, whose time is limited.
-  const int threads = probe_ ? std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1) : 0;
-  std::future<void> comparison = std::async(std::launch::async, [&] {
-    compare_values(conversion, options_, threads, {.progress = {}, .cancel = watch.cancel});
-  });
-  if (probe_) probe(work, inspection, *probe_, on_end, std::move(trials_));
-  comparison.get();
+  const auto compare = [&](int threads, const CancelToken& cancel) {
+    compare_values(conversion, options_, threads, {.progress = {}, .cancel = cancel});
+  };
+  if (probe_) {
+    // One core is left to TensorRT's builder, whose time is limited.
+    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+    run_side_by_side([&](const CancelToken& cancel) { compare(threads, cancel); },
+                     [&] { probe(work, inspection, *probe_, on_end, std::move(trials_)); }, stop_tensorrt_,
+                     watch.cancel);
+  } else {
+    compare(0, watch.cancel);
+  }
   if (probe_) {
     conversion.targets = probe_->trials.targets;
     conversion.nodes = std::move(inspection.nodes);

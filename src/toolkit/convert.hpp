@@ -98,6 +98,7 @@ class ResultCheck {
   ConvertOptions options_;
   std::optional<inspect::ProbeOptions> probe_;
   std::unique_ptr<inspect::DriverTrials> trials_;
+  CancelToken stop_tensorrt_;  ///< Cancelled if the comparison throws.
 };
 
 /// Writes the model completely or not at all, and sets `output` and `data_file`.

@@ -34,6 +34,8 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
     found.report = compare_outputs(reference, candidate, std::move(options), {.progress = {}, .cancel = watch.cancel},
                                    is_limited ? EngineAround(limited) : EngineAround())
                        .report;
+  } catch (const Cancelled&) {
+    throw;
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;
     found.failure = error.what();

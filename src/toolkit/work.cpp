@@ -47,7 +47,9 @@ std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx:
                                                               const runtime::CompileOptions& options) const {
   work_.check_cancelled();
   const auto check = [&work = work_] { work.check_cancelled(); };
-  std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, options);
+  runtime::CompileOptions watched = options;
+  watched.should_stop = [&work = work_] { return work.is_cancelled(); };
+  std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, watched);
   used_.note(model, *compiled, engine_);
   return std::make_unique<WatchedModel<decltype(check)>>(std::move(compiled), check);
 }
@@ -65,7 +67,7 @@ void Work::report(double fraction, std::string_view text) {
       watch_.progress(fraction_, text);
     } catch (...) {
       thrown_ = std::current_exception();
-      throw Stopped{};
+      throw runtime::Stopped{};
     }
   }
   check_cancelled();

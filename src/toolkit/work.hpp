@@ -22,7 +22,7 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// Returns the chosen engine, which checks the token before each run.
+  /// Returns the chosen engine, which checks the token before each run and while one runs.
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
   /// Returns the engines that have compiled models so far.
   [[nodiscard]] const UsedEngines& used() const { return used_; }
@@ -34,7 +34,7 @@ class Work {
   /// Reports progress where the number of steps is unknown: each step takes half of the remaining fraction.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
   void check_cancelled() const {
-    if (is_cancelled()) throw Stopped{};
+    if (is_cancelled()) throw runtime::Stopped{};
   }
 
   /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, where the work is
@@ -46,7 +46,7 @@ class Work {
       auto result = run_with_disputes_as_errors(function);
       report_end();
       return result;
-    } catch (const Stopped&) {
+    } catch (const runtime::Stopped&) {
       if (thrown_) std::rethrow_exception(thrown_);
       throw Cancelled();
     } catch (const std::bad_alloc&) {
@@ -58,9 +58,6 @@ class Work {
   /// Reports the end of the work. The token is not checked any more, because the work is done; an exception of the
   /// callback is thrown to the caller.
   void report_end();
-
-  /// Ends the work. It is not an Error, because passes and proofs catch Error and continue.
-  struct Stopped {};
 
   class Engine final : public runtime::Engine {
    public:

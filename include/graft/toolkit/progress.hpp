@@ -33,7 +33,8 @@ class CancelToken {
 };
 
 /// Progress and cancellation, in the options of every function that may take long. The token is checked before each run
-/// of a model, and several times a second while TensorRT builds; the function then throws Cancelled.
+/// of a model, and several times a second while a model runs and while TensorRT builds; the function then throws
+/// Cancelled. The process of the engine ends the run that was abandoned.
 struct Watch {
   ProgressCallback progress = {};
   CancelToken cancel = {};

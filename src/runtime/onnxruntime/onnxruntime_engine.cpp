@@ -196,7 +196,9 @@ class OnnxruntimeEngine final : public Engine {
     shared->model = model.clone();
     shared->narrow = std::move(prepared.narrow);
     return std::make_unique<OnnxruntimeModel>(
-        shared, worker_->compile(prepared.model, {.threads = options.threads, .streams = options.streams}));
+        shared,
+        worker_->compile(prepared.model,
+                         {.threads = options.threads, .streams = options.streams, .should_stop = options.should_stop}));
   }
 
   [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {

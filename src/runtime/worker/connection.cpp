@@ -49,15 +49,25 @@ std::pair<Descriptor, Descriptor> Connection::make_sockets() {
 }
 
 bool Connection::wait_for(short events) {
+  if (is_stopped_) return false;
   constexpr int second = 1000;
-  const int timeout = begin_wait_ ? second : -1;
+  constexpr int often = 100;
+  const int timeout = should_stop_ ? often : begin_wait_ ? second : -1;
   GivesUp gives_up;
+  int waited = 0;
   for (;;) {
     ::pollfd polled{.fd = socket_.get(), .events = events, .revents = 0};
     const int ready = ::poll(&polled, 1, timeout);
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
     if (ready < 0) continue;
+    if (should_stop_ && should_stop_()) {
+      is_stopped_ = true;
+      return false;
+    }
+    waited += timeout;
+    if (!begin_wait_ || waited < second) continue;
+    waited = 0;
     if (!gives_up) gives_up = begin_wait_();
     if (gives_up()) return false;
   }

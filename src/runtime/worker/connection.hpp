@@ -35,6 +35,13 @@ class Connection {
   explicit Connection(Descriptor socket, std::function<GivesUp()> begin_wait = {})
       : socket_(std::move(socket)), begin_wait_(std::move(begin_wait)) {}
 
+  /// Sets a function that is called several times a second during each wait. If it returns true, the wait ends as if
+  /// the peer were gone, and the connection cannot be used any more.
+  void set_should_stop(std::function<bool()> should_stop) { should_stop_ = std::move(should_stop); }
+  [[nodiscard]] const std::function<bool()>& should_stop() const { return should_stop_; }
+  /// Returns whether that function has ended a wait.
+  [[nodiscard]] bool is_stopped() const { return is_stopped_; }
+
   /// Returns two connected sockets. Throws Error if the system has no more sockets.
   [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
 
@@ -53,11 +60,13 @@ class Connection {
  private:
   bool send_all(std::string_view bytes, int attached);
   bool receive_all(std::span<char> bytes, Descriptor& attached);
-  /// Waits until the socket is ready for the events of poll(2). Returns false if the wait was given up.
+  /// Waits until the socket is ready for the events of poll(2). Returns false if the wait was given up or stopped.
   bool wait_for(short events);
 
   Descriptor socket_;
   std::function<GivesUp()> begin_wait_;
+  std::function<bool()> should_stop_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace graft::runtime

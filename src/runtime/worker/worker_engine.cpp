@@ -218,8 +218,10 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
       throw Error(
           fmt::format("{}: the model was compiled before this process was forked\nCompile it after the fork", source_));
     }
+    if (connection_.is_stopped()) throw Stopped{};
     std::optional<Message> answer;
     if (connection_.send(static_cast<std::uint32_t>(kind), body, attached)) answer = connection_.receive();
+    if (connection_.is_stopped()) throw Stopped{};
     if (!answer) {
       throw EngineLimit(fmt::format("{}: the process of {} {} while it {} this model", source_, worker_->engine(),
                                     worker_->end(), act));
@@ -241,7 +243,9 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
 std::unique_ptr<CompiledModel> RemoteModel::new_request() const {
   auto [ours, theirs] = Connection::make_sockets();
   (void)ask(MessageKind::open, "", "prepared another run of", theirs.get());
-  return std::make_unique<RemoteModel>(worker_, worker_->connect(std::move(ours)), source_);
+  Connection connection = worker_->connect(std::move(ours));
+  connection.set_should_stop(connection_.should_stop());
+  return std::make_unique<RemoteModel>(worker_, std::move(connection), source_);
 }
 
 class WorkerEngine final : public Engine {
@@ -258,7 +262,7 @@ class WorkerEngine final : public Engine {
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     const ModelMessage message = encode(model, options);
-    std::unique_ptr<RemoteModel> remote = connect(model.source);
+    std::unique_ptr<RemoteModel> remote = connect(model.source, options.should_stop);
     (void)remote->ask(MessageKind::compile, message.body, "compiled");
     return remote;
   }
@@ -288,7 +292,8 @@ class WorkerEngine final : public Engine {
   }
 
   /// Returns a connection that holds no model yet. Replaces a worker that has ended since the last request.
-  [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source) const {
+  [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source,
+                                                     const std::function<bool()>& should_stop = {}) const {
     std::shared_ptr<Worker> worker = current();
     std::optional<Connection> connection = worker->open();
     if (!connection) {
@@ -299,6 +304,7 @@ class WorkerEngine final : public Engine {
     if (!connection) {
       throw EngineLimit(fmt::format("{}: the process of {} {} twice", source, worker->engine(), worker->end()));
     }
+    connection->set_should_stop(should_stop);
     return std::make_unique<RemoteModel>(std::move(worker), std::move(*connection), source);
   }
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -286,6 +287,25 @@ TEST(OnnxruntimeEngine, a_python_without_onnxruntime) {
     EXPECT_THAT(error.what(),
                 AllOf(StartsWith("ONNX Runtime is not installed"), HasSubstr("-m pip install onnxruntime")));
   }
+}
+
+TEST(OnnxruntimeEngine, stopped_in_a_run) {
+  std::string products = "a0 = MatMul(x, x)\n";
+  for (int i = 0; i < 400; ++i) {
+    products += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
+  }
+  // The process of this engine ends with the test, although the run would take minutes.
+  const std::unique_ptr<Engine> engine = make_onnxruntime_engine([] { return command_with({}); }, openvino_engine());
+  std::atomic<bool> stops{false};
+  const std::unique_ptr<CompiledModel> minutes =
+      engine->compile(text_model({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}),
+                      {.should_stop = [&] { return stops.load(); }});
+  stops = true;
+  EXPECT_THROW((void)minutes->run({{"x", wave(ElementType::f32, {2048, 2048})}}), Stopped);
+  const onnx::Model negation = text_model({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
+  EXPECT_THAT(numbers_of(engine->compile(negation)->run({{"x", tensor(ElementType::f32, {1}, {2})}}), "y"),
+              ElementsAre(-2))
+      << "the process still runs other models";
 }
 
 TEST(OnnxruntimeEngine, killed_in_a_run) {

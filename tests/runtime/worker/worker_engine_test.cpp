@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -141,6 +142,31 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
               ThrowsMessage<EngineLimit>(HasSubstr(" ended by signal 9 while it ran this model")));
   EXPECT_THAT([&] { (void)idle->new_request(); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
   EXPECT_THAT(run(*remote->compile(negation())), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
+}
+
+TEST_F(WorkerEngineTest, a_run_that_is_stopped_leaves_the_worker_to_other_models) {
+  const std::unique_ptr<Engine> remote = engine();
+  std::string products = "a0 = MatMul(x, x)\n";
+  for (int i = 0; i < 400; ++i) {
+    products += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
+  }
+  std::atomic<bool> stops{false};
+  const std::unique_ptr<CompiledModel> minutes =
+      remote->compile(text_model({{"x", onnx::ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}),
+                      {.should_stop = [&] { return stops.load(); }});
+  const ::pid_t worker = number();
+  const std::unique_ptr<CompiledModel> other = remote->compile(negation());
+  const std::unique_ptr<CompiledModel> request = minutes->new_request();
+  const TensorMap input{{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {2048, 2048},
+                                                             std::vector<double>(2048 * 2048, 0.01))}};
+  stops = true;
+  EXPECT_THROW((void)request->run(input), Stopped);
+  EXPECT_THROW((void)minutes->run(input), Stopped);
+  stops = false;
+  EXPECT_THROW((void)minutes->run(input), Stopped) << "the answer to the first run would be read as its own";
+  EXPECT_THAT(run(*other), testing::ElementsAre(-1, -2, -3));
+  EXPECT_THAT(run(*remote->compile(negation())), testing::ElementsAre(-1, -2, -3));
+  EXPECT_EQ(number(), worker) << "the same worker";
 }
 
 TEST_F(WorkerEngineTest, a_stopped_worker_is_killed) {
