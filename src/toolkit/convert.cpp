@@ -12,6 +12,7 @@
 #include "core/suggest.hpp"
 #include "graft/setting.hpp"
 #include "inspect/advice.hpp"
+#include "inspect/f64_nodes.hpp"
 #include "inspect/forecast.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
@@ -177,6 +178,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   report::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
   report.warnings.insert(report.warnings.begin(), contradictions.begin(), contradictions.end());
+  if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
   if (report.proofs_run != 0) {
     for (const std::string& line : left_out) {

@@ -9,6 +9,7 @@
 #include "engine/driver.hpp"
 #include "engine/engine_session.hpp"
 #include "inspect/advice.hpp"
+#include "inspect/f64_nodes.hpp"
 #include "inspect/verdict_groups.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/shape_inference.hpp"
@@ -93,6 +94,7 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
   std::vector<std::string>& warnings = inspection.prospect.warnings;
   warnings.insert(warnings.begin(), contradictions.begin(), contradictions.end());
+  if (std::optional<std::string> warning = inspect::f64_warning(model)) warnings.push_back(std::move(*warning));
   const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
   inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
   if (inspection.prospect.converted != nullptr) {

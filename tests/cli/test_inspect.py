@@ -663,3 +663,50 @@ def test_declared_shapes_that_cannot_hold_are_told(graft, tmp_path):
     del model.graph.value_info[:]
     onnx.save(model, path)
     assert graft("inspect", path, "--json").json["warnings"] == []
+
+
+def test_f64_is_said_once_to_be_computed_in_f32(graft, tmp_path):
+    """TensorRT-RTX imports f64 as f32 and says nothing; the engine's inputs and outputs are f32 then."""
+    trt = pytest.importorskip("tensorrt_rtx")
+    nodes = [
+        helper.make_node("Cast", ["x"], ["d"], name="widen", to=TensorProto.DOUBLE),
+        helper.make_node("MatMul", ["d", "w"], ["m"], name="product"),
+        helper.make_node("Reshape", ["m", "s"], ["r"], name="move"),
+        helper.make_node("Add", ["r", "z"], ["y"], name="sum"),
+    ]
+    constants = [
+        numpy_helper.from_array(np.ones((4, 3)), "w"),
+        numpy_helper.from_array(np.array([3, 2]), "s"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4]),
+            helper.make_tensor_value_info("z", TensorProto.DOUBLE, [3, 2]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, [3, 2])],
+        constants,
+    )
+    model = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), model)
+
+    logger = trt.Logger(trt.Logger.ERROR)
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    assert trt.OnnxParser(network, logger).parse_from_file(str(model))
+    ports = [network.get_input(i) for i in range(2)] + [network.get_output(0)]
+    assert {port.name: port.dtype for port in ports} == dict.fromkeys("xzy", trt.float32)
+
+    warning = (
+        "{}: TensorRT computes f64 in f32, to about 7 digits: node 'product' (MatMul), node 'sum' (Add); "
+        "an engine has f32 for 'z', 'y' of the model"
+    )
+    for arguments in (["--target", "sm120"], ["--probe", "none"], ["--for", "rtx-1.7"]):
+        answer = graft("inspect", model, *arguments)
+        assert answer.code == 0, answer.err
+        assert answer.err.count("f64 in f32") == 1
+        assert warning.format(model) in answer.err
+    assert warning.format(model) in graft("inspect", model, "--probe", "none", "--json").json["warnings"]
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check")
+    assert warning.format(model) in answer.err

@@ -1,0 +1,17 @@
+// Finds the nodes that compute in f64, which TensorRT computes in f32.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "onnx/model.hpp"
+
+namespace graft::inspect {
+
+/// Returns one sentence that names the nodes that compute in f64 and the f64 inputs and outputs of the model, or
+/// nothing if there are none. The types of the model have to be inferred. Nodes that only move elements, and casts
+/// between f64 and other floating-point types, are left out: their results are the same in f32 if all other nodes are
+/// in f32.
+[[nodiscard]] std::optional<std::string> f64_warning(const onnx::Model& model);
+
+}  // namespace graft::inspect
