@@ -245,6 +245,7 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
                              asks_tensorrt ? std::optional(probe_options_of(arguments.probe)) : std::nullopt);
   Conversion conversion = toolkit::convert_file(request);
   progress.clear();
+  check.check_ranges(conversion.model);  // before the result is written
   if (!arguments.cut) {
     const DeferInterrupts defer;
     toolkit::write(conversion, arguments.output);

@@ -11,6 +11,7 @@
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/range_check.hpp"
 #include "onnx/known_sizes.hpp"
 
 namespace graft::inspect {
@@ -80,6 +81,7 @@ SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>&
     }
     const std::string range = text.substr(equals + 1);
     const auto sizes = range_of(text, range);
+    check_range(text, **input, sizes);
     given_[name] = range;
     if ((*input)->shape) add_symbols(*(*input)->shape, sizes, given_points_);
   }

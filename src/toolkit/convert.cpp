@@ -14,6 +14,7 @@
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"
 #include "inspect/forecast.hpp"
+#include "inspect/size_ranges.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/declared_shapes.hpp"
@@ -297,6 +298,10 @@ ResultCheck::ResultCheck(const ConvertOptions& options, std::optional<inspect::P
   } catch (const inspect::NoTensorRT&) {
     trials_ = nullptr;  // `run` tries again and reports the reason
   }
+}
+
+void ResultCheck::check_ranges(const graft::onnx::Model& model) const {
+  if (probe_) static_cast<void>(inspect::SizeRanges(model, probe_->shapes));
 }
 
 void ResultCheck::run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {

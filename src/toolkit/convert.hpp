@@ -88,6 +88,9 @@ class ResultCheck {
   /// Throws the errors of `start_tensorrt` except NoTensorRT.
   ResultCheck(const ConvertOptions& options, std::optional<inspect::ProbeOptions> probe);
 
+  /// Throws Error for ranges of sizes that the inputs of the model cannot have.
+  void check_ranges(const graft::onnx::Model& model) const;
+
   /// Sets `values` and `check` of a conversion, and corrects the verdicts on its nodes. May be called once. Throws the
   /// errors of `probe`.
   void run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end = {});

@@ -710,3 +710,23 @@ def test_f64_is_said_once_to_be_computed_in_f32(graft, tmp_path):
     assert warning.format(model) in graft("inspect", model, "--probe", "none", "--json").json["warnings"]
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check")
     assert warning.format(model) in answer.err
+
+
+def test_shapes_that_the_model_cannot_have_are_refused_alike(graft, tmp_path):
+    """A build with such shapes fails, which would look like a verdict on the model."""
+    pytest.importorskip("tensorrt_rtx")
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", ["N", 4])], [("y", ["N", 4])])
+    commands = {
+        ("inspect", model): ["x=-1x4", "x=8x4..4x4..1x4", "x=1x5"],
+        ("convert", model, "-o", tmp_path / "c.onnx"): ["x=-1x4", "x=8x4..4x4..1x4"],
+        ("build", model, "-o", tmp_path / "b.engine"): ["x=-1x4", "x=8x4..4x4..1x4"],
+    }
+    for command, shapes in commands.items():
+        for shape in shapes:
+            answer = graft(*command, "--shapes", shape)
+            assert answer.code == 2, (command, shape, answer.err)
+            assert f"--shapes {shape}" in answer.err
+    answer = graft("verify", model, model, "--input", "x:-1x4")
+    assert answer.code == 2
+    assert "--input x:-1x4" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]

@@ -1,6 +1,7 @@
 // Tests suggested sizes for the inputs of a part of a model.
 #include "inspect/size_ranges.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +12,8 @@
 
 namespace graft::inspect {
 namespace {
+
+using testing::HasSubstr;
 
 onnx::Model part_with(const std::vector<std::pair<std::string, Shape>>& inputs) {
   std::vector<test::TextInput> described;
@@ -37,6 +40,24 @@ TEST(SizeRanges, sizes_below_nothing_are_no_range) {
   const onnx::Model part = part_with({{"a", {Dim::symbol("n")}}, {"b", {Dim::symbol("n") - Dim(3)}}});
   const SizeRanges ranges(onnx::Model(), {});
   EXPECT_EQ(ranges.of(part), (std::vector<std::string>{"a=16..16..64", "b=13..13..61"}));
+}
+
+TEST(SizeRanges, RefuseSizesThatTheInputCannotHave) {
+  const Dim n = Dim::symbol("n");
+  const onnx::Model model =
+      test::text_model({{"x", onnx::ElementType::f32, {n, Dim(4)}}, {"k", onnx::ElementType::i64, {n}}}, "", {});
+  const auto fault = [&](const std::string& range) { return test::error_of([&] { SizeRanges(model, {range}); }); };
+  EXPECT_EQ(fault("x=1x4..4x4..8x4"), "");
+  EXPECT_EQ(fault("x=0x4"), "");
+  EXPECT_EQ(fault("k=1..4..5000000000"), "") << "the values of a tensor that is read as sizes";
+  EXPECT_THAT(fault("x=-1x4"), HasSubstr("'-1' is no size"));
+  EXPECT_THAT(fault("x=8x4..4x4..1x4"), HasSubstr("x=8x4..4x4..1x4: dimension 0 is not in order: 8, 4, 1\n"));
+  EXPECT_THAT(fault("k=4..4..2"), HasSubstr("dimension 0 is not in order: 4, 4, 2\n"));
+  EXPECT_THAT(fault("x=1x4..2x4..4x4x4"), HasSubstr("the shapes have 2, 2 and 3 dimensions\n"));
+  EXPECT_THAT(fault("x=1x4x1"), HasSubstr("the minimum has 3 dimensions, and the input has 2\n"));
+  EXPECT_THAT(fault("x=1x4..1x5..1x5"), HasSubstr("the optimum has 5 at dimension 1, which the model fixes at 4\n"
+                                                  "Give a shape that input 'x' can have, [n, 4]"));
+  EXPECT_THAT(fault("x=3000000000x4"), HasSubstr("3000000000 is outside 0..2147483647\n"));
 }
 
 /// TensorRT builds each of these networks even for sizes that ONNX Runtime refuses to run.
