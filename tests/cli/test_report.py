@@ -262,6 +262,24 @@ def test_names_in_a_model_stay_texts(inspected, show, tmp_path):
     assert page.title() == "m.onnx - graft inspect"
 
 
+def test_characters_that_cannot_be_seen_are_shown_as_the_terminal_shows_them(graft, inspected, show, tmp_path):
+    """The name holds every character of these ranges except those that a file of ONNX or a test cannot carry."""
+    ranges = [(0x01, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F), (0x061C, 0x061C), (0x200B, 0x200F)]
+    ranges += [(0x2028, 0x202E), (0x2060, 0x2069), (0xFEFF, 0xFEFF)]
+    harmful = [chr(code) for first, last in ranges for code in range(first, last + 1)]
+    name = "seen".join(harmful)
+    shown = "seen".join(f"\\u{ord(character):04x}" for character in harmful)
+    node = helper.make_node("Wobble", ["x"], ["y"], name=name, domain="acme")
+    model = save(tmp_path / "m.onnx", [node], [("x", [2])], [("y", [2])], domains=["acme"])
+    assert shown in graft("inspect", model).out.replace("\n", "").replace(" ", "")
+    page = show(inspected(model, code=1))
+    page.click("#next-problem")
+    assert page.locator("aside p").first.inner_text() == shown
+    visible = page.evaluate("document.querySelector('main').textContent")
+    assert shown in visible
+    assert not set(harmful) & set(visible)
+
+
 def test_the_page_itself_refuses_the_network(inspected, chromium):
     page = chromium.new_page()
     page.goto(inspected(DIGITS).as_uri())
