@@ -47,8 +47,7 @@ struct WriteOptions {
 std::optional<std::filesystem::path> write_onnx(const Model& model, const std::filesystem::path& path,
                                                 const WriteOptions& options = {});
 
-/// Returns the bytes of all initializers and of the tensors in attributes, also in sub-graphs. Bodies of functions and
-/// lists of tensors are not counted.
+/// Returns the bytes of all initializers and of the tensors in attributes, also in sub-graphs and functions.
 [[nodiscard]] std::size_t weight_bytes(const Model& model);
 
 /// The weight_bytes above which models are passed through files: serialize_onnx must stay within protobuf's 2 GiB.

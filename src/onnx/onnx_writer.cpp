@@ -365,16 +365,27 @@ bool wants_external(const Model& model, ExternalData choice) {
 
 std::size_t weight_bytes(const Model& model) {
   std::size_t total = 0;
-  const auto count = [&](const Graph& graph) {
+  const auto count_attribute = [&](const NodeAttribute& attribute) {
+    if (const auto* tensor = attribute.get<TensorData>()) total += tensor->bytes.size();
+    if (const auto* tensors = attribute.get<std::vector<TensorData>>()) {
+      for (const TensorData& tensor : *tensors) total += tensor.bytes.size();
+    }
+  };
+  const auto count_initializers = [&](const Graph& graph) {
     for (const Value* value : graph.initializers()) total += value->initializer->bytes.size();
   };
+  const auto count = [&](const Graph& graph) {
+    count_initializers(graph);
+    graph.for_each_node([&](const Node& node) {
+      for (const Graph* inner : node.subgraphs()) count_initializers(*inner);
+      for (const auto& [name, attribute] : node.attributes) count_attribute(attribute);
+    });
+  };
   count(model.graph());
-  model.graph().for_each_node([&](const Node& node) {
-    for (const Graph* inner : node.subgraphs()) count(*inner);
-    for (const auto& [name, attribute] : node.attributes) {
-      if (const auto* tensor = attribute.get<TensorData>()) total += tensor->bytes.size();
-    }
-  });
+  for (const auto& [key, function] : model.functions) {
+    count(*function.body);
+    for (const auto& [name, attribute] : function.attribute_defaults) count_attribute(attribute);
+  }
   return total;
 }
 

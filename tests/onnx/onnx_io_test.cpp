@@ -143,6 +143,22 @@ TEST(OnnxFiles, NodesInAnyOrderAreSorted) {
   model.graph().check();
 }
 
+TEST(OnnxFiles, WeightsAreCountedInListsOfTensorsAndFunctions) {
+  const auto floats = [](std::size_t count) { return onnx::TensorData::from_floats(std::vector<float>(count)); };
+  onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
+  EXPECT_EQ(onnx::weight_bytes(model), 0U);
+  model.graph().nodes()[0]->attributes["list"] = onnx::AttributeData(std::vector{floats(1), floats(2)});
+  EXPECT_EQ(onnx::weight_bytes(model), 3 * sizeof(float));
+
+  onnx::FunctionDefinition function;
+  function.key = {"own", "F", ""};
+  onnx::Node* constant = function.body->add_node("Constant", {}, {"c"});
+  constant->attributes["value"] = onnx::AttributeData(floats(10));
+  function.attribute_defaults["table"] = onnx::AttributeData(floats(100));
+  model.functions.emplace(function.key, std::move(function));
+  EXPECT_EQ(onnx::weight_bytes(model), (3 + 10 + 100) * sizeof(float));
+}
+
 TEST(OnnxFiles, ExternalDataBesideTheModel) {
   const Folder folder;
   onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
