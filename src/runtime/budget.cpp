@@ -63,7 +63,8 @@ double products_per_element(const onnx::Node& node) {
   if (node.is("MatMul") || node.is("Gemm") || node.is("MatMulInteger") || node.is("Einsum") || node.is("Attention")) {
     const onnx::Value* left = node.input(0);
     if (left == nullptr || !left->shape || left->shape->empty()) return 0;
-    const Dim& inner = left->shape->back();
+    const bool is_transposed = node.is("Gemm") && node.int_or("transA", 0) != 0;
+    const Dim& inner = is_transposed ? left->shape->front() : left->shape->back();
     return inner.is_constant() ? static_cast<double>(inner.value()) : 0;
   }
   return 0;

@@ -56,6 +56,29 @@ TEST(ShapeInference, ReshapeCancelsSymbols) {
   EXPECT_EQ(inferred({n, 4}, "t = Constant<value_ints=[-1, 8]>()\ny = Reshape(x, t)"), "f32[floor_div((n * 4), 8), 8]");
 }
 
+TEST(ShapeInference, SizesThatAreNumbers) {
+  const std::string sizes = "n = Constant<value=int64(9)>()\nm = Constant<value=int64(4)>()\n";
+  for (const char* window : {"HannWindow", "HammingWindow", "BlackmanWindow"}) {
+    EXPECT_EQ(inferred({n}, sizes + "y = " + window + "(n)"), "f32[9]");
+    EXPECT_EQ(inferred({n}, sizes + "y = " + window + "<output_datatype=float16>(n)"), "f16[9]");
+    EXPECT_EQ(inferred({n}, std::string("s = Size(x)\ny = ") + window + "(s)"), "f32[n]");
+  }
+  EXPECT_EQ(inferred({n}, sizes + "r = Constant<value=int64(8)>()\nf = Constant<value=float(1)>()\n"
+                                  "y = MelWeightMatrix(m, n, r, f, f)"),
+            "f32[5, 4]");
+  EXPECT_EQ(inferred({n, 2, 3}, "s = Constant<value=int64([2, 3, 5, 6])>()\ny = AffineGrid(x, s)", 20),
+            "f32[2, 5, 6, 2]");
+  EXPECT_EQ(inferred({n, 3, 4}, "s = Constant<value=int64([2, 3, 4, 5, 6])>()\ny = AffineGrid(x, s)", 20),
+            "f32[2, 4, 5, 6, 3]");
+  EXPECT_EQ(inferred({n, h}, "s = Constant<value=int64([7])>()\ny = CenterCropPad<axes=[-1]>(x, s)", 18), "f32[n, 7]");
+  EXPECT_EQ(inferred({n, h}, "s = Constant<value=int64([7, 8])>()\ny = CenterCropPad(x, s)", 18), "f32[7, 8]");
+  EXPECT_EQ(inferred({n, 10, h},
+                     "s = Constant<value=int64([5, 6])>()\nb = Constant<value=int64([1, 5])>()\n"
+                     "y = Col2Im(x, s, b)",
+                     18),
+            "f32[n, 2, 5, 6]");
+}
+
 TEST(ShapeInference, UnknownStaysUnknown) {
   EXPECT_EQ(inferred({n, h}, "y = custom::Op(x)"), "?");
   EXPECT_EQ(inferred({n, h}, "a = NonZero(x)\ny = Transpose(a)"), "i64[?, 2]");

@@ -77,6 +77,22 @@ TEST(EstimateCost, CountsTheProductsOfMatrices) {
   EXPECT_GT(seconds("y = MatMul(x, w)"), 1.5 * seconds("y = Relu(x)"));
 }
 
+TEST(EstimateCost, CountsTheProductsOfATransposedMatrix) {
+  const auto seconds = [](const Shape& shape, const char* nodes) {
+    const onnx::Model model =
+        inferred_text_model({{"x", onnx::ElementType::f32, shape}, weight("w", {1024, 8})}, nodes, {"y"});
+    return estimate_cost(model, {}).seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds({1024, 4}, "y = Gemm<transA=1>(x, w)"), seconds({4, 1024}, "y = Gemm(x, w)"));
+}
+
+TEST(EstimateCost, CountsWindowsOfAConstantSize) {
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {1}}},
+                          "n = Constant<value=int64(2147483648)>()\nw = HannWindow(n)\ny = Mul(w, x)", {"y"});
+  EXPECT_GT(estimate_cost(model, {}).bytes, 2. * 4 * (std::int64_t{1} << 31));
+}
+
 TEST(BudgetEngine, RefusesTensorsThatTakeTooMuchAtATime) {
   const CountingEngine engine;
   const onnx::Model model =

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -230,6 +232,36 @@ void pad(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
+void center_crop_pad(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  if (x == nullptr) return;
+  std::vector<std::int64_t> axes(x->size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (const auto given = t.node().ints("axes")) axes = *given;
+  const auto sizes = t.contents(1);
+  if (sizes && sizes->size() != axes.size()) t.fail(fmt::format("{} sizes for {} axes", sizes->size(), axes.size()));
+  Shape result = *x;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    result[t.axis(axes[i], x->size())] = sizes ? (*sizes)[i] : unknown_dim();
+  }
+  t.set_shape(0, std::move(result));
+}
+
+/// [N, C * elements of a block, blocks] becomes [N, C, sizes of the image].
+void col2im(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  const auto image = t.contents(1);
+  const auto block = t.ints(2);
+  if (x == nullptr || x->size() != 3 || !image || !block) return;
+  const std::int64_t elements = std::accumulate(block->begin(), block->end(), std::int64_t{1}, std::multiplies<>());
+  if (elements <= 0) return;
+  Shape result = {(*x)[0], floor_div((*x)[1], elements)};
+  result.insert(result.end(), image->begin(), image->end());
+  t.set_shape(0, std::move(result));
+}
+
 void resize(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const Shape* x = t.shape(0);
@@ -309,6 +341,8 @@ void add_selection(Table& table) {
   add(table, compress, {"Compress"});
   add(table, unique, {"Unique"});
   add(table, pad, {"Pad"});
+  add(table, center_crop_pad, {"CenterCropPad"});
+  add(table, col2im, {"Col2Im"});
   add(table, resize, {"Resize", "Upsample"});
 }
 

@@ -98,6 +98,42 @@ void eye_like(NodeTypes& t) {
   if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
 }
 
+/// Returns the number that an input of one element holds, or an unknown dimension. Throws Error for a negative number.
+Dim size_in(const NodeTypes& t, std::size_t input) {
+  const auto size = t.contents(input);
+  if (!size || size->size() != 1) return unknown_dim();
+  if ((*size)[0].is_constant() && (*size)[0].value() < 0) {
+    t.fail(fmt::format("a size of {}; allowed are 0 and above", (*size)[0].value()));
+  }
+  return (*size)[0];
+}
+
+ElementType output_datatype(const NodeTypes& t) {
+  return static_cast<ElementType>(t.node().int_or("output_datatype", static_cast<std::int64_t>(ElementType::f32)));
+}
+
+void window(NodeTypes& t) {
+  t.set_type(0, output_datatype(t));
+  t.set_shape(0, {size_in(t, 0)});
+}
+
+void mel_weight_matrix(NodeTypes& t) {
+  t.set_type(0, output_datatype(t));
+  t.set_shape(0, {floor_div(size_in(t, 1), 2) + 1, size_in(t, 0)});
+}
+
+/// The output has N, then the spatial sizes, then a coordinate for each of these.
+void affine_grid(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const auto size = t.contents(1);
+  constexpr std::size_t planar = 4;
+  if (!size || (size->size() != planar && size->size() != planar + 1)) return;
+  Shape result = {(*size)[0]};
+  result.insert(result.end(), size->begin() + 2, size->end());
+  result.emplace_back(static_cast<std::int64_t>(size->size() - 2));
+  t.set_shape(0, std::move(result));
+}
+
 void random(NodeTypes& t) {
   t.set_type(0, static_cast<ElementType>(t.node().int_or("dtype", 1)));
   if (const auto shape = t.node().ints("shape")) t.set_shape(0, Shape(shape->begin(), shape->end()));
@@ -114,6 +150,9 @@ void add_sources(Table& table) {
   add(table, one_hot, {"OneHot"});
   add(table, non_zero, {"NonZero"});
   add(table, eye_like, {"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"});
+  add(table, window, {"BlackmanWindow", "HammingWindow", "HannWindow"});
+  add(table, mel_weight_matrix, {"MelWeightMatrix"});
+  add(table, affine_grid, {"AffineGrid"});
   add(table, random, {"RandomNormal", "RandomUniform"});
 }
 
