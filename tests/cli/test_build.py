@@ -230,7 +230,7 @@ def test_trtexec_spellings_build_the_same_engine(graft, tmp_path):
     assert answer.json["options"] == mine["options"] | {"input_formats": ["fp32:chw"]}
     assert mine["options"]["memory"] == {"WORKSPACE": 512 << 20}
     assert answer.json["profiles"] == mine["profiles"] == [{"image": DIGITS_SHAPES.removeprefix("image=")}]
-    for word in ("graft build", "--memory workspace:512MiB", f"--shapes {DIGITS_SHAPES}", "TF32 is off"):
+    for word in ("graft build", "--memory workspace:512MiB", f"--shapes '{DIGITS_SHAPES}'", "TF32 is off"):
         assert word in answer.err
 
 
