@@ -33,7 +33,7 @@ std::string without_cut(std::string_view advice) {
     is_after_removed = false;
     kept += fmt::format("{}{}", kept.empty() ? "" : between_clauses, clause);
   }
-  return kept.empty() ? "run the network as it is in ONNX Runtime" : kept;
+  return kept.empty() ? "run the network in another runtime, such as ONNX Runtime" : kept;
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ std::vector<Finding> TensorRTProbe::refusals_alike(const Finding& finding) const
 }
 
 void TensorRTProbe::add_with_alike(Finding found) {
+  if (!fails_with_other_sizes(found)) return;
   for (Finding& finding : look_inside(std::move(found))) {
     add(finding);
     for (Finding& alike : findings_alike(finding)) add(std::move(alike));
@@ -74,7 +75,9 @@ std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
     Trial trial = try_nodes(Judge::builder, {node});
     is_asking = fails(Judge::builder, trial);
     if (!is_asking) continue;
-    asked.push_back({finding_of({node}, trial), std::move(*likeness)});
+    Finding failing = finding_of({node}, trial);
+    if (!fails_with_other_sizes(failing)) continue;
+    asked.push_back({std::move(failing), std::move(*likeness)});
     findings.push_back(asked.back().finding);
   }
   return findings;

@@ -14,10 +14,7 @@ void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
   open_failure_ = words_of(whole);
   const auto count_found = [&] { return bad_.size() + uncertain_.size(); };
   const std::size_t found_before = count_found();
-  for (Finding& found : find_suspects(Judge::builder, nodes, whole)) {
-    check_with_other_sizes(found);
-    add_with_alike(std::move(found));
-  }
+  for (Finding& found : find_suspects(Judge::builder, nodes, whole)) add_with_alike(std::move(found));
   if (count_found() > found_before) return;
   constexpr std::size_t few = 8;
   if (nodes.size() > few) {
@@ -33,9 +30,7 @@ void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
     }
   }
   if (count_found() > found_before) return;
-  Finding smallest = find_smallest(Judge::builder, nodes, std::move(whole));
-  check_with_other_sizes(smallest);
-  add_with_alike(std::move(smallest));
+  add_with_alike(find_smallest(Judge::builder, nodes, std::move(whole)));
 }
 
 std::array<TensorRTProbe::Nodes, 2> TensorRTProbe::halves_of(const Nodes& nodes) {

@@ -253,6 +253,8 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
   verdict.advice = is_over_budget
                        ? fmt::format("fix the nodes that do not run, or allow more with {} and {}, and run it again",
                                      setting_name(Setting::max_builds), setting_name(Setting::max_seconds))
+                   : answers.report.findings.empty()
+                       ? fmt::format("name other sizes with {} NAME=MIN..OPT..MAX", setting_name(Setting::shape_ranges))
                        : "fix the node that does not run, and run the command again";
 }
 

@@ -196,7 +196,10 @@ bool TensorRTProbe::builds_at_once() {
 bool TensorRTProbe::record_whole(const Trial& trial) {
   std::vector<std::string> ranges = ranges_in(trial);
   if (trial.outcome != Outcome::accepted) {
-    if (!ranges.empty()) report_.failing_ranges.push_back(fmt::format("{}", fmt::join(ranges, ", ")));
+    std::string set = fmt::format("{}", fmt::join(ranges, ", "));
+    auto& failing = report_.failing_ranges;
+    const bool is_new = !set.empty() && std::find(failing.begin(), failing.end(), set) == failing.end();
+    if (is_new) failing.push_back(std::move(set));
     return false;
   }
   report_.ranges = std::move(ranges);
@@ -209,8 +212,10 @@ bool TensorRTProbe::ask_about_whole() {
   if (nodes.size() != nodes_.size()) return false;
   const std::size_t sets = std::max<std::size_t>(ranges_.suggestion_count(), 1);
   Trial first;
+  const SizeRanges first_ranges = ranges_;
   for (std::size_t i = 0; i < sets; ++i) {
     if (i > 0) ranges_.use_suggestion(i);
+    if (i > 0 && !ranges_.differs_from(first_ranges, model_)) continue;  // all ranges were given
     Trial trial;
     try {
       if (i == 0 && first_build_ && first_build_->outcome != Outcome::refused) {
@@ -252,23 +257,41 @@ void TensorRTProbe::ask_builder() {
       return;
     } catch (const BuildsWithOtherSizes& other) {  // a later set each time, so this ends
       ranges_.use_suggestion(other.suggestion);
+      open_failure_.clear();
+      for (const onnx::Node* node : without_sizes_) uncertain_.erase(node);
+      without_sizes_.clear();
+      set_aside();
     }
   }
 }
 
-void TensorRTProbe::check_with_other_sizes(const Finding& finding) {
-  if (finding.outcome != Outcome::failed || finding.ranges.empty()) return;
+bool TensorRTProbe::fails_with_other_sizes(const Finding& finding) {
+  if (finding.outcome != Outcome::failed || finding.ranges.empty()) return true;
+  const bool is_explained = std::any_of(finding.nodes.begin(), finding.nodes.end(),
+                                        [&](const onnx::Node* node) { return is_known_to_fail_inside(*node); });
+  if (is_explained) return true;
+  constexpr double share = 0.2;  // of the time that is left, for each set
   const onnx::Model part = part_of(finding.nodes);
   SizeRanges others = ranges_;
-  for (std::size_t i = ranges_.suggestion() + 1; i < ranges_.suggestion_count(); ++i) {
+  for (std::size_t i = 0; i < ranges_.suggestion_count(); ++i) {
     others.use_suggestion(i);
     if (!ranges_.differs_from(others, part)) continue;
+    Trial trial;
     try {
-      if (trials_.build(part, others.for_build(part), 1.0).outcome == Outcome::accepted) throw BuildsWithOtherSizes{i};
+      trial = trials_.build(part, others.for_build(part), share);
     } catch (const BudgetSpent&) {
-      return;
+      return true;
     }
+    if (trial.outcome != Outcome::accepted) continue;
+    if (i > ranges_.suggestion()) throw BuildsWithOtherSizes{i};
+    const std::string why =
+        fmt::format("it builds for {}, for which other nodes fail; for {}: {}", fmt::join(ranges_in(trial), ", "),
+                    fmt::join(finding.ranges, ", "), finding.words);
+    for (const onnx::Node* node : finding.nodes) uncertain_.emplace(node, why);
+    set_aside();
+    return false;
   }
+  return true;
 }
 
 bool TensorRTProbe::is_known_to_fail_inside(const onnx::Node& node) const {
@@ -317,6 +340,7 @@ void TensorRTProbe::leave_without_sizes(const onnx::Node& node, const Trial& tri
   const std::string why = fmt::format(
       "cut out of the network, the sizes that are supposed of its inputs contradict each other: {}", words_of(trial));
   uncertain_.emplace(&node, why);
+  without_sizes_.insert(&node);
   set_aside();
 }
 

@@ -101,9 +101,10 @@ class TensorRTProbe {
   void find_failing(const Nodes& nodes, Trial whole);
   [[nodiscard]] static std::array<Nodes, 2> halves_of(const Nodes& nodes);
   void add_with_alike(Finding found);
-  /// Throws BuildsWithOtherSizes if the failing nodes build with a later set of suggested sizes. The whole model fails
-  /// with that set too, for the fault of other nodes, which the search has to find.
-  void check_with_other_sizes(const Finding& finding);
+  /// Returns whether the failing nodes also fail with every other set of suggested sizes. The whole model fails with
+  /// each set: where the nodes build with a later set, other nodes are at fault, and BuildsWithOtherSizes is thrown so
+  /// that the search starts again with that set. Where they build with an earlier set, they are marked as not asked.
+  [[nodiscard]] bool fails_with_other_sizes(const Finding& finding);
   /// Marks every node that neither failed nor was built as not asked.
   void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;
@@ -163,6 +164,7 @@ class TensorRTProbe {
   // TensorRT's message on the nodes among which a failing one is being searched for
   std::string open_failure_;
   std::map<const onnx::Node*, std::string> uncertain_;    // failed, perhaps only because of what was assumed
+  std::set<const onnx::Node*> without_sizes_;             // the nodes of uncertain_ that leave_without_sizes() marked
   std::map<const onnx::Node*, std::string> supposed_of_;  // what was assumed of the outputs of a failing node
   std::map<const onnx::Node*, MeantPlugin> meant_;        // the plugin that a failing node means
   std::optional<Trial> first_build_;                      // the build of the whole model, before any parse

@@ -124,7 +124,7 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   if (!found) {
     throw Error(Error::Kind::answer_is_no,
                 fmt::format("{}: no cut leaves TensorRT anything to compute: all arithmetic comes of the nodes that it "
-                            "does not run, or leads to them\nRun the network as it is in ONNX Runtime",
+                            "does not run, or leads to them\nRun the network in another runtime, such as ONNX Runtime",
                             model.source));
   }
   inspect::Halves halves = inspect::halves_of(model, *found);

@@ -31,7 +31,7 @@ TEST(Advice, clauses_that_name_the_cut_are_removed) {
             "a plugin: another; or a third");
   EXPECT_EQ(withdrawn("compute it outside of the body; or " + cut + " leaves it to the host"),
             "compute it outside of the body");
-  EXPECT_EQ(withdrawn(cut + " leaves it to the host"), "run the network as it is in ONNX Runtime");
+  EXPECT_EQ(withdrawn(cut + " leaves it to the host"), "run the network in another runtime, such as ONNX Runtime");
   EXPECT_EQ(withdrawn("one; or another"), "one; or another");
 }
 

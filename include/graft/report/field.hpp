@@ -3,8 +3,6 @@
 #pragma once
 
 #include <tuple>
-#include <type_traits>
-#include <utility>
 
 namespace graft::report {
 

@@ -130,6 +130,7 @@ struct FailingPart {
   Support support = Support::refused;
   std::vector<std::string> shapes;
 
+  /// Returns the failing node. `nodes` must not be empty, as in every report.
   [[nodiscard]] const NodeRef& failing_node() const { return inside ? *inside : nodes.front(); }
   /// Returns the node of the main graph that contains the failing node, or nothing if that node is in the main graph.
   [[nodiscard]] std::optional<NodeRef> outer_node() const {

@@ -33,8 +33,10 @@ class CancelToken {
 };
 
 /// Progress and cancellation, in the options of every function that may take long. The token is checked before each run
-/// of a model, and several times a second while a model runs and while TensorRT builds; the function then throws
-/// Cancelled. The process of the engine ends the run that was abandoned.
+/// of a model, and several times a second while a model runs in the first engine and while TensorRT builds; the
+/// function then throws Cancelled. Runs in a second engine, which confirms results, and runs of constant parts end
+/// first. The engine's process computes an abandoned run to its end, with the cores and the memory that it takes, and
+/// discards the result.
 struct Watch {
   ProgressCallback progress = {};
   CancelToken cancel = {};

@@ -255,8 +255,10 @@ void col2im(NodeTypes& t) {
   const auto image = t.contents(1);
   const auto block = t.ints(2);
   if (x == nullptr || x->size() != 3 || !image || !block) return;
-  const std::int64_t elements = std::accumulate(block->begin(), block->end(), std::int64_t{1}, std::multiplies<>());
-  if (elements <= 0) return;
+  std::int64_t elements = 1;
+  for (const std::int64_t size : *block) {
+    if (size <= 0 || __builtin_mul_overflow(elements, size, &elements)) return;
+  }
   Shape result = {(*x)[0], floor_div((*x)[1], elements)};
   result.insert(result.end(), image->begin(), image->end());
   t.set_shape(0, std::move(result));

@@ -19,7 +19,7 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   if (!image || image->size() != 3 || !weight || weight->size() != 4) {
     return site.no("it is not of images, or a size but the batch is open");
   }
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const std::int64_t channels = (*image)[0];
   const std::int64_t height = (*image)[1];
   const std::int64_t width = (*image)[2];

@@ -105,7 +105,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const auto given = site.ints(1);
   const Shape* shape = site.shape(0);
   if (!given || given->size() != 1 || shape == nullptr) return site.no("its axis is not a constant");
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const auto rank = static_cast<std::int64_t>(shape->size());
   const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();
   const auto length = site.size(0, axis);
@@ -145,7 +145,7 @@ std::optional<Replacement> lower_det(Site& site) {
   const auto size = site.size(0, -1);
   if (shape == nullptr || shape->size() < 2 || !size || site.size(0, -2) != size)
     return site.no("its matrices are open");
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   if (*size < 1 || *size > 4)
     return site.no(fmt::format("its matrices are {0} x {0}; allowed are at most 4 x 4", *size));
   Replacement result;

@@ -25,7 +25,7 @@ std::optional<Replacement> sample_by_gather(Site& site) {
   const auto image = site.sizes(0, 1);
   const auto grid = site.sizes(1, 1);
   if (!image || !grid || image->size() != 3 || grid->size() != 3) return site.no("a size but the batch is open");
-  if (!site.is_real(0) || !site.is_real(1)) return site.no("its numbers are not real");
+  if (!site.is_real(0) || !site.is_real(1)) return site.no_type(site.is_real(0) ? 1 : 0);
   const std::int64_t channels = (*image)[0];
   const std::int64_t height = (*image)[1];
   const std::int64_t width = (*image)[2];

@@ -111,6 +111,10 @@ std::nullopt_t Site::no(std::string why) {
   return std::nullopt;
 }
 
+std::nullopt_t Site::no_type(std::size_t input) {
+  return no(fmt::format("input {} is {}; allowed are f32, f16 and bf16", input, to_string(type(input))));
+}
+
 std::int64_t product(const std::vector<std::int64_t>& sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {

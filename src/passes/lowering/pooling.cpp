@@ -73,7 +73,7 @@ std::optional<Replacement> lower_lp_pool(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
   if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const auto windows = windows_of(site, *kernel);
   if (!windows) return std::nullopt;
   std::vector<std::int64_t> strides;
@@ -102,7 +102,7 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
   if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const auto windows = windows_of(site, *kernel);
   if (!windows) return std::nullopt;
   constexpr std::int64_t most_places = 64;
@@ -191,7 +191,7 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   const auto sizes = site.sizes(0, 2);
   const auto channels = site.size(0, 1);
   if (!kernel || !sizes || !channels || sizes->size() != kernel->size()) return site.no("a size of its image is open");
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const auto windows = windows_of(site, *kernel);
   if (!windows) return std::nullopt;
   std::vector<std::int64_t> outer;
@@ -275,7 +275,7 @@ std::optional<Replacement> lower_max_unpool(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const auto sizes = site.sizes(0, 1);
   if (!kernel || !sizes || sizes->size() != kernel->size() + 1) return site.no("a size of its input is open");
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const std::size_t axes = kernel->size();
   const auto strides = site.ints_or("strides", axes, 1);
   const auto pads = site.ints_or("pads", 2 * axes, 0);

@@ -63,7 +63,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
   if (compute.empty()) return site.no(fmt::format("its reduction is '{}', which ONNX does not have", reduction));
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   if (!indices) return scatter_nd_by_matches(site, reduction);
   if (!index_shape || index_shape->empty()) return site.no("the shape of its indices is not known");
   const auto depth = static_cast<std::size_t>(index_shape->back());
@@ -133,7 +133,7 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
   if (compute.empty()) return site.no(fmt::format("its reduction is '{}', which ONNX does not have", reduction));
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   if (!indices) return scatter_elements_by_matches(site, reduction);
   if (!index_shape) return site.no("the shape of its indices is not known");
   if (!data || data->empty() || index_shape->size() != data->size()) return site.no("a size of its data is open");

@@ -23,7 +23,7 @@ std::optional<Replacement> lower_top_k(Site& site) {
   const auto wanted = site.ints(1);
   if (!wanted || wanted->size() != 1 || wanted->front() <= most) return std::nullopt;
   const std::int64_t k = wanted->front();
-  if (!site.is_real(0)) return site.no("its numbers are not real");
+  if (!site.is_real(0)) return site.no_type(0);
   const std::int64_t axis = site.node().int_or("axis", -1);
   if (const auto size = site.size(0, axis); size && *size < k) return site.no("K is more than there is");
   constexpr std::int64_t most_rounds = 16;

@@ -41,9 +41,9 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
 }
 
 std::int64_t places_of(const std::vector<Window>& windows) {
-  std::int64_t places = 1;
-  for (const Window& window : windows) places *= window.kernel;
-  return places;
+  std::vector<std::int64_t> kernels;
+  for (const Window& window : windows) kernels.push_back(window.kernel);
+  return product(kernels);
 }
 
 void for_each_index(const std::vector<std::int64_t>& sizes,

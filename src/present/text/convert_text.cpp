@@ -98,6 +98,7 @@ std::string outcome_text(const report::RuleOutcome& rule) {
 }
 
 std::string count_of_proofs(const report::ConvertReport& report) {
+  if (report.rewrites.empty() && report.proofs_run == 0) return "nothing was rewritten";
   const std::size_t proofs = report.proofs_run - report.spot_checks;
   std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
   if (report.spot_checks + report.proofs_alike == 0) return text;
@@ -302,17 +303,18 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
     });
   };
   std::map<std::string, std::size_t> counts;
-  // A node that was merged with an equal node counts as a node that is left.
-  const auto is_merged = [&](const report::NodeSupport& before) {
+  // A node that was removed, or merged with an equal node, does not run in another form.
+  const auto is_removed = [&](const report::NodeSupport& before) {
     return std::any_of(conversion.report.rewrites.begin(), conversion.report.rewrites.end(),
                        [&](const report::Rewrite& rewrite) {
-                         return rewrite.pass == "merge_equal_nodes" &&
+                         return (rewrite.pass == "merge_equal_nodes" || rewrite.pass == "remove_dead") &&
                                 std::any_of(rewrite.nodes.begin(), rewrite.nodes.end(),
                                             [&](const NodeRef& node) { return node.id == before.node.id; });
                        });
   };
   for (const report::NodeSupport& before : conversion.failed_before) {
-    counts[before.op] += is_left(before) || is_merged(before) ? 0 : 1;
+    const bool ran_before = before.cause == inspect::computed_wrongly;
+    counts[before.op] += ran_before || is_left(before) || is_removed(before) ? 0 : 1;
   }
   std::vector<std::string> operators;
   for (const auto& [op, count] : counts) {

@@ -30,8 +30,8 @@ std::string nodes_text(const std::vector<report::NodeSupport>& nodes) {
   return constants == 0 ? text : fmt::format("{} and {}", text, count_text(constants, "constant"));
 }
 
-Table counts_table(const std::vector<report::NodeSupport>& nodes) {
-  const bool by_rules = inspect::are_by_rules(nodes);
+/// `by_rules`: TensorRT was not run.
+Table counts_table(const std::vector<report::NodeSupport>& nodes, bool by_rules) {
   Table table;
   for (const report::Support verdict : report::all_supports) {
     const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
@@ -161,15 +161,14 @@ std::string shapes_text(const report::ProbeSummary& answer) {
   return answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
 }
 
-/// Returns the first sets of shapes for which the model did not build: " for x=1x3..4x3..8x3, nor for 4 other sets of
-/// shapes".
+/// Returns the first sets of shapes for which the model did not build: " for x=1x3..4x3..8x3, nor for 4 more sets".
 std::string failing_shapes_text(const std::vector<std::string>& sets) {
   constexpr std::size_t few = 2;
   std::string text;
   for (std::size_t i = 0; i < sets.size() && i < few; ++i) {
     text += fmt::format("{} {}", i == 0 ? " for" : ", nor for", sets[i]);
   }
-  return sets.size() <= few ? text : fmt::format("{}, nor for {} more", text, count_text(sets.size() - few, "set"));
+  return sets.size() <= few ? text : fmt::format("{}, nor for {}", text, count_text(sets.size() - few, "more set"));
 }
 
 }  // namespace
@@ -202,7 +201,7 @@ Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
   listing.add(io_table(inspection.model));
   listing.add("");
   if (inspection.release) listing.add(release_text(*inspection.release));
-  listing.add(counts_table(inspection.nodes));
+  listing.add(counts_table(inspection.nodes, !inspection.probe));
   listing.append(nodes_listing(inspection.nodes, all));
   if (const Table next = next_table(next_commands(inspection)); !next.empty()) {
     listing.add("");

@@ -202,16 +202,21 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
     case Kind::cut:
       if (!can_be_cut(inspection)) {
         return {"", fmt::format("{} that TensorRT does not run, and no cut leaves it anything to compute: run the "
-                                "network as it is in ONNX Runtime",
+                                "network in another runtime, such as ONNX Runtime",
                                 nodes)};
       }
-      return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
-              fmt::format("TensorRT runs the rest, and {} that it does not run stay{} on the host", nodes,
-                          step.nodes == 1 ? "s" : "")};
+      return {
+          fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
+          fmt::format("two halves: one for TensorRT, and one for the host with {} that TensorRT does not run", nodes)};
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
               fmt::format("{} of which only TensorRT can tell", nodes)};
     case Kind::build:
+      if (inspection.probe && !inspection.is_built() && !inspection.probe->failing_shapes.empty()) {
+        return {"",
+                "TensorRT did not build it for the sizes that were tried: name the sizes that the network is for, with "
+                "--shapes NAME=MIN..OPT..MAX"};
+      }
       return {is_converted
                   ? fmt::format("graft convert {} -o {}{}", file, converted, options)
                   : build_command(model, plugin_libraries(),

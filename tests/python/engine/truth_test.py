@@ -678,11 +678,18 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
         helper.make_node("MatMulInteger", ["a", "a"], ["m"], name="integer"),
         helper.make_node("Identity", ["text"], ["t"], name="text"),
         top_k("big"),
+        helper.make_node("MatMul", ["image", "image"], ["product"], name="product"),  # what a cut leaves to TensorRT
     ]
-    inputs = [("boxes", FLOAT, [1, 10, 4]), ("scores", FLOAT, [1, 2, 10]), ("x", FLOAT, [80000])]
+    inputs = [
+        ("image", FLOAT, [8, 8]),
+        ("boxes", FLOAT, [1, 10, 4]),
+        ("scores", FLOAT, [1, 2, 10]),
+        ("x", FLOAT, [80000]),
+    ]
     inputs += [("a", TensorProto.INT8, [2]), ("text", TensorProto.STRING, [4])]
     outputs = [("chosen", INT64, None), ("u", FLOAT, None), ("m", TensorProto.INT32, None)]
     outputs += [("t", TensorProto.STRING, None), ("big_values", FLOAT, None), ("big_indices", INT64, None)]
+    outputs += [("product", FLOAT, None)]
     model = write(tmp_path / "m.onnx", nodes, inputs, outputs, {"three": [3], "k": [BEYOND_PARTS]})
     words = {
         "nms": "the network ends with its boxes and scores",
