@@ -243,7 +243,7 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   const bool asks_tensorrt = arguments.probe.level != "none";
   toolkit::ResultCheck check(request.options,
                              asks_tensorrt ? std::optional(probe_options_of(arguments.probe)) : std::nullopt);
-  Conversion conversion = toolkit::convert_file(request);
+  Conversion conversion = toolkit::convert_file(request, check);
   progress.clear();
   check.check_ranges(conversion.model);  // before the result is written
   if (!arguments.cut) {

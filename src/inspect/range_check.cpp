@@ -22,8 +22,14 @@ constexpr std::array<std::string_view, 3> point_names{"minimum", "optimum", "max
   throw Error(fmt::format("{} {}: {}\n{}", setting_name(Setting::shape_ranges), option, fault, remedy));
 }
 
-bool may_be_values(const onnx::Value& input) {
-  return input.type && onnx::is_integer(*input.type) && (!input.shape || input.shape->size() <= 1);
+/// Returns whether TensorRT may read the numbers as the values of the input instead of its shape: there has to be one
+/// for each element.
+bool may_be_values(const onnx::Value& input, std::size_t count) {
+  if (!input.type || !onnx::is_integer(*input.type)) return false;
+  if (!input.shape) return true;
+  if (input.shape->size() > 1) return false;
+  const Dim elements = input.shape->empty() ? Dim(1) : input.shape->front();
+  return !elements.is_constant() || elements == Dim(static_cast<std::int64_t>(count));
 }
 
 void check_order(const std::string& option, const RangeOfSizes& range) {
@@ -70,7 +76,7 @@ void check_shape(const std::string& option, const onnx::Value& input, const Rang
 
 void check_range(const std::string& option, const onnx::Value& input, const RangeOfSizes& range) {
   check_order(option, range);
-  if (!may_be_values(input)) check_shape(option, input, range);
+  if (!may_be_values(input, range.front().size())) check_shape(option, input, range);
 }
 
 }  // namespace graft::inspect

@@ -65,6 +65,36 @@ void SizeRanges::add_symbols(const Shape& shape, const std::array<std::vector<st
   }
 }
 
+void SizeRanges::check_symbols(const onnx::Model& model, const std::map<std::string, std::string, std::less<>>& given) {
+  constexpr std::array<std::string_view, 3> points{"minimum", "optimum", "maximum"};
+  struct Found {
+    std::string input;
+    std::array<std::int64_t, 3> sizes;
+  };
+  std::map<std::string, Found> symbols;
+  for (const onnx::Value* input : model.graph().inputs()) {
+    const auto range = given.find(input->name);
+    if (range == given.end() || !input->shape) continue;
+    const std::string option = fmt::format("{}={}", input->name, range->second);
+    const auto sizes = range_of(option, range->second);
+    if (sizes.front().size() != input->shape->size()) continue;  // the values of a shape tensor
+    for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+      const Dim& dim = (*input->shape)[axis];
+      if (dim.kind() != Dim::Kind::symbol) continue;
+      const std::array<std::int64_t, 3> own{sizes[0][axis], sizes[1][axis], sizes[2][axis]};
+      const Found& first = symbols.emplace(dim.name(), Found{input->name, own}).first->second;
+      for (std::size_t point = 0; point < own.size(); ++point) {
+        if (first.sizes.at(point) == own.at(point)) continue;
+        throw Error(fmt::format(
+            "{} {}: the {} has {} for dimension '{}' of input '{}', and {} for the same dimension of input '{}'\n"
+            "Give '{}' the same size wherever the model has it",
+            setting_name(Setting::shape_ranges), option, points.at(point), own.at(point), dim.name(), input->name,
+            first.sizes.at(point), first.input, dim.name()));
+      }
+    }
+  }
+}
+
 SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings, bool suggest) {
   for (const onnx::Value* input : model.graph().inputs()) inputs_.insert(input->name);
   for (const std::string& text : strings) {
@@ -85,6 +115,7 @@ SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>&
     given_[name] = range;
     if ((*input)->shape) add_symbols(*(*input)->shape, sizes, given_points_);
   }
+  check_symbols(model, given_);
   points_ = given_points_;
   if (!suggest) return;
   for (const onnx::Value* input : model.graph().inputs()) {

@@ -19,9 +19,9 @@ namespace graft::inspect {
 /// The ranges of a model's inputs with dynamic dimensions, and of the sizes computed from these dimensions.
 class SizeRanges {
  public:
-  /// Parses `strings`, each NAME=MIN..OPT..MAX, NAME=SHAPE or NAME:SHAPE. Throws Error for a string of another form and
-  /// for an unknown input. With `suggest`, inputs without a range get suggested ranges; without it, a range that
-  /// TensorRT misses is an error.
+  /// Parses `strings`, each NAME=MIN..OPT..MAX, NAME=SHAPE or NAME:SHAPE. Throws Error for a string of another form,
+  /// for an unknown input, and for sizes that the inputs cannot have, also those that give one symbol two sizes. With
+  /// `suggest`, inputs without a range get suggested ranges; without it, a range that TensorRT misses is an error.
   SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings, bool suggest = false);
 
   /// How the dynamic dimensions of an input in the middle of the model are chosen: computed from their symbols, or all
@@ -48,6 +48,8 @@ class SizeRanges {
   using Point = std::map<std::string, std::int64_t, std::less<>>;
   static void add_symbols(const Shape& shape, const std::array<std::vector<std::int64_t>, 3>& sizes,
                           std::array<Point, 3>& points);
+  /// Throws Error if the ranges of two inputs, or one range, give a symbol two sizes.
+  static void check_symbols(const onnx::Model& model, const std::map<std::string, std::string, std::less<>>& given);
   std::map<std::string, std::string, std::less<>> given_;  // by input
   std::set<std::string, std::less<>> inputs_;              // names of the model's inputs
   std::array<Point, 3> points_;                            // by symbol: smallest, usual, largest

@@ -260,12 +260,14 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
       probed->reduce.clear();
     }
     ResultCheck check(options, probed);
+    check.check_ranges_before(model_of(model));
     Conversion conversion;
     conversion.file = model.source();
     conversion.origin = ModelAccess::origin_of(model);
     conversion.original = model_of(model).clone();
     conversion.model = model_of(model).clone();
     rewrite(work, conversion, inner, options, ModelAccess::frozen_sizes_of(model));
+    check.check_ranges(conversion.model);
     check.run(work, conversion, options.watch);
     return result_of(std::move(conversion));
   });
@@ -302,6 +304,10 @@ ResultCheck::ResultCheck(const ConvertOptions& options, std::optional<inspect::P
 
 void ResultCheck::check_ranges(const graft::onnx::Model& model) const {
   if (probe_) static_cast<void>(inspect::SizeRanges(model, probe_->shapes));
+}
+
+void ResultCheck::check_ranges_before(const graft::onnx::Model& model) const {
+  if (options_.rules.empty()) check_ranges(model);
 }
 
 void ResultCheck::run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {
@@ -347,7 +353,7 @@ bool Conversion::are_rules_done() const {
                       [](const report::RuleOutcome& rule) { return rule.failed(); });
 }
 
-Conversion convert_file(const ConvertRequest& request) {
+Conversion convert_file(const ConvertRequest& request, const ResultCheck& check) {
   Work work(request.options.watch, request.options.engine, Purpose::proofs);
   return work.run([&] {
     auto [inner, shapes_of_rules] = internal_options(work, request.options);
@@ -365,6 +371,7 @@ Conversion convert_file(const ConvertRequest& request) {
     const auto start = std::chrono::steady_clock::now();
     result.model = read(request.file, request.import, reading_shapes, request.shapes_name, &result.origin);
     result.seconds.read = seconds_since(start);
+    check.check_ranges_before(result.model);
     result.original = result.model.clone();
     const std::vector<passes::FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
     rewrite(work, result, inner, request.options, frozen);

@@ -77,9 +77,6 @@ struct Conversion {
   [[nodiscard]] bool are_rules_done() const;
 };
 
-/// Reads and rewrites a network without a check of the result. Throws the errors of `read` and `convert`.
-[[nodiscard]] Conversion convert_file(const ConvertRequest& request);
-
 /// The check of the result of a conversion. It compares the values of the result with those of the original, and at the
 /// same time builds the result with the installed TensorRT, for suggested sizes where the options have none.
 class ResultCheck {
@@ -90,6 +87,8 @@ class ResultCheck {
 
   /// Throws Error for ranges of sizes that the inputs of the model cannot have.
   void check_ranges(const graft::onnx::Model& model) const;
+  /// Does the same for the model before its conversion, unless rules may still change its inputs.
+  void check_ranges_before(const graft::onnx::Model& model) const;
 
   /// Sets `values` and `check` of a conversion, and corrects the verdicts on its nodes. May be called once. Throws the
   /// errors of `probe`.
@@ -103,6 +102,10 @@ class ResultCheck {
   std::unique_ptr<inspect::DriverTrials> trials_;
   CancelToken stop_tensorrt_;  ///< Cancelled if the comparison throws.
 };
+
+/// Reads and rewrites a network; `check`, which has the same options, checks its ranges of sizes before that, and not
+/// the result. Throws the errors of `read`, `convert` and ResultCheck::check_ranges.
+[[nodiscard]] Conversion convert_file(const ConvertRequest& request, const ResultCheck& check);
 
 /// Writes the model completely or not at all, and sets `output` and `data_file`.
 void write(Conversion& conversion, const std::filesystem::path& output);

@@ -730,3 +730,22 @@ def test_shapes_that_the_model_cannot_have_are_refused_alike(graft, tmp_path):
     assert answer.code == 2
     assert "--input x:-1x4" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+def test_shapes_that_contradict_each_other_are_no_verdict_on_the_model(graft, tmp_path):
+    """A dimension has the same size in all inputs that name it."""
+    pytest.importorskip("tensorrt_rtx")
+    rows = [("x", ["n", 4]), ("q", ["n", 4])]
+    model = save(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "q"], ["y"])], rows, [("y", ["n", 4])])
+    shapes = ["--shapes", "x=2x4", "--shapes", "q=3x4"]
+    for command in (["inspect", model], ["convert", model, "-o", tmp_path / "c.onnx"]):
+        answer = graft(*command, *shapes)
+        assert answer.code == 2, answer.err
+        assert "'n'" in answer.err and "'x'" in answer.err and "'q'" in answer.err
+    five = helper.make_tensor_value_info("i", INT64, [5])
+    model = save(tmp_path / "i.onnx", [helper.make_node("Cast", ["i"], ["y"], to=1)], [five], [("y", [5])])
+    for command in (["inspect", model], ["convert", model, "-o", tmp_path / "c.onnx"]):
+        answer = graft(*command, "--shapes", "i=7")
+        assert answer.code == 2, answer.err
+        assert "which the model fixes at 5" in answer.err
+    assert not (tmp_path / "c.onnx").exists()

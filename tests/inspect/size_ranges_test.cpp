@@ -60,6 +60,39 @@ TEST(SizeRanges, RefuseSizesThatTheInputCannotHave) {
   EXPECT_THAT(fault("x=3000000000x4"), HasSubstr("3000000000 is outside 0..2147483647\n"));
 }
 
+TEST(SizeRanges, RefuseTwoSizesOfOneSymbol) {
+  const Dim n = Dim::symbol("n");
+  constexpr auto f32 = onnx::ElementType::f32;
+  const onnx::Model model =
+      test::text_model({{"x", f32, {n, Dim(4)}}, {"q", f32, {n, Dim(4)}}, {"s", f32, {n, n}}}, "", {});
+  const auto fault = [&](const std::vector<std::string>& ranges) {
+    return test::error_of([&] { SizeRanges(model, ranges); });
+  };
+  EXPECT_EQ(fault({"x=1x4..2x4..3x4", "q=1x4..2x4..3x4"}), "");
+  EXPECT_THAT(
+      fault({"x=2x4", "q=3x4"}),
+      HasSubstr("q=3x4: the minimum has 3 for dimension 'n' of input 'q', and 2 for the same dimension of input "
+                "'x'\n"));
+  EXPECT_THAT(fault({"q=1x4..2x4..8x4", "x=1x4..2x4..4x4"}), HasSubstr("the maximum has 8 for dimension 'n'"));
+  EXPECT_THAT(fault({"s=2x3"}),
+              HasSubstr("3 for dimension 'n' of input 's', and 2 for the same dimension of input 's'"));
+  SizeRanges suggesting(model, {"x=5x4"}, true);
+  EXPECT_GT(suggesting.suggestion_count(), 0) << "suggested sizes give way to given ones";
+}
+
+TEST(SizeRanges, RefuseNumbersThatAreNeitherTheShapeNorAllValues) {
+  constexpr auto i64 = onnx::ElementType::i64;
+  const onnx::Model model =
+      test::text_model({{"i", i64, {Dim(5)}}, {"one", i64, {Dim(1)}}, {"scalar", i64, Shape{}}}, "", {});
+  const auto fault = [&](const std::string& range) { return test::error_of([&] { SizeRanges(model, {range}); }); };
+  for (const std::string range : {"i=5", "i=1x1x1x1x1..2x1x1x3x1..2x1x1x3x9", "one=1", "one=7", "scalar=3..4..5"}) {
+    EXPECT_EQ(fault(range), "") << range;
+  }
+  EXPECT_THAT(fault("i=7"), HasSubstr("i=7: the minimum has 7 at dimension 0, which the model fixes at 5\n"));
+  EXPECT_THAT(fault("i=2x3"), HasSubstr("the minimum has 2 dimensions, and the input has 1\n"));
+  EXPECT_THAT(fault("scalar=2x3"), HasSubstr("the minimum has 2 dimensions, and the input has 0\n"));
+}
+
 /// TensorRT builds each of these networks even for sizes that ONNX Runtime refuses to run.
 TEST(SuggestedRanges, are_sizes_that_the_network_computes) {
   const auto sizes_of = [](const onnx::Model& model) { return suggest_ranges(model).front(); };

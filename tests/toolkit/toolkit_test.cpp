@@ -203,6 +203,18 @@ TEST(Convert, ChecksItsResultWithTheInstalledTensorRT) {
   EXPECT_THAT(unchecked.not_checked, Not(IsEmpty()));
 }
 
+TEST(Convert, ChecksTheShapesBeforeItRewrites) {
+  std::vector<std::string> steps;
+  const Watch watch{.progress = [&](double, std::string_view step) { steps.emplace_back(step); }, .cancel = {}};
+  const ShapeRange three_channels{{1, 3, 8, 8}, {1, 3, 8, 8}, {1, 3, 8, 8}};
+  const Model model = load(digits("digits.onnx"));
+  EXPECT_THAT(message_of([&] {
+                static_cast<void>(convert(model, {.inspect = {.shapes = {{"image", three_channels}}}, .watch = watch}));
+              }),
+              HasSubstr("the minimum has 3 at dimension 1, which the model fixes at 1"));
+  for (const std::string& pass : pass_names()) EXPECT_THAT(steps, testing::Not(testing::Contains(pass)));
+}
+
 TEST(Convert, ComparesTheValuesOfItsResult) {
   const Model digits_model = load(digits("digits.onnx"));
   const ConvertResult result = convert(digits_model);

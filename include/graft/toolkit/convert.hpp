@@ -77,8 +77,9 @@ struct ConvertResult {
 /// names of inputs and outputs are kept. Converting a converted model changes nothing. The check of the result starts
 /// TensorRT as `build` does, in a child process that may crash.
 ///
-/// Throws Error for an unknown pass or release, a file of rules that cannot be read, and an inconsistent model; Error
-/// (missing_tool) with `prove` in a build without a CPU engine; Cancelled.
+/// Throws Error for an unknown pass or release, shapes of `inspect` that the inputs cannot have, a file of rules that
+/// cannot be read, and an inconsistent model; Error (missing_tool) with `prove` in a build without a CPU engine;
+/// Cancelled.
 [[nodiscard]] GRAFT_API ConvertResult convert(const Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft::toolkit
