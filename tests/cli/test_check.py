@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import DIGITS, save
-from onnx import TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 pytest.importorskip("tensorrt_rtx")
 
@@ -300,6 +300,34 @@ def test_a_recurrent_layer_with_the_batch_first_is_compared_by_its_values(graft,
     assert converted.code == 0
     assert converted.json["values"]["verdict"] == "the same"
     assert graft("verify", model, tmp_path / "c.onnx").code == 0
+
+
+def test_a_layout_that_the_call_of_a_function_gives_is_followed(graft, tmp_path):
+    """ONNX Runtime refuses layout = 1, also where a function has it by reference, here through two functions. The model
+    with the batch second computes the same with Transposes, as ONNX's documentation of the layout says."""
+    rng = np.random.default_rng(0)
+    weights = [constant(n, rng.normal(size=(1, 12, size)).astype(np.float32)) for n, size in (("w", 4), ("r", 3))]
+    lstm = node("LSTM", ["a", "b", "c"], ["d"], hidden_size=3)
+    call = helper.make_node("Inner", ["a", "b", "c"], ["d"], domain="own")
+    for made in (lstm, call):
+        layout = made.attribute.add()
+        layout.name, layout.ref_attr_name, layout.type = "layout", "layout", AttributeProto.INT
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    functions = [
+        helper.make_function("own", name, ["a", "b", "c"], ["d"], [body], imports, ["layout"])
+        for name, body in (("Inner", lstm), ("Outer", call))
+    ]
+    outer = helper.make_node("Outer", ["x", "w", "r"], ["y"], domain="own", layout=1)
+    ports = [("x", [2, 5, 4])], [("y", [2, 5, 1, 3])]
+    model = save(tmp_path / "m.onnx", [outer], *ports, weights, functions=functions, domains=["own"])
+    plain = [
+        node("Transpose", ["x"], ["time_first"], perm=[1, 0, 2]),
+        node("LSTM", ["time_first", "w", "r"], ["states"], hidden_size=3),
+        node("Transpose", ["states"], ["y"], perm=[2, 0, 1, 3]),
+    ]
+    other = save(tmp_path / "other.onnx", plain, *ports, weights)
+    answer = graft("verify", other, model, "--engine", "onnxruntime")
+    assert answer.code == 0, answer.err
 
 
 def test_the_next_step_of_convert_builds(graft, tmp_path):

@@ -97,14 +97,14 @@ void lower_opset(onnx::Model& model) {
 
 /// Inlines the functions of a model if one of them imports another opset than the main graph: ONNX Runtime ignores the
 /// opset of a function, and reads its body in the opset of the main graph. There the operators may have another meaning
-/// or be missing.
-void inline_functions_of_other_opsets(onnx::Model& model) {
+/// or be missing. Also inlines them if the `layout` of a recurrent layer is known only at the call.
+void inline_functions_that_it_misreads(onnx::Model& model) {
   const std::int64_t opset = std::as_const(model).graph().opset();
   const bool differs = std::any_of(model.functions.begin(), model.functions.end(), [&](const auto& entry) {
     const std::int64_t own = std::as_const(*entry.second.body).opset();
     return own != 0 && own != opset;
   });
-  if (differs) onnx::inline_functions(model);
+  if (differs || has_layout_of_call(model)) onnx::inline_functions(model);
 }
 
 ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOptions& options) {
@@ -124,7 +124,7 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
                     "CPU kernel",
                     model.source, onnx::describe(*node)));
   }
-  inline_functions_of_other_opsets(model);
+  inline_functions_that_it_misreads(model);
   lower_opset(model);
   put_time_first(model);
   return prepared;

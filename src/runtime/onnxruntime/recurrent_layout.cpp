@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/schema.hpp"
+
 namespace graft::runtime {
 namespace {
 
@@ -31,9 +33,12 @@ void set_permutation(onnx::Node& transpose, std::string_view from, std::string_v
   transpose.attributes.emplace("perm", onnx::NodeAttribute(onnx::AttributeData(permutation(from, to))));
 }
 
+const onnx::NodeAttribute* layout_of(const onnx::Node& node) {
+  return onnx::is_any_of(node, {"LSTM", "GRU", "RNN"}) ? node.attribute("layout") : nullptr;
+}
+
 bool has_batch_first(const onnx::Node& node) {
-  if (!node.is("LSTM") && !node.is("GRU") && !node.is("RNN")) return false;
-  const onnx::NodeAttribute* layout = node.attribute("layout");
+  const onnx::NodeAttribute* layout = layout_of(node);
   const auto* number = layout == nullptr ? nullptr : layout->get<std::int64_t>();
   return number != nullptr && *number == 1;
 }
@@ -82,6 +87,17 @@ void put_time_first(onnx::Graph& graph) {
 void put_time_first(onnx::Model& model) {
   put_time_first(model.graph());
   for (auto& [key, function] : model.functions) put_time_first(*function.body);
+}
+
+bool has_layout_of_call(const onnx::Model& model) {
+  bool found = false;
+  for (const auto& [key, function] : model.functions) {
+    std::as_const(*function.body).for_each_node([&](const onnx::Node& node) {
+      const onnx::NodeAttribute* layout = layout_of(node);
+      found = found || (layout != nullptr && layout->get<onnx::AttributeReference>() != nullptr);
+    });
+  }
+  return found;
 }
 
 }  // namespace graft::runtime

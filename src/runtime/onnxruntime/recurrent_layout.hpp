@@ -11,4 +11,8 @@ namespace graft::runtime {
 /// Runtime is the reference for the values of the pass.
 void put_time_first(onnx::Model& model);
 
+/// Returns whether a recurrent layer in a function has a `layout` that the call of the function determines.
+/// put_time_first() moves the axes of such a layer only after the function was inlined.
+[[nodiscard]] bool has_layout_of_call(const onnx::Model& model);
+
 }  // namespace graft::runtime
