@@ -5,9 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
+#include <set>
 #include <vector>
 
+#include "graft/error.hpp"
+#include "inspect/function_bodies.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/tensor_data.hpp"
 
@@ -18,6 +23,16 @@ bool is_f64(const onnx::Value* value) { return value != nullptr && value->type =
 
 bool is_integer(const onnx::Value* value) { return value != nullptr && value->type && onnx::is_integer(*value->type); }
 
+/// Returns whether the elements of the results are elements of the inputs.
+bool moves_elements(const onnx::Node& node) {
+  if (has_trait(node, onnx::trait::moves_data | onnx::trait::reads_shape)) return true;
+  if (onnx::is_any_of(node, {"ScatterElements", "ScatterND"})) return node.string_or("reduction", "none") == "none";
+  if (onnx::is_any_of(node, {"Resize", "Upsample"})) return node.string_or("mode", "nearest") == "nearest";
+  return onnx::is_any_of(node, {"CenterCropPad", "ConcatFromSequence", "Constant", "ConstantOfShape", "MaxUnpool",
+                                "OneHot", "Pad", "Scatter", "SequenceAt", "SequenceConstruct", "SequenceErase",
+                                "SequenceInsert", "SplitToSequence", "TensorScatter", "Trilu", "Where"});
+}
+
 /// Integers above 2^24 are not exact in f32.
 bool casts_integers(const onnx::Node& node) { return is_integer(node.input(0)) || is_integer(node.output()); }
 
@@ -26,9 +41,56 @@ bool computes_in_f64(const onnx::Node& node) {
                        std::any_of(node.outputs.begin(), node.outputs.end(), is_f64);
   if (!has_f64 || !node.subgraphs().empty()) return false;
   if (onnx::is_any_of(node, {"Cast", "CastLike"})) return casts_integers(node);
-  return !onnx::is_any_of(
-      node, {"Concat", "Constant", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherND", "Identity", "Reshape",
-             "Shape", "Size", "Slice", "Split", "Squeeze", "Tile", "Where", "Transpose", "Unsqueeze", "DepthToSpace"});
+  return !moves_elements(node);
+}
+
+bool exceeds_f32(const onnx::TensorData& constant) {
+  if (constant.type != onnx::ElementType::f64) return false;
+  const auto numbers = constant.numbers();
+  return numbers && std::any_of(numbers->begin(), numbers->end(), [](double number) {
+           return std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max();
+         });
+}
+
+class Findings {
+ public:
+  void add(const onnx::Node& node) {
+    if (computes_in_f64(node)) nodes.push_back(onnx::describe(node));
+    for (const onnx::Value* input : node.inputs) add_constant(input);
+    const onnx::NodeAttribute* attribute = node.is("ConstantOfShape") ? node.attribute("value") : nullptr;
+    const auto* filling = attribute == nullptr ? nullptr : attribute->get<onnx::TensorData>();
+    if (filling != nullptr && exceeds_f32(*filling)) constants.push_back(fmt::format("'{}'", node.output()->name));
+  }
+
+  std::vector<std::string> nodes;
+  std::vector<std::string> constants;
+
+ private:
+  void add_constant(const onnx::Value* value) {
+    if (!is_f64(value) || !seen_.insert(value).second) return;
+    const std::optional<onnx::TensorData> constant = value->constant();
+    if (constant && exceeds_f32(*constant)) constants.push_back(fmt::format("'{}'", value->name));
+  }
+
+  std::set<const onnx::Value*> seen_;
+};
+
+Findings find_in(const onnx::Model& model) {
+  Findings findings;
+  model.graph().for_each_node([&](const onnx::Node& node) { findings.add(node); });
+  return findings;
+}
+
+Findings find_in_nodes_and_functions(const onnx::Model& model) {
+  const std::set<onnx::FunctionKey> functions = called_functions(model);
+  if (functions.empty()) return find_in(model);
+  onnx::Model whole = model.clone();
+  try {
+    inline_bodies(whole, functions);
+  } catch (const Error&) {  // incompatible opsets, which the verdict on the call names
+    return find_in(model);
+  }
+  return find_in(whole);
 }
 
 /// Returns at most `most` of the words, and the number of the others.
@@ -43,23 +105,24 @@ std::string list(std::vector<std::string> words, std::string_view others) {
 }  // namespace
 
 std::optional<std::string> f64_warning(const onnx::Model& model) {
-  std::vector<std::string> nodes;
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    if (computes_in_f64(node)) nodes.push_back(onnx::describe(node));
-  });
+  Findings findings = find_in_nodes_and_functions(model);
   std::vector<std::string> ports;
   const auto add_port = [&](const onnx::Value* value) {
     if (is_f64(value)) ports.push_back(fmt::format("'{}'", value->name));
   };
   std::for_each(model.graph().inputs().begin(), model.graph().inputs().end(), add_port);
   std::for_each(model.graph().outputs().begin(), model.graph().outputs().end(), add_port);
-  if (nodes.empty() && ports.empty()) return std::nullopt;
+  if (findings.nodes.empty() && findings.constants.empty() && ports.empty()) return std::nullopt;
   std::vector<std::string> parts;
-  if (!nodes.empty()) parts.push_back(list(std::move(nodes), "nodes"));
+  if (!findings.nodes.empty()) parts.push_back(list(std::move(findings.nodes), "nodes"));
+  if (!findings.constants.empty()) {
+    parts.push_back(fmt::format("f32 ends at 3.4e38, and larger numbers are in {}",
+                                list(std::move(findings.constants), "constants")));
+  }
   if (!ports.empty()) {
     parts.push_back(fmt::format("an engine has f32 for {} of the model", list(std::move(ports), "inputs and outputs")));
   }
-  return fmt::format("{}: TensorRT computes f64 in f32, to about 7 digits: {}", model.source, fmt::join(parts, "; "));
+  return fmt::format("{}: TensorRT computes f64 {}: {}", model.source, f64_in_f32, fmt::join(parts, "; "));
 }
 
 }  // namespace graft::inspect

@@ -8,14 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
-#include "inspect/forecast.hpp"
+#include "inspect/function_bodies.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
@@ -193,21 +192,8 @@ Judgment faulty(std::string what) { return {Support::unsupported, std::move(what
 /// A copy of a model in which the calls of functions that are not operators are inlined.
 struct Bodies {
   explicit Bodies(const onnx::Model& whole) : model(whole.clone()) {
-    std::set<onnx::FunctionKey> called;
-    const auto look_at = [&](const onnx::Graph& graph) {
-      graph.for_each_node([&](const onnx::Node& node) {
-        const onnx::FunctionDefinition* function = whole.find_function(node);
-        if (function != nullptr && !find_operator_for(node)) called.insert(function->key);
-      });
-    };
-    look_at(whole.graph());
-    for (const auto& [key, function] : whole.functions) look_at(*function.body);
-    onnx::InlineOptions options;
-    options.which = [&](const onnx::FunctionKey& key) { return called.contains(key); };
-    options.note_calls = true;
     try {
-      inline_functions(model, options);
-      infer_and_note_faults(model, {});
+      inline_bodies(model, called_functions(whole));
     } catch (const Error& error) {  // incompatible opsets
       failure = error.what();
       return;

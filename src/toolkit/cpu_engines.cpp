@@ -13,6 +13,7 @@
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/f64_nodes.hpp"
 #include "runtime/answer.hpp"
 #include "runtime/default_engine.hpp"
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
@@ -151,7 +152,7 @@ class NotingEngine final : public runtime::Engine {
 };
 
 std::string f64_line(std::string_view engine, const graft::onnx::Model& model) {
-  return fmt::format("{} computes the f64 tensors of {} in f32, to about 7 digits", engine, model.source);
+  return fmt::format("{} computes the f64 tensors of {} {}", engine, model.source, inspect::f64_in_f32);
 }
 
 template <class Text>
