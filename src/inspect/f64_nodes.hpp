@@ -9,7 +9,7 @@
 
 namespace graft::inspect {
 
-/// What happens to f64 where it is computed in another type.
+/// The clause of messages about f64 that is computed in another type.
 inline constexpr std::string_view f64_in_f32 = "in f32, to about 7 digits";
 
 /// Returns one sentence that names the nodes that compute in f64, also those in functions, the f64 constants with
