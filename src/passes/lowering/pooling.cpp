@@ -64,17 +64,22 @@ std::string joined(const std::vector<std::string>& names) {
 /// Returns the sizes for the attribute of a pooling, as text.
 std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
+/// Returns the windows of a pool of f32, f16 or bf16 numbers, or nothing if the pool cannot be lowered.
+std::optional<std::vector<Window>> pool_windows(Site& site) {
+  const auto kernel = site.node().ints("kernel_shape");
+  const Shape* shape = site.shape(0);
+  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
+  if (!site.is_real(0)) return site.no_type(0);
+  return windows_of(site, *kernel);
+}
+
 }  // namespace
 
 std::optional<Replacement> lower_lp_pool(Site& site) {
   const std::int64_t p = site.node().int_or("p", 2);
   if (p == 1 || p == 2 || has_dilations(site)) return std::nullopt;
   if (p < 1) return site.no(fmt::format("p is {}; allowed is a number above 0", p));
-  const auto kernel = site.node().ints("kernel_shape");
-  const Shape* shape = site.shape(0);
-  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
-  if (!site.is_real(0)) return site.no_type(0);
-  const auto windows = windows_of(site, *kernel);
+  const auto windows = pool_windows(site);
   if (!windows) return std::nullopt;
   std::vector<std::int64_t> strides;
   std::vector<std::int64_t> pads;
@@ -88,7 +93,7 @@ std::optional<Replacement> lower_lp_pool(Site& site) {
   result.line(fmt::format("powers = Pow(magnitudes, {})",
                           result.constant("exponent", f32_tensor({}, {static_cast<double>(p)}))));
   result.line(fmt::format("mean = AveragePool<kernel_shape={}, strides={}, pads={}, count_include_pad=1>(powers)",
-                          sizes_text(*kernel), sizes_text(strides), sizes_text(pads)));
+                          sizes_text(kernel_of(*windows)), sizes_text(strides), sizes_text(pads)));
   result.line(fmt::format("sum = Mul(mean, {})",
                           result.constant("places", f32_tensor({}, {static_cast<double>(places_of(*windows))}))));
   const std::string root = result.constant("root", f32_tensor({}, {1.0 / static_cast<double>(p)}));
@@ -99,11 +104,7 @@ std::optional<Replacement> lower_lp_pool(Site& site) {
 
 std::optional<Replacement> lower_dilated_pool(Site& site) {
   if (!has_dilations(site) || site.is_used(1)) return std::nullopt;
-  const auto kernel = site.node().ints("kernel_shape");
-  const Shape* shape = site.shape(0);
-  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
-  if (!site.is_real(0)) return site.no_type(0);
-  const auto windows = windows_of(site, *kernel);
+  const auto windows = pool_windows(site);
   if (!windows) return std::nullopt;
   constexpr std::int64_t most_places = 64;
   const std::int64_t places = places_of(*windows);
@@ -160,7 +161,7 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   const std::string along_name = result.ints("along", along);
   const std::string strides_name = result.ints("strides", strides);
   std::vector<std::string> slices;
-  for_each_index(*kernel, [&](const std::vector<std::int64_t>& place) {
+  for_each_index(kernel_of(*windows), [&](const std::vector<std::int64_t>& place) {
     std::vector<std::int64_t> from;
     std::vector<std::int64_t> to;
     for (std::size_t i = 0; i < axes; ++i) {

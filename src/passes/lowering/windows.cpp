@@ -40,11 +40,13 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
   return windows;
 }
 
-std::int64_t places_of(const std::vector<Window>& windows) {
-  std::vector<std::int64_t> kernels;
-  for (const Window& window : windows) kernels.push_back(window.kernel);
-  return product(kernels);
+std::vector<std::int64_t> kernel_of(const std::vector<Window>& windows) {
+  std::vector<std::int64_t> kernel;
+  for (const Window& window : windows) kernel.push_back(window.kernel);
+  return kernel;
 }
+
+std::int64_t places_of(const std::vector<Window>& windows) { return product(kernel_of(windows)); }
 
 void for_each_index(const std::vector<std::int64_t>& sizes,
                     const std::function<void(const std::vector<std::int64_t>&)>& f) {

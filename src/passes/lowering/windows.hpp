@@ -30,6 +30,8 @@ struct Window {
 /// difference (ceil_mode).
 [[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
 
+/// Returns the size of the windows along each axis.
+[[nodiscard]] std::vector<std::int64_t> kernel_of(const std::vector<Window>& windows);
 [[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
 
 /// Calls `f` for each index within `sizes`, the last axis fastest. Throws TableTooLarge for more than most_constants
