@@ -81,7 +81,7 @@ TEST(FuseUpsampling, AntialiasThatShrinksAnOpenSizeStays) {
   EXPECT_TRUE(operators_in(model).empty());
   EXPECT_EQ(count_of(model, "Resize"), 1U);
   ASSERT_EQ(report.near_misses.size(), 1U);
-  EXPECT_THAT(report.near_misses[0].reason, HasSubstr("a size that it changes is open"));
+  EXPECT_THAT(report.near_misses[0].reason, HasSubstr("a size that it changes is dynamic"));
 }
 
 TEST(FuseUpsampling, TakesResizeWherePluginsAreAskedFor) {

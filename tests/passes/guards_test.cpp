@@ -142,8 +142,10 @@ TEST(Guards, LeaveWhatTheyAreNotFor) {
   cases.push_back({sampling("<mode=\"nearest\">"), "its mode is nearest"});
   cases.push_back({sampling("<mode=\"bicubic\">"), "its mode is bicubic"});
   cases.push_back({sampling("<mode=\"bilinear\", padding_mode=\"reflection\">"), "its padding_mode is reflection"});
-  cases.push_back({sampling("<mode=\"bilinear\">", {1, 3, open, 7}, {1, 5, 2, 2}), "a size but the batch is open"});
-  cases.push_back({sampling("<mode=\"bilinear\">", {1, 3, 4, 7}, {1, open, 2, 2}), "a size but the batch is open"});
+  cases.push_back(
+      {sampling("<mode=\"bilinear\">", {1, 3, open, 7}, {1, 5, 2, 2}), "a size other than the batch is dynamic"});
+  cases.push_back(
+      {sampling("<mode=\"bilinear\">", {1, 3, 4, 7}, {1, open, 2, 2}), "a size other than the batch is dynamic"});
   for (Case& each : cases) {
     const ConvertReport report = convert(runtime::default_engine(), each.model, guarded());
     EXPECT_EQ(count_of(each.model, "GridSample"), 1U) << each.why;

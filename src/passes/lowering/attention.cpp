@@ -210,7 +210,7 @@ class AttentionWriter {
                        onnx::TensorData::from_numbers(site_.type(0), {*queries, keys},
                                                       bias_table(*queries, keys, *past, is_causal, left, right)));
     } else {
-      if (left >= 0 || right >= 0) return site_.no("it looks at a window, and lengths are open");
+      if (left >= 0 || right >= 0) return site_.no_size("it looks at a window, and its lengths are dynamic");
       write_open_causal(hidden);
     }
     if (left >= 0 || right >= 0) may_mask_rows_ = true;

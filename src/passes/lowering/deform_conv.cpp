@@ -17,7 +17,7 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   const auto image = site.sizes(0, 1);
   const auto weight = site.sizes(1);
   if (!image || image->size() != 3 || !weight || weight->size() != 4) {
-    return site.no("it is not of images, or a size but the batch is open");
+    return site.no_size("its input is not a batch of images, or a size other than the batch is dynamic");
   }
   if (!site.is_real(0)) return site.no_type(0);
   const std::int64_t channels = (*image)[0];

@@ -76,7 +76,7 @@ std::optional<Replacement> lower_dft(Site& site) {
   if (rank < 2 || axis < 0 || axis > rank - 2) return site.no("its axis is that of real and imaginary parts");
   const auto size = site.size(0, axis);
   const auto parts = site.size(0, rank - 1);
-  if (!size || !parts) return site.no("the length of its signal is open");
+  if (!size || !parts) return site.no_size("the length of its signal is dynamic");
 
   Transform t;
   t.inverse = site.node().int_or("inverse", 0) != 0;

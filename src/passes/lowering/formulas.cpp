@@ -109,7 +109,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const auto rank = static_cast<std::int64_t>(shape->size());
   const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();
   const auto length = site.size(0, axis);
-  if (!length || *length < 2) return site.no("the length of its axis is open, or below 2");
+  if (!length || *length < 2) return site.no_size("the length of its axis is dynamic, or below 2");
   const bool reverse = site.node().int_or("reverse", 0) != 0;
   const bool exclusive = site.node().int_or("exclusive", 0) != 0;
 
@@ -144,7 +144,7 @@ std::optional<Replacement> lower_det(Site& site) {
   const Shape* shape = site.shape(0);
   const auto size = site.size(0, -1);
   if (shape == nullptr || shape->size() < 2 || !size || site.size(0, -2) != size)
-    return site.no("its matrices are open");
+    return site.no_size("the size of its matrices is dynamic");
   if (!site.is_real(0)) return site.no_type(0);
   if (*size < 1 || *size > 4)
     return site.no(fmt::format("its matrices are {0} x {0}; allowed are at most 4 x 4", *size));

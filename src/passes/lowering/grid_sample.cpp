@@ -24,7 +24,8 @@ std::optional<Replacement> sample_by_gather(Site& site) {
   if (shape != nullptr && shape->size() != 4) return site.no("it is not of images");
   const auto image = site.sizes(0, 1);
   const auto grid = site.sizes(1, 1);
-  if (!image || !grid || image->size() != 3 || grid->size() != 3) return site.no("a size but the batch is open");
+  if (!image || !grid || image->size() != 3 || grid->size() != 3)
+    return site.no_size("a size other than the batch is dynamic");
   if (!site.is_real(0) || !site.is_real(1)) return site.no_type(site.is_real(0) ? 1 : 0);
   const std::int64_t channels = (*image)[0];
   const std::int64_t height = (*image)[1];

@@ -66,7 +66,7 @@ std::optional<Replacement> lower_center_crop_pad(Site& site) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
     const auto length = site.size(0, axis);
-    if (!length || axis < 0 || axis >= rank) return site.no("a size that it changes is open");
+    if (!length || axis < 0 || axis >= rank) return site.no_size("a size that it changes is dynamic");
     const std::int64_t missing = (*wanted)[i] - *length;
     if (missing < 0) {
       from.push_back(-missing / 2);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 
 namespace graft::passes {
 
@@ -109,6 +110,11 @@ std::vector<std::int64_t> Site::ints_or(std::string_view attribute, std::size_t 
 std::nullopt_t Site::no(std::string why) {
   why_not_ = std::move(why);
   return std::nullopt;
+}
+
+std::nullopt_t Site::no_size(std::string_view what) {
+  return no(
+      fmt::format("{}; give the inputs of the network fixed sizes with {}", what, setting_name(Setting::input_shapes)));
 }
 
 std::nullopt_t Site::no_type(std::size_t input) {

@@ -86,6 +86,8 @@ class Site {
   /// Stores why the node cannot be lowered although TensorRT refuses it. Returns an empty result for the lowering to
   /// return.
   std::nullopt_t no(std::string why);
+  /// Stores that a dynamic size is the reason, and the setting that gives the inputs of a network fixed sizes.
+  std::nullopt_t no_size(std::string_view what);
   /// Stores that the type of an input, which is not f32, f16 or bf16, is the reason.
   std::nullopt_t no_type(std::size_t input);
   [[nodiscard]] const std::string& why_not() const { return why_not_; }

@@ -127,7 +127,7 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
     divisor = result.constant("places", f32_tensor({}, {static_cast<double>(places)}));
   } else if (is_mean) {
     const auto sizes = site.sizes(0, 2);
-    if (!sizes) return site.no("its padding does not count, and a size is open");
+    if (!sizes) return site.no_size("its padding does not count, and a size is dynamic");
     std::vector<std::int64_t> table{1, 1};
     for (std::size_t i = 0; i < axes; ++i) table.push_back((*windows)[i].count((*sizes)[i]));
     const std::vector<double> counts = counts_of(*windows, *sizes);
@@ -191,7 +191,8 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const auto sizes = site.sizes(0, 2);
   const auto channels = site.size(0, 1);
-  if (!kernel || !sizes || !channels || sizes->size() != kernel->size()) return site.no("a size of its image is open");
+  if (!kernel || !sizes || !channels || sizes->size() != kernel->size())
+    return site.no_size("a size of its image is dynamic");
   if (!site.is_real(0)) return site.no_type(0);
   const auto windows = windows_of(site, *kernel);
   if (!windows) return std::nullopt;
@@ -275,7 +276,7 @@ std::optional<Replacement> lower_max_pool(Site& site) {
 std::optional<Replacement> lower_max_unpool(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const auto sizes = site.sizes(0, 1);
-  if (!kernel || !sizes || sizes->size() != kernel->size() + 1) return site.no("a size of its input is open");
+  if (!kernel || !sizes || sizes->size() != kernel->size() + 1) return site.no_size("a size of its input is dynamic");
   if (!site.is_real(0)) return site.no_type(0);
   const std::size_t axes = kernel->size();
   const auto strides = site.ints_or("strides", axes, 1);

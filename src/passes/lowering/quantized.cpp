@@ -152,7 +152,7 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   }
   const auto inner = site.size(b, -2);
   if (!inner || *inner < 1) {
-    static_cast<void>(site.no("the length of its sums is open"));
+    static_cast<void>(site.no_size("the length of its sums is dynamic"));
     return std::nullopt;
   }
   // There may be a zero point for each row of the left matrix, or for each column of the right one.

@@ -95,7 +95,7 @@ std::optional<Replacement> lower_resize(Site& site) {
     for (const std::int64_t axis : open) {
       const auto place = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
       if (!given || place >= given->size() || (*given)[place] != 1 || how.coordinates == "tf_crop_and_resize") {
-        return site.no("a size that it changes is open");
+        return site.no_size("a size that it changes is dynamic");
       }
       sizes[static_cast<std::size_t>(axis)] = 1;
     }

@@ -67,7 +67,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   if (!indices) return scatter_nd_by_matches(site, reduction);
   if (!index_shape || index_shape->empty()) return site.no("the shape of its indices is not known");
   const auto depth = static_cast<std::size_t>(index_shape->back());
-  if (!data || depth == 0 || depth > data->size()) return site.no("a size of its data is open");
+  if (!data || depth == 0 || depth > data->size()) return site.no_size("a size of its data is dynamic");
   const std::size_t count = indices->size() / depth;
   if (count == 0 || count > most_constants) return site.no("it has no updates, or too many");
   std::vector<std::vector<std::int64_t>> places;
@@ -136,7 +136,8 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   if (!site.is_real(0)) return site.no_type(0);
   if (!indices) return scatter_elements_by_matches(site, reduction);
   if (!index_shape) return site.no("the shape of its indices is not known");
-  if (!data || data->empty() || index_shape->size() != data->size()) return site.no("a size of its data is open");
+  if (!data || data->empty() || index_shape->size() != data->size())
+    return site.no_size("a size of its data is dynamic");
   const std::size_t rank = data->size();
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;

@@ -128,7 +128,7 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   const auto data = site.sizes(0);
   const auto indices = site.sizes(1);
   if (!data || !indices || data->empty() || data->size() != indices->size()) {
-    return site.no("a size of its data or of its indices is open");
+    return site.no_size("a size of its data or of its indices is dynamic");
   }
   const auto rank = static_cast<std::int64_t>(data->size());
   std::int64_t axis = site.node().int_or("axis", 0);
@@ -179,7 +179,8 @@ std::string computation_of(const std::string& reduction) { return reduction_of(r
 std::optional<Replacement> scatter_nd_by_matches(Site& site, const std::string& reduction_name) {
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
-  if (!data || !index_shape || index_shape->empty()) return site.no("a size of its data or of its indices is open");
+  if (!data || !index_shape || index_shape->empty())
+    return site.no_size("a size of its data or of its indices is dynamic");
   const auto depth = static_cast<std::size_t>(index_shape->back());
   if (depth == 0 || depth > data->size()) return site.no("its indices do not fit its data");
   const Reduction reduction = reduction_of(reduction_name);

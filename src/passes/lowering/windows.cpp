@@ -21,7 +21,7 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
       window.pad_begin = pads[i];
       window.pad_end = pads[i + axes];
     } else if (rule != "VALID") {
-      if (!size) return site.no("its padding follows from sizes that are open (auto_pad)");
+      if (!size) return site.no_size("its padding follows from sizes that are dynamic (auto_pad)");
       const std::int64_t count = (*size + window.stride - 1) / window.stride;
       const std::int64_t padding = std::max<std::int64_t>(0, (count - 1) * window.stride + window.extent() - *size);
       window.pad_begin = rule == "SAME_UPPER" ? padding / 2 : padding - padding / 2;
@@ -30,7 +30,7 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
     if (window.pad_begin < 0 || window.pad_end < 0) return site.no("its padding is negative");
     if (size && *size + window.pad_begin + window.pad_end < window.extent()) return site.no("no window fits");
     if (rounds_up) {
-      if (!size) return site.no("the number of its windows is rounded up, from a size that is open (ceil_mode)");
+      if (!size) return site.no_size("the number of its windows is rounded up (ceil_mode) from a size that is dynamic");
       if ((*size + window.pad_begin + window.pad_end - window.extent()) % window.stride != 0) {
         return site.no("the number of its windows is rounded up (ceil_mode)");
       }
