@@ -81,7 +81,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   });
   for (const report::Rewrite& rewrite : report.rewrites) {
     std::string what = rewrite.pass == "remove_dead"
-                           ? "no output needs it: `graft convert` takes it away"
+                           ? "no output needs it: `graft convert` removes it"
                            : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
     for (const NodeRef& node : rewrite.nodes) {
       const auto plugin = plugins.find(node);

@@ -20,7 +20,9 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
     const bool is_of_onnx = onnx::is_standard_operator("", node.op);
     return node.support == Support::lowered || (node.support == Support::plugin && !is_of_onnx);
   });
-  const std::size_t dangers = count([](const NodeSupport& node) { return node.cause == computed_wrongly; });
+  // TensorRT's messages say that it refuses the node, and so computes nothing.
+  const std::size_t dangers =
+      count([](const NodeSupport& node) { return node.cause == computed_wrongly && node.tensorrt.empty(); });
   if (faults != 0) return {{.kind = NextStep::Kind::correct, .nodes = faults}};
   std::vector<NextStep> steps;
   if (open != 0) steps.push_back({.kind = NextStep::Kind::probe, .nodes = open});

@@ -93,14 +93,18 @@ class DynamicSizes {
     }
   }
 
-  /// Returns the points of each input, adapted from a plan until shape inference accepts them. Returns those of the
-  /// plan itself if no usual sizes are accepted.
-  std::map<std::string, Points> fit(const SizePlan& plan, SizeChecker& checker) const {
+  struct Fit {
+    std::map<std::string, Points> points;  ///< By input.
+    bool is_computable = false;            ///< Whether shape inference accepts the usual sizes.
+  };
+  /// Returns the points of each input, adapted from a plan until shape inference accepts them, or those of the plan
+  /// itself if it accepts no usual sizes.
+  Fit fit(const SizePlan& plan, SizeChecker& checker) const {
     std::map<std::string, Range, std::less<>> ranges = ranges_of(plan, {});
-    if (!find_usual_sizes(plan, checker, ranges)) return points_of(ranges_of(plan, {}));
+    if (!find_usual_sizes(plan, checker, ranges)) return {points_of(ranges_of(plan, {})), false};
     narrow(checker, ranges, 0);
     narrow(checker, ranges, 2);
-    return points_of(ranges);
+    return {points_of(ranges), true};
   }
 
  private:
@@ -371,16 +375,18 @@ std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
   SizeChecker checker(model);
   const DynamicSizes dynamic_sizes(model);
   for (const SizePlan& plan : size_plans) {
-    const std::map<std::string, Points> sizes = dynamic_sizes.fit(plan, checker);
+    const auto [sizes, is_computable] = dynamic_sizes.fit(plan, checker);
     for (const Range& range : plain) {
       SuggestedRanges ranges;
       for (const onnx::Value* input : inputs) {
         SuggestedRange& found = ranges[input->name];
         if (is_dynamic(*input)) found.sizes = text_of(sizes.at(input->name));
+        found.is_computable = !is_dynamic(*input) || is_computable;
         if (!may_be_values(*input)) continue;
         const std::size_t count = count_of(*input);
         const auto asked = ValuesFor(count, sizes).reader(*input);
         found.values = text_of(asked.value_or(plain_values(count, range)));
+        found.decides_sizes = asked.has_value();
       }
       const bool is_known = std::find(suggested.begin(), suggested.end(), ranges) != suggested.end();
       if (!is_known) suggested.push_back(std::move(ranges));

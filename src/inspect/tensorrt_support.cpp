@@ -44,6 +44,10 @@ constexpr std::string_view use_qdq =
 constexpr std::string_view no_sequences = "export the network with tensors in the place of sequences and optionals";
 constexpr std::string_view no_texts =
     "turn strings into numbers before the network, and let the network begin with these";
+constexpr std::string_view no_complex_numbers =
+    "export the network with the real and the imaginary parts as tensors of their own";
+constexpr std::string_view other_integers =
+    "export the network with i32 or i64 in the place of this type, or cast to one of these where the network begins";
 constexpr std::string_view sized_by_data =
     "the size of its output depends on the data; {0} leaves it and the rest to the host; or write a plugin with a size "
     "tensor: graft's guide \"add an operator\"";
@@ -472,8 +476,10 @@ bool has_general_subscripts(const onnx::Node& node) {
 void add_types(const onnx::Node& node, Forms& forms) {
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128})) {
+    const bool is_complex = is_type_of(value, {complex64, complex128});
     forms.push_back({"missing_type",
-                     fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type))});
+                     fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type)),
+                     is_complex ? no_complex_numbers : other_integers});
   }
   const bool casts = node.is("Cast") || node.is("CastLike");
   if (const onnx::Value* value = casts ? narrow_float_or_integer(node) : nullptr) {
@@ -608,6 +614,19 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
     if (type.value != nullptr && !has_word(types, type.word)) return type;
   }
   return std::nullopt;
+}
+
+/// Returns the advice on a node that the newest measured release does not build in its type, and builds in another.
+std::optional<std::string> advice_on_type(const onnx::Node& node) {
+  const OperatorFact fact = operator_fact(newest_measured_release(), node.op_type);
+  const std::vector<std::string_view> types = words_of(fact.types);
+  if (fact.runs == Answer::no || types.empty()) return std::nullopt;
+  const std::optional<MainType> other = other_type(node, fact, fact.types);
+  if (!other) return std::nullopt;
+  const bool is_integer = other->word.starts_with('i') || other->word.starts_with('u');
+  const std::string_view type = is_integer && has_word(fact.types, "i32") ? "i32" : types.front();
+  return fmt::format("cast '{}' to a type in which TensorRT builds {}, such as {}, and cast the result back",
+                     other->value->name, node.op_type, type);
 }
 
 }  // namespace
@@ -777,6 +796,7 @@ std::string advice_on_refusal(const onnx::Node& node) {
       return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut), setting_name(Setting::explanation));
     }
   }
+  if (const auto advice = advice_on_type(node)) return *advice;
   return fmt::format(
       "no operator of Graft stands in for it; {} leaves it to the host; or write one: graft's guide "
       "\"add an operator\"",

@@ -49,8 +49,10 @@ struct TrialOptions {
 
 /// The range that is suggested for an input for which the user gave none.
 struct SuggestedRange {
-  std::string sizes;   ///< MIN..OPT..MAX of the dimensions; empty if none is dynamic.
-  std::string values;  ///< MIN..OPT..MAX of the elements; empty if TensorRT cannot compute sizes from them.
+  std::string sizes;           ///< MIN..OPT..MAX of the dimensions; empty if none is dynamic.
+  std::string values;          ///< MIN..OPT..MAX of the elements; empty if TensorRT cannot compute sizes from them.
+  bool decides_sizes = false;  ///< Whether a node computes a size from the elements, so that a build needs `values`.
+  bool is_computable = true;   ///< Whether shape inference accepts the usual sizes of all inputs together.
   friend bool operator==(const SuggestedRange& a, const SuggestedRange& b) = default;
 };
 

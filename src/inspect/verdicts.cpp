@@ -330,7 +330,7 @@ std::string meaning_of(Support verdict, bool by_rules) {
   switch (verdict) {
     case Support::native:
       return by_rules ? "no rule is against it; TensorRT was not asked" : "TensorRT runs it as it is";
-    case Support::lowered: return "`graft convert` makes native layers of it";
+    case Support::lowered: return "`graft convert` makes native layers of it, or removes it";
     case Support::plugin: return "a plugin runs it";
     case Support::unknown:
       return fmt::format("the rules do not know; {} asks TensorRT", setting_name(Setting::judge_builder));

@@ -1,5 +1,6 @@
 # graft inspect: compares its rules with TensorRT's parser, and checks each verdict and its reason.
 import json
+import shlex
 
 import numpy as np
 import onnx
@@ -749,3 +750,59 @@ def test_shapes_that_contradict_each_other_are_no_verdict_on_the_model(graft, tm
         assert answer.code == 2, answer.err
         assert "which the model fixes at 5" in answer.err
     assert not (tmp_path / "c.onnx").exists()
+
+
+def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_path):
+    """Without them, TensorRT refuses the build, whoever judged the model."""
+    pytest.importorskip("tensorrt_rtx")
+    k = helper.make_tensor_value_info("k", INT64, [1])
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=1)
+    model = save(tmp_path / "top.onnx", [node], [("x", [2, 10]), k], [("y", [2, None])])
+    for judge in (["--probe", "none"], ["--for", "rtx-1.7"], ["--target", "sm120"]):
+        (step,) = graft("inspect", model, *judge, "--json").json["next"]
+        assert "the values of k decide sizes" in step["why"], judge
+        assert ("run the build where TensorRT-RTX 1.7 is installed" in step["why"]) == ("--for" in judge)
+        program, *arguments = shlex.split(step["command"])
+        assert program == "graft"
+        built = graft(*arguments)
+        assert built.code == 0, built.err
+
+    # Neither an input of another kind nor sizes of inputs are called values.
+    model = save(
+        tmp_path / "add.onnx", [helper.make_node("Add", ["x", "q"], ["y"])], [("x", ["n"]), ("q", [1])], [("y", ["n"])]
+    )
+    (step,) = graft("inspect", model, "--json").json["next"]
+    assert "decide sizes" not in step["why"]
+
+
+def test_no_build_is_printed_for_sizes_that_the_network_cannot_compute(graft, tmp_path):
+    weights = numpy_helper.from_array(np.zeros((4 * 30 * 14, 2), "f4"), "w")
+    nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 4, "h", "w"])], [("y", ["n", 2])], [weights])
+    (step,) = graft("inspect", model, "--json").json["next"]
+    assert step["command"] == ""
+    assert "no sizes were found that the network computes" in step["why"]
+
+
+def test_the_advice_is_a_remedy(graft, tmp_path):
+    tensor = helper.make_tensor_value_info
+    halves = numpy_helper.from_array(np.array([1, 1, 0.5, 0.5], "f4"), "s")
+    resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="cubic", antialias=1)
+    images = save(tmp_path / "r.onnx", [resize], [("x", [1, 3, "h", "w"])], [("y", [1, 3, None, None])], [halves], 18)
+    (node,) = graft("inspect", images, "--json").json["nodes"]
+    assert "give the inputs of the network fixed sizes with --input" in node["advice"]
+    (node,) = graft("inspect", images, "--input", "x:1x3x16x16", "--json").json["nodes"]
+    assert node["verdict"] == "lowered"
+
+    bytes_, complex_ = (tensor("x", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
+    bytes_out, complex_out = (tensor("y", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
+    model = save(tmp_path / "u.onnx", [helper.make_node("Max", ["x", "x"], ["y"])], [bytes_], [bytes_out])
+    (node,) = graft("inspect", model, "--json").json["nodes"]
+    assert node["advice"].startswith("cast 'x' to ") and "i32" in node["advice"]
+    model = save(tmp_path / "c.onnx", [helper.make_node("Identity", ["x"], ["y"])], [complex_], [complex_out])
+    (node,) = graft("inspect", model, "--json").json["nodes"]
+    assert "the real and the imaginary parts" in node["advice"]
+
+    unread = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Unique", ["x"], ["u"], name="unread")]
+    answer = graft("inspect", save(tmp_path / "d.onnx", unread, [("x", [4])], [("y", [4])]))
+    assert "no output needs it: `graft convert` removes it" in answer.out

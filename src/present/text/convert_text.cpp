@@ -313,7 +313,7 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
                        });
   };
   for (const report::NodeSupport& before : conversion.failed_before) {
-    const bool ran_before = before.cause == inspect::computed_wrongly;
+    const bool ran_before = before.cause == inspect::computed_wrongly && before.tensorrt.empty();
     counts[before.op] += ran_before || is_left(before) || is_removed(before) ? 0 : 1;
   }
   std::vector<std::string> operators;

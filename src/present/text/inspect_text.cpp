@@ -82,8 +82,9 @@ Table group_table(const VerdictGroup& group, bool whole) {
     reason = fmt::format("the first: {} ({} other reasons: --all)", reason, reasons - 1);
   }
   table.add({"", reason});
-  if (inspect::is_problem(judged) && !judged.advice.empty()) {
-    table.add({"", {"what to do: " + judged.advice, Color::faint}});
+  if (!judged.advice.empty()) {
+    const bool is_problem = inspect::is_problem(judged);
+    table.add({"", {(is_problem ? "what to do: " : "") + judged.advice, Color::faint}});
   }
   return table;
 }

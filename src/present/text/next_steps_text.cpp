@@ -12,6 +12,7 @@
 
 #include "graft/registry.hpp"
 #include "inspect/suggested_ranges.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
 #include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
@@ -44,15 +45,39 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
 }
 
 /// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
-/// inputs.
+/// inputs, and for inputs whose values decide sizes.
 std::vector<std::string> ranges_for(const onnx::Model& model, const std::optional<report::ProbeSummary>& probe) {
-  if (probe && !probe->shapes.empty()) return probe->shapes;
+  if (probe && (probe->built || !probe->shapes.empty())) return probe->shapes;
   std::vector<std::string> ranges;
   const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
   for (const auto& [name, range] : suggested.front()) {
     if (!range.sizes.empty()) ranges.push_back(fmt::format("{}={}", name, range.sizes));
+    if (range.decides_sizes) ranges.push_back(fmt::format("{}={}", name, range.values));
   }
   return ranges;
+}
+
+/// Whether shape inference accepts the suggested ranges.
+bool has_computable_ranges(const onnx::Model& model) {
+  const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
+  return std::all_of(suggested.front().begin(), suggested.front().end(),
+                     [](const auto& input) { return input.second.is_computable; });
+}
+
+/// Returns which of the ranges are ranges of values: an engine computes only sizes that these lead to.
+std::string note_on_values(const onnx::Model& model, const std::vector<std::string>& ranges) {
+  std::vector<std::string> names;
+  for (const onnx::Value* input : model.graph().inputs()) {
+    const bool has_range = std::any_of(ranges.begin(), ranges.end(),
+                                       [&](const std::string& range) { return range.starts_with(input->name + "="); });
+    if (has_range && input->shape && onnx::has_known_sizes(*input->shape)) names.push_back(input->name);
+  }
+  if (names.empty()) return {};
+  return fmt::format(
+      "; the values of {} decide sizes: replace the range{} with the smallest, usual and largest values that the "
+      "network "
+      "gets",
+      fmt::join(names, ", "), names.size() == 1 ? "" : "s");
 }
 
 /// Returns the ranges for a half of a network that was cut: those of the probe if it has all of them, otherwise
@@ -93,6 +118,12 @@ bool is_built_as_it_is(const toolkit::Inspection& inspection) {
 std::string why_to_build(bool was_asked, bool is_built) {
   if (is_built) return "nothing is in the way: TensorRT built it";
   return was_asked ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
+}
+
+/// Returns that a build has to run where the release is installed whose rules were applied, if a release was named.
+std::string where_to_build(const toolkit::Inspection& inspection) {
+  if (!inspection.release) return {};
+  return fmt::format("; run the build where {} is installed", inspect::title_of(*inspection.release));
 }
 
 /// The operators of a model that are from loaded libraries.
@@ -195,15 +226,16 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
     case Kind::convert:
       return {fmt::format("graft convert {} -o {}{}", file, converted, options),
-              fmt::format("{} to rewrite, or for a plugin", nodes)};
+              fmt::format("rewrites or removes {}, or makes a plugin of {}", nodes, step.nodes == 1 ? "it" : "them")};
     case Kind::guard:
       return {fmt::format("graft convert {} -o {}{}", file, converted, options),
-              fmt::format("{} that this release computes wrongly become{} others", nodes, step.nodes == 1 ? "s" : "")};
+              fmt::format("rewrites {} that TensorRT computes wrongly", nodes)};
     case Kind::cut:
       if (!can_be_cut(inspection)) {
-        return {"", fmt::format("{} that TensorRT does not run, and no cut leaves it anything to compute: run the "
-                                "network in another runtime, such as ONNX Runtime",
-                                nodes)};
+        return {"",
+                fmt::format("{} that TensorRT does not run, and no cut leaves TensorRT anything to compute: change the "
+                            "network as said above, or run it in another runtime, such as ONNX Runtime",
+                            nodes)};
       }
       return {
           fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
@@ -211,18 +243,22 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
               fmt::format("{} of which only TensorRT can tell", nodes)};
-    case Kind::build:
+    case Kind::build: {
       if (inspection.probe && !inspection.is_built() && !inspection.probe->failing_shapes.empty()) {
         return {"",
                 "TensorRT did not build it for the sizes that were tried: name the sizes that the network is for, with "
                 "--shapes NAME=MIN..OPT..MAX"};
       }
-      return {is_converted
-                  ? fmt::format("graft convert {} -o {}{}", file, converted, options)
-                  : build_command(model, plugin_libraries(),
-                                  target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins),
-                                  ranges_for(inspection.model, inspection.probe)),
-              why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection))};
+      const std::string why = why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection));
+      if (is_converted) return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
+      if (!inspection.probe && !has_computable_ranges(inspection.model)) {
+        return {"", why + "; no sizes were found that the network computes: name them with `graft build --shapes`"};
+      }
+      const std::vector<std::string> ranges = ranges_for(inspection.model, inspection.probe);
+      return {build_command(model, plugin_libraries(),
+                            target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins), ranges),
+              why + where_to_build(inspection) + note_on_values(inspection.model, ranges)};
+    }
   }
   return {};
 }
