@@ -94,7 +94,7 @@ class DynamicSizes {
   }
 
   struct Fit {
-    std::map<std::string, Points> points;  ///< By input.
+    std::map<std::string, Points> points;  ///< The points of each input.
     bool is_computable = false;            ///< Whether shape inference accepts the usual sizes.
   };
   /// Returns the points of each input, adapted from a plan until shape inference accepts them, or those of the plan
