@@ -46,12 +46,64 @@ bool is_dynamic(const onnx::Value& input) {
          std::any_of(input.shape->begin(), input.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
+/// Returns the known size of an axis of a tensor; the axis may count from the end.
+std::optional<std::int64_t> size_of(const onnx::Value* value, std::int64_t axis) {
+  if (value == nullptr || !value->shape) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(value->shape->size());
+  const std::int64_t index = axis < 0 ? axis + rank : axis;
+  if (index < 0 || index >= rank) return std::nullopt;
+  const Dim& dim = (*value->shape)[static_cast<std::size_t>(index)];
+  return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
+}
+
+/// Returns whether a constant index of a Gather, a GatherElements or a GatherND lies outside of the data.
+bool reads_outside(const onnx::Node& node) {
+  constexpr std::size_t most_indices = 4096;
+  const onnx::Value* indices = node.input(1);
+  const std::optional<onnx::TensorData> constant = indices == nullptr ? std::nullopt : indices->constant();
+  if (!constant || constant->bytes.view().size() > most_indices * sizeof(std::int64_t)) return false;
+  const std::optional<Sizes> values = constant->ints();
+  if (!values) return false;
+  const bool has_tuples = node.is("GatherND");
+  const std::size_t axes = !has_tuples              ? 1
+                           : constant->dims.empty() ? 0
+                                                    : static_cast<std::size_t>(constant->dims.back());
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    const auto axis =
+        has_tuples ? node.int_or("batch_dims", 0) + static_cast<std::int64_t>(i % axes) : node.int_or("axis", 0);
+    const std::optional<std::int64_t> size = size_of(node.input(0), axis);
+    if (size && ((*values)[i] >= *size || (*values)[i] < -*size)) return true;
+  }
+  return false;
+}
+
+/// Returns whether the constant sizes of a Split's parts do not add up to the size of the data.
+bool splits_another_size(const onnx::Node& node) {
+  std::optional<Sizes> parts = node.ints("split");
+  if (const onnx::Value* computed = node.input(1); computed != nullptr) {
+    const std::optional<onnx::TensorData> constant = computed->constant();
+    parts = constant ? constant->ints() : std::nullopt;
+  }
+  const std::optional<std::int64_t> size = size_of(node.input(0), node.int_or("axis", 0));
+  return parts && size && std::accumulate(parts->begin(), parts->end(), std::int64_t{0}) != *size;
+}
+
+/// Returns whether a node outside of branches and bodies cannot be computed from tensors of these sizes, which shape
+/// inference does not check.
+bool has_other_sizes_than_constants(const onnx::Model& model) {
+  const auto& nodes = model.graph().nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+    if (node->is("Split")) return splits_another_size(*node);
+    return (node->is("Gather") || node->is("GatherElements") || node->is("GatherND")) && reads_outside(*node);
+  });
+}
+
 /// Runs shape inference of a model at given input sizes, once for each combination of sizes.
 class SizeChecker {
  public:
   explicit SizeChecker(const onnx::Model& model) : model_(model) {}
 
-  /// Returns whether shape inference finds no fault at these sizes.
+  /// Returns whether shape inference, and the constants that nodes read, find no fault at these sizes.
   bool can_compute(const InputSizes& sizes) {
     const auto [found, is_new] = answers_.try_emplace(sizes, true);
     if (!is_new) return found->second;
@@ -60,6 +112,7 @@ class SizeChecker {
     try {
       onnx::Model copy = model_.clone();
       static_cast<void>(onnx::infer_shapes(copy, shapes));
+      found->second = !has_other_sizes_than_constants(copy);
     } catch (const Error&) {
       found->second = false;
     }

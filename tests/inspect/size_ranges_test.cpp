@@ -108,6 +108,16 @@ TEST(SuggestedRanges, are_sizes_that_the_network_computes) {
   EXPECT_EQ(found["x"].sizes, "1x3x7x7..4x3x224x224..8x3x512x512");
   found = sizes_of(test::text_model({{"x", f32, {n, s}}, test::weight("w", {77})}, "z = Add(x, w)", {"z"}));
   EXPECT_EQ(found["x"].sizes, "1x1..4x77..8x77");
+  found = sizes_of(test::text_model({{"x", f32, {n, s}}},
+                                    "i = Constant<value_ints=[0, -2, 40]>()\nz = Gather<axis=1>(x, i)", {"z"}));
+  EXPECT_EQ(found["x"].sizes, "1x64..4x128..8x512") << "an index lies outside of 28 and 32 columns";
+  found = sizes_of(test::text_model({{"x", f32, {n, s}}},
+                                    "p = Constant<value_ints=[10, 38]>()\na, b = Split<axis=1>(x, p)", {"a", "b"}));
+  EXPECT_EQ(found["x"].sizes, "1x48..4x48..8x48") << "the parts have 48 columns together";
+  EXPECT_TRUE(found["x"].is_computable);
+  found = sizes_of(test::text_model({{"x", f32, {n, s}}},
+                                    "p = Constant<value_ints=[10, 47]>()\na, b = Split<axis=1>(x, p)", {"a", "b"}));
+  EXPECT_FALSE(found["x"].is_computable) << "57 is not among the sizes that are tried";
 }
 
 }  // namespace
