@@ -18,6 +18,7 @@
 #include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
+#include "passes/lowering/lowering.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -53,8 +54,8 @@ constexpr std::string_view sized_by_data =
     "tensor: graft's guide \"add an operator\"";
 
 constexpr std::string_view convert_writes_it =
-    "graft convert writes it with layers that TensorRT has where its sizes and parameters are constants; {1} says what "
-    "stands in the way";
+    "graft convert writes some of these with layers that TensorRT has; {1} says which condition this node does not "
+    "meet";
 
 // Operators for which there is better advice than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
@@ -72,40 +73,15 @@ constexpr auto advice_by_type = std::to_array<Advice>({
     {"MatMulInteger", use_qdq},
     {"QLinearConv", use_qdq},
     {"QLinearMatMul", use_qdq},
-    {"AffineGrid", convert_writes_it},
-    {"AveragePool", convert_writes_it},
-    {"BitShift", convert_writes_it},
-    {"BitwiseAnd", convert_writes_it},
-    {"BitwiseNot", convert_writes_it},
-    {"BitwiseOr", convert_writes_it},
-    {"BitwiseXor", convert_writes_it},
-    {"CenterCropPad", convert_writes_it},
-    {"Col2Im", convert_writes_it},
-    {"CumProd", convert_writes_it},
-    {"DFT", convert_writes_it},
-    {"DeformConv", convert_writes_it},
-    {"Det", convert_writes_it},
-    {"LayerNormalization", convert_writes_it},
-    {"LpPool", convert_writes_it},
-    {"MaxPool", convert_writes_it},
-    {"MaxUnpool", convert_writes_it},
-    {"MelWeightMatrix", convert_writes_it},
-    {"Resize", convert_writes_it},
-    {"ScatterElements", convert_writes_it},
-    {"ScatterND", convert_writes_it},
-    {"SwiGLU", convert_writes_it},
     {"NegativeLogLikelihoodLoss", for_training},
     {"SoftmaxCrossEntropyLoss", for_training},
-    {"ConcatFromSequence", no_sequences},
     {"Optional", no_sequences},
     {"OptionalGetElement", no_sequences},
     {"OptionalHasElement", no_sequences},
-    {"SequenceAt", no_sequences},
     {"SequenceConstruct", no_sequences},
     {"SequenceEmpty", no_sequences},
     {"SequenceErase", no_sequences},
     {"SequenceInsert", no_sequences},
-    {"SequenceLength", no_sequences},
     {"SequenceMap", no_sequences},
     {"SplitToSequence", no_sequences},
     {"RegexFullMatch", no_texts},
@@ -616,6 +592,12 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
   return std::nullopt;
 }
 
+/// Whether `graft convert` writes some nodes of this operator with layers that TensorRT has.
+bool has_lowering(const onnx::Node& node) {
+  const auto rows = passes::lowerings();
+  return std::any_of(rows.begin(), rows.end(), [&](const passes::Lowering& row) { return node.is(row.op_type); });
+}
+
 /// Returns the advice on a node that the newest measured release does not build in its type, and builds in another.
 std::optional<std::string> advice_on_type(const onnx::Node& node) {
   const OperatorFact fact = operator_fact(newest_measured_release(), node.op_type);
@@ -789,13 +771,14 @@ std::string advice_to_convert() {
 
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
-  if (find_other_than_tensor(node) != nullptr) return std::string(no_sequences);
+  if (find_other_than_tensor(node) != nullptr && !has_lowering(node)) return std::string(no_sequences);
   if (const auto advice = advice_on_form(node)) return *advice;
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) {
       return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut), setting_name(Setting::explanation));
     }
   }
+  if (has_lowering(node)) return advice_to_convert();
   if (const auto advice = advice_on_type(node)) return *advice;
   return fmt::format(
       "no operator of Graft stands in for it; {} leaves it to the host; or write one: graft's guide "
