@@ -54,7 +54,7 @@ std::optional<double> sums_of_products(const onnx::Node& node) {
   if (node.is("Gemm")) {
     return 2 * elements_of(node.output()) * size_of(node.input(0), node.int_or("transA", 0) != 0 ? 0 : 1);
   }
-  if (onnx::is_any_of(node, {"LSTM", "GRU", "RNN"})) {
+  if (has_trait(node, onnx::trait::recurrent)) {
     return 2 * size_of(node.input(0), 0) * size_of(node.input(0), 1) *
            (elements_of(node.input(1)) + elements_of(node.input(2)));
   }

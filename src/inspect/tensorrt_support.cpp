@@ -35,7 +35,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 struct Advice {
   std::string_view type;
-  std::string_view advice;  ///< A format string: {0} is the name of Setting::cut, {1} of Setting::explanation.
+  std::string_view advice;  ///< A format string: {} is the name of Setting::cut.
 };
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
@@ -50,17 +50,13 @@ constexpr std::string_view no_complex_numbers =
 constexpr std::string_view other_integers =
     "export the network with i32 or i64 in the place of this type, or cast to one of these where the network begins";
 constexpr std::string_view sized_by_data =
-    "the size of its output depends on the data; {0} leaves it and the rest to the host; or write a plugin with a size "
+    "the size of its output depends on the data; {} leaves it and the rest to the host; or write a plugin with a size "
     "tensor: graft's guide \"add an operator\"";
-
-constexpr std::string_view convert_writes_it =
-    "graft convert writes some of these with layers that TensorRT has; {1} says which condition this node does not "
-    "meet";
 
 // Operators for which there is better advice than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
-     "{0}: the network ends with its boxes and scores, and the host does the rest; or a plugin: the full TensorRT's "
+     "{}: the network ends with its boxes and scores, and the host does the rest; or a plugin: the full TensorRT's "
      "library has EfficientNMS_TRT, which takes other inputs"},
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
@@ -538,7 +534,7 @@ Forms forms_of(const onnx::Node& node) {
         {"einsum_upper_case", "its equation has upper-case letters, which TensorRT's Einsum does not have"});
   }
   if (type == "MultiHeadAttention") add_multi_head_attention(node, forms);
-  if (type == "LSTM" || type == "GRU" || type == "RNN") add_recurrent(node, forms);
+  if (has_trait(node, onnx::trait::recurrent)) add_recurrent(node, forms);
   add_surroundings(node, forms);
   add_types(node, forms);
   return forms;
@@ -766,7 +762,10 @@ std::vector<std::string> guards_for(const Release& release) {
 }
 
 std::string advice_to_convert() {
-  return fmt::format(fmt::runtime(convert_writes_it), "", setting_name(Setting::explanation));
+  return fmt::format(
+      "graft convert writes some of these with layers that TensorRT has; {} says which condition this node does not "
+      "meet",
+      setting_name(Setting::explanation));
 }
 
 std::string advice_on_refusal(const onnx::Node& node) {
@@ -775,7 +774,7 @@ std::string advice_on_refusal(const onnx::Node& node) {
   if (const auto advice = advice_on_form(node)) return *advice;
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) {
-      return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut), setting_name(Setting::explanation));
+      return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
     }
   }
   if (has_lowering(node)) return advice_to_convert();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "onnx/node_ref.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
 
 namespace graft::onnx {
@@ -262,7 +263,7 @@ class Raiser {
     } else if (type == "BatchNormalization" || type == "Dropout") {
       if (node.int_or("is_test", 0) == 0) refuse(node, "attribute `is_test` is 0: it was exported for training");
       node.attributes.erase("is_test");
-    } else if (type == "GRU" || type == "LSTM" || type == "RNN") {
+    } else if (has_trait(node, trait::recurrent)) {
       node.attributes.erase("output_sequence");
     } else if (type == "Upsample") {
       const std::vector<float> scales{1, 1, node.float_or("height_scale", 1), node.float_or("width_scale", 1)};

@@ -609,7 +609,7 @@ def near_misses():
             sample("TopK", [np.arange(5000, dtype=np.int32), constant([4000])], [INT32, INT64]),
             "allowed are f32, f16 and bf16",
         ),
-        "dft_of_open_length": (sample("DFT", [("open", real(rng, 8, 1))], [FLOAT]), "open"),
+        "dft_of_open_length": (sample("DFT", [("open", real(rng, 8, 1))], [FLOAT]), "dynamic"),
         "dft_along_an_input": (sample("DFT", [real(rng, 2, 8, 1), None, np.array(1)], [FLOAT]), "axis"),
         "col2im_of_inputs": (
             sample("Col2Im", [real(rng, 1, 4, 4), np.array([4, 4]), constant([2, 2])], [FLOAT]),
@@ -649,7 +649,7 @@ def near_misses():
         ),
         "scatter_of_an_open_size": (
             sample("ScatterND", [("open", real(rng, 4)), np.array([[0], [2]]), real(rng, 2)], [FLOAT], reduction="add"),
-            "open",
+            "dynamic",
         ),
         "scatter_of_very_many": (
             sample(
@@ -698,7 +698,7 @@ def near_misses():
         ),
         "crop_of_an_open_size": (
             sample("CenterCropPad", [("open", image), constant([1])], [FLOAT], axes=[0]),
-            "open",
+            "dynamic",
         ),
         "einsum_of_27_letters": (
             sample(

@@ -34,7 +34,7 @@ void set_permutation(onnx::Node& transpose, std::string_view from, std::string_v
 }
 
 const onnx::NodeAttribute* layout_of(const onnx::Node& node) {
-  return onnx::is_any_of(node, {"LSTM", "GRU", "RNN"}) ? node.attribute("layout") : nullptr;
+  return has_trait(node, onnx::trait::recurrent) ? node.attribute("layout") : nullptr;
 }
 
 bool has_batch_first(const onnx::Node& node) {

@@ -43,6 +43,8 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/schema.hpp"
+
 namespace graft::runtime {
 namespace {
 
@@ -80,7 +82,7 @@ std::string fault_of(const onnx::Node& node) {
     }
   }
   if (type == "LSTM" && node.int_or("input_forget", 0) != 0) return "`input_forget` is ignored";
-  if ((type == "GRU" || type == "LSTM" || type == "RNN") && node.int_or("layout", 0) != 0) {
+  if (has_trait(node, onnx::trait::recurrent) && node.int_or("layout", 0) != 0) {
     return "`layout` is 1; it is right for 0";
   }
   if (type == "Attention") {

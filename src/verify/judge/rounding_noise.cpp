@@ -138,8 +138,8 @@ bool is_arithmetic(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mu
 
 /// Whether the node computes sums of products of two inputs.
 bool is_product(const Node& node) {
-  return is_one_of(node, {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum", "LSTM", "GRU", "RNN", "DeformConv",
-                          "Attention", "LinearAttention"});
+  return has_trait(node, onnx::trait::weighted | onnx::trait::recurrent) ||
+         is_one_of(node, {"Einsum", "DeformConv", "Attention", "LinearAttention"});
 }
 
 /// Returns the input of a product that is added to it, or nothing.
