@@ -2,6 +2,7 @@
 #include "runtime/budget.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <mutex>
@@ -10,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "graft/setting.hpp"
 #include "onnx/faults.hpp"
+#include "runtime/keeps_outputs.hpp"
 
 namespace graft::runtime {
 namespace {
@@ -28,8 +31,10 @@ constexpr double seconds_per_compiled_node = 2e-4;
 
 constexpr double mebibyte = 1 << 20;
 constexpr double always_bytes = 512 * mebibyte;
+constexpr double always_bytes_of_comparison = 2048 * mebibyte;
 constexpr double bytes_per_constant_byte = 4;
 constexpr double always_seconds = 10;
+constexpr double always_seconds_of_comparison = 600;
 constexpr double seconds_per_node = 0.02;
 constexpr double most_seconds_for_nodes = 100;
 constexpr double seconds_per_constant_mebibyte = 1;
@@ -50,8 +55,9 @@ double bytes_of(const onnx::Value& value) {
   return count_of(&value).value_or(0) * bits / 8;
 }
 
-/// Returns the number of multiplications per element of the result of a convolution or matrix product; 0 for other
-/// operators and for unknown sizes.
+/// Returns the number of multiplications for each element of the first output or, for ConvTranspose, of the first
+/// input, in which each element meets the kernels of all output channels of its group. Returns 0 for other operators
+/// and for unknown sizes.
 double products_per_element(const onnx::Node& node) {
   const onnx::Value* weight = node.input(1);
   if (node.is("Conv") || node.is("ConvTranspose") || node.is("ConvInteger") || node.is("QLinearConv")) {
@@ -68,6 +74,12 @@ double products_per_element(const onnx::Node& node) {
     return inner.is_constant() ? static_cast<double>(inner.value()) : 0;
   }
   return 0;
+}
+
+/// Returns the number of multiplications of a convolution or matrix product.
+double products_of(const onnx::Node& node) {
+  const onnx::Value* counted = node.is("ConvTranspose") ? node.input(0) : node.outputs.front();
+  return count_of(counted).value_or(0) * products_per_element(node);
 }
 
 /// Returns how many inputs of a Scan node are scanned. They are the last inputs of the node.
@@ -119,9 +131,10 @@ class Estimate {
       for (const onnx::Value* output : node->outputs) {
         if (output == nullptr) continue;
         add(bytes_of(*output));
-        const double count = count_of(output).value_or(0);
-        cost_.seconds += times * count * (seconds_per_element + products_per_element(*node) * seconds_per_product);
+        note_size(*output, node);
+        cost_.seconds += times * count_of(output).value_or(0) * seconds_per_element;
       }
+      if (!node->outputs.empty()) cost_.seconds += times * products_of(*node) * seconds_per_product;
       for (const onnx::Value* input : node->inputs) {
         if (input == nullptr || --readers[input] != 0) continue;
         const bool is_own = input->producer != nullptr && input->graph == &graph && !input->is_output();
@@ -146,48 +159,106 @@ class Estimate {
     for (const onnx::Value* input : graph.inputs()) {
       if (input->initializer) continue;
       add(bytes_of(*input));
+      note_size(*input, nullptr);
       cost_.seconds += count_of(input).value_or(0) * seconds_per_drawn_number;
     }
   }
 
-  [[nodiscard]] const RunCost& cost() const { return cost_; }
+  /// Returns the cost of all graphs that were added.
+  [[nodiscard]] RunCost cost() const {
+    RunCost cost = cost_;
+    if (largest_ != nullptr) {
+      const std::string dims = fmt::format("{}", fmt::join(texts_of(*largest_->shape), " x "));
+      cost.largest = maker_ == nullptr
+                         ? fmt::format("input '{}' has {} elements", largest_->name, dims)
+                         : fmt::format("{} computes '{}' of {} elements", describe(*maker_), largest_->name, dims);
+    }
+    return cost;
+  }
 
  private:
+  static std::vector<std::string> texts_of(const Shape& shape) {
+    std::vector<std::string> texts;
+    for (const Dim& dim : shape) texts.push_back(dim.to_string());
+    return texts;
+  }
+
+  /// Records the tensor if it is the largest so far. `maker` is null for an input.
+  void note_size(const onnx::Value& value, const onnx::Node* maker) {
+    if (!value.shape) return;
+    double elements = 1;
+    for (const Dim& dim : *value.shape) {
+      if (dim.is_constant()) elements *= static_cast<double>(dim.value());
+    }
+    if (elements <= cost_.elements) return;
+    cost_.elements = elements;
+    largest_ = &value;
+    maker_ = maker;
+  }
+
   RunCost cost_;
+  const onnx::Value* largest_ = nullptr;
+  const onnx::Node* maker_ = nullptr;
   double held_ = 0;
 };
 
-/// The limits of one file, and the time that was spent so far.
+/// The bytes of the constants of a file, and the number of its nodes.
+struct FileSize {
+  double constants = 0;
+  double nodes = 0;
+};
+
+FileSize size_of(const onnx::Model& model) {
+  FileSize size;
+  const auto count = [&](const onnx::Graph& graph) {
+    for (const onnx::Value* value : graph.initializers()) {
+      size.constants += static_cast<double>(value->initializer->bytes.size());
+    }
+  };
+  count(model.graph());
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    ++size.nodes;
+    for (const onnx::Graph* inner : node.subgraphs()) count(*inner);
+  });
+  return size;
+}
+
+/// A limit of runs, which decides by their costs.
 class Budget {
  public:
-  Budget(const onnx::Model& model, std::function<void()> on_refusal) : on_refusal_(std::move(on_refusal)) {
-    double constants = 0;
-    double nodes = 0;
-    const auto count = [&](const onnx::Graph& graph) {
-      for (const onnx::Value* value : graph.initializers()) {
-        constants += static_cast<double>(value->initializer->bytes.size());
-      }
-    };
-    count(model.graph());
-    model.graph().for_each_node([&](const onnx::Node& node) {
-      ++nodes;
-      for (const onnx::Graph* inner : node.subgraphs()) count(*inner);
-    });
-    most_bytes_ = always_bytes + bytes_per_constant_byte * constants;
-    most_seconds_ = always_seconds + std::min(seconds_per_node * nodes, most_seconds_for_nodes) +
-                    seconds_per_constant_mebibyte * constants / mebibyte;
+  Budget() = default;
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+  virtual ~Budget() = default;
+
+  /// Returns why a run of this cost is not allowed, or an empty string if it is allowed. `source` is the file.
+  [[nodiscard]] virtual std::string refusal(const std::string& source, const RunCost& cost) const = 0;
+
+  /// Throws Error if the run is not allowed; otherwise counts its cost.
+  virtual void spend(const std::string& source, const RunCost& cost) = 0;
+
+  /// Whether a run of about the cost of a run that was allowed is also allowed, so that its cost need not be estimated.
+  [[nodiscard]] virtual bool allows_about(const RunCost& /*allowed*/) const { return false; }
+};
+
+/// The limits of proofs and foldings of one file, and the time that was spent so far.
+class ProofBudget final : public Budget {
+ public:
+  ProofBudget(const onnx::Model& model, std::function<void()> on_refusal) : on_refusal_(std::move(on_refusal)) {
+    const FileSize size = size_of(model);
+    most_bytes_ = always_bytes + bytes_per_constant_byte * size.constants;
+    most_seconds_ = always_seconds + std::min(seconds_per_node * size.nodes, most_seconds_for_nodes) +
+                    seconds_per_constant_mebibyte * size.constants / mebibyte;
   }
 
-  /// Returns why a run of this cost is not allowed, or an empty string if it is allowed.
-  [[nodiscard]] std::string refusal(const RunCost& cost) const {
+  [[nodiscard]] std::string refusal(const std::string& /*source*/, const RunCost& cost) const override {
     std::string why = reason_against(cost);
     if (!why.empty() && on_refusal_) on_refusal_();
     return why;
   }
 
-  /// Throws Error if the cost exceeds the remaining budget; otherwise subtracts its time from the budget.
-  void spend(const RunCost& cost) {
-    if (const std::string why = refusal(cost); !why.empty()) throw Error(why);
+  void spend(const std::string& source, const RunCost& cost) override {
+    if (const std::string why = refusal(source, cost); !why.empty()) throw Error(why);
     const std::scoped_lock lock(mutex_);
     spent_ += cost.seconds;
   }
@@ -213,29 +284,95 @@ class Budget {
   double spent_ = 0;
 };
 
+/// Limits the elements of each tensor.
+class TensorLimit : public Budget {
+ public:
+  [[nodiscard]] std::string refusal(const std::string& source, const RunCost& cost) const override {
+    if (cost.elements <= static_cast<double>(most_elements)) return "";
+    return fmt::format(
+        "{}: {}; a tensor of TensorRT has at most {}, and the CPU engine runs no larger ones\n"
+        "Give smaller inputs, or correct the sizes in the program that wrote the model",
+        source, cost.largest, most_elements);
+  }
+
+  void spend(const std::string& source, const RunCost& cost) final {
+    if (const std::string why = refusal(source, cost); !why.empty()) throw OverLimit(why);
+  }
+
+  /// The sizes of a tensor are products of few sizes of the inputs, none of which is more than twice as large.
+  [[nodiscard]] bool allows_about(const RunCost& allowed) const override {
+    constexpr double growth = 256;
+    return allowed.elements * growth <= static_cast<double>(most_elements);
+  }
+};
+
+/// Limits the elements of each tensor, and what one run on inputs that Graft makes takes.
+class ComparisonLimit final : public TensorLimit {
+ public:
+  explicit ComparisonLimit(const onnx::Model& model) {
+    const FileSize size = size_of(model);
+    most_bytes_ = always_bytes_of_comparison + bytes_per_constant_byte * size.constants;
+    most_seconds_ = always_seconds_of_comparison + seconds_per_constant_mebibyte * size.constants / mebibyte;
+  }
+
+  [[nodiscard]] std::string refusal(const std::string& source, const RunCost& cost) const override {
+    if (std::string why = TensorLimit::refusal(source, cost); !why.empty()) return why;
+    std::string found;
+    if (cost.bytes > most_bytes_) {
+      found = fmt::format("takes {:.0f} MiB for tensors at a time; a file of this size may take {:.0f} MiB",
+                          cost.bytes / mebibyte, most_bytes_ / mebibyte);
+    } else if (cost.seconds > most_seconds_) {
+      found = fmt::format("takes about {:.0f} s; a file of this size may take {:.0f} s", cost.seconds, most_seconds_);
+    } else {
+      return "";
+    }
+    return fmt::format(
+        "{}: a run on inputs that Graft makes {}; the largest tensor: {}\n"
+        "Give smaller sizes with {}, or the numbers with {}, which has no such limit",
+        source, found, cost.largest, setting_name(Setting::synthetic_shapes), setting_name(Setting::data));
+  }
+
+  [[nodiscard]] bool allows_about(const RunCost& /*allowed*/) const override { return false; }
+
+ private:
+  double most_bytes_ = 0;
+  double most_seconds_ = 0;
+};
+
+/// Whether each size is at most twice that of `checked`.
+bool is_about(const Sizes& sizes, const Sizes& checked) {
+  return std::equal(sizes.begin(), sizes.end(), checked.begin(), checked.end(), [](const auto& a, const auto& b) {
+    return a.first == b.first && std::equal(a.second.begin(), a.second.end(), b.second.begin(), b.second.end(),
+                                            [](std::int64_t size, std::int64_t other) { return size / 2 <= other; });
+  });
+}
+
 /// The costs of a model for each set of sizes of its inputs, estimated once.
 class Costs {
  public:
   explicit Costs(onnx::Model model) : model_(std::move(model)) {}
 
-  RunCost of(const Sizes& sizes) {
+  [[nodiscard]] const std::string& source() const { return model_.source; }
+
+  /// Returns the cost of a run with inputs of these sizes. Where `budget` allows runs of about the cost of an earlier
+  /// one, and the sizes are about the same, returns the earlier cost.
+  RunCost of(const Sizes& sizes, const Budget& budget) {
     const std::scoped_lock lock(mutex_);
-    const auto [entry, is_new] = known_.try_emplace(sizes);
-    if (is_new) {
-      Shapes shapes;
-      for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
-      entry->second = estimate_cost(model_, shapes);
+    for (const auto& [checked, cost] : known_) {
+      if (checked == sizes || (budget.allows_about(cost) && is_about(sizes, checked))) return cost;
     }
-    return entry->second;
+    Shapes shapes;
+    for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
+    return known_.emplace_back(sizes, estimate_cost(model_, shapes)).second;
   }
 
  private:
   onnx::Model model_;
   std::mutex mutex_;
-  std::map<Sizes, RunCost> known_;
+  std::vector<std::pair<Sizes, RunCost>> known_;
 };
 
-class BudgetModel final : public CompiledModel {
+class BudgetModel final : public CompiledModel, public KeepsOutputs {
  public:
   BudgetModel(std::unique_ptr<CompiledModel> model, std::shared_ptr<Costs> costs, std::shared_ptr<Budget> budget)
       : model_(std::move(model)), costs_(std::move(costs)), budget_(std::move(budget)) {}
@@ -245,14 +382,25 @@ class BudgetModel final : public CompiledModel {
     return std::make_unique<BudgetModel>(model_->new_request(), costs_, budget_);
   }
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
-    Sizes sizes;
-    for (const auto& [name, tensor] : inputs) sizes.emplace(name, tensor.dims);
-    budget_->spend(costs_->of(sizes));
+    spend(inputs);
     model_->run(inputs, look);
   }
-  [[nodiscard]] std::string refusal(const Sizes& sizes) const { return budget_->refusal(costs_->of(sizes)); }
+  [[nodiscard]] TensorMap run_and_keep(const TensorMap& inputs) override {
+    spend(inputs);
+    auto* keeps = dynamic_cast<KeepsOutputs*>(model_.get());
+    return keeps != nullptr ? keeps->run_and_keep(inputs) : model_->run(inputs);
+  }
+  [[nodiscard]] std::string refusal(const Sizes& sizes) const {
+    return budget_->refusal(costs_->source(), costs_->of(sizes, *budget_));
+  }
 
  private:
+  void spend(const TensorMap& inputs) {
+    Sizes sizes;
+    for (const auto& [name, tensor] : inputs) sizes.emplace(name, tensor.dims);
+    budget_->spend(costs_->source(), costs_->of(sizes, *budget_));
+  }
+
   std::unique_ptr<CompiledModel> model_;
   std::shared_ptr<Costs> costs_;
   std::shared_ptr<Budget> budget_;
@@ -294,7 +442,7 @@ class BudgetEngine final : public Engine {
     std::size_t nodes = 0;
     model.graph().for_each_node([&](const onnx::Node& /*node*/) { ++nodes; });
     cost.seconds += seconds_per_compilation + seconds_per_compiled_node * static_cast<double>(nodes);
-    budget_->spend(cost);
+    budget_->spend(model.source, cost);
   }
 
   [[nodiscard]] const Engine& wrap(const Engine& form, std::unique_ptr<BudgetEngine>& wrapped) const {
@@ -340,7 +488,15 @@ std::string refusal_of(const CompiledModel& model, const Sizes& sizes) {
 
 std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model,
                                            std::function<void()> on_refusal) {
-  return std::make_unique<BudgetEngine>(engine, std::make_shared<Budget>(model, std::move(on_refusal)));
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<ProofBudget>(model, std::move(on_refusal)));
+}
+
+std::unique_ptr<Engine> make_limited_engine(const Engine& engine) {
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<TensorLimit>());
+}
+
+std::unique_ptr<Engine> make_comparison_engine(const Engine& engine, const onnx::Model& model) {
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<ComparisonLimit>(model));
 }
 
 }  // namespace graft::runtime

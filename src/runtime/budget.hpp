@@ -1,5 +1,5 @@
-// Limits how much the CPU engine may compute for one file, apart from the runs that the user requested. A file of a few
-// bytes can declare tensors of any size, and can double a tensor again and again.
+// Limits how much the CPU engine may compute for one file, before anything is allocated. A file of a few bytes can
+// declare tensors of any size, and can double a tensor again and again.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,27 @@
 #include <string>
 #include <vector>
 
+#include "graft/error.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 
 namespace graft::runtime {
 
+/// The largest number of elements of a tensor, which is TensorRT's. No model with a larger tensor is run.
+inline constexpr std::int64_t most_elements = (std::int64_t{1} << 31) - 1;
+
+/// Thrown for a run that make_limited_engine or make_comparison_engine refuses because of its sizes.
+class OverLimit : public Error {
+ public:
+  explicit OverLimit(const std::string& text) : Error(text) {}
+};
+
 /// An estimate of the memory and time of one run of a model.
 struct RunCost {
-  double bytes = 0;    ///< The largest total size of tensors that are needed at the same time, without constants.
-  double seconds = 0;  ///< Time on one core, including the generation of synthetic inputs.
+  double bytes = 0;     ///< The largest total size of tensors that are needed at the same time, without constants.
+  double seconds = 0;   ///< Time on one core, including the generation of synthetic inputs.
+  double elements = 0;  ///< The number of elements of the largest tensor. A size that is not known counts as 1.
+  std::string largest;  ///< The largest tensor, for messages: "node 'pad' (Pad) computes 'y' of 2 x 4096 elements".
 };
 
 /// Returns the estimated cost of one run. Infers the sizes of all tensors from the input shapes. Tensors whose size is
@@ -31,6 +43,15 @@ struct RunCost {
 /// runs that are refused. `on_refusal` is called for each of them, possibly from several threads at once.
 [[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model,
                                                          std::function<void()> on_refusal = {});
+
+/// Wraps an engine that runs models on the inputs of a caller. A model with a tensor of more than most_elements is
+/// refused with OverLimit: when it is compiled where the tensor has this size for all inputs, or else before the run.
+[[nodiscard]] std::unique_ptr<Engine> make_limited_engine(const Engine& engine);
+
+/// Wraps an engine that compares models of the file that holds `model` on inputs that Graft makes. The engine refuses
+/// with OverLimit what make_limited_engine refuses, and each run that takes too much memory or time. Both limits are
+/// larger than those of make_budget_engine, and runs do not share the time.
+[[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(const Engine& engine, const onnx::Model& model);
 
 /// Returns why the budget does not allow a run with inputs of these sizes; the run is not counted. Returns an empty
 /// string if the run is allowed, or if no budget engine compiled the model. For callers that generate large inputs.

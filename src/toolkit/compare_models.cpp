@@ -13,6 +13,7 @@
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
+#include "runtime/budget.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare/compare.hpp"
 #include "verify/compare/shared_options.hpp"
@@ -95,6 +96,14 @@ Purpose purpose_of(const CompareOptions& options) {
   return purpose_of_run(options.common.candidate_kernels != runtime::OperatorKernels::functions);
 }
 
+/// Returns the engine of a comparison. Inputs that Graft makes have limits of their own, because the caller did not
+/// choose their sizes.
+std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, const graft::onnx::Model& reference,
+                                                const CompareOptions& options) {
+  return options.common.data.empty() ? runtime::make_comparison_engine(engine, reference)
+                                     : runtime::make_limited_engine(engine);
+}
+
 /// Adds to the report which engines ran the models, and why.
 template <class Report>
 void add_engines(Report& report, const Work& work, const CompareOptions& options,
@@ -156,14 +165,15 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
                                  CompareOptions options, const Watch& watch, const EngineAround& around) {
   Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
-    const std::unique_ptr<runtime::Engine> outer = around ? around(work.engine()) : nullptr;
+    const std::unique_ptr<runtime::Engine> engine =
+        around ? around(work.engine()) : limited_engine(work.engine(), reference, options);
     complete(reference, candidate, options);
     if (options.seeds) options.common.seeds = *options.seeds;
     options.common.progress = [&](std::size_t done, std::size_t total) {
       work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
     };
     OutputComparison compared;
-    compared.report = verify::verify_models(outer ? *outer : work.engine(), reference, candidate, options.common);
+    compared.report = verify::verify_models(*engine, reference, candidate, options.common);
     add_engines(compared.report, work, options, {&reference, &candidate});
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
     compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
@@ -176,13 +186,14 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
                                  CompareOptions options, const Watch& watch) {
   Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
+    const std::unique_ptr<runtime::Engine> engine = limited_engine(work.engine(), reference, options);
     complete(reference, candidate, options);
     verify::LayerOptions layers = layer_options(options);
     layers.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
     TensorComparison compared;
-    compared.report = compare_layers(work.engine(), reference, candidate, layers);
+    compared.report = compare_layers(*engine, reference, candidate, layers);
     // One run shows where the models differ. The verdict `same` needs as many runs as in compare_outputs; otherwise the
     // two functions could contradict each other.
     if (!options.emulated && compared.report.verdict() == report::Verdict::same) {
@@ -190,9 +201,9 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
       options.common.progress = [&](std::size_t done, std::size_t total) {
         work.report_step("the outputs with other inputs", done, total);
       };
-      const verify::VerifyReport outputs = verify_models(work.engine(), reference, candidate, options.common);
+      const verify::VerifyReport outputs = verify_models(*engine, reference, candidate, options.common);
       layers.seeds = options.common.seeds;
-      if (!outputs.equal()) compared.report = compare_layers(work.engine(), reference, candidate, layers);
+      if (!outputs.equal()) compared.report = compare_layers(*engine, reference, candidate, layers);
       compared.report.unreached = outputs.unreached;
       compared.report.large_integers = outputs.large_integers;
     }

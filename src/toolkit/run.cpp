@@ -13,6 +13,7 @@
 #include "graft/error.hpp"
 #include "import/cut_network.hpp"
 #include "import/read_model.hpp"
+#include "runtime/budget.hpp"
 #include "runtime/chain.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "toolkit/access.hpp"
@@ -64,8 +65,9 @@ struct Session::State {
       work.report(0, fmt::format("compiling {}", fmt::join(sources_of(models), " and ")));
       UsedEngines used;
       const std::unique_ptr<runtime::Engine> engine = make_noting_engine(engine_of(options.engine, purpose), used);
+      const std::unique_ptr<runtime::Engine> limited = runtime::make_limited_engine(*engine);
       auto state = std::make_unique<State>(
-          State{.compiled = compile(*engine), .cancel = options.watch.cancel, .ran_in = used.names(), .left_out = {}});
+          State{.compiled = compile(*limited), .cancel = options.watch.cancel, .ran_in = used.names(), .left_out = {}});
       state->left_out = engines_left_out(used, options.engine, purpose, models);
       return state;
     });
@@ -135,6 +137,7 @@ std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
                                                       Purpose purpose, RunReport& report) {
   UsedEngines used;
   const std::unique_ptr<runtime::Engine> engine = make_noting_engine(engine_of(choice, purpose), used);
+  const std::unique_ptr<runtime::Engine> limited = runtime::make_limited_engine(*engine);
   const auto finish = [&](std::unique_ptr<runtime::CompiledModel> compiled,
                           const std::vector<const onnx::Model*>& models) {
     report.ran_in = used.names();
@@ -143,12 +146,12 @@ std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
   };
   if (is_cut_network(files.model)) {
     const graft::CutNetwork network = read_cut_network(files.model);
-    return finish(compile(network.first(), network.second(), network.outputs, options, *engine),
+    return finish(compile(network.first(), network.second(), network.outputs, options, *limited),
                   {&network.first(), &network.second()});
   }
   const onnx::Model model =
       read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
-  return finish(engine->compile(model, options), {&model});
+  return finish(limited->compile(model, options), {&model});
 }
 
 }  // namespace

@@ -394,6 +394,38 @@ def test_tensors_that_double_again_and_again(attack, tmp_path, axis, count, inpu
     assert memory < MOST_MEMORY_OF_PROOFS
 
 
+def padded(path, rows, count=1):
+    """Writes a model whose tensors have `rows` rows of 4096 numbers each."""
+    sizes = onnx.numpy_helper.from_array(np.array([0, 0, rows, 0], np.int64), "sizes")
+    nodes = [helper.make_node("Pad", [f"v{i}", "sizes"], [f"v{i + 1}"], name=f"pad{i}") for i in range(count)]
+    nodes.append(helper.make_node("ReduceSum", [f"v{count}"], ["y"], keepdims=0))
+    return save(path, nodes, [("v0", [0, 4096])], [("y", [])], [sizes])
+
+
+@pytest.mark.parametrize("command", ["verify", "verify_layers", "verify_data", "run"])
+def test_a_tensor_of_more_elements_than_tensorrt_takes(attack, tmp_path, command):
+    """The tensor would take 8 GiB. NumPy has the number of its elements."""
+    model = padded(tmp_path / "m.onnx", 1 << 19)
+    assert np.prod([1 << 19, 4096], dtype=np.int64) == np.iinfo(np.int32).max + 1
+    np.save(tmp_path / "v0.npy", np.zeros([0, 4096], np.float32))
+    data = f"v0={tmp_path / 'v0.npy'}"
+    commands = {
+        "verify": ["verify", model, model],
+        "verify_layers": ["verify", model, model, "--layers"],
+        "verify_data": ["verify", model, model, "--data", data],
+        "run": ["run", model, "-i", data, "-o", tmp_path / "o.npz"],
+    }
+    found = "m.onnx: node 'pad0' (Pad) computes 'v1' of 524288 x 4096 elements"
+    check_refused(attack(*commands[command]), found, "at most 2147483647")
+
+
+def test_a_run_on_inputs_that_graft_makes_takes_little_memory(attack, tmp_path):
+    """Two tensors of 1 and 2 GiB are needed at the same time."""
+    model = padded(tmp_path / "m.onnx", 1 << 16, 2)
+    answer = attack("verify", model, model)
+    check_refused(answer, "m.onnx: a run on inputs that Graft makes takes 3072 MiB", "may take 2048 MiB", "--data")
+
+
 def test_a_large_input_is_proven_at_smaller_sizes(attack, tmp_path):
     alpha = onnx.numpy_helper.from_array(np.float32(0.1), "a")
     nodes = [helper.make_node("Mul", ["x", "a"], ["m"]), helper.make_node("Max", ["m", "x"], ["y"])]

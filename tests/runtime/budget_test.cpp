@@ -1,6 +1,7 @@
 // Tests the estimated cost of runs, and that an engine with a budget refuses runs beyond it.
 #include "runtime/budget.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,6 +87,26 @@ TEST(EstimateCost, CountsTheProductsOfATransposedMatrix) {
   EXPECT_DOUBLE_EQ(seconds({1024, 4}, "y = Gemm<transA=1>(x, w)"), seconds({4, 1024}, "y = Gemm(x, w)"));
 }
 
+/// A transposed convolution multiplies as often as the convolution with the same kernels and the sizes of input and
+/// output exchanged. The difference of two sizes of kernels has no other costs.
+TEST(EstimateCost, CountsTheProductsOfTransposedConvolutions) {
+  const auto seconds = [](const Shape& x, const char* op, std::int64_t groups, std::int64_t size, std::int64_t pad) {
+    const onnx::Model model = inferred_text_model(
+        {{"x", onnx::ElementType::f32, x}, weight("w", {8, 4 / groups, size, size})},
+        fmt::format("y = {}<strides=[2, 2], group={}, pads=[{}, {}, {}, {}]>(x, w)", op, groups, pad, pad, pad, pad),
+        {"y"});
+    return estimate_cost(model, {}).seconds;
+  };
+  for (const std::int64_t groups : {1, 4}) {
+    const auto products = [&](const Shape& x, const char* op) {
+      return seconds(x, op, groups, 6, 2) - seconds(x, op, groups, 2, 0);
+    };
+    const double of_conv = products({1, 4, 32, 32}, "Conv");
+    EXPECT_GT(of_conv, 0);
+    EXPECT_NEAR(products({1, 8, 16, 16}, "ConvTranspose") / of_conv, 1, 1e-6) << groups;
+  }
+}
+
 TEST(EstimateCost, CountsWindowsOfAConstantSize) {
   const onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {1}}},
@@ -166,6 +187,77 @@ TEST(BudgetEngine, LargeFilesMayTakeMore) {
                           "a = Add(w, w)\ny = Relu(x)", {"y"});
   const auto compiled = make_budget_engine(engine, model)->compile(model);
   EXPECT_THAT(refusal_of(*compiled, {{"x", {1 << 27}}}), HasSubstr("may take 768 MiB"));
+}
+
+/// TensorRT's limit, which holds for inner tensors, constants and inputs.
+TEST(LimitedEngine, RefusesTensorsOfMoreElementsThanTensorRTTakes) {
+  const CountingEngine engine;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{1, Dim::symbol("n")}}},
+                          "s = Constant<value=int64([65536, 1])>()\nt = Expand(x, s)\ny = ReduceSum(t)", {"y"});
+  const auto limited = make_limited_engine(engine);
+  const auto compiled = limited->compile(model);
+  const auto run_with = [&](std::int64_t columns) {
+    onnx::TensorData tensor;
+    tensor.type = onnx::ElementType::f32;
+    tensor.dims = {1, columns};
+    compiled->run({{"x", tensor}}, [](const TensorMap& /*outputs*/) {});
+  };
+  run_with(32767);  // 2,147,418,112 elements
+  EXPECT_EQ(error_of([&] { run_with(32768); }),
+            "test.onnx: node 't' (Expand) computes 't' of 65536 x 32768 elements; a tensor of TensorRT has at most "
+            "2147483647, and the CPU engine runs no larger ones\n"
+            "Give smaller inputs, or correct the sizes in the program that wrote the model");
+  EXPECT_EQ(engine.counts.runs, 1);
+}
+
+TEST(LimitedEngine, RefusesAConstantSizeWhenItCompiles) {
+  const CountingEngine engine;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n"), 4}}},
+                          "p = Constant<value=int64([0, 0, 0, 2147483647])>()\nt = Pad(x, p)\ny = ReduceSum(t)", {"y"});
+  EXPECT_THAT(error_of([&] { (void)make_limited_engine(engine)->compile(model); }),
+              HasSubstr("node 't' (Pad) computes 't' of n x 2147483651 elements"));
+  EXPECT_EQ(engine.counts.compiled, 0);
+}
+
+/// Sizes that are about as large as checked ones are not inferred again; a run far from the limit changes nothing.
+TEST(LimitedEngine, RunsInputsThatGrowUntilTheyReachTheLimit) {
+  const CountingEngine engine;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{1, Dim::symbol("n")}}},
+                          "t = Transpose<perm=[1, 0]>(x)\np = MatMul(t, x)\ny = ReduceSum(p)", {"y"});
+  const auto compiled = make_limited_engine(engine)->compile(model);
+  std::string refused;
+  std::int64_t size = 1;
+  for (; refused.empty() && size < (1 << 20); size += size) {
+    onnx::TensorData tensor;
+    tensor.type = onnx::ElementType::f32;
+    tensor.dims = {1, size};
+    refused = error_of([&] { compiled->run({{"x", tensor}}, [](const TensorMap& /*outputs*/) {}); });
+  }
+  EXPECT_THAT(refused, HasSubstr("computes 'p' of 65536 x 65536 elements"));
+}
+
+TEST(ComparisonEngine, LimitsTheMemoryAndTheTimeOfOneRun) {
+  const CountingEngine engine;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}}, "y = Relu(x)", {"y"});
+  const auto compiled = make_comparison_engine(engine, model)->compile(model);
+  for (int i = 0; i < 1000; ++i) run(*compiled, 1 << 26);
+  EXPECT_EQ(engine.counts.runs, 1000) << "runs do not share the time";
+  EXPECT_EQ(error_of([&] { run(*compiled, 1 << 29); }),
+            "test.onnx: a run on inputs that Graft makes takes 4096 MiB for tensors at a time; a file of this size may "
+            "take 2048 MiB; the largest tensor: input 'x' has 536870912 elements\n"
+            "Give smaller sizes with VerifyOptions::shapes, or the numbers with QuantizeOptions::data, which has no "
+            "such limit");
+  const onnx::Model product = inferred_text_model(
+      {{"x", onnx::ElementType::f32, Shape{Dim::symbol("n"), Dim::symbol("n")}}}, "y = MatMul(x, x)", {"y"});
+  const auto multiplied = make_comparison_engine(engine, product)->compile(product);
+  onnx::TensorData matrix;
+  matrix.type = onnx::ElementType::f32;
+  matrix.dims = {1 << 14, 1 << 14};  // 220 s
+  EXPECT_EQ(error_of([&] { multiplied->run({{"x", matrix}}, [](const TensorMap& /*outputs*/) {}); }), "");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
+#include "runtime/budget.hpp"
 #include "runtime/engine_limit.hpp"
 #include "verify/compare/pieces.hpp"
 
@@ -460,6 +461,10 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
       return true;
     } catch (const runtime::EngineLimit&) {
       throw;  // Another engine may run the network with these inputs
+    } catch (const runtime::OverLimit& limit) {
+      is_over_limit_ = is_over_limit_ || !refusal_;
+      if (!refusal_) refusal_ = limit;
+      return false;  // other numbers take as much
     } catch (const Error& error) {
       if (!options.large_integers.empty()) {
         refuses_large_ = true;
@@ -478,6 +483,7 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
 runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const onnx::Model& model,
                                         const InputOptions& options, runtime::TensorMap& expected) {
   refusal_.reset();
+  is_over_limit_ = false;
   const auto take = [&](Run& run) {
     expected = std::move(run.expected);
     return std::move(run.inputs);
@@ -485,6 +491,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   Run run;
   if (chosen_) {
     if (!attempt(compiled, model, options, *chosen_, run)) {
+      if (is_over_limit_) throw *refusal_;
       throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model));
     }
     return take(run);
@@ -543,6 +550,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
       }
     }
   }
+  if (!with_empty && is_over_limit_) throw *refusal_;
   if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
   narrowed_ = std::move(narrowed_with_empty);
   fit_ = fit_with_empty;

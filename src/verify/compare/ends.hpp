@@ -119,6 +119,7 @@ class MadeUpInputs {
 
   std::optional<Sizes> chosen_;
   std::optional<Error> refusal_;  ///< The first error, with the usual numbers and the smallest size.
+  bool is_over_limit_ = false;    ///< Whether the first error is an OverLimit.
   std::size_t narrowings_ = 0;
   InputRanges narrowed_;
   std::set<std::string, std::less<>> large_integers_;
