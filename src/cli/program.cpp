@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/operators.hpp"
+#include "present/text/shell_quoted.hpp"
 #include "toolkit/suggest.hpp"
 
 namespace graft::cli {
@@ -68,6 +71,23 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 bool is_option_word(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
+/// Whether a word that CLI11 takes for options can only be meant as a file: "-d.onnx".
+bool is_dashed_file(const std::string& word) {
+  if (!is_option_word(word) || word.find('=') != std::string::npos) return false;
+  std::error_code ignored;
+  const bool is_short = word[1] != '-';
+  return (is_short && std::filesystem::path(word).has_extension()) || std::filesystem::exists(word, ignored);
+}
+
+/// Returns the command with all files that begin with a dash written as "./-d.onnx", and without "--".
+std::string command_without_dashed_files(const std::vector<std::string>& words) {
+  std::string command = "graft";
+  for (const std::string& word : words) {
+    if (word != "--") command += " " + present::shell_argument((is_dashed_file(word) ? "./" : "") + word);
+  }
+  return command;
+}
+
 }  // namespace
 
 Program::Program()
@@ -110,6 +130,29 @@ int Program::parse_failure(const CLI::ParseError& error) const {
     }
     return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
   }
+  if (!parsed.empty()) {
+    const auto begin_of_files = std::find(words_.begin(), words_.end(), "--");
+    const auto late = std::find_if(begin_of_files, words_.end(), [](const std::string& word) {
+      return is_option_word(word) && word != "--" && !is_dashed_file(word);
+    });
+    if (late != words_.end()) {
+      return report(console_, Exit::bad_input,
+                    fmt::format("{}: {} comes after --, where no word is an option\nWrite `{}`", name, *late,
+                                command_without_dashed_files(words_)));
+    }
+    // CLI11 splits "-v.onnx" into the option -v and a rest, "-.onnx".
+    const auto is_left = [&](const std::string& word) {
+      return std::any_of(rest.begin(), rest.end(),
+                         [&](const std::string& left) { return left.size() > 1 && word.ends_with(left.substr(1)); });
+    };
+    const auto dashed = std::find_if(words_.begin(), begin_of_files,
+                                     [&](const std::string& word) { return is_dashed_file(word) && is_left(word); });
+    if (dashed != begin_of_files) {
+      return report(console_, Exit::bad_input,
+                    fmt::format("{}: {} begins with a dash, as options do; a file of this name is ./{}\nWrite `{}`",
+                                name, *dashed, *dashed, command_without_dashed_files(words_)));
+    }
+  }
   // Without a command, its options are unknown too. The first word is reported as the wrong one.
   const auto option = parsed.empty() ? rest.begin() : std::find_if(rest.begin(), rest.end(), is_option_word);
   const std::string wrong = option == rest.end() ? rest.front() : option->substr(0, option->find('='));
@@ -150,6 +193,7 @@ void Program::check_command_comes_first(const std::vector<std::string>& words) {
 }
 
 void Program::parse(std::vector<std::string> words) {
+  words_ = words;
   // Without this, CLI11 takes every following word, even the model, as a further value of a repeatable option.
   for (CLI::App* command : app_->get_subcommands([](const CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {

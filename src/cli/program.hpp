@@ -59,6 +59,7 @@ class Program {
   std::deque<Command> commands_;
   std::map<std::string, std::function<std::vector<std::string>(std::vector<std::string>)>> translations_;
   Console console_;
+  std::vector<std::string> words_;  ///< The command line after the program's name.
   std::vector<std::string> operator_libraries_;
   std::function<Exit(const Console&)> chosen_;
 };

@@ -259,7 +259,9 @@ class Translator {
       add({"--memory", "workspace=" + memory_limits(value())});
     } else if (const auto alias = find(value_aliases, option_)) {
       if (!alias->empty()) add({std::string(*alias)});
-      add({option_ == "--computeCapabilities" ? targets(value()) : value()});
+      std::string given = option_ == "--computeCapabilities" ? targets(value()) : value();
+      const bool is_dashed_model = alias->empty() && given.starts_with('-');
+      add({is_dashed_model ? "./" + given : std::move(given)});
       if (option_ == "--setPluginsToSerialize" && !embeds_) {
         add({"--embed-plugins"});
         embeds_ = true;

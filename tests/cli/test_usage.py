@@ -1,5 +1,7 @@
 # Tests properties of every command: help, flags, exit codes, output streams.
 import re
+import shlex
+import shutil
 import subprocess
 
 import pytest
@@ -194,3 +196,32 @@ def test_no_color_is_obeyed_on_a_terminal():
 
     assert "\033[1m" in on_terminal("")
     assert "\033[" not in on_terminal("NO_COLOR=1")
+
+
+DASHED = {
+    "positional": ["inspect", "-d.onnx", "--probe", "none"],
+    "starts with a flag": ["inspect", "-v.onnx", "--probe", "none"],
+    "second": ["verify", "plain.onnx", "-d.onnx"],
+    "with an output": ["convert", "-d.onnx", "-o", "-y.onnx", "--no-check"],
+    "options after --": ["inspect", "--", "-d.onnx", "--probe", "none"],
+    "output after --": ["convert", "--no-check", "--", "plain.onnx", "-o", "x.onnx"],
+}
+
+
+@pytest.mark.parametrize("case", DASHED)
+def test_a_file_that_looks_like_an_option(graft, tmp_path, case):
+    """The message has a command that works when it is copied."""
+    for name in ("plain.onnx", "-d.onnx", "-v.onnx"):
+        shutil.copy(DIGITS, tmp_path / name)
+    answer = graft(*DASHED[case], cwd=tmp_path)
+    assert answer.code == 2
+    assert " begins with a dash, as options do" in answer.err or " comes after --, where no word is" in answer.err
+    command = shlex.split(answer.err.split("Write `")[1].split("`")[0])
+    assert command[0] == "graft"
+    assert graft(*command[1:], cwd=tmp_path).code == 0
+
+
+def test_a_word_that_is_no_file_is_an_unknown_option(graft):
+    for word in ("--nope.x", "-x"):
+        answer = graft("inspect", DIGITS, word)
+        assert answer.code == 2 and "there is no option" in answer.err

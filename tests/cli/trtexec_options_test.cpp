@@ -35,6 +35,8 @@ TEST(TranslateTrtexec, options_of_graft_stay_as_they_are) {
 
 TEST(TranslateTrtexec, values_follow_an_equals_sign_or_a_space) {
   EXPECT_EQ(translated({"--onnx=m.onnx", "--saveEngine", "e"}), "m.onnx --output e");
+  EXPECT_EQ(translated({"--onnx=-m.onnx", "--saveEngine", "e"}), "./-m.onnx --output e");
+  EXPECT_EQ(translated({"--onnx", "-m.onnx", "--saveEngine", "e"}), "./-m.onnx --output e");
   EXPECT_EQ(translated({"--timingCacheFile=t", "--useDLACore=1", "--allowGPUFallback"}),
             "--timing-cache t --dla 1 --gpu-fallback");
   EXPECT_EQ(translated({"--computeCapabilities=8.9,12.0"}), "--target 89,120");
