@@ -94,7 +94,8 @@ toolkit::TrialCallback trial_details(const Console& console, Progress& progress)
 void probe(const Console& console, toolkit::Inspection& inspection, const ProbeArguments& arguments) {
   const inspect::ProbeOptions options = probe_options_of(arguments);
   if (options.level == report::Judge::rule || inspection.release) {
-    inspection.not_asked = inspection.release ? toolkit::not_asked_for_release : toolkit::not_asked_by_rule;
+    toolkit::judge_by_rule_alone(inspection,
+                                 inspection.release ? toolkit::not_asked_for_release : toolkit::not_asked_by_rule);
     return;
   }
   const DeferInterrupts defer;

@@ -17,6 +17,7 @@
 #include "inspect/size_ranges.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
@@ -307,7 +308,9 @@ void ResultCheck::check_ranges(const graft::onnx::Model& model) const {
 }
 
 void ResultCheck::check_ranges_before(const graft::onnx::Model& model) const {
-  if (options_.rules.empty()) check_ranges(model);
+  if (!options_.rules.empty()) return;
+  if (!probe_) onnx::check_types_and_outputs(model);
+  check_ranges(model);
 }
 
 void ResultCheck::run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {

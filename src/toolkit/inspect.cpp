@@ -11,6 +11,7 @@
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"
 #include "inspect/verdict_groups.hpp"
+#include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
@@ -206,7 +207,7 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
     trials.reset();
     if (options.is_automatic) ask_about_converted(work, inspection, options, on_end);
   } catch (const inspect::NoTensorRT& missing) {
-    inspection.not_asked = on_one_line(missing.why);
+    judge_by_rule_alone(inspection, on_one_line(missing.why));
   } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
@@ -221,6 +222,11 @@ std::optional<bool> Inspection::runs() const {
 std::vector<std::string> targets_of_plugins() {
   DefaultTargets targets = default_targets();
   return targets.without_code.empty() ? std::vector<std::string>() : std::move(targets.with_code);
+}
+
+void judge_by_rule_alone(Inspection& inspection, std::string why) {
+  onnx::check_types_and_outputs(inspection.model);
+  inspection.not_asked = std::move(why);
 }
 
 void correct_advice(Inspection& inspection) {
@@ -248,9 +254,9 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
     inspection.model = model_of(model).clone();
     judge(work.engine(), inspection, {}, options.convert);
     if (options.judge == Judge::rule) {
-      inspection.not_asked = not_asked_by_rule;
+      judge_by_rule_alone(inspection, not_asked_by_rule);
     } else if (inspection.release) {
-      inspection.not_asked = not_asked_for_release;
+      judge_by_rule_alone(inspection, not_asked_for_release);
     } else {
       probe(work, inspection, probe_options(options));
     }

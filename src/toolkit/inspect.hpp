@@ -48,6 +48,10 @@ void correct_advice(Inspection& inspection);
 /// Returns Inspection::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
+/// Sets Inspection::not_asked. Throws Error for what TensorRT would refuse and the rules do not look at: a node whose
+/// inputs have types that ONNX does not allow, and a model without outputs.
+void judge_by_rule_alone(Inspection& inspection, std::string why);
+
 /// Values of Inspection::not_asked where the caller chose the rules, or named a release.
 inline constexpr auto not_asked_by_rule = "the rules alone were wanted";
 inline constexpr auto not_asked_for_release = "another release was named";

@@ -8,6 +8,7 @@ import subprocess
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, save
 from onnx import TensorProto, helper
@@ -150,6 +151,55 @@ def test_external_data_outside_the_folder(graft, tmp_path, out):
     folder.mkdir()
     model = save(folder / "m.onnx", [node], [("image", [2])], [("y", [2])], [weight])
     refused(graft(*READERS[ONE](model, out)), out, "etc/passwd")
+
+
+WRONG_TYPES = {
+    "two types": (17, "Add", ["f32", "i64"], "inputs 0 and 1 of Add have to be of one type, found f32 'a' and i64 'b'"),
+    "before 13": (11, "Mul", ["f32", "i32"], "inputs 0 and 1 of Mul have to be of one type, found f32 'a' and i32 'b'"),
+    "not allowed": (17, "Sigmoid", ["i64"], "input 0 of Sigmoid, 'a', is i64; allowed are f32, f16, f64, bf16"),
+    "too old": (13, "Add", ["i8", "i8"], "input 0 of Add, 'a', is i8"),
+    "bool": (17, "And", ["f32", "bool"], "input 0 of And, 'a', is f32; allowed are bool"),
+}
+TYPES = {
+    "f32": TensorProto.FLOAT,
+    "i64": TensorProto.INT64,
+    "i32": TensorProto.INT32,
+    "i8": TensorProto.INT8,
+    "bool": TensorProto.BOOL,
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TYPES)
+def test_types_that_an_operator_does_not_take(graft, tmp_path, out, case):
+    """ONNX Runtime refuses the same models, and onnx.checker those of the newer schemas."""
+    opset, operator, types, message = WRONG_TYPES[case]
+    inputs = [helper.make_tensor_value_info(name, TYPES[kind], [2]) for name, kind in zip("ab", types, strict=False)]
+    output = helper.make_tensor_value_info("y", TYPES[types[-1]], [2])
+    node = helper.make_node(operator, [each.name for each in inputs], ["y"], name="n")
+    model = save(tmp_path / "m.onnx", [node], inputs, [output], opset=opset)
+    with pytest.raises(Exception, match="Type"):
+        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    words = f"m.onnx: node 'n' ({operator}): {message}"
+    refused(graft("inspect", model, "--probe", "none"), out, words, "Cast")
+    refused(graft("inspect", model, "--for", "tensorrt-10.13"), out, words)
+    refused(graft("convert", model, "-o", out / "o.onnx", "--no-check"), out, words)
+
+
+def test_a_graph_without_outputs(graft, tmp_path, out):
+    """ONNX Runtime loads no empty graph."""
+    model = save(tmp_path / "m.onnx", [], [], [])
+    with pytest.raises(Exception, match="INITIALIZATION|FAIL|Exception"):
+        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    words = "m.onnx: the graph has no outputs"
+    refused(graft("inspect", model, "--probe", "none"), out, words)
+    refused(graft("inspect", model, "--for", "tensorrt-10.13"), out, words)
+    refused(graft("convert", model, "-o", out / "o.onnx", "--no-check"), out, words)
+
+
+def test_an_input_that_is_an_output_is_a_network(graft, tmp_path):
+    model = save(tmp_path / "m.onnx", [], [("x", [2])], [("x", [2])])
+    onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    assert graft("inspect", model, "--probe", "none").code == 0
 
 
 @pytest.mark.parametrize("command", ["convert", "run", "build"])

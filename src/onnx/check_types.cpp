@@ -1,0 +1,78 @@
+// Compares the inferred types of a model with the table of ONNX's schemas.
+#include "onnx/check_types.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "onnx/faults.hpp"
+#include "onnx/schema_ports.hpp"
+#include "onnx/schema_types.hpp"
+
+namespace graft::onnx {
+namespace {
+
+/// The first opset of the table of types.
+constexpr std::int64_t first_known = 13;
+
+/// Returns the types that an opset allows; null where they are not known. Before opset 13 the result is that of opset
+/// 13 if the operator had the same inputs.
+const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
+  if (opset >= first_known) return find_schema_types(op_type, opset);
+  const SchemaPorts* ports = find_schema_ports(op_type, opset);
+  const SchemaPorts* later = find_schema_ports(op_type, first_known);
+  if (ports == nullptr || later == nullptr || ports->inputs != later->inputs) return nullptr;
+  return find_schema_types(op_type, first_known);
+}
+
+std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
+  const SchemaTypes* types = types_in(node.op_type, opset);
+  if (types == nullptr) return std::nullopt;
+  std::map<char, std::size_t> first_of;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* input = node.inputs[i];
+    if (input == nullptr || !input->type || !input->opaque.empty()) continue;
+    const char letter = types->input_letter(i);
+    const TypeSet* allowed = types->types_of(letter);
+    if (allowed == nullptr) continue;
+    const std::size_t first = first_of.emplace(letter, i).first->second;
+    const Value& other = *node.inputs[first];
+    if (*other.type != *input->type) {
+      return fmt::format("inputs {} and {} of {} have to be of one type, found {} '{}' and {} '{}'", first, i,
+                         node.op_type, to_string(*other.type), other.name, to_string(*input->type), input->name);
+    }
+    if (opset >= first_known && !allowed->contains(*input->type)) {
+      return fmt::format("input {} of {}, '{}', is {}; allowed are {}", i, node.op_type, input->name,
+                         to_string(*input->type), allowed->to_string());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check_types_and_outputs(const Model& model) {
+  if (model.graph().outputs().empty()) {
+    throw Error(
+        fmt::format("{}: the graph has no outputs, so it computes nothing, and TensorRT does not build it\n"
+                    "Name its outputs in the program that wrote the model",
+                    model.source));
+  }
+  Model inferred = model.clone();
+  infer_around_faults(inferred, [](const Node& /*node*/, const Error& /*error*/) {});
+  const std::int64_t opset = inferred.graph().opset();
+  std::as_const(inferred).graph().for_each_node([&](const Node& node) {
+    if (!node.domain.empty() || model.functions.contains({node.domain, node.op_type, node.overload})) return;
+    if (const auto fault = type_fault_in(node, opset)) {
+      throw Error(fmt::format("{}: {}: {} (operator set {})\nInsert a Cast in the program that wrote the model",
+                              model.source, describe(node), *fault, opset));
+    }
+  });
+}
+
+}  // namespace graft::onnx
