@@ -143,7 +143,8 @@ def dilated_average_pool(rng):
 
 def dilated_lp_pool(rng):
     x = real(rng, 2, 3, *rng.integers(8, 12, 2))
-    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=int(pick(rng, 1, 2)), **windows(rng, 2, True))
+    p = int(pick(rng, 1, 2, 3, 4, 7))
+    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=p, **windows(rng, 2, True))
 
 
 def lp_pool_of_high_powers(rng):
@@ -151,6 +152,13 @@ def lp_pool_of_high_powers(rng):
     x = real(rng, 2, 3, *rng.integers(8, 12, axes))
     p = int(pick(rng, 3, 4, 7))
     return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=p, **windows(rng, axes, False))
+
+
+def lp_pool_with_wide_padding(rng):
+    """Returns a pool that has windows in the padding alone."""
+    x = real(rng, 2, 3, *rng.integers(8, 12, 2))
+    attributes = {**windows(rng, 2, False), "pads": [int(size) for size in rng.integers(2, 5, 4)]}
+    return sample("LpPool", [("open", x)], [FLOAT], limit=32 * F32, p=int(pick(rng, 3, 4)), **attributes)
 
 
 def max_pool_indices(rng):
@@ -494,7 +502,8 @@ def einsum_capitals(rng):
 
 
 LOWERED = {f.__name__: f for f in (
-    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, lp_pool_of_high_powers, max_pool_indices, max_unpool,
+    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, lp_pool_of_high_powers,
+    lp_pool_with_wide_padding, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
@@ -622,9 +631,9 @@ def near_misses():
             sample("LpPool", [image], [FLOAT], kernel_shape=[3, 3], strides=[2, 2], p=3, ceil_mode=1),
             "rounded up",
         ),
-        "dilated_lp_pool_of_the_power_3": (
-            sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], dilations=[2, 2], p=3),
-            "p is 3",
+        "dilated_lp_pool_of_the_power_0": (
+            sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], dilations=[2, 2], p=0),
+            "p is 0",
         ),
         "average_pool_without_dilations": (sample("AveragePool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
         "indices_of_an_open_batch": (

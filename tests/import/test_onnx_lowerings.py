@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from lowering_models import LOWERED, NETWORKS, near_misses
 from onnx_judges import JUDGES, difference, node_cases, with_constants
@@ -78,6 +79,16 @@ def test_a_lowered_node_gives_the_numbers_of_onnx(samples, name):
         assert op not in types
     onnx.checker.check_model(converted)
     check_same(run(converted, one.feeds), run(one.model, one.feeds), one.limit)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pool_with_wide_padding_runs_in_onnxruntime(samples, seed):
+    """ONNX Runtime refuses the original, whose padding is as large as its windows."""
+    one, converted, _ = samples[0][f"lp_pool_with_wide_padding_{seed}"]
+    with pytest.raises(Exception, match="Pad should be smaller"):
+        onnxruntime.InferenceSession(one.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+    check_same(session.run(None, one.feeds), run(one.model, one.feeds), one.limit)
 
 
 @pytest.fixture(scope="module")
