@@ -351,6 +351,26 @@ Form form_of_size(const Value& size, const Value& source) {
           advice};
 }
 
+/// Returns the value that a body receives in each step and from whose numbers an index in the computation of `size`
+/// follows, or null. TensorRT builds a size from the index of any other tensor.
+const Value* find_step_of_index(const Value& size) {
+  std::vector<const Value*> indices;
+  static_cast<void>(search_back(&size, [&](const Value& value) {
+    if (value.producer == nullptr) return Step::stop;
+    if (onnx::is_any_of(*value.producer, {"ArgMax", "ArgMin", "TopK"})) indices.push_back(&value);
+    return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::stop;
+  }));
+  for (const Value* index : indices) {
+    const Search search = search_back(index->producer->input(0), [](const Value& value) {
+      if (find_loop(value) != nullptr) return Step::found;
+      const bool is_computed = value.producer != nullptr && !onnx::is_any_of(*value.producer, {"Shape", "Size"});
+      return is_computed && is_in_body(*value.graph) ? Step::into_inputs : Step::stop;
+    });
+    if (search.found != nullptr) return search.found;
+  }
+  return nullptr;
+}
+
 /// TensorRT computes sizes from shapes, and from inputs of the network that are integers.
 void add_sizes(const Node& node, Forms& forms) {
   for (const std::size_t index : size_inputs(node)) {
@@ -370,6 +390,10 @@ void add_sizes(const Node& node, Forms& forms) {
     });
     if (search.found != nullptr) {
       forms.push_back(form_of_size(*size, *search.found));
+      return;
+    }
+    if (const Value* source = find_step_of_index(*size)) {
+      forms.push_back(form_of_size(*size, *source));
       return;
     }
     if (search.reached_limit) {

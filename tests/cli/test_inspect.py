@@ -817,3 +817,57 @@ def test_the_advice_is_a_remedy(graft, tmp_path):
     unread = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Unique", ["x"], ["u"], name="unread")]
     answer = graft("inspect", save(tmp_path / "d.onnx", unread, [("x", [4])], [("y", [4])]))
     assert "no output needs it: `graft convert` removes it" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("operator", "source", "builds"),
+    [
+        ("ArgMax", "a", False),
+        ("ArgMin", "soft", False),
+        ("TopK", "a", False),
+        ("ArgMax", "w", True),
+    ],
+)
+def test_a_size_in_a_body_from_an_index_of_the_step(graft, tmp_path, operator, source, builds):
+    """TensorRT builds the size only if the index is that of a tensor which is the same in each step."""
+    trt = pytest.importorskip("tensorrt_rtx")
+    index = {"ArgMax": ["k1"], "ArgMin": ["k1"], "TopK": ["_", "k1"]}[operator]
+    inputs = [source, *(["one"] if operator == "TopK" else [])]
+    body = helper.make_graph(
+        [
+            helper.make_node("Softmax", ["a"], ["soft"], axis=1),
+            helper.make_node(operator, inputs, index, axis=1, name="index"),
+            helper.make_node("Reshape", ["k1", "one"], ["k"]),
+            helper.make_node("Add", ["k", "one"], ["size"]),
+            helper.make_node("Expand", ["value", "size"], ["many"], name="many"),
+            helper.make_node("ReduceSum", ["many"], ["sum"], keepdims=0),
+            helper.make_node("Add", ["a", "sum"], ["next"]),
+            helper.make_node("Identity", ["go"], ["go_on"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("a", TensorProto.FLOAT, [1, 4]),
+        ],
+        [
+            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", TensorProto.FLOAT, [1, 4]),
+        ],
+        [
+            numpy_helper.from_array(np.array([1], np.int64), "one"),
+            numpy_helper.from_array(np.float32(1), "value"),
+        ],
+    )
+    limits = [numpy_helper.from_array(np.int64(3), "n"), numpy_helper.from_array(np.array(True), "c")]
+    loop = helper.make_node("Loop", ["n", "c", "x"], ["y"], body=body)
+    model = save(tmp_path / "m.onnx", [loop], [("x", [1, 4]), ("w", [1, 16])], [("y", [1, 4])], limits)
+
+    builder = trt.Builder(trt.Logger(trt.Logger.INTERNAL_ERROR))
+    network = builder.create_network(0)
+    assert trt.OnnxParser(network, trt.Logger(trt.Logger.INTERNAL_ERROR)).parse(model.read_bytes())
+    built = builder.build_serialized_network(network, builder.create_builder_config())
+    assert (built is not None) == builds
+
+    nodes = verdicts(graft("inspect", model, "--probe", "none", "--json"))
+    assert (nodes["many"]["verdict"] == "native") == builds
