@@ -97,7 +97,6 @@ struct NearMiss {
     return std::tuple{
         field("pass", &NearMiss::pass, "The name of the pass."),
         field("pattern", &NearMiss::pattern, "The name of the pattern, for example 'L2Normalize, epsilon_mode max'."),
-        field("node", nullptr, &NearMiss::node, "The node that was compared with the pattern's last node."),
         field(nullptr, "node", &NearMiss::node_text, "The node that was compared with the pattern's last node."),
         field("matched_nodes", &NearMiss::matched_nodes, "The number of nodes that match."),
         field("pattern_nodes", &NearMiss::pattern_nodes, "The number of nodes in the whole pattern."),
@@ -155,7 +154,6 @@ struct RuleOutcome {
         field("place", &RuleOutcome::place, "The place of the rule in its file: 'rules.yaml:3:5'."),
         field("rule", &RuleOutcome::rule, "The rule: 'replace operator `Conv` by graft::Convolution'."),
         field("reason", &RuleOutcome::reason, "The reason that the file states for the rule."),
-        field("optional", nullptr, &RuleOutcome::optional, "Whether the rule may match nothing."),
         field("matched", &RuleOutcome::matched, "The number of places in the model that the rule matches."),
         field("applied", &RuleOutcome::applied, "The number of these places where the rule was applied."),
         field("failed", &RuleOutcome::failed,
@@ -170,7 +168,7 @@ struct RuleOutcome {
 struct PassSummary {
   std::string pass;
   std::string why;
-  bool is_cleanup = false;
+  bool is_cleanup = false;  ///< Whether the pass only removes and simplifies nodes.
   std::size_t rewrites = 0;
   double seconds = 0;
 
@@ -178,7 +176,6 @@ struct PassSummary {
     return std::tuple{
         field("pass", &PassSummary::pass, "The name of the pass."),
         field("why", &PassSummary::why, "What the pass is for."),
-        field("is_cleanup", nullptr, &PassSummary::is_cleanup, "Whether the pass only removes and simplifies nodes."),
         field("rewrites", &PassSummary::rewrites, "The number of rewrites that the pass made."),
         field("seconds", &PassSummary::seconds, "The time of all runs of the pass."),
     };
@@ -215,7 +212,6 @@ struct ConvertReport {
               "Rewrites that were not applied because their proof failed, or because nothing could be proven."),
         field("near_misses", &ConvertReport::near_misses, "Places where a pattern nearly matched, the nearest first."),
         field("choices", &ConvertReport::choices, "How TensorRT runs the nodes that Graft's operators can compute."),
-        field("assumptions", nullptr, &ConvertReport::warnings, "Assumptions of rewrites, each with its node."),
         field("proofs_run", &ConvertReport::proofs_run, "The number of proofs that were run."),
         field("spot_checks", &ConvertReport::spot_checks, "The number of these that were spot checks."),
         field("proofs_alike", &ConvertReport::proofs_alike,
