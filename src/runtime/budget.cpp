@@ -234,7 +234,7 @@ class Budget {
   /// Returns why a run of this cost is not allowed, or an empty string if it is allowed. `source` is the file.
   [[nodiscard]] virtual std::string refusal(const std::string& source, const RunCost& cost) const = 0;
 
-  /// Throws Error if the run is not allowed; otherwise counts its cost.
+  /// Throws OverLimit if the run is not allowed; otherwise counts its cost.
   virtual void spend(const std::string& source, const RunCost& cost) = 0;
 
   /// Whether a run of about the cost of a run that was allowed is also allowed, so that its cost need not be estimated.
@@ -244,7 +244,7 @@ class Budget {
 /// The limits of proofs and foldings of one file, and the time that was spent so far.
 class ProofBudget final : public Budget {
  public:
-  ProofBudget(const onnx::Model& model, std::function<void()> on_refusal) : on_refusal_(std::move(on_refusal)) {
+  explicit ProofBudget(const onnx::Model& model) {
     const FileSize size = size_of(model);
     most_bytes_ = always_bytes + bytes_per_constant_byte * size.constants;
     most_seconds_ = always_seconds + std::min(seconds_per_node * size.nodes, most_seconds_for_nodes) +
@@ -252,19 +252,6 @@ class ProofBudget final : public Budget {
   }
 
   [[nodiscard]] std::string refusal(const std::string& /*source*/, const RunCost& cost) const override {
-    std::string why = reason_against(cost);
-    if (!why.empty() && on_refusal_) on_refusal_();
-    return why;
-  }
-
-  void spend(const std::string& source, const RunCost& cost) override {
-    if (const std::string why = refusal(source, cost); !why.empty()) throw Error(why);
-    const std::scoped_lock lock(mutex_);
-    spent_ += cost.seconds;
-  }
-
- private:
-  [[nodiscard]] std::string reason_against(const RunCost& cost) const {
     if (cost.bytes > most_bytes_) {
       return fmt::format("its tensors take {:.0f} MiB at a time; a file of this size may take {:.0f} MiB",
                          cost.bytes / mebibyte, most_bytes_ / mebibyte);
@@ -277,7 +264,13 @@ class ProofBudget final : public Budget {
         spent_ + cost.seconds, most_seconds_);
   }
 
-  std::function<void()> on_refusal_;
+  void spend(const std::string& source, const RunCost& cost) override {
+    if (const std::string why = refusal(source, cost); !why.empty()) throw OverLimit(why);
+    const std::scoped_lock lock(mutex_);
+    spent_ += cost.seconds;
+  }
+
+ private:
   double most_bytes_ = 0;
   double most_seconds_ = 0;
   mutable std::mutex mutex_;
@@ -486,9 +479,8 @@ std::string refusal_of(const CompiledModel& model, const Sizes& sizes) {
   return limited == nullptr ? "" : limited->refusal(sizes);
 }
 
-std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model,
-                                           std::function<void()> on_refusal) {
-  return std::make_unique<BudgetEngine>(engine, std::make_shared<ProofBudget>(model, std::move(on_refusal)));
+std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model) {
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<ProofBudget>(model));
 }
 
 std::unique_ptr<Engine> make_limited_engine(const Engine& engine) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,7 +17,7 @@ namespace graft::runtime {
 /// The largest number of elements of a tensor, which is TensorRT's. No model with a larger tensor is run.
 inline constexpr std::int64_t most_elements = (std::int64_t{1} << 31) - 1;
 
-/// Thrown for a run that make_limited_engine or make_comparison_engine refuses because of its sizes.
+/// Thrown for a compilation or a run that one of the engines below refuses because of its sizes.
 class OverLimit : public Error {
  public:
   explicit OverLimit(const std::string& text) : Error(text) {}
@@ -37,12 +36,11 @@ struct RunCost {
 [[nodiscard]] RunCost estimate_cost(const onnx::Model& model,
                                     const std::map<std::string, Shape, std::less<>>& input_shapes);
 
-/// Wraps an engine with the budget of the file that holds `model`. A run is refused with an Error, which states the
-/// cost and the limit, if it takes too much memory or if all runs together take too much time. Both limits grow with
-/// the bytes of the constants, and the time limit also with the number of nodes. Proofs and constant folding skip the
-/// runs that are refused. `on_refusal` is called for each of them, possibly from several threads at once.
-[[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model,
-                                                         std::function<void()> on_refusal = {});
+/// Wraps an engine with the budget of the file that holds `model`. A run is refused with OverLimit, which states
+/// the cost and the limit, if it takes too much memory or if all runs together take too much time. Both limits grow
+/// with the bytes of the constants, and the time limit also with the number of nodes. Proofs and constant folding skip
+/// the runs that are refused.
+[[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model);
 
 /// Wraps an engine that runs models on the inputs of a caller. A model with a tensor of more than most_elements is
 /// refused with OverLimit: when it is compiled where the tensor has this size for all inputs, or else before the run.

@@ -1,7 +1,6 @@
 // Compares two models with compare_outputs, as `graft verify` does.
 #include "toolkit/value_check.hpp"
 
-#include <atomic>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -25,12 +24,9 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   // each input.
   options.common.finds_unreached = false;
   options.engine = engine;
-  std::atomic<bool> is_over_budget{false};
   try {
     place_inputs(reference, candidate, options.common, options.names);
-    const auto limited = [&](const runtime::Engine& inner) {
-      return runtime::make_budget_engine(inner, reference, [&] { is_over_budget = true; });
-    };
+    const auto limited = [&](const runtime::Engine& inner) { return runtime::make_budget_engine(inner, reference); };
     found.report = compare_outputs(reference, candidate, std::move(options), {.progress = {}, .cancel = watch.cancel},
                                    is_limited ? EngineAround(limited) : EngineAround())
                        .report;
@@ -39,7 +35,7 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;
     found.failure = error.what();
-    found.is_over_budget = is_over_budget;
+    found.is_over_budget = dynamic_cast<const runtime::OverLimit*>(&error) != nullptr;
   }
   return found;
 }

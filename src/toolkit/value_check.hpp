@@ -16,10 +16,12 @@ namespace graft::toolkit {
 struct ValueCheck {
   std::optional<verify::VerifyReport> report;  ///< The comparison; nothing where the models were not compared.
   std::string failure;                         ///< Why the comparison failed; empty where it did not or was not tried.
-  /// Whether the comparison failed after the budget had refused a run. `graft verify` has no budget and may succeed.
+  /// Whether the comparison failed because the budget refused a run. `graft verify` has no budget and may succeed.
   bool is_over_budget = false;
   std::optional<double> limit_db;  ///< The limit of the options in dB, in place of the usual tolerance.
 
+  /// Whether `graft verify` can compare the same models: it has no budget, but needs the same runs.
+  [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
   /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.
   [[nodiscard]] bool is_good() const {
     return failure.empty() && (!report || report->verdict() == report::Verdict::same);
