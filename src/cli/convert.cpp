@@ -213,10 +213,9 @@ std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& 
                                                                          .watch = watch_of(progress)});
     progress.clear();
     return result;
-  } catch (const Error& error) {
+  } catch (const toolkit::NoCut& none) {
     progress.clear();
-    if (error.kind() != Error::Kind::answer_is_no) throw;
-    console.warn(error.what());
+    console.warn(none.what());
     return std::nullopt;
   }
 }

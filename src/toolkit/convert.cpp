@@ -332,8 +332,8 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
     // One core is left to TensorRT's builder, whose time is limited.
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
     run_side_by_side([&](const CancelToken& cancel) { compare(threads, cancel); },
-                     [&] { probe(work, inspection, *probe_, on_end, std::move(trials_)); }, stop_tensorrt_,
-                     watch.cancel);
+                     [&] { probe(work, inspection, *probe_, on_end, std::move(trials_), stop_tensorrt_); },
+                     stop_tensorrt_, watch.cancel);
   } else {
     compare(0, watch.cancel);
   }

@@ -122,7 +122,7 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   if (ids.empty()) return std::nullopt;
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
-    throw Error(Error::Kind::answer_is_no,
+    throw NoCut(Error::Kind::answer_is_no,
                 fmt::format("{}: no cut leaves TensorRT anything to compute: all arithmetic comes of the nodes that it "
                             "does not run, or leads to them\nRun the network in another runtime, such as ONNX Runtime",
                             model.source));

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "graft/error.hpp"
 #include "graft/toolkit/cut.hpp"
 #include "import/cut_network.hpp"
 #include "toolkit/convert.hpp"
@@ -13,7 +14,14 @@ namespace graft::toolkit {
 /// Returns a converted network with the verdicts on its nodes, as an argument of `probe` and `cut`.
 [[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
-/// Cuts an inspected network as the public `cut` does. CutOptions::inspect is ignored.
+/// Thrown where no half would compute anything in TensorRT.
+class NoCut : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Cuts an inspected network as the public `cut` does. CutOptions::inspect is ignored. Throws NoCut, and the errors of
+/// the public `cut`.
 [[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options);
 
 /// Whether there is a cut that leaves arithmetic in TensorRT.

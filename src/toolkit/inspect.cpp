@@ -111,7 +111,7 @@ std::string on_one_line(std::string text) {
 
 /// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
-                         const TrialCallback& on_end) {
+                         const TrialCallback& on_end, const std::function<bool()>& is_stopped) {
   const bool is_answered = inspection.probe->built || !inspection.probe->not_built.empty();
   if (is_answered || inspection.prospect.converted == nullptr) return;
   const onnx::Model& converted = *inspection.prospect.converted;
@@ -120,7 +120,7 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
   inspect::ProbeOptions of_converted = options;
   of_converted.reduce.clear();
   of_converted.searches = !has_failed;
-  const auto trials = inspect::start_tensorrt(of_converted, [&work] { return work.is_cancelled(); });
+  const auto trials = inspect::start_tensorrt(of_converted, is_stopped);
   report::ProbeSummary answer =
       inspect::probe_verdicts(converted, of_converted, *trials, trial_callbacks(work, on_end), nodes);
   if (has_failed && !answer.built) {
@@ -199,13 +199,14 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
 }
 
 void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end,
-           std::unique_ptr<inspect::DriverTrials> trials) {
+           std::unique_ptr<inspect::DriverTrials> trials, const CancelToken& stop) {
+  const auto is_stopped = [&work, &stop] { return work.is_cancelled() || stop.is_cancelled(); };
   try {
-    if (trials == nullptr) trials = inspect::start_tensorrt(options, [&work] { return work.is_cancelled(); });
+    if (trials == nullptr) trials = inspect::start_tensorrt(options, is_stopped);
     inspection.probe =
         inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
     trials.reset();
-    if (options.is_automatic) ask_about_converted(work, inspection, options, on_end);
+    if (options.is_automatic) ask_about_converted(work, inspection, options, on_end, is_stopped);
   } catch (const inspect::NoTensorRT& missing) {
     judge_by_rule_alone(inspection, on_one_line(missing.why));
   } catch (const engine::Interrupted&) {

@@ -35,6 +35,8 @@ struct Inspection {
   /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.
   std::vector<std::string> targets_of_plugins;
 
+  /// Whether TensorRT was not run, so that all verdicts are those of rules.
+  [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
   /// Whether TensorRT built the model, or the converted model.
   [[nodiscard]] bool is_built() const { return probe && probe->built; }
   /// Whether TensorRT runs the model; nothing where that is not known.
@@ -71,9 +73,10 @@ using TrialCallback = std::function<void(const inspect::TrialProgress& trial)>;
 [[nodiscard]] inspect::ProbeOptions probe_options(const InspectOptions& options);
 
 /// Does the same as the `probe` below, as part of a call of the toolkit. `trials` is a running TensorRT process;
-/// without it, one is started.
+/// without it, one is started. `stop` ends the runs of each process that is started here, and the call throws
+/// Cancelled.
 void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end = {},
-           std::unique_ptr<inspect::DriverTrials> trials = nullptr);
+           std::unique_ptr<inspect::DriverTrials> trials = nullptr, const CancelToken& stop = {});
 
 /// Runs TensorRT on the model, corrects the verdicts and writes the smallest parts that fail. An automatic probe also
 /// builds the converted model where `convert` lowers nodes, and keeps the verdicts of the rules where no TensorRT is
