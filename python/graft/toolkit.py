@@ -698,8 +698,8 @@ class Session:
 
     @property
     def left_out(self) -> list[str]:
-        """Why the first choice of engines does not run the model, and known wrong results of the engine that runs it;
-        mostly empty."""
+        """Why the first choice of engines does not run the model, known wrong results of the engine that runs it, and
+        how this engine rewrote the model; mostly empty."""
         return self._session.left_out
 
     def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic]) -> dict[str, NDArray[Any]]:

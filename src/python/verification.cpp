@@ -79,8 +79,8 @@ void add_verification(nb::module_& module) {
       .def_ro("ran_in", &VerifyResult::ran_in,
               "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'.")
       .def_ro("left_out", &VerifyResult::left_out,
-              "Why a model did not run in the first choice of engines, and known wrong results of the engine that ran "
-              "it; mostly empty.")
+              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
+              "and how this engine rewrote the model; mostly empty.")
       .def_ro("unreached", &VerifyResult::unreached,
               "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
               "that differ "

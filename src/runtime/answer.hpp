@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+
+#include "runtime/engine.hpp"
 
 namespace graft::runtime {
 
@@ -10,6 +13,9 @@ struct Answer {
   /// The reason why this is not the engine of first choice, for example "ONNX Runtime 1.31.1 refuses it: ...". Empty if
   /// it is the engine of first choice.
   std::string reason = {};
+  /// How an engine rewrote the model before it ran it, for example "ONNX Runtime 1.31.1 ran a rewritten copy, with
+  /// operator set 28 as 26". Empty if the nodes and the operator sets are those of the model.
+  std::string rewritten = {};
 };
 
 /// An interface that compiled models implement in addition to CompiledModel if their engine chooses between several
@@ -25,5 +31,11 @@ class HasAnswer {
   /// run, when an engine turns out to contradict itself.
   [[nodiscard]] virtual Answer answer() const = 0;
 };
+
+/// Returns the answer of a compiled model, or `engine` for a model of an engine that has no choice.
+[[nodiscard]] inline Answer answer_of(const CompiledModel& compiled, std::string_view engine) {
+  const auto* has_answer = dynamic_cast<const HasAnswer*>(&compiled);
+  return has_answer != nullptr ? has_answer->answer() : Answer{.engine = std::string(engine)};
+}
 
 }  // namespace graft::runtime

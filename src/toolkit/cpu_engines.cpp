@@ -42,8 +42,8 @@ runtime::WorkerCommand onnxruntime_worker() {
           .name = fmt::format("{} -m {}", driver.python.string(), driver.module)};
 }
 
-const runtime::Engine& onnxruntime_engine() {
-  static const std::unique_ptr<runtime::Engine> engine =
+const runtime::OnnxruntimeEngine& onnxruntime_engine() {
+  static const std::unique_ptr<runtime::OnnxruntimeEngine> engine =
       runtime::make_onnxruntime_engine(onnxruntime_worker, runtime::default_engine());
   return *engine;
 }
@@ -162,6 +162,11 @@ void add_once(std::vector<std::string>& texts, Text text) {
 
 }  // namespace
 
+std::string refusal_of_onnxruntime(const graft::onnx::Model& model, const std::function<bool()>& should_stop) {
+  const std::string refusal = onnxruntime_engine().refusal_of(model, should_stop);
+  return refusal.empty() ? refusal : fmt::format("{}: {}", onnxruntime_engine().name(), refusal);
+}
+
 const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose) {
   switch (choice) {
     case CpuEngine::automatic: break;
@@ -174,8 +179,12 @@ const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose) {
 
 std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                           const std::vector<const graft::onnx::Model*>& models) {
-  if (choice == CpuEngine::automatic && purpose == Purpose::values) return used.reasons();
-  std::vector<std::string> lines;
+  if (choice == CpuEngine::automatic && purpose == Purpose::values) {
+    std::vector<std::string> lines = used.reasons();
+    for (std::string& line : used.rewrites()) lines.push_back(std::move(line));
+    return lines;
+  }
+  std::vector<std::string> lines = used.rewrites();
   for (const graft::onnx::Model* model : models) {
     std::string line = left_out(choice, *model);
     if (!line.empty()) add_once(lines, std::move(line));
@@ -187,12 +196,11 @@ std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine cho
 
 void UsedEngines::note(const graft::onnx::Model& model, const runtime::CompiledModel& compiled,
                        const runtime::Engine& engine) {
-  const auto* has_answer = dynamic_cast<const runtime::HasAnswer*>(&compiled);
-  const runtime::Answer answer =
-      has_answer != nullptr ? has_answer->answer() : runtime::Answer{.engine = std::string(engine.name())};
+  const runtime::Answer answer = runtime::answer_of(compiled, engine.name());
   const std::string known = answer.reason.empty() ? "" : known_for(answer.engine, model);
   const std::scoped_lock lock(mutex_);
   add_once(names_, answer.engine);
+  if (!answer.rewritten.empty()) add_once(rewrites_, fmt::format("{}: {}", model.source, answer.rewritten));
   if (answer.reason.empty()) return;
   // The remedy is a line of its own, once for all models.
   const std::size_t line_end = answer.reason.find('\n');
@@ -211,6 +219,11 @@ std::string UsedEngines::names() const {
 std::vector<std::string> UsedEngines::reasons() const {
   const std::scoped_lock lock(mutex_);
   return reasons_;
+}
+
+std::vector<std::string> UsedEngines::rewrites() const {
+  const std::scoped_lock lock(mutex_);
+  return rewrites_;
 }
 
 std::unique_ptr<runtime::Engine> make_noting_engine(const runtime::Engine& engine, UsedEngines& used) {

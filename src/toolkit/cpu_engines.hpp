@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,6 +32,12 @@ enum class Purpose : std::uint8_t {
 /// it for work that it cannot do itself.
 [[nodiscard]] const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose);
 
+/// Returns "ONNX Runtime 1.31.1: ..." with its message where it does not load the model as it is, or an empty string
+/// where it loads it. Throws Error (missing_tool) where ONNX Runtime is not installed, and Stopped if `should_stop`
+/// returns true.
+[[nodiscard]] std::string refusal_of_onnxruntime(const graft::onnx::Model& model,
+                                                 const std::function<bool()>& should_stop);
+
 /// The engines that ran the models of a call. Several threads may use an object at once.
 class UsedEngines {
  public:
@@ -41,16 +48,20 @@ class UsedEngines {
   /// Returns why models did not run in the first choice of engines, and known wrong results of the engines that ran
   /// them; each line once.
   [[nodiscard]] std::vector<std::string> reasons() const;
+  /// Returns how an engine rewrote a model before it ran it; each line once.
+  [[nodiscard]] std::vector<std::string> rewrites() const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> names_;
   std::vector<std::string> reasons_;
+  std::vector<std::string> rewrites_;
 };
 
 /// Returns lines for reports, each once. For models that are run for values with CpuEngine::automatic, the lines are
 /// UsedEngines::reasons of `used`. Otherwise they name each engine that was left out of a model because it is known to
-/// compute a node wrongly, or that ran the model nevertheless because it was chosen or is the only engine.
+/// compute a node wrongly, or that ran the model nevertheless because it was chosen or is the only engine. In both
+/// cases UsedEngines::rewrites are among the lines.
 [[nodiscard]] std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                                         const std::vector<const graft::onnx::Model*>& models);
 

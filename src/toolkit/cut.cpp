@@ -14,12 +14,14 @@
 #include "onnx/atomic_file.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
+#include "runtime/answer.hpp"
 #include "runtime/chain.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
 #include "toolkit/cut_json.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/verify_options.hpp"
+#include "toolkit/work.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -35,7 +37,9 @@ graft::CutNetwork to_internal(const CutNetwork& network) {
 /// other.
 class HalvesEngine final : public runtime::Engine {
  public:
-  HalvesEngine(const runtime::Engine& engine, const graft::CutNetwork& network) : engine_(engine), network_(network) {}
+  /// `host_engine` receives the name of the engine that runs the half for the host.
+  HalvesEngine(const runtime::Engine& engine, const graft::CutNetwork& network, std::string& host_engine)
+      : engine_(engine), network_(network), host_engine_(host_engine) {}
 
   /// The metadata key of a model that is run as two halves.
   static constexpr auto mark = "graft.cut";
@@ -46,7 +50,11 @@ class HalvesEngine final : public runtime::Engine {
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
     if (!model.metadata.contains(mark)) return engine_.compile(model, options);
-    const auto link = [&](const onnx::Model& half) { return link_of(engine_.compile(half, options), half); };
+    const auto link = [&](const onnx::Model& half) {
+      std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(half, options);
+      if (&half == &network_.host) host_engine_ = answer_of(*compiled, engine_.name()).engine;
+      return link_of(std::move(compiled), half);
+    };
     return runtime::chain(link(network_.first()), link(network_.second()), network_.outputs);
   }
   [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
@@ -56,6 +64,7 @@ class HalvesEngine final : public runtime::Engine {
  private:
   const runtime::Engine& engine_;
   const graft::CutNetwork& network_;
+  std::string& host_engine_;
 };
 
 /// Returns the ids of the nodes that TensorRT does not run. Without plugins these include nodes of ONNX's operators
@@ -79,6 +88,19 @@ bool is_among(const onnx::Node& node, const std::set<std::string, std::less<>>& 
   });
 }
 
+/// Returns CutResult::host_refused.
+std::string host_refused(const onnx::Model& host, const Watch& watch) {
+  Work work(watch);
+  return work.run([&] {
+    try {
+      return refusal_of_onnxruntime(host, [&work] { return work.is_cancelled(); });
+    } catch (const Error& missing) {
+      if (missing.kind() != Error::Kind::missing_tool) throw;
+      return std::string();
+    }
+  });
+}
+
 void run_halves(CutResult& result, const CutOptions& cut_options) {
   const graft::CutNetwork network = to_internal(result.network);
   onnx::Model joined = join(network);
@@ -89,12 +111,20 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     options.watch = cut_options.watch;
     options.engine = cut_options.engine;
     result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
-      return std::make_unique<HalvesEngine>(engine, network);
+      return std::make_unique<HalvesEngine>(engine, network, result.host_engine);
     });
   } catch (const Error& error) {
     if (error.kind() != Error::Kind::bad_input && error.kind() != Error::Kind::missing_tool) throw;
     result.not_verified = error.what();
+    result.host_engine.clear();
   }
+  result.host_refused = host_refused(network.host, cut_options.watch);
+  if (result.host_refused.empty() || !result.verified || result.verified->verdict != Verdict::same) return;
+  result.not_verified = fmt::format(
+      "{}\nONNX Runtime refuses the half for the host; {} computed it, and both halves together are the "
+      "whole",
+      result.host_refused, result.host_engine);
+  result.verified.reset();
 }
 
 }  // namespace

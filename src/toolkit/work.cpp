@@ -3,19 +3,24 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+
+#include "runtime/answer.hpp"
 
 namespace graft::toolkit {
 namespace {
 
 /// A compiled model that calls `check` before each run, which throws where the work is cancelled.
 template <class Check>
-class WatchedModel final : public runtime::CompiledModel {
+class WatchedModel final : public runtime::CompiledModel, public runtime::HasAnswer {
  public:
-  WatchedModel(std::unique_ptr<runtime::CompiledModel> model, Check check) : model_(std::move(model)), check_(check) {}
+  WatchedModel(std::unique_ptr<runtime::CompiledModel> model, Check check, std::string engine)
+      : model_(std::move(model)), check_(check), engine_(std::move(engine)) {}
+  [[nodiscard]] runtime::Answer answer() const override { return answer_of(*model_, engine_); }
   using runtime::CompiledModel::run;
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
-    return std::make_unique<WatchedModel>(model_->new_request(), check_);
+    return std::make_unique<WatchedModel>(model_->new_request(), check_, engine_);
   }
   void run(const runtime::TensorMap& inputs, const std::function<void(const runtime::TensorMap&)>& look) override {
     check_();
@@ -25,6 +30,7 @@ class WatchedModel final : public runtime::CompiledModel {
  private:
   std::unique_ptr<runtime::CompiledModel> model_;
   Check check_;
+  std::string engine_;
 };
 
 }  // namespace
@@ -51,7 +57,7 @@ std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx:
   watched.should_stop = [&work = work_] { return work.is_cancelled(); };
   std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, watched);
   used_.note(model, *compiled, engine_);
-  return std::make_unique<WatchedModel<decltype(check)>>(std::move(compiled), check);
+  return std::make_unique<WatchedModel<decltype(check)>>(std::move(compiled), check, std::string(engine_.name()));
 }
 
 runtime::TensorMap Work::Engine::evaluate_constant_graph(const graft::onnx::Model& model) const {

@@ -306,3 +306,63 @@ def test_probe_is_about_the_cut(graft, detector, tmp_path):
     answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--probe", "parser")
     assert answer.code == 2
     assert "--cut" in answer.err
+
+
+def test_a_half_that_onnx_runtime_refuses_is_not_called_verified(graft, tmp_path):
+    """LRN with an even size: OpenVINO computes it, and neither TensorRT nor ONNX Runtime loads it."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"]),
+        helper.make_node("LRN", ["a"], ["b"], size=4),
+        helper.make_node("Conv", ["b", "v"], ["y"]),
+    ]
+    constants = [constant("w", weights(8, 3, 3, 3)), constant("v", weights(2, 8, 3, 3))]
+    model = save(tmp_path / "lrn.onnx", nodes, [("x", [1, 3, 9, 9])], [("y", [1, 2, 5, 5])], constants)
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--probe", "none")
+    assert answer.code == 1
+    with pytest.raises(Exception, match=r"size_ % 2 == 1 was false"):
+        session_of(tmp_path / "out.host.onnx")
+    assert "2 nodes, which ONNX Runtime refuses" in " ".join(answer.out.split())
+    assert "verified" not in answer.out
+    assert "the half for the host is not ready, because ONNX Runtime refuses it" in answer.err
+    assert "size_ % 2 == 1 was false" in answer.err
+    assert "OpenVINO" in answer.err
+    for command in next_commands(answer):
+        assert graft(*command.split()[1:]).code == 0, command
+
+    cut = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--probe", "none", "--json").json["cut"]
+    assert cut["verified"] is None
+    assert cut["host_engine"].startswith("OpenVINO")
+    assert "size_ % 2 == 1 was false" in cut["host_refused"]
+    assert cut["host_refused"] in cut["not_verified"]
+
+
+def test_the_engine_that_computed_the_halves_is_named(graft, detector, tmp_path):
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
+    assert f"computed by ONNX Runtime {ort.__version__}" in " ".join(answer.out.split())
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never", "--json")
+    assert answer.json["cut"]["host_engine"] == f"ONNX Runtime {ort.__version__}"
+    assert answer.json["cut"]["host_refused"] == ""
+
+
+def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
+    """ONNX Runtime itself loads neither operator set 28 nor layout = 1."""
+    gru = helper.make_node("GRU", ["x", "w", "r"], ["y"], hidden_size=3, layout=1)
+    constants = [constant("w", weights(1, 9, 5)), constant("r", weights(1, 9, 3))]
+    layout = save(tmp_path / "gru.onnx", [gru], [("x", [2, 6, 5])], [("y", [2, 6, 1, 3])], constants)
+    relu = helper.make_node("Relu", ["x"], ["y"])
+    newest = save(tmp_path / "relu.onnx", [relu], [("x", [2, 4])], [("y", [2, 4])])
+    changed = onnx.load(newest)
+    changed.opset_import[0].version = 28
+    onnx.save(changed, newest)
+    for model, how in ((layout, "recurrent nodes with layout = 1 as layout = 0"), (newest, "operator set 28 as ")):
+        with pytest.raises(Exception, match=r"layout|opset"):
+            session_of(model)
+        answer = graft("verify", model, model, "--json")
+        assert answer.code == 0, answer.err
+        (line,) = answer.json["left_out"]
+        assert f"ONNX Runtime {ort.__version__} ran a rewritten copy, with {how}" in line
+    text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--no-check").out.split())
+    assert "rewritten copy" not in text, "nothing was compared"
+    text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--tensorrt", "auto").out.split())
+    assert "gru.onnx: ONNX Runtime" in text
+    assert "ran a rewritten copy, with recurrent nodes with layout = 1 as layout = 0" in text

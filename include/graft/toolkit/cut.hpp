@@ -36,7 +36,8 @@ struct CutOptions {
   InspectOptions inspect = {};
   /// False: nodes of ONNX's operators that `build` runs as Graft's plugins go to the host as well.
   bool plugins = true;
-  bool verify = true;                       ///< Run both halves and the whole network, and compare the outputs.
+  /// Run both halves and the whole network, compare the outputs, and load the half for the host in ONNX Runtime.
+  bool verify = true;
   CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs them.
   Watch watch = {};                         ///< Used in place of `inspect.watch`.
 };
@@ -51,8 +52,14 @@ struct CutResult {
   /// The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.
   double share_in_tensorrt = 0;
   std::vector<DetectionTail> tails;
-  std::optional<VerifyResult> verified;  ///< The halves, run one after the other, compared with the whole network.
-  std::string not_verified;              ///< Why they could not be compared; empty otherwise.
+  /// The halves, run one after the other, compared with the whole network. Nothing where the outputs are the same and
+  /// ONNX Runtime does not load the half for the host.
+  std::optional<VerifyResult> verified;
+  std::string not_verified;  ///< Why the halves could not be compared, or are not verified nevertheless; else empty.
+  std::string host_engine;   ///< The CPU engine that computed the half for the host; empty where none did.
+  /// "ONNX Runtime 1.31.1: ...", the message with which it refuses the half for the host as its file has it. Empty
+  /// where it loads the half, where it is not installed, and where nothing was compared by choice.
+  std::string host_refused;
 };
 
 /// Cuts a network in two. TensorRT gets the half with more arithmetic: either the nodes before those that it does not

@@ -51,8 +51,8 @@ class GRAFT_API Session {
 
   /// Returns the CPU engine that runs the model: "ONNX Runtime 1.31.1".
   [[nodiscard]] const std::string& ran_in() const;
-  /// Returns why the model does not run in the first choice of engines, and known wrong results of its engine; mostly
-  /// empty.
+  /// Returns why the model does not run in the first choice of engines, known wrong results of its engine, and how its
+  /// engine rewrote the model; mostly empty.
   [[nodiscard]] const std::vector<std::string>& left_out() const;
 
  private:

@@ -74,8 +74,8 @@ struct VerifyResult {
   std::vector<std::string> problems;    ///< Inputs or outputs that one model lacks or that differ in type or shape.
   std::size_t runs = 0;
   std::string ran_in = {};  ///< The CPU engines that ran the models: "ONNX Runtime 1.31.1".
-  /// Why a model did not run in the first choice of engines, and known wrong results of the engine that ran it; mostly
-  /// empty.
+  /// Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, and how
+  /// this engine rewrote the model; mostly empty.
   std::vector<std::string> left_out = {};
   /// Where the verdict is `same`: differences that the inputs did not exercise, one sentence each. These are weights of
   /// the same name, type and shape that differ and on which no output depends in any run, and branches and loop bodies

@@ -141,9 +141,10 @@ void add_summary(html::Report& page, const toolkit::CutResult& result) {
   if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
   page.summary.push_back({"first", halves[0].name + ": " + halves[0].text});
   page.summary.push_back({"then", halves[1].name + ": " + halves[1].text});
-  for (const std::string& text : {verified_text(result), cut_warning(result)}) {
-    if (!text.empty()) page.summary.push_back({"verified", text});
-  }
+  if (const std::string text = verified_text(result); !text.empty()) page.summary.push_back({"verified", text});
+  if (const std::string text = cut_warning(result); !text.empty()) page.summary.push_back({"not verified", text});
+  if (!result.verified) return;
+  for (const std::string& line : result.verified->left_out) page.summary.push_back({"CPU engine", line});
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ Json to_json(const toolkit::CutResult& result, const toolkit::CutFiles& files) {
   json["file"] = files.network.string();
   json["verified"] = verdict_of(result);
   json["not_verified"] = result.not_verified;
+  json["host_engine"] = result.host_engine;
+  json["host_refused"] = result.host_refused;
   return json;
 }
 

@@ -35,7 +35,8 @@ std::string tensorrt_text(const toolkit::CutResult& result) {
 }
 
 std::string host_text(const toolkit::CutResult& result) {
-  return fmt::format("{}, for ONNX Runtime", count_text(result.nodes_on_host, "node"));
+  return fmt::format("{}, {}", count_text(result.nodes_on_host, "node"),
+                     result.host_refused.empty() ? "for ONNX Runtime" : "which ONNX Runtime refuses");
 }
 
 std::string tail_text(const toolkit::DetectionTail& tail) {
@@ -59,7 +60,10 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
 
 std::string verified_text(const toolkit::CutResult& result) {
   if (!result.verified || result.verified->verdict != toolkit::Verdict::same) return {};
-  return fmt::format("both halves together are the whole, in {}", count_text(result.verified->runs, "run"));
+  const std::string& engines = result.verified->ran_in;
+  return fmt::format("both halves together are the whole, in {}, computed by {}{}",
+                     count_text(result.verified->runs, "run"), engines,
+                     engines == result.host_engine ? "" : ", the half for the host by " + result.host_engine);
 }
 
 std::string cut_title(const toolkit::CutResult& result) {
@@ -84,10 +88,16 @@ Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files
   }
   for (const toolkit::DetectionTail& tail : result.tails) table.add({"detects", "", tail_text(tail)});
   if (const std::string verified = verified_text(result); !verified.empty()) table.add({"verified", "", verified});
+  if (result.verified) {
+    for (const std::string& line : result.verified->left_out) table.add({"", "", {line, Color::caution}});
+  }
   return table;
 }
 
-std::string cut_warning(const toolkit::CutResult& result) {
+namespace {
+
+/// Returns what is wrong with the result of the comparison, or an empty string.
+std::string comparison_warning(const toolkit::CutResult& result) {
   if (!result.not_verified.empty()) return "the halves were not compared with the whole: " + result.not_verified;
   if (!result.verified || result.verified->verdict == toolkit::Verdict::same) return {};
   if (result.verified->verdict == toolkit::Verdict::nothing_compared) {
@@ -101,6 +111,23 @@ std::string cut_warning(const toolkit::CutResult& result) {
     if (output.verdict == toolkit::Verdict::different) wrong.push_back(output.reference.name);
   }
   return fmt::format("the halves do not compute what the whole computes: {}", fmt::join(wrong, ", "));
+}
+
+}  // namespace
+
+std::string cut_warning(const toolkit::CutResult& result) {
+  if (result.host_refused.empty()) return comparison_warning(result);
+  std::string text =
+      fmt::format("the half for the host is not ready, because ONNX Runtime refuses it: {}\n", result.host_refused);
+  if (!result.host_engine.empty() && !result.verified) {
+    text += fmt::format("{} computed it here, and both halves together are the whole\n", result.host_engine);
+  } else if (const std::string message = result.host_refused.substr(result.host_refused.find(": ") + 2);
+             result.not_verified.find(message) == std::string::npos) {
+    text += comparison_warning(result) + "\n";
+  } else {
+    text += "the halves were not compared with the whole\n";
+  }
+  return text + "Run this half in a runtime that has all its nodes, or in ONNX Runtime with a library of operators";
 }
 
 }  // namespace graft::present

@@ -299,21 +299,27 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
 
 std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, const toolkit::CutResult& cut,
                                        const toolkit::CutFiles& files) {
-  const bool is_same = cut.verified && cut.verified->verdict == toolkit::Verdict::same;
+  const bool is_refused = !cut.host_refused.empty();
+  const bool is_same =
+      cut.verified ? cut.verified->verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
   const bool is_different = cut.verified && cut.verified->verdict == toolkit::Verdict::different;
   const NextCommand comparison{verify_command(conversion, files.network),
                                "runs both halves on the CPU and compares them with the whole network; --data and "
                                "--range name other inputs"};
-  if (is_different || !conversion.are_values_kept() || !conversion.are_rules_done()) return {comparison};
+  if (!conversion.are_rules_done()) return next_commands(conversion);
+  if (is_different || !conversion.are_values_kept()) return {comparison};
   const onnx::Model& half = model_of(cut.network.tensorrt);
   std::vector<NextCommand> commands;
   commands.push_back({build_command(conversion, half, files.tensorrt, operators_of_libraries(half),
                                     ranges_for_half(half, conversion.check)),
                       "builds the half for TensorRT"});
   if (is_same || (!cut.verified && cut.not_verified.empty())) commands.push_back(comparison);
-  commands.push_back({"", fmt::format("an application runs {}: docs/guide/cut_a_network.md has a program that does",
-                                      cut.network.tensorrt_is_first ? "the engine, and then the half for the host"
-                                                                    : "the half for the host, and then the engine")});
+  const std::string order = cut.network.tensorrt_is_first ? "the engine, and then the half for the host"
+                                                          : "the half for the host, and then the engine";
+  commands.push_back(
+      {"", is_refused
+               ? fmt::format("an application runs {}, in a runtime that has the nodes of this half", order)
+               : fmt::format("an application runs {}: docs/guide/cut_a_network.md has a program that does", order)});
   return commands;
 }
 

@@ -2,12 +2,14 @@
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "graft/error.hpp"
 #include "onnx/check_operators.hpp"
@@ -17,6 +19,7 @@
 #include "onnx/opset.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
+#include "runtime/answer.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/model_io.hpp"
 #include "runtime/onnxruntime/recurrent_layout.hpp"
@@ -50,6 +53,7 @@ onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type)
 struct ForOnnxruntime {
   onnx::Model model;
   NarrowTypes narrow;
+  std::string rewritten = {};  ///< "operator set 28 as 26"; empty if nodes and operator sets are those of the model.
 };
 
 /// Returns whether each node of ai.onnx means the same in the opset of the model and in the older opset `lower`, which
@@ -125,8 +129,13 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
                     model.source, onnx::describe(*node)));
   }
   inline_functions_that_it_misreads(model);
+  std::vector<std::string> rewritten;
+  const std::int64_t opset = std::as_const(model).graph().opset();
   lower_opset(model);
-  put_time_first(model);
+  const std::int64_t lowered = std::as_const(model).graph().opset();
+  if (lowered != opset) rewritten.push_back(fmt::format("operator set {} as {}", opset, lowered));
+  if (put_time_first(model) != 0) rewritten.emplace_back("recurrent nodes with layout = 1 as layout = 0");
+  prepared.rewritten = fmt::format("{}", fmt::join(rewritten, ", "));
   return prepared;
 }
 
@@ -135,9 +144,10 @@ struct SharedState {
   onnx::Model model;  ///< The model before preparation, to explain a failed run.
   DeclaredInputs inputs;
   NarrowTypes narrow;
+  Answer answer;
 };
 
-class OnnxruntimeModel final : public CompiledModel, public KeepsOutputs {
+class OnnxruntimeModel final : public CompiledModel, public KeepsOutputs, public HasAnswer {
  public:
   OnnxruntimeModel(std::shared_ptr<const SharedState> shared, std::unique_ptr<CompiledModel> remote)
       : shared_(std::move(shared)), remote_(std::move(remote)) {}
@@ -174,16 +184,19 @@ class OnnxruntimeModel final : public CompiledModel, public KeepsOutputs {
     return outputs;
   }
 
+  [[nodiscard]] Answer answer() const override { return shared_->answer; }
+
  private:
   std::shared_ptr<const SharedState> shared_;
   std::unique_ptr<CompiledModel> remote_;
 };
 
-class OnnxruntimeEngine final : public Engine {
+class WorkerOfOnnxruntime final : public OnnxruntimeEngine {
  public:
-  OnnxruntimeEngine(std::function<WorkerCommand()> find, const Engine& other)
+  WorkerOfOnnxruntime(std::function<WorkerCommand()> find, const Engine& other)
       : worker_(make_worker_engine(std::move(find))), other_(other) {}
 
+  using Engine::compile;
   [[nodiscard]] std::string_view name() const override { return worker_->name(); }
 
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
@@ -195,6 +208,10 @@ class OnnxruntimeEngine final : public Engine {
     (void)output_names(prepared.model);
     shared->model = model.clone();
     shared->narrow = std::move(prepared.narrow);
+    shared->answer.engine = name();
+    if (!prepared.rewritten.empty()) {
+      shared->answer.rewritten = fmt::format("{} ran a rewritten copy, with {}", name(), prepared.rewritten);
+    }
     return std::make_unique<OnnxruntimeModel>(
         shared,
         worker_->compile(prepared.model,
@@ -206,6 +223,20 @@ class OnnxruntimeEngine final : public Engine {
     return compile(model, {.threads = 1})->run({});
   }
 
+  [[nodiscard]] std::string refusal_of(const onnx::Model& model,
+                                       const std::function<bool()>& should_stop) const override {
+    try {
+      (void)worker_->compile(model, {.should_stop = should_stop});
+      return {};
+    } catch (const Error& refused) {
+      if (refused.kind() != Error::Kind::bad_input) throw;
+      std::string text = refused.what();
+      const std::string before =
+          fmt::format("{}: the CPU engine cannot compile this model: {}: ", model.source, name());
+      return text.starts_with(before) ? text.substr(before.size()) : text;
+    }
+  }
+
  private:
   std::unique_ptr<Engine> worker_;
   const Engine& other_;
@@ -213,8 +244,8 @@ class OnnxruntimeEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_onnxruntime_engine(std::function<WorkerCommand()> find, const Engine& other) {
-  return std::make_unique<OnnxruntimeEngine>(std::move(find), other);
+std::unique_ptr<OnnxruntimeEngine> make_onnxruntime_engine(std::function<WorkerCommand()> find, const Engine& other) {
+  return std::make_unique<WorkerOfOnnxruntime>(std::move(find), other);
 }
 
 }  // namespace graft::runtime

@@ -3,11 +3,21 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "runtime/engine.hpp"
 #include "runtime/worker/worker_engine.hpp"
 
 namespace graft::runtime {
+
+class OnnxruntimeEngine : public Engine {
+ public:
+  /// Returns ONNX Runtime's message where it does not load the model as it is, without the rewrites with which the
+  /// engine runs other models, or an empty string where it loads the model. Throws Error (missing_tool) for a Python
+  /// without onnxruntime, and Stopped if `should_stop` returns true.
+  [[nodiscard]] virtual std::string refusal_of(const onnx::Model& model,
+                                               const std::function<bool()>& should_stop = {}) const = 0;
+};
 
 /// Returns an engine that runs ONNX Runtime with its optimizations disabled. `find` returns the command line that
 /// starts `python -m graft.runtime`; it is called when the process is first needed. A Python without onnxruntime is an
@@ -16,6 +26,7 @@ namespace graft::runtime {
 /// f16 and bf16 are computed in f32 (see Engine), f64 in f64. Graft's operators run as their ONNX functions; an
 /// operator without a function is an Error that names the node. `other` runs Graft's own CPU kernels and must outlive
 /// the engine.
-[[nodiscard]] std::unique_ptr<Engine> make_onnxruntime_engine(std::function<WorkerCommand()> find, const Engine& other);
+[[nodiscard]] std::unique_ptr<OnnxruntimeEngine> make_onnxruntime_engine(std::function<WorkerCommand()> find,
+                                                                         const Engine& other);
 
 }  // namespace graft::runtime

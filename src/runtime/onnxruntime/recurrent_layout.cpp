@@ -74,19 +74,21 @@ void put_time_first(onnx::Node& node) {
   graph.remove_node(node);
 }
 
-void put_time_first(onnx::Graph& graph) {
+std::size_t put_time_first(onnx::Graph& graph) {
   std::vector<onnx::Node*> nodes;
   graph.for_each_node([&](onnx::Node& node) {
     if (has_batch_first(node)) nodes.push_back(&node);
   });
   for (onnx::Node* node : nodes) put_time_first(*node);
+  return nodes.size();
 }
 
 }  // namespace
 
-void put_time_first(onnx::Model& model) {
-  put_time_first(model.graph());
-  for (auto& [key, function] : model.functions) put_time_first(*function.body);
+std::size_t put_time_first(onnx::Model& model) {
+  std::size_t replaced = put_time_first(model.graph());
+  for (auto& [key, function] : model.functions) replaced += put_time_first(*function.body);
+  return replaced;
 }
 
 bool has_layout_of_call(const onnx::Model& model) {

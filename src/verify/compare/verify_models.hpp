@@ -102,8 +102,8 @@ struct VerifyReport {
   /// The CPU engines that ran the models: "ONNX Runtime 1.31.1". Like `left_out`, it is filled by the caller that chose
   /// the engine.
   std::string ran_in = {};
-  /// CPU engines that were left out although they could run a model, with the reason, and known faults of the engine
-  /// that ran it.
+  /// CPU engines that were left out although they could run a model, with the reason, known faults of the engine that
+  /// ran it, and how this engine rewrote the model.
   std::vector<std::string> left_out = {};
   [[nodiscard]] bool equal() const;
   /// Returns the verdict on all outputs. It is `nothing_compared` if nothing was compared of some output, or if there

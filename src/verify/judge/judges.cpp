@@ -383,6 +383,9 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
   bool is_replaced_ = false;
 };
 
+/// Returns Answer::rewritten of a compiled model.
+std::string rewritten_by(const runtime::CompiledModel& compiled) { return answer_of(compiled, "").rewritten; }
+
 class TwoJudges final : public Judges {
  public:
   TwoJudges(const runtime::Engine& first, const runtime::Engine& second, const JudgesOptions& options,
@@ -436,17 +439,20 @@ class TwoJudges final : public Judges {
     const bool is_comparable = has_functions && faults.of_one_alone().empty();
     const bool is_checked =
         is_comparable && (asks_always() || (!options.round_inside && is_sample(model, options, faults)));
-    if (!is_checked || !has_second()) return answering(std::move(compiled), model, options);
+    std::string rewritten = rewritten_by(*compiled);
+    if (!is_checked || !has_second()) return answering(std::move(compiled), model, options, std::move(rewritten));
     try {
       std::unique_ptr<runtime::CompiledModel> other = second_.compile(model, options);
+      if (asks_always()) rewritten += rewritten_by(*other);
       return answering(
           std::make_unique<CheckedModel>(std::make_shared<const JudgedModel>(first_, second_, options_, model, options),
                                          std::move(compiled), std::move(other),
                                          asks_always() ? nullptr : std::make_shared<std::atomic<bool>>(false)),
-          model, options);
+          model, options, std::move(rewritten));
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::bad_input) throw;
-      return answering(std::move(compiled), model, options);  // by the only engine that supports it
+      // by the only engine that supports it
+      return answering(std::move(compiled), model, options, std::move(rewritten));
     }
   }
 
@@ -524,7 +530,7 @@ class TwoJudges final : public Judges {
                                                                           const std::string& why) const {
     auto shared = std::make_shared<AnsweringModel::Shared>();
     std::unique_ptr<runtime::CompiledModel> compiled = second_.compile(model, options);
-    shared->answer = {.engine = std::string(second_.name()), .reason = why};
+    shared->answer = {.engine = std::string(second_.name()), .reason = why, .rewritten = rewritten_by(*compiled)};
     shared->replace = [](const runtime::EngineLimit& limit) -> AnsweringModel::Replacement { throw limit; };
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
@@ -532,9 +538,10 @@ class TwoJudges final : public Judges {
   /// Returns the model as the first engine compiled it, with a replacement by the second.
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> answering(std::unique_ptr<runtime::CompiledModel> compiled,
                                                                   const onnx::Model& model,
-                                                                  const runtime::CompileOptions& options) const {
+                                                                  const runtime::CompileOptions& options,
+                                                                  std::string rewritten) const {
     auto shared = std::make_shared<AnsweringModel::Shared>();
-    shared->answer = {.engine = std::string(name()), .reason = ""};
+    shared->answer = {.engine = std::string(name()), .reason = "", .rewritten = std::move(rewritten)};
     const auto kept = std::make_shared<const onnx::Model>(model.clone());
     shared->replace = [this, kept, options](const runtime::EngineLimit& limit) -> AnsweringModel::Replacement {
       if (asks_always()) {
