@@ -118,6 +118,9 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
   const toolkit::BuildReport report = build_engine(console, arguments, model);
   for (const std::string& note : report.notes) console.warn(note);
   warn_of(console, report.warnings);
+  if (const std::string text = present::computed_wrongly_text(report, arguments.model); !text.empty()) {
+    console.warn(text);
+  }
   console.say(present::build_text(report, arguments.output));
   const auto next = present::canary_of_own_plugins(report, arguments.model);
   if (report.layers) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/node_ref.hpp"
 #include "toolkit/build.hpp"
 #include "toolkit/shape_ranges.hpp"
 
@@ -109,6 +110,11 @@ BuildResult result_of(BuildReport&& report, const std::string& model) {
                      .targets_without_plugins = report.targets_without_plugins};
   if (!report.missing_code.empty()) result.warnings.push_back(report.missing_code);
   result.warnings.insert(result.warnings.end(), report.warnings.begin(), report.warnings.end());
+  for (const report::NodeSupport& node : report.computed_wrongly) {
+    result.warnings.push_back(fmt::format(
+        "{}: {} builds it and computes it wrongly: {}\n`graft convert` rewrites it: build the converted model",
+        onnx::describe(node.node), result.tensorrt, node.reason));
+  }
   for (const auto& plugin : network.at("plugins")) {
     const std::string node = plugin.value("layer", "");
     result.plugins.push_back({.node = node,

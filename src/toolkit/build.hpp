@@ -9,6 +9,7 @@
 
 #include "engine/engine_layers.hpp"
 #include "engine/plugin_nodes.hpp"
+#include "graft/report/inspect.hpp"
 #include "graft/toolkit/model.hpp"
 #include "toolkit/engine_driver.hpp"
 
@@ -33,6 +34,8 @@ struct BuildReport {
   std::optional<engine::EngineLayers> layers;
   std::vector<std::string> warnings;  ///< TensorRT's warnings.
   std::vector<std::string> notes;     ///< Graft's notes on operators that are built from their functions.
+  /// The nodes of the model that this release of TensorRT is known to compute wrongly.
+  std::vector<report::NodeSupport> computed_wrongly;
   /// Targets of the engine on which its plugins cannot run, because the plugin library has no code for them.
   std::vector<std::string> targets_without_plugins;
   std::string missing_code;  ///< The warning about these targets, with the remedies; empty where there are none.

@@ -11,6 +11,8 @@
 #include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/tensorrt_release.hpp"
+#include "inspect/verdicts.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
@@ -92,6 +94,18 @@ bool has_onnx_operators(const onnx::Model& model) {
   return found;
 }
 
+/// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly.
+std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given, const nlohmann::json& built) {
+  const report::TensorRTIdentity tensorrt = engine::tensorrt_in(built);
+  const std::string name = fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version);
+  onnx::Model model = given.clone();
+  inspect::infer_and_note_faults(model, {});
+  std::vector<report::NodeSupport> nodes =
+      inspect::judge_nodes(model, {}, inspect::find_release(name).value_or(inspect::newest_measured_release()));
+  std::erase_if(nodes, [](const report::NodeSupport& node) { return node.cause != inspect::computed_wrongly; });
+  return nodes;
+}
+
 }  // namespace
 
 BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch) {
@@ -131,6 +145,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   engine::EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
+  report.computed_wrongly = find_computed_wrongly(model_of(given), report.built);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
     find_targets_without_plugins(report);
   }

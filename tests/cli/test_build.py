@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from conftest import (
     DIGITS,
@@ -14,7 +15,7 @@ from conftest import (
     program_alone,
     save,
 )
-from onnx import helper
+from onnx import helper, numpy_helper
 
 TARGETS = ["--target", "sm120,sm121", "--shapes", DIGITS_SHAPES]
 
@@ -312,3 +313,26 @@ def test_the_library_may_be_named(graft, converted, tmp_path):
     answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", PLUGIN_LIBRARY, "--json")
     assert answer.code == 0, answer.err
     assert len(answer.json["plugin_libraries"]) == 1
+
+
+def test_a_node_that_this_release_computes_wrongly_is_named(graft, tmp_path):
+    """TensorRT-RTX itself takes the batch for time: the engine's outputs have the shapes of layout = 0."""
+    gru = helper.make_node("GRU", ["x", "w", "r"], ["y"], name="gru", hidden_size=3, layout=1)
+    constants = [
+        numpy_helper.from_array(np.ones((1, 9, size), np.float32), name) for name, size in (("w", 5), ("r", 3))
+    ]
+    model = save(tmp_path / "gru.onnx", [gru], [("x", [2, 6, 5])], [("y", [2, 6, 1, 3])], constants)
+    answer = graft("build", model, "-o", tmp_path / "gru.engine")
+    assert answer.code == 0
+    assert "2x1x6x3" in answer.out
+    assert "node 'gru' (GRU): TensorRT-RTX" in answer.err
+    assert "computes it wrongly: layout = 1" in answer.err
+    (command,) = [
+        line.partition("build the result: ")[2] for line in answer.err.splitlines() if "graft convert" in line
+    ]
+    assert graft(*command.split()[1:]).code == 0
+    answer = graft("build", tmp_path / "gru.graft.onnx", "-o", tmp_path / "gru.engine", "--json")
+    assert answer.json["computed_wrongly"] == []
+    assert "wrongly" not in answer.err
+    (node,) = graft("build", model, "-o", tmp_path / "gru.engine", "--json").json["computed_wrongly"]
+    assert (node["node"], node["cause"]) == ("gru", "computed wrongly")

@@ -2,6 +2,7 @@
 #include "present/json/build_json.hpp"
 
 #include "onnx/node_ref.hpp"
+#include "present/json/fields.hpp"
 
 namespace graft::present {
 namespace {
@@ -48,6 +49,7 @@ Json build_json(const toolkit::BuildReport& report, const std::string& model) {
   result["network"]["plugins"] = std::move(plugins);
   result["targets_without_plugins"] = report.targets_without_plugins;
   result["missing_code"] = report.missing_code;
+  result["computed_wrongly"] = json_of_value(report.computed_wrongly);
   if (report.layers) add_engine_layers(result, *report.layers);
   return result;
 }

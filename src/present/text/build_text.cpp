@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "engine/engine_session.hpp"
+#include "onnx/node_ref.hpp"
+#include "present/text/next_steps_text.hpp"
+#include "present/text/shell_quoted.hpp"
 
 namespace graft::present {
 namespace {
@@ -75,6 +79,19 @@ Listing build_text(const toolkit::BuildReport& report, const std::string& engine
   }
   text.add(std::move(table));
   return text;
+}
+
+std::string computed_wrongly_text(const toolkit::BuildReport& report, const std::string& model) {
+  if (report.computed_wrongly.empty()) return {};
+  std::string text;
+  for (const report::NodeSupport& node : report.computed_wrongly) {
+    text += fmt::format("{}: {} builds it and computes it wrongly: {}\n", onnx::describe(node.node),
+                        engine::tensorrt_in(report.built).title(), node.reason);
+  }
+  const std::filesystem::path file = model;
+  const std::filesystem::path converted = file.parent_path() / (file.stem().string() + ".graft.onnx");
+  return fmt::format("{}Rewrite the model and build the result: graft convert {} -o {}{}", text, shell_path(file),
+                     shell_path(converted), library_options());
 }
 
 }  // namespace graft::present
