@@ -175,6 +175,18 @@ def test_weights_in_f8_are_those_of_ml_dtypes(graft, tmp_path):
     assert (found == expected.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)).all()
 
 
+def test_what_improve_changed_is_said(graft, tmp_path):
+    out = tmp_path / "q.onnx"
+    options = ("-o", out, "--precision", "int8", "--data", DIGITS_INPUT, "--samples", "8", "--improve", "round,bias")
+    found = graft("quantize", DIGITS, *options, "--json").json["improvements"]
+    assert found["round"] > 0 and found["bias"] > 0
+    text = " ".join(graft("quantize", DIGITS, *options).out.split())
+    assert f"improved, rounded adaptively: {found['round']} layer" in text
+    assert f"bias corrected: {found['bias']} layer" in text
+    plain = graft("quantize", DIGITS, *options[:-2], "--json").json
+    assert plain["improvements"] == {}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -13,6 +13,7 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
+#include "present/text/quantize_text.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::present {
@@ -502,18 +503,9 @@ void add_facts(html::Report& page, const quant::ChosenInt8& chosen, const quant:
     page.summary.push_back(
         {"asked for", fmt::format("{}: {}", fmt::join(asked, ", "), chosen.met ? "met" : "not met")});
   }
-  const auto add_improvement = [&](const char* what, std::size_t count, const char* noun) {
-    if (count != 0) page.summary.push_back({what, count_text(count, noun)});
-  };
-  add_improvement("equalized", chosen.equalized.size(), "pair");
-  const auto done = [](const auto& improved) {
-    const auto count =
-        std::count_if(improved.begin(), improved.end(), [](const auto& each) { return each.why_not.empty(); });
-    return static_cast<std::size_t>(count);
-  };
-  add_improvement("smoothed", done(chosen.smoothed), "tensor");
-  add_improvement("rounded adaptively", done(chosen.rounded), "layer");
-  add_improvement("bias corrected", chosen.corrected.size(), "layer");
+  for (const AppliedImprovement& each : applied_improvements(chosen)) {
+    page.summary.push_back({each.done, count_text(each.count, each.noun)});
+  }
   for (const std::string& note : chosen.notes) page.summary.push_back({"note", note});
 }
 

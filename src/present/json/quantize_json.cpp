@@ -6,6 +6,7 @@
 
 #include "present/html/quantize_int8_page.hpp"
 #include "present/json/value_check_json.hpp"
+#include "present/text/quantize_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -153,6 +154,8 @@ Json int8_json(const toolkit::Int8Report& report, const QuantizedFiles& files, c
                {"notes", chosen.notes},
                {"outputs", to_json(chosen.outputs)},
                {"plain_outputs", to_json(chosen.plain)}};
+  json["improvements"] = Json::object();
+  for (const AppliedImprovement& each : applied_improvements(chosen)) json["improvements"][each.name] = each.count;
   json.update(json_of_search(chosen));
   return json;
 }

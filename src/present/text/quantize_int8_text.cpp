@@ -80,7 +80,31 @@ void add_metric(Listing& text, const quant::ChosenInt8& chosen) {
                        first == last ? "" : fmt::format(", {} with nothing kept", first)));
 }
 
+/// Adds the changes of --improve.
+void add_improvements(Listing& text, const quant::ChosenInt8& chosen) {
+  std::vector<std::string> parts;
+  for (const AppliedImprovement& each : applied_improvements(chosen)) {
+    parts.push_back(fmt::format("{}: {}", each.done, count_text(each.count, each.noun)));
+  }
+  if (!parts.empty()) text.add(fmt::format("improved, {}", fmt::join(parts, ", ")));
+}
+
 }  // namespace
+
+std::vector<AppliedImprovement> applied_improvements(const quant::ChosenInt8& chosen) {
+  const auto changed = [](const auto& improved) {
+    const auto count =
+        std::count_if(improved.begin(), improved.end(), [](const auto& each) { return each.why_not.empty(); });
+    return static_cast<std::size_t>(count);
+  };
+  std::vector<AppliedImprovement> applied{
+      {.name = "equalize", .done = "equalized", .count = chosen.equalized.size(), .noun = "pair"},
+      {.name = "smooth", .done = "smoothed", .count = changed(chosen.smoothed), .noun = "tensor"},
+      {.name = "round", .done = "rounded adaptively", .count = changed(chosen.rounded), .noun = "layer"},
+      {.name = "bias", .done = "bias corrected", .count = chosen.corrected.size(), .noun = "layer"}};
+  std::erase_if(applied, [](const AppliedImprovement& each) { return each.count == 0; });
+  return applied;
+}
 
 std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options) {
   const quant::ChosenInt8& chosen = report.chosen;
@@ -99,6 +123,7 @@ Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool expla
   Listing text;
   add_nodes(text, chosen, explain);
   if (explain) add_tensors(text, chosen);
+  add_improvements(text, chosen);
   for (const std::string& note : chosen.notes) text.add("note: " + note);
   add_outputs(text, chosen);
   if (has_metric) add_metric(text, chosen);

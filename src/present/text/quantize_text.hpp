@@ -1,6 +1,7 @@
 // The result of `graft quantize` in words.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,17 @@ namespace graft::present {
 [[nodiscard]] std::string verify_command(const toolkit::ValueCheck& check, const std::string& model,
                                          const std::string& output, const std::vector<std::string>& data,
                                          const std::vector<std::string>& inputs);
+
+/// The number of places where an improvement of --improve changed the network.
+struct AppliedImprovement {
+  const char* name;  ///< "equalize", "smooth", "round" or "bias", as in --improve.
+  const char* done;  ///< "equalized"
+  std::size_t count = 0;
+  const char* noun;  ///< "pair", "tensor" or "layer"
+};
+
+/// Returns the improvements that changed the network.
+[[nodiscard]] std::vector<AppliedImprovement> applied_improvements(const quant::ChosenInt8& chosen);
 
 /// Returns a summary for int8 or f8: the number of quantized, fused and kept nodes, and the size of the weights.
 [[nodiscard]] std::string int8_summary(const toolkit::Int8Report& report, const quant::Int8Options& options);

@@ -90,17 +90,18 @@ Listing types_text(const toolkit::TypesReport& report, verify::Precision precisi
 }
 
 std::string missed_types_text(const toolkit::TypesReport& report, const std::string& verify) {
-  const std::string next = fmt::format("`{} --layers` shows the first node that differs", verify);
-  if (report.chosen.met) return missed_check_text(report.check, "the f32 one") + "\n" + next;
+  const std::string next =
+      verify.empty() ? "" : fmt::format("\n`{} --layers` shows the first node that differs", verify);
+  if (report.chosen.met) return missed_check_text(report.check, "the f32 one") + next;
   return fmt::format(
-      "an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n{}; --limit "
-      "sets "
-      "the least signal to noise ratio",
+      "an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n--limit sets "
+      "the least signal to noise ratio{}",
       report.chosen.limit_db, next);
 }
 
 std::string verify_command(const toolkit::ValueCheck& check, const std::string& model, const std::string& output,
                            const std::vector<std::string>& data, const std::vector<std::string>& inputs) {
+  if (!check.can_be_repeated()) return "";
   std::string command = fmt::format("graft verify {} {}", shell_path(model), shell_path(output));
   for (const std::string& tensor : data) {
     std::error_code problem;
