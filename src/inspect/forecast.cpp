@@ -71,7 +71,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
         fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
   }
   prospect.is_another = !report.rewrites.empty();
-  prospect.nodes = converted.graph().node_count();
+  prospect.nodes = onnx::count_nodes(converted);
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);
   // why a plugin computes the first output of a node after the conversion
   std::map<NodeRef, std::string, onnx::ByName> plugins;

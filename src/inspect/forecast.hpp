@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "inspect/verdicts.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/model.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/engine.hpp"
@@ -25,7 +26,7 @@ report::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Mod
 
 struct Prospect {
   Forecast forecast;
-  std::size_t nodes = 0;                              ///< Number of nodes of the converted model.
+  onnx::NodeCounts nodes;                             ///< The nodes of the converted model.
   bool is_another = false;                            ///< Whether the conversion rewrites anything.
   std::shared_ptr<const onnx::Model> converted = {};  ///< The converted model; null if nothing was rewritten.
   std::vector<std::string> warnings;

@@ -344,10 +344,6 @@ std::string meaning_of(Support verdict, bool by_rules) {
   return "";
 }
 
-bool are_by_rules(const std::vector<NodeSupport>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [](const NodeSupport& node) { return node.judge == Judge::rule; });
-}
-
 std::optional<bool> runs(const std::vector<NodeSupport>& nodes) {
   const auto any = [&](bool (*is_that)(Support)) {
     return std::any_of(nodes.begin(), nodes.end(), [&](const NodeSupport& node) { return is_that(node.support); });

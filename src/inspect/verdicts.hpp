@@ -39,9 +39,6 @@ inline constexpr auto advice_on_fault = "correct the node in the program that wr
 /// The NodeSupport::cause of a node that the release accepts and computes wrongly.
 inline constexpr auto computed_wrongly = "computed wrongly";
 
-/// Returns whether all verdicts are those of rules.
-[[nodiscard]] bool are_by_rules(const std::vector<NodeSupport>& nodes);
-
 /// The changes that `graft convert` will make.
 struct Forecast {
   /// Describes, for each node that is rewritten, the replacement.

@@ -168,7 +168,8 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   conversion.is_proven = options.prove;
   conversion.uses_plugins = options.plugins != Plugins::never;
   conversion.targets_of_plugins = targets_of_plugins();
-  conversion.nodes_before = model.graph().node_count();
+  conversion.nodes_before = onnx::count_nodes(model);
+  conversion.rules = options.rules;
   if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
   const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
   std::vector<std::string> contradictions;
@@ -195,7 +196,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   }
   conversion.nodes = inspect::judge_nodes(model, {}, release);
   if (!conversion.uses_plugins) refuse_plugins(conversion.nodes);
-  conversion.nodes_after = model.graph().node_count();
+  conversion.nodes_after = onnx::count_nodes(model);
   conversion.weight_bytes = bytes_of_weights(model);
   conversion.transpositions = count_of(model, "Transpose");
 }

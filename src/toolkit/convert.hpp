@@ -15,6 +15,7 @@
 #include "import/origin.hpp"
 #include "inspect/probe_verdicts.hpp"
 #include "inspect/verdicts.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/model.hpp"
 #include "passes/report.hpp"
 #include "toolkit/inspect.hpp"
@@ -51,8 +52,9 @@ struct Conversion {
   report::ConvertReport report;
   std::vector<report::NodeSupport> failed_before;  ///< The nodes of `original` that TensorRT does not run.
   std::vector<report::NodeSupport> nodes;          ///< The verdicts on the nodes of `model`.
-  std::size_t nodes_before = 0;
-  std::size_t nodes_after = 0;
+  onnx::NodeCounts nodes_before;
+  onnx::NodeCounts nodes_after;
+  std::filesystem::path rules;  ///< ConvertOptions::rules.
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
   std::optional<report::ProbeSummary> check;          ///< The runs of TensorRT on `model`, where it was run.
@@ -67,6 +69,8 @@ struct Conversion {
   std::optional<std::filesystem::path> data_file;     ///< The file with the weights, next to `output`, if any.
   Seconds seconds;
 
+  /// Whether TensorRT was not run, so that all verdicts are those of rules.
+  [[nodiscard]] bool is_judged_by_rules() const { return !check; }
   /// Whether TensorRT runs `model`; nothing where that is not known. Where TensorRT was run, it has to have built the
   /// model.
   [[nodiscard]] std::optional<bool> runs() const;

@@ -6,7 +6,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from conftest import DIGITS, SOURCE, save
-from onnx import helper
+from onnx import TensorProto, helper
 
 
 def outputs(path, feeds):
@@ -216,3 +216,30 @@ def test_items_that_are_mixed_are_no_frozen_batch(graft, tmp_path):
     (undone,) = (r for r in answer.json["undone"] if r["pass"] == "unfreeze_batch")
     assert "item" in undone["proof"]
     assert "no other batch runs" in answer.json["warnings"][0]
+
+
+def test_inspect_and_convert_count_the_same_nodes(graft, tmp_path):
+    """Nodes in bodies are counted by both, and constants are named apart."""
+    value = helper.make_tensor_value_info("t", TensorProto.FLOAT, [3, 4])
+    other = helper.make_tensor_value_info("e", TensorProto.FLOAT, [3, 4])
+    then = helper.make_graph([helper.make_node("Relu", ["x"], ["t"])], "then", [], [value])
+    otherwise = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [other])
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)
+    model = save(tmp_path / "if.onnx", [node], [("x", [3, 4]), condition], [("y", [3, 4])])
+    text = "3 nodes (2 in bodies of others)"
+    assert f"opset 17, {text}" in graft("inspect", model, "--probe", "none").out
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check")
+    assert f"{text} before, {text} after" in " ".join(answer.out.split())
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check", "--json")
+    assert (answer.json["nodes_before"], answer.json["nodes_after"]) == (3, 3)
+    assert len(graft("inspect", model, "--probe", "none", "--json").json["nodes"]) == 3
+
+
+def test_the_verdicts_of_convert_have_the_fields_of_inspect(graft, tmp_path):
+    model = save(tmp_path / "u.onnx", [helper.make_node("Unique", ["x"], ["y"])], [("x", [8])], [("y", [None])])
+    (left,) = graft("convert", model, "-o", tmp_path / "out.onnx", "--tensorrt", "auto", "--json").json["unsupported"]
+    (node,) = graft("inspect", model, "--tensorrt", "auto", "--json").json["nodes"]
+    assert set(left) == set(node)
+    assert left["truth"] == "parser"
+    assert "checkUnique" in left["tensorrt"]

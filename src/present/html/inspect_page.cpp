@@ -67,8 +67,7 @@ html::Table table_of(const std::vector<report::NodeSupport>& nodes,
 }  // namespace
 
 html::Table add_verdicts(html::Report& report, const onnx::Model& model, const std::vector<report::NodeSupport>& nodes,
-                         const std::string& title) {
-  const bool by_rules = inspect::are_by_rules(nodes);
+                         bool by_rules, const std::string& title) {
   for (const report::Support verdict : report::all_supports) {
     const bool is_there =
         std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& n) { return n.support == verdict; });
@@ -100,7 +99,8 @@ html::Report inspect_page(const toolkit::Inspection& inspection) {
   page.summary.push_back({"answered by", answered_by(inspection)});
   page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
   add_ends(page, inspection.model);
-  page.sections.emplace_back(add_verdicts(page, inspection.model, inspection.nodes, "main graph"));
+  page.sections.emplace_back(
+      add_verdicts(page, inspection.model, inspection.nodes, inspection.is_judged_by_rules(), "main graph"));
   return page;
 }
 

@@ -12,9 +12,10 @@
 namespace graft::present {
 
 /// Adds the kinds of verdicts and the model's graphs. Returns a table of all nodes except native constants. `nodes` is
-/// the result of judge_nodes for `model`.
+/// the result of judge_nodes for `model`. `by_rules`: TensorRT was not run.
 [[nodiscard]] html::Table add_verdicts(html::Report& report, const onnx::Model& model,
-                                       const std::vector<report::NodeSupport>& nodes, const std::string& title);
+                                       const std::vector<report::NodeSupport>& nodes, bool by_rules,
+                                       const std::string& title);
 
 [[nodiscard]] html::Report inspect_page(const toolkit::Inspection& inspection);
 

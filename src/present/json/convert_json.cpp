@@ -15,12 +15,7 @@ namespace {
 Json json_of(const std::vector<report::NodeSupport>& nodes, bool (*is_that)(report::Support)) {
   Json listed = Json::array();
   for (const report::NodeSupport& node : nodes) {
-    if (!is_that(node.support)) continue;
-    listed.push_back({{"node", node.node.name},
-                      {"operator", node.op},
-                      {"verdict", to_string(node.support)},
-                      {"reason", node.reason},
-                      {"advice", node.advice}});
+    if (is_that(node.support)) listed.push_back(json_of_fields(node));
   }
   return listed;
 }
@@ -29,9 +24,12 @@ Json json_of(const std::vector<report::NodeSupport>& nodes, bool (*is_that)(repo
 
 Json to_json(const toolkit::Conversion& conversion) {
   const toolkit::Conversion::Seconds& seconds = conversion.seconds;
-  Json json = {{"model", conversion.file.string()},       {"output", conversion.output.string()},
-               {"nodes_before", conversion.nodes_before}, {"nodes_after", conversion.nodes_after},
-               {"weight_bytes", conversion.weight_bytes}, {"transpositions", conversion.transpositions}};
+  Json json = {{"model", conversion.file.string()},
+               {"output", conversion.output.string()},
+               {"nodes_before", conversion.nodes_before.all()},
+               {"nodes_after", conversion.nodes_after.all()},
+               {"weight_bytes", conversion.weight_bytes},
+               {"transpositions", conversion.transpositions}};
   json["external_data"] = json_of_data_file(conversion.data_file);
   json["nodes_without_function"] = conversion.nodes_without_function.value_or(0);
   json.update(to_json(conversion.origin));

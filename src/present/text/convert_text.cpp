@@ -110,7 +110,7 @@ std::string count_of_proofs(const report::ConvertReport& report) {
 std::string summary_text(const toolkit::Conversion& conversion) {
   const std::string origin = origin_text(conversion.origin);
   return fmt::format("{}{} before, {} after, {}, {} of weights", origin.empty() ? "" : origin + ", as ONNX ",
-                     count_text(conversion.nodes_before, "node"), conversion.nodes_after,
+                     nodes_text(conversion.nodes_before), nodes_text(conversion.nodes_after),
                      conversion.is_proven ? count_of_proofs(conversion.report) : "nothing proven",
                      bytes_text(conversion.weight_bytes));
 }

@@ -24,12 +24,6 @@ using inspect::VerdictGroups;
 using report::FailingPart;
 
 /// Returns the number of nodes: "135 nodes and 96 constants".
-std::string nodes_text(const std::vector<report::NodeSupport>& nodes) {
-  const auto constants = static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), inspect::is_mere_constant));
-  const std::string text = count_text(nodes.size() - constants, "node");
-  return constants == 0 ? text : fmt::format("{} and {}", text, count_text(constants, "constant"));
-}
-
 /// `by_rules`: TensorRT was not run.
 Table counts_table(const std::vector<report::NodeSupport>& nodes, bool by_rules) {
   Table table;
@@ -198,11 +192,11 @@ Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
   Listing listing;
   listing.add({{inspection.file.string(), Color::strong},
                {fmt::format(": {}opset {}, {}", origin.empty() ? "" : origin + "; as ONNX: ",
-                            inspection.model.graph().opset(), nodes_text(inspection.nodes))}});
+                            inspection.model.graph().opset(), nodes_text(onnx::count_nodes(inspection.model)))}});
   listing.add(io_table(inspection.model));
   listing.add("");
   if (inspection.release) listing.add(release_text(*inspection.release));
-  listing.add(counts_table(inspection.nodes, !inspection.probe));
+  listing.add(counts_table(inspection.nodes, inspection.is_judged_by_rules()));
   listing.append(nodes_listing(inspection.nodes, all));
   if (const Table next = next_table(next_commands(inspection)); !next.empty()) {
     listing.add("");
@@ -244,9 +238,9 @@ Listing probe_text(const toolkit::Inspection& inspection) {
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
   if (inspection.prospect.is_another && !inspection.probe->of_converted) {
     // TensorRT judged the given model, but engines are built from the converted model.
-    listing.add(fmt::format(
-        "asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
-        count_text(inspection.model.graph().node_count(), "node"), count_text(inspection.prospect.nodes, "node")));
+    listing.add(
+        fmt::format("asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
+                    nodes_text(onnx::count_nodes(inspection.model)), nodes_text(inspection.prospect.nodes)));
   }
   return listing;
 }

@@ -5,10 +5,14 @@
 #include <vector>
 
 #include "import/origin.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::present {
+
+/// Returns "9 nodes and 2 constants (3 in bodies of others)".
+[[nodiscard]] std::string nodes_text(const onnx::NodeCounts& counts);
 
 /// Returns "224", a symbol, or "?" for an unknown dimension.
 [[nodiscard]] std::string size_text(const Dim& dim);
