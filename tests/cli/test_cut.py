@@ -255,7 +255,7 @@ def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, 
     assert "no cut leaves TensorRT anything to compute" in answer.err
     assert (tmp_path / "out.onnx").exists()
     assert not (tmp_path / "out.cut.json").exists()
-    assert "\nnext  " not in answer.out
+    assert next_commands(answer) == [f"graft inspect {tmp_path / 'out.onnx'}"]
 
 
 @pytest.mark.parametrize(

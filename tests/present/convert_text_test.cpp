@@ -130,7 +130,7 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   EXPECT_THAT(values_text(conversion), HasSubstr("the result and in.onnx are not the same"));
   const std::vector<NextCommand> next = next_commands(conversion);
   ASSERT_EQ(next.size(), 1U);
-  EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx");
+  EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx --layers");
   EXPECT_EQ(to_json(conversion)["values"]["verdict"], "not the same");
 }
 

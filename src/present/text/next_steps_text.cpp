@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "graft/registry.hpp"
+#include "graft/setting.hpp"
+#include "inspect/advice.hpp"
 #include "inspect/suggested_ranges.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
@@ -209,6 +211,56 @@ std::string build_command(const toolkit::Conversion& conversion, const onnx::Mod
   return build_command(file, found.files, options, shapes);
 }
 
+/// Returns the command that repeats a conversion with the same options, and with `more`.
+std::string convert_command(const toolkit::Conversion& conversion, bool keeps_plugins, std::string_view more) {
+  std::string command = fmt::format("graft convert {} -o {}", network_arguments(conversion.file, conversion.import),
+                                    shell_path(conversion.output));
+  if (!conversion.rules.empty()) command += " --rules " + shell_path(conversion.rules);
+  if (conversion.release) command += fmt::format(" --for {}", inspect::name_of(*conversion.release));
+  if (keeps_plugins && !conversion.uses_plugins) command += " --plugins never";
+  return command + std::string(more) + library_options();
+}
+
+/// Returns what to do about rules that could not be done.
+NextCommand next_for_rules(const toolkit::Conversion& conversion, std::string_view more) {
+  return {convert_command(conversion, true, more),
+          "explains each rule; correct the rules that could not be done, or mark them as optional"};
+}
+
+/// Returns what to do about a result that TensorRT does not run, or of which that is not known.
+NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
+  const std::vector<report::NodeSupport>& nodes = conversion.nodes;
+  const std::string release = conversion.release ? fmt::format(" --for {}", inspect::name_of(*conversion.release)) : "";
+  const std::string inspection =
+      fmt::format("graft inspect {}{}", shell_path(conversion.output), release + library_options());
+  const std::string without_plugins = fmt::format("leave out {}", setting_name(Setting::without_plugins));
+  if (std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+        return inspect::is_bad(node.support) && node.advice == inspect::advice_on_fault;
+      })) {
+    return {inspection, "lists the nodes with a fault: correct the program that wrote the model"};
+  }
+  if (std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node.advice == without_plugins; })) {
+    return {convert_command(conversion, false, ""), "a plugin of Graft's runs the nodes above"};
+  }
+  if (inspect::advises_cut(nodes)) {
+    return {convert_command(conversion, true, " --cut"),
+            "two halves: one for TensorRT, and one for the host with the nodes that TensorRT does not run"};
+  }
+  if (!conversion.check) {
+    return {inspection, conversion.runs() ? "lists the nodes that do not run, with the reasons"
+                                          : "runs the installed TensorRT on the result, or says what is missing"};
+  }
+  if (!conversion.check->failing_shapes.empty()) {
+    return {inspection, "shows the sizes that were tried; --shapes NAME=MIN..OPT..MAX names others"};
+  }
+  if (!conversion.runs().has_value()) {
+    return {inspection, "asks TensorRT about each node; --max-seconds and --max-builds allow it more time"};
+  }
+  return {fmt::format("graft inspect {} --reduce {}{}", shell_path(conversion.output),
+                      shell_path(sibling_of(conversion.output, ".smallest.onnx")), library_options()),
+          "writes the smallest part that fails, to report or to try changes on"};
+}
+
 NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {
   const std::filesystem::path& model = inspection.file;
   const bool is_converted = inspection.is_converted;
@@ -277,7 +329,7 @@ std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
 }
 
 std::string verify_command(const toolkit::Conversion& conversion) {
-  if (!conversion.values.report && !conversion.values.is_over_budget) return "";
+  if (!conversion.values.can_be_repeated()) return "";
   return verify_command(conversion, conversion.output);
 }
 
@@ -285,8 +337,21 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   std::vector<NextCommand> commands;
   if (!conversion.values.is_good()) {
     const std::string command = verify_command(conversion);
-    if (!command.empty()) commands.push_back({command, "compares the values; --data and --range name other inputs"});
+    const auto& report = conversion.values.report;
+    if (report && report->verdict() == report::Verdict::different) {
+      commands.push_back(
+          {command + " --layers", "names the first node that differs; --data and --range name other inputs"});
+    } else if (report && report->verdict() == report::Verdict::disputed) {
+      commands.push_back(
+          {command + " --engine onnxruntime", "compares the values in one of the engines that disagree"});
+    } else if (!command.empty()) {
+      commands.push_back({command, "compares the values; --data and --range name other inputs"});
+    }
   }
+  if (!conversion.are_rules_done()) {
+    commands.push_back(next_for_rules(conversion, " --explain"));
+  }
+  if (!conversion.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(conversion));
   if (!conversion.is_complete()) return commands;
   const OperatorsOfLibraries found = operators_of_libraries(conversion.model);
   commands.push_back({build_command(conversion, conversion.model, conversion.output, found,
@@ -306,7 +371,7 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
   const NextCommand comparison{verify_command(conversion, files.network),
                                "runs both halves on the CPU and compares them with the whole network; --data and "
                                "--range name other inputs"};
-  if (!conversion.are_rules_done()) return next_commands(conversion);
+  if (!conversion.are_rules_done()) return {next_for_rules(conversion, " --cut --explain")};
   if (is_different || !conversion.are_values_kept()) return {comparison};
   const onnx::Model& half = model_of(cut.network.tensorrt);
   std::vector<NextCommand> commands;
