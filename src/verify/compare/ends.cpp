@@ -491,7 +491,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   Run run;
   if (chosen_) {
     if (!attempt(compiled, model, options, *chosen_, run)) {
-      if (is_over_limit_) throw *refusal_;
+      if (is_over_limit_) throw runtime::OverLimit(refusal_->what());
       throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model));
     }
     return take(run);
@@ -550,7 +550,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
       }
     }
   }
-  if (!with_empty && is_over_limit_) throw *refusal_;
+  if (!with_empty && is_over_limit_) throw runtime::OverLimit(refusal_->what());
   if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
   narrowed_ = std::move(narrowed_with_empty);
   fit_ = fit_with_empty;
