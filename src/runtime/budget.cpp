@@ -183,12 +183,13 @@ class Estimate {
     return texts;
   }
 
-  /// Records the tensor if it is the largest so far. `maker` is null for an input.
+  /// Records the tensor if it is the largest so far. `maker` is null for an input. A size of 0 does not count: for an
+  /// empty tensor, engines and NumPy multiply the other sizes too.
   void note_size(const onnx::Value& value, const onnx::Node* maker) {
     if (!value.shape) return;
     double elements = 1;
     for (const Dim& dim : *value.shape) {
-      if (dim.is_constant()) elements *= static_cast<double>(dim.value());
+      if (dim.is_constant() && dim.value() > 0) elements *= static_cast<double>(dim.value());
     }
     if (elements <= cost_.elements) return;
     cost_.elements = elements;

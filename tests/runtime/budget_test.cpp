@@ -220,6 +220,18 @@ TEST(LimitedEngine, RefusesAConstantSizeWhenItCompiles) {
   EXPECT_EQ(engine.counts.compiled, 0);
 }
 
+/// NumPy, through which ONNX Runtime gets its inputs, has no such tensor: "array is too big".
+TEST(LimitedEngine, RefusesAnEmptyTensorWithSizesBeyondTheLimit) {
+  const CountingEngine engine;
+  constexpr std::int64_t large = std::int64_t{1} << 40;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{large, 0, large}}}, "y = Neg(x)", {"y"});
+  EXPECT_THAT(error_of([&] { (void)make_limited_engine(engine)->compile(model); }),
+              HasSubstr("1099511627776 x 0 x 1099511627776 elements"));
+  const onnx::Model empty = inferred_text_model({{"x", onnx::ElementType::f32, Shape{0, 4}}}, "y = Neg(x)", {"y"});
+  EXPECT_NO_THROW((void)make_limited_engine(engine)->compile(empty));
+}
+
 /// Sizes that are about as large as checked ones are not inferred again; a run far from the limit changes nothing.
 TEST(LimitedEngine, RunsInputsThatGrowUntilTheyReachTheLimit) {
   const CountingEngine engine;
