@@ -45,8 +45,10 @@ void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::N
     const auto missed = std::find_if(near_misses.begin(), near_misses.end(), [&](const report::NearMiss& note) {
       return note.pass == "lower_to_native" && note.node.id == node.node.id;
     });
-    if (missed == near_misses.end()) continue;
-    node.advice = fmt::format("graft convert does not write it with layers that TensorRT has: {}", missed->reason);
+    node.advice =
+        missed == near_misses.end()
+            ? advice_to_write_one()
+            : fmt::format("graft convert does not write it with layers that TensorRT has: {}", missed->reason);
   }
 }
 

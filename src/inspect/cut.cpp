@@ -157,7 +157,10 @@ std::optional<Cut> find_cut(const onnx::Model& model, const std::function<bool(c
   if (cut.tensorrt_is_first) move_to_host(order, host);
   for (const onnx::Node* node : order.nodes) (host.contains(node) ? cut.host : cut.tensorrt).push_back(node);
   cut.between = handed_over(order, cut.tensorrt_is_first ? host : Nodes(cut.tensorrt.begin(), cut.tensorrt.end()));
-  return cut;
+  // Sequences and tensors of unknown types cannot be inputs of a half.
+  const bool are_tensors = std::all_of(cut.between.begin(), cut.between.end(),
+                                       [](const onnx::Value* value) { return value->type.has_value(); });
+  return are_tensors ? std::optional(std::move(cut)) : std::nullopt;
 }
 
 Halves halves_of(const onnx::Model& model, const Cut& cut) {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 
 namespace graft::inspect {
@@ -413,6 +414,26 @@ class ValuesFor {
   const std::map<std::string, Points>& sizes_;
 };
 
+/// Returns whether a node computes a size from this input of it.
+bool reads_sizes(const onnx::Node& node, std::size_t index) {
+  if (index == 0) return node.is("ConstantOfShape") || node.is("Range");
+  if (onnx::is_any_of(node, {"Expand", "OneHot", "Pad", "Reshape", "Split", "Tile", "TopK"})) return index == 1;
+  return node.is("Range") || (node.is("Slice") && index <= 2) || (node.is("Resize") && index == 3);
+}
+
+/// Returns whether a node computes a size from the elements of a value, directly or after arithmetic.
+bool decides_sizes(const onnx::Value& value, int depth = 0) {
+  constexpr int deepest = 8;
+  if (depth > deepest) return false;
+  return std::any_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) {
+    if (reads_sizes(*use.node, use.index)) return true;
+    const bool passes_on =
+        has_trait(*use.node, onnx::trait::view | onnx::trait::elementwise | onnx::trait::broadcasting) ||
+        onnx::is_any_of(*use.node, {"Cast", "Concat", "Gather", "Slice"});
+    return passes_on && use.node->output() != nullptr && decides_sizes(*use.node->output(), depth + 1);
+  });
+}
+
 Points plain_values(std::size_t count, const Range& range) {
   return {Sizes(count, range[0]), Sizes(count, range[1]), Sizes(count, range[2])};
 }
@@ -439,7 +460,7 @@ std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
         const std::size_t count = count_of(*input);
         const auto asked = ValuesFor(count, sizes).reader(*input);
         found.values = text_of(asked.value_or(plain_values(count, range)));
-        found.decides_sizes = asked.has_value();
+        found.decides_sizes = decides_sizes(*input);
       }
       const bool is_known = std::find(suggested.begin(), suggested.end(), ranges) != suggested.end();
       if (!is_known) suggested.push_back(std::move(ranges));

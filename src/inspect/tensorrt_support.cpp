@@ -445,13 +445,21 @@ bool has_general_subscripts(const onnx::Node& node) {
   return false;
 }
 
+/// Whether `graft convert` writes some nodes of this operator with layers that TensorRT has.
+bool has_lowering(const onnx::Node& node) {
+  const auto rows = passes::lowerings();
+  return std::any_of(rows.begin(), rows.end(), [&](const passes::Lowering& row) { return node.is(row.op_type); });
+}
+
 void add_types(const onnx::Node& node, Forms& forms) {
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128})) {
     const bool is_complex = is_type_of(value, {complex64, complex128});
     forms.push_back({"missing_type",
                      fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type)),
-                     is_complex ? no_complex_numbers : other_integers});
+                     is_complex           ? no_complex_numbers
+                     : has_lowering(node) ? std::string_view()
+                                          : other_integers});
   }
   const bool casts = node.is("Cast") || node.is("CastLike");
   if (const onnx::Value* value = casts ? narrow_float_or_integer(node) : nullptr) {
@@ -586,12 +594,6 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
     if (type.value != nullptr && !has_word(types, type.word)) return type;
   }
   return std::nullopt;
-}
-
-/// Whether `graft convert` writes some nodes of this operator with layers that TensorRT has.
-bool has_lowering(const onnx::Node& node) {
-  const auto rows = passes::lowerings();
-  return std::any_of(rows.begin(), rows.end(), [&](const passes::Lowering& row) { return node.is(row.op_type); });
 }
 
 /// Returns the advice on a node that the newest measured release does not build in its type, and builds in another.
@@ -770,15 +772,19 @@ std::string advice_to_convert() {
 
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
-  if (find_other_than_tensor(node) != nullptr && !has_lowering(node)) return std::string(no_sequences);
+  if (find_other_than_tensor(node) != nullptr) return std::string(no_sequences);
   if (const auto advice = advice_on_form(node)) return *advice;
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) {
       return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
     }
   }
-  if (has_lowering(node)) return advice_to_convert();
   if (const auto advice = advice_on_type(node)) return *advice;
+  if (has_lowering(node)) return advice_to_convert();
+  return advice_to_write_one();
+}
+
+std::string advice_to_write_one() {
   return fmt::format(
       "no operator of Graft stands in for it; {} leaves it to the host; or write one: graft's guide "
       "\"add an operator\"",

@@ -65,6 +65,9 @@ struct Danger {
 
 /// Returns the advice on a node that `graft convert` rewrites under conditions.
 [[nodiscard]] std::string advice_to_convert();
+/// Returns the advice on a node that neither TensorRT nor `graft convert` nor an operator of Graft can do something
+/// with.
+[[nodiscard]] std::string advice_to_write_one();
 
 struct RefusalHint {
   std::string reason;

@@ -268,6 +268,10 @@ class RuleJudge {
       }
       return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
     }
+    if (onnx::is_standard_operator(node.domain, node.op_type)) {
+      return {Support::unsupported, "it is an operator of ai.onnx.ml, of which TensorRT has none",
+              fmt::format("export the network without it; or {} leaves it to the host", setting_name(Setting::cut))};
+    }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
       return {Support::plugin, kept->second,
               fmt::format("the library that has it: {}", setting_name(Setting::build_with_library))};

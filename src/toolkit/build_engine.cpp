@@ -94,15 +94,22 @@ bool has_onnx_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly.
+/// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
+/// rewrites as lowered. Returns none for a release without rules.
 std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given, const nlohmann::json& built) {
   const report::TensorRTIdentity tensorrt = engine::tensorrt_in(built);
   const std::string name = fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version);
+  const std::optional<inspect::Release> release = inspect::find_release(name);
+  if (!release) return {};
   onnx::Model model = given.clone();
   inspect::infer_and_note_faults(model, {});
-  std::vector<report::NodeSupport> nodes =
-      inspect::judge_nodes(model, {}, inspect::find_release(name).value_or(inspect::newest_measured_release()));
+  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(model, {}, *release);
   std::erase_if(nodes, [](const report::NodeSupport& node) { return node.cause != inspect::computed_wrongly; });
+  for (report::NodeSupport& node : nodes) {
+    if (node.support == report::Support::native) continue;  // it has advice of its own
+    node.support = report::Support::lowered;
+    node.advice = "`graft convert` rewrites it";
+  }
   return nodes;
 }
 

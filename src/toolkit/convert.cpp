@@ -309,8 +309,9 @@ void ResultCheck::check_ranges(const graft::onnx::Model& model) const {
 }
 
 void ResultCheck::check_ranges_before(const graft::onnx::Model& model) const {
+  // Before a file is written: without TensorRT, `run` finds out too late that the rules judge alone.
+  if (!probe_ || trials_ == nullptr) onnx::check_types_and_outputs(model);
   if (!options_.rules.empty()) return;
-  if (!probe_) onnx::check_types_and_outputs(model);
   check_ranges(model);
 }
 

@@ -153,8 +153,9 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
     throw NoCut(Error::Kind::answer_is_no,
-                fmt::format("{}: no cut leaves TensorRT anything to compute: all arithmetic comes of the nodes that it "
-                            "does not run, or leads to them\nRun the network in another runtime, such as ONNX Runtime",
+                fmt::format("{}: no cut is possible: all arithmetic comes of the nodes that TensorRT does not run or "
+                            "leads to them, or a half would begin with a sequence or with a tensor of unknown type\n"
+                            "Run the network in another runtime, such as ONNX Runtime",
                             model.source));
   }
   inspect::Halves halves = inspect::halves_of(model, *found);

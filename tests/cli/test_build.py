@@ -328,11 +328,14 @@ def test_a_node_that_this_release_computes_wrongly_is_named(graft, tmp_path):
     assert "node 'gru' (GRU): TensorRT-RTX" in answer.err
     assert "computes it wrongly: layout = 1" in answer.err
     (command,) = [
-        line.partition("build the result: ")[2] for line in answer.err.splitlines() if "graft convert" in line
+        line.partition("build the result: ")[2] for line in answer.err.splitlines() if "build the result: " in line
     ]
     assert graft(*command.split()[1:]).code == 0
     answer = graft("build", tmp_path / "gru.graft.onnx", "-o", tmp_path / "gru.engine", "--json")
     assert answer.json["computed_wrongly"] == []
     assert "wrongly" not in answer.err
     (node,) = graft("build", model, "-o", tmp_path / "gru.engine", "--json").json["computed_wrongly"]
-    assert (node["node"], node["cause"]) == ("gru", "computed wrongly")
+    (judged,) = graft("inspect", model, "--json").json["nodes"]
+    for key in ("node", "operator", "verdict", "cause"):
+        assert node[key] == judged[key]
+    assert node["advice"] == "`graft convert` rewrites it"

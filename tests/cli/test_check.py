@@ -253,7 +253,7 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
     inspected = graft("inspect", model, *TARGET)
     assert inspected.code == 1
     assert "--cut" not in inspected.out
-    assert "run the network in another runtime, such as ONNX Runtime" in " ".join(inspected.out.split())
+    assert "run it in another runtime, such as ONNX Runtime" in " ".join(inspected.out.split())
     assert graft("convert", model, "-o", converted, "--cut", *TARGET).code == 1
     assert "runs now" not in graft("convert", model, "-o", converted, *TARGET).out
 

@@ -227,7 +227,7 @@ def test_inspect_and_convert_count_the_same_nodes(graft, tmp_path):
     condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
     node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)
     model = save(tmp_path / "if.onnx", [node], [("x", [3, 4]), condition], [("y", [3, 4])])
-    text = "3 nodes (2 in bodies of others)"
+    text = "3 nodes (2 of them in branches and bodies)"
     assert f"opset 17, {text}" in graft("inspect", model, "--probe", "none").out
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check")
     assert f"{text} before, {text} after" in " ".join(answer.out.split())

@@ -252,7 +252,7 @@ def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, 
     model = save(tmp_path / "unique.onnx", [helper.make_node("Unique", ["x"], ["y"])], [("x", [9])], [("y", ["found"])])
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
     assert answer.code == 1
-    assert "no cut leaves TensorRT anything to compute" in answer.err
+    assert "no cut is possible" in answer.err
     assert (tmp_path / "out.onnx").exists()
     assert not (tmp_path / "out.cut.json").exists()
     assert next_commands(answer) == [f"graft inspect {tmp_path / 'out.onnx'}"]

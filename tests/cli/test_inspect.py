@@ -871,3 +871,39 @@ def test_a_size_in_a_body_from_an_index_of_the_step(graft, tmp_path, operator, s
 
     nodes = verdicts(graft("inspect", model, "--probe", "none", "--json"))
     assert (nodes["many"]["verdict"] == "native") == builds
+
+
+def test_operators_of_onnx_ml_and_sequences_get_no_advice_that_fails(graft, tmp_path):
+    scaler = helper.make_node("Scaler", ["x"], ["s"], domain="ai.onnx.ml", offset=[0.0], scale=[2.0])
+    nodes = [helper.make_node("Relu", ["s"], ["y"])]
+    model = save(tmp_path / "s.onnx", [scaler, *nodes], [("x", [2, 4])], [("y", [2, 4])], domains=["ai.onnx.ml"])
+    answer = graft("inspect", model)
+    assert "it is an operator of ai.onnx.ml, of which TensorRT has none" in " ".join(answer.out.split())
+    assert "did you mean" not in answer.out
+
+    nodes = [
+        helper.make_node("MatMul", ["x", "x"], ["m"]),
+        helper.make_node("SequenceConstruct", ["m", "m"], ["q"]),
+        helper.make_node("SequenceErase", ["q"], ["r"]),
+        helper.make_node("ConcatFromSequence", ["r"], ["y"], axis=0),
+    ]
+    model = save(tmp_path / "q.onnx", nodes, [("x", [4, 4])], [("y", [4, 4])])
+    for step in graft("inspect", model, "--json").json["next"]:
+        program, *arguments = shlex.split(step["command"]) or ["graft"]
+        if "--cut" in arguments:
+            assert graft(*arguments).code in (0, 1), step
+
+
+def test_ranges_of_all_values_that_decide_sizes_are_printed(graft, tmp_path):
+    integer = helper.make_tensor_value_info
+    sizes = integer("s", INT64, [2])
+    depth = integer("d", INT64, [1])
+    onoff = numpy_helper.from_array(np.array([0, 1], "f4"), "v")
+    models = {
+        "s": (helper.make_node("ConstantOfShape", ["s"], ["y"]), [sizes], []),
+        "d": (helper.make_node("OneHot", ["i", "d", "v"], ["y"]), [integer("i", INT64, [3]), depth], [onoff]),
+    }
+    for name, (node, inputs, constants) in models.items():
+        model = save(tmp_path / f"{name}.onnx", [node], inputs, [("y", [None, None])], constants)
+        (step,) = graft("inspect", model, "--json").json["next"]
+        assert f"--shapes '{name}=" in step["command"]

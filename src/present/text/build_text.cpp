@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -85,12 +86,16 @@ std::string computed_wrongly_text(const toolkit::BuildReport& report, const std:
   if (report.computed_wrongly.empty()) return {};
   std::string text;
   for (const report::NodeSupport& node : report.computed_wrongly) {
-    text += fmt::format("{}: {} builds it and computes it wrongly: {}\n", onnx::describe(node.node),
-                        engine::tensorrt_in(report.built).title(), node.reason);
+    text += fmt::format("{}{}: {} builds it and computes it wrongly: {}; {}", text.empty() ? "" : "\n",
+                        onnx::describe(node.node), engine::tensorrt_in(report.built).title(), node.reason, node.advice);
   }
+  const bool is_any_rewritten =
+      std::any_of(report.computed_wrongly.begin(), report.computed_wrongly.end(),
+                  [](const report::NodeSupport& node) { return node.support == report::Support::lowered; });
+  if (!is_any_rewritten) return text;
   const std::filesystem::path file = model;
   const std::filesystem::path converted = file.parent_path() / (file.stem().string() + ".graft.onnx");
-  return fmt::format("{}Rewrite the model and build the result: graft convert {} -o {}{}", text, shell_path(file),
+  return fmt::format("{}\nRewrite the model and build the result: graft convert {} -o {}{}", text, shell_path(file),
                      shell_path(converted), library_options());
 }
 

@@ -23,8 +23,7 @@ using inspect::VerdictGroup;
 using inspect::VerdictGroups;
 using report::FailingPart;
 
-/// Returns the number of nodes: "135 nodes and 96 constants".
-/// `by_rules`: TensorRT was not run.
+/// Returns the number of nodes with each verdict. `by_rules`: TensorRT was not run.
 Table counts_table(const std::vector<report::NodeSupport>& nodes, bool by_rules) {
   Table table;
   for (const report::Support verdict : report::all_supports) {

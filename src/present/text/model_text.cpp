@@ -89,7 +89,7 @@ Table origin_table(const Origin& origin) {
 std::string nodes_text(const onnx::NodeCounts& counts) {
   std::string text = count_text(counts.nodes, "node");
   if (counts.constants != 0) text += fmt::format(" and {}", count_text(counts.constants, "constant"));
-  if (counts.in_bodies != 0) text += fmt::format(" ({} in bodies of others)", counts.in_bodies);
+  if (counts.in_bodies != 0) text += fmt::format(" ({} of them in branches and bodies)", counts.in_bodies);
   return text;
 }
 

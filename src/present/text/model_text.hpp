@@ -11,7 +11,7 @@
 
 namespace graft::present {
 
-/// Returns "9 nodes and 2 constants (3 in bodies of others)".
+/// Returns "9 nodes and 2 constants (3 of them in branches and bodies)".
 [[nodiscard]] std::string nodes_text(const onnx::NodeCounts& counts);
 
 /// Returns "224", a symbol, or "?" for an unknown dimension.

@@ -284,10 +284,12 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
               fmt::format("rewrites {} that TensorRT computes wrongly", nodes)};
     case Kind::cut:
       if (!can_be_cut(inspection)) {
-        return {"",
-                fmt::format("{} that TensorRT does not run, and no cut leaves TensorRT anything to compute: change the "
-                            "network as said above, or run it in another runtime, such as ONNX Runtime",
-                            nodes)};
+        return {
+            "",
+            fmt::format(
+                "{} that TensorRT does not run, and the network cannot be cut into a half for TensorRT and one "
+                "for the host: change the network as said above, or run it in another runtime, such as ONNX Runtime",
+                nodes)};
       }
       return {
           fmt::format("graft convert {} -o {} --cut{}", file, converted, options),

@@ -443,7 +443,9 @@ class TwoJudges final : public Judges {
     if (!is_checked || !has_second()) return answering(std::move(compiled), model, options, std::move(rewritten));
     try {
       std::unique_ptr<runtime::CompiledModel> other = second_.compile(model, options);
-      if (asks_always()) rewritten += rewritten_by(*other);
+      if (const std::string by_second = asks_always() ? rewritten_by(*other) : ""; !by_second.empty()) {
+        rewritten += rewritten.empty() ? by_second : "; " + by_second;
+      }
       return answering(
           std::make_unique<CheckedModel>(std::make_shared<const JudgedModel>(first_, second_, options_, model, options),
                                          std::move(compiled), std::move(other),
