@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -71,22 +72,95 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 bool is_option_word(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// Whether a word that CLI11 takes for options can only be meant as a file: "-d.onnx".
-bool is_dashed_file(const std::string& word) {
-  if (!is_option_word(word) || word.find('=') != std::string::npos) return false;
+/// Whether a word is the name of a file that exists, or that can only be meant as a model: "-d.onnx".
+bool names_file(const std::string& word) {
   std::error_code ignored;
-  const bool is_short = word[1] != '-';
-  return (is_short && std::filesystem::path(word).has_extension()) || std::filesystem::exists(word, ignored);
+  if (std::filesystem::exists(word, ignored)) return true;
+  static constexpr auto extensions = std::to_array<std::string_view>(
+      {".onnx", ".pb", ".pbtxt", ".prototxt", ".caffemodel", ".npz", ".npy", ".engine"});
+  const bool is_short = word.size() > 1 && word[1] != '-' && word.find('=') == std::string::npos;
+  return is_short && std::find(extensions.begin(), extensions.end(),
+                               std::filesystem::path(word).extension().string()) != extensions.end();
 }
 
-/// Returns the command with all files that begin with a dash written as "./-d.onnx", and without "--".
-std::string command_without_dashed_files(const std::vector<std::string>& words) {
-  std::string command = "graft";
-  for (const std::string& word : words) {
-    if (word != "--") command += " " + present::shell_argument((is_dashed_file(word) ? "./" : "") + word);
-  }
-  return command;
+/// Returns the option of the command with this letter; null if it has no such option.
+const CLI::Option* short_option(const CLI::App& command, char letter) {
+  return command.get_option_no_throw(std::string("-") + letter);
 }
+
+/// The words of a command line that begin with a dash. `left` are the words that CLI11 took for no option or argument.
+class DashedWords {
+ public:
+  DashedWords(const CLI::App& command, const std::vector<std::string>& words, std::vector<std::string> left)
+      : command_(command),
+        words_(words),
+        left_(std::move(left)),
+        end_of_options_(std::find(words.begin(), words.end(), "--")) {}
+
+  /// Whether all words that are left over come after "--".
+  [[nodiscard]] bool are_left_after_options() const {
+    return std::none_of(words_.begin(), end_of_options_, [&](const std::string& word) { return is_left(word); });
+  }
+
+  /// Returns the first word after "--" that is an option, or null.
+  [[nodiscard]] const std::string* late_option() const {
+    return found(std::find_if(end_of_options_, words_.end(), [&](const std::string& word) {
+      return is_option_word(word) && word != "--" && !is_file_after_options(word);
+    }));
+  }
+
+  /// Returns the first word before "--" that is a file, or null.
+  [[nodiscard]] const std::string* file() const {
+    const auto first =
+        std::find_if(words_.begin(), end_of_options_, [&](const std::string& word) { return is_file(word); });
+    return first == end_of_options_ ? nullptr : &*first;
+  }
+
+  /// Returns the command with all files that begin with a dash written as "./-d.onnx", and without "--".
+  [[nodiscard]] std::string corrected_command() const {
+    std::string corrected = "graft";
+    for (auto word = words_.begin(); word != words_.end(); ++word) {
+      if (word == end_of_options_) continue;
+      const bool rewrites = word < end_of_options_ ? is_file(*word) : is_file_after_options(*word);
+      corrected += " " + present::shell_argument((rewrites ? "./" : "") + *word);
+    }
+    return corrected;
+  }
+
+ private:
+  using Place = std::vector<std::string>::const_iterator;
+
+  [[nodiscard]] const std::string* found(Place place) const { return place == words_.end() ? nullptr : &*place; }
+
+  /// Whether CLI11 left the word over, or its end: it splits "-v.onnx" into the flag -v and a rest, "-.onnx".
+  [[nodiscard]] bool is_left(const std::string& word) const {
+    return std::any_of(left_.begin(), left_.end(), [&](const std::string& left) {
+      if (word == left) return true;
+      if (!is_option_word(word) || !is_option_word(left) || !word.ends_with(left.substr(1))) return false;
+      const std::string flags = word.substr(1, word.size() - left.size());
+      return std::all_of(flags.begin(), flags.end(), [&](char letter) {
+        const CLI::Option* option = short_option(command_, letter);
+        return option != nullptr && option->get_items_expected_max() == 0;
+      });
+    });
+  }
+
+  [[nodiscard]] bool is_file(const std::string& word) const {
+    return is_option_word(word) && is_left(word) && names_file(word);
+  }
+
+  [[nodiscard]] bool is_file_after_options(const std::string& word) const {
+    if (!is_option_word(word) || !names_file(word)) return false;
+    const CLI::Option* option = short_option(command_, word[1]);
+    std::error_code ignored;
+    return option == nullptr || option->get_items_expected_max() == 0 || std::filesystem::exists(word, ignored);
+  }
+
+  const CLI::App& command_;
+  const std::vector<std::string>& words_;
+  std::vector<std::string> left_;
+  Place end_of_options_;
+};
 
 }  // namespace
 
@@ -131,26 +205,16 @@ int Program::parse_failure(const CLI::ParseError& error) const {
     return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
   }
   if (!parsed.empty()) {
-    const auto begin_of_files = std::find(words_.begin(), words_.end(), "--");
-    const auto late = std::find_if(begin_of_files, words_.end(), [](const std::string& word) {
-      return is_option_word(word) && word != "--" && !is_dashed_file(word);
-    });
-    if (late != words_.end()) {
+    const DashedWords dashed(where, words_, rest);
+    if (const std::string* late = dashed.late_option(); late != nullptr && dashed.are_left_after_options()) {
       return report(console_, Exit::bad_input,
                     fmt::format("{}: {} comes after --, where no word is an option\nWrite `{}`", name, *late,
-                                command_without_dashed_files(words_)));
+                                dashed.corrected_command()));
     }
-    // CLI11 splits "-v.onnx" into the option -v and a rest, "-.onnx".
-    const auto is_left = [&](const std::string& word) {
-      return std::any_of(rest.begin(), rest.end(),
-                         [&](const std::string& left) { return left.size() > 1 && word.ends_with(left.substr(1)); });
-    };
-    const auto dashed = std::find_if(words_.begin(), begin_of_files,
-                                     [&](const std::string& word) { return is_dashed_file(word) && is_left(word); });
-    if (dashed != begin_of_files) {
+    if (const std::string* file = dashed.file()) {
       return report(console_, Exit::bad_input,
                     fmt::format("{}: {} begins with a dash, as options do; a file of this name is ./{}\nWrite `{}`",
-                                name, *dashed, *dashed, command_without_dashed_files(words_)));
+                                name, *file, *file, dashed.corrected_command()));
     }
   }
   // Without a command, its options are unknown too. The first word is reported as the wrong one.

@@ -205,6 +205,10 @@ DASHED = {
     "with an output": ["convert", "-d.onnx", "-o", "-y.onnx", "--no-check"],
     "options after --": ["inspect", "--", "-d.onnx", "--probe", "none"],
     "output after --": ["convert", "--no-check", "--", "plain.onnx", "-o", "x.onnx"],
+    "output joined to its option": ["convert", "-d.onnx", "-oout.onnx", "--no-check"],
+    "output joined to its option, after --": ["convert", "--no-check", "--", "-d.onnx", "-oout.onnx"],
+    "number": ["verify", "-d.onnx", "plain.onnx", "--snr", "-0.5"],
+    "number after --": ["verify", "--", "-d.onnx", "plain.onnx", "--snr", "-0.5"],
 }
 
 
@@ -218,10 +222,17 @@ def test_a_file_that_looks_like_an_option(graft, tmp_path, case):
     assert " begins with a dash, as options do" in answer.err or " comes after --, where no word is" in answer.err
     command = shlex.split(answer.err.split("Write `")[1].split("`")[0])
     assert command[0] == "graft"
+    corrected = {word: f"./{word}" for word in ("-d.onnx", "-v.onnx")}
+    assert command[1:] == [corrected.get(word, word) for word in DASHED[case] if word != "--"]
     assert graft(*command[1:], cwd=tmp_path).code == 0
 
 
 def test_a_word_that_is_no_file_is_an_unknown_option(graft):
-    for word in ("--nope.x", "-x"):
+    for word in ("--nope.x", "-x", "-x.y"):
         answer = graft("inspect", DIGITS, word)
         assert answer.code == 2 and "there is no option" in answer.err
+
+
+def test_a_word_after_the_dashes_does_not_hide_an_unknown_option(graft):
+    answer = graft("inspect", "--nope", "--", "-a")
+    assert answer.code == 2 and "there is no option --nope" in answer.err
