@@ -17,7 +17,6 @@
 #include "cli/program.hpp"
 #include "cli/release_option.hpp"
 #include "cli/watch.hpp"
-#include "graft/engine_error.hpp"
 #include "graft/error.hpp"
 #include "present/html/convert_page.hpp"
 #include "present/html/cut_page.hpp"
@@ -295,34 +294,20 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   return conversion.is_complete() ? Exit::done : Exit::answer_is_no;
 }
 
-/// Converts, and adds a next step to the message about a file or an option that names none.
-Exit convert_or_say_how_to_go_on(const Console& console, ConvertArguments& arguments) {
-  try {
-    return convert(console, arguments);
-  } catch (const EngineError&) {
-    throw;
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    if (error.kind() != Error::Kind::bad_input || text.find('\n') != std::string::npos) throw;
-    throw Error(text + "\nCorrect the file, or the program that wrote it; `graft convert --help` lists the options");
-  }
-}
-
 }  // namespace
 
 void add_convert(Program& program) {
   const auto arguments = std::make_shared<ConvertArguments>();
-  Command* command =
-      program.add_command("convert",
-                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
-                          "the CPU that nothing changed; compares the values of both at the end, and "
-                          "builds the result with the TensorRT that is installed. Exit code 0 if it "
-                          "builds, 1 if it does not, if that is not known, or if values differ",
-                          "graft convert digits.onnx -o digits.graft.onnx\n"
-                          "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
-                          "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
-                          "  graft convert detector.onnx -o detector.graft.onnx --cut",
-                          [arguments](const Console& c) { return convert_or_say_how_to_go_on(c, *arguments); });
+  Command* command = program.add_command("convert",
+                                         "reads a model and rewrites it so that TensorRT can run it, and proves on "
+                                         "the CPU that nothing changed; compares the values of both at the end, and "
+                                         "builds the result with the TensorRT that is installed. Exit code 0 if it "
+                                         "builds, 1 if it does not, if that is not known, or if values differ",
+                                         "graft convert digits.onnx -o digits.graft.onnx\n"
+                                         "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
+                                         "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
+                                         "  graft convert detector.onnx -o detector.graft.onnx --cut",
+                                         [arguments](const Console& c) { return convert(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();

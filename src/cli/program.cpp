@@ -43,9 +43,11 @@ std::string_view name_of(Exit code) {
   return "internal";
 }
 
-/// Prints an error and returns its exit code. `facts` are further members of the JSON error object.
-int report(const Console& console, Exit code, const std::string& message, const Json& facts = Json::object()) {
-  console.error(message);
+/// Prints an error and returns its exit code. `facts` are further members of the JSON error object, which does not have
+/// the hint.
+int report(const Console& console, Exit code, const std::string& message, const Json& facts = Json::object(),
+           const std::string& hint = "") {
+  console.error(message + hint);
   Json error = {{"kind", name_of(code)}, {"message", message}};
   error.update(facts);
   console.result({{"error", error}});
@@ -60,6 +62,15 @@ Json facts_of(const EngineFailure& failure) {
   if (!failure.cause.empty()) facts["cause"] = failure.cause;
   facts["facts"] = Json::parse(failure.facts);
   return facts;
+}
+
+/// Returns the next step after an error about the input whose message has none on a line of its own: the help of the
+/// command.
+std::string hint_for(const Error& error, const CLI::App& app) {
+  const bool names_step = std::string_view(error.what()).find('\n') != std::string_view::npos;
+  const auto parsed = app.get_subcommands();
+  if (error.kind() != Error::Kind::bad_input || names_step || parsed.empty()) return "";
+  return fmt::format("\nSee `graft {} --help`", parsed.front()->get_name());
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -295,7 +306,7 @@ int Program::run(int argument_count, char** arguments) {
   } catch (const EngineError& error) {
     return report(console_, exit_of(error.kind()), error.what(), facts_of(error.failure()));
   } catch (const Error& error) {
-    return report(console_, exit_of(error.kind()), error.what());
+    return report(console_, exit_of(error.kind()), error.what(), Json::object(), hint_for(error, *app_));
   } catch (const std::bad_alloc&) {
     return report(console_, Exit::bad_input, "not enough memory\nUse a machine with more, or a smaller model");
   } catch (const std::exception& error) {
