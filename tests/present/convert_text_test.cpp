@@ -102,6 +102,20 @@ TEST(ConvertText, a_node_that_stayed_does_not_run_now_in_a_network_that_does_not
   EXPECT_EQ(newly_running_text(conversion), "");
 }
 
+TEST(ConvertText, a_function_does_not_run_now_if_a_node_of_its_body_does_not) {
+  toolkit::Conversion conversion;
+  onnx::FunctionDefinition& function = conversion.original.functions[{.domain = "my", .name = "Act", .overload = ""}];
+  function.body->add_node("Unique", {nullptr}, {"unique"});
+  report::NodeSupport call = verdict("call", "my::Act", report::Support::unsupported);
+  call.node.domain = "my";
+  call.node.op = "Act";
+  conversion.failed_before = {call};
+  conversion.nodes = {verdict("call/unique", "Unique", report::Support::unsupported)};
+  EXPECT_EQ(newly_running_text(conversion), "");
+  conversion.nodes = {verdict("call/unique", "Relu", report::Support::native)};
+  EXPECT_EQ(newly_running_text(conversion), "by rule, TensorRT runs now what it did not run before: my::Act");
+}
+
 TEST(ConvertText, operators_run_now_if_tensorrt_built_the_result_or_by_rule_if_it_was_not_run) {
   toolkit::Conversion conversion;
   conversion.failed_before = {verdict("a", "GRU", report::Support::refused)};

@@ -12,6 +12,7 @@
 
 #include "engine/engine_session.hpp"
 #include "onnx/node_ref.hpp"
+#include "onnx/operator_name.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/value_check_text.hpp"
 #include "present/text/verdict_color.hpp"
@@ -103,6 +104,26 @@ std::string count_of_proofs(const report::ConvertReport& report) {
   std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
   if (report.spot_checks + report.proofs_alike == 0) return text;
   return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
+}
+
+/// Returns the operators of the nodes in the function that a node calls, and in those that this function calls; empty
+/// for a node that calls none.
+std::set<std::string> operators_in_body(const onnx::Model& model, const NodeRef& call) {
+  std::set<std::string> operators;
+  std::vector<std::pair<std::string, std::string>> waiting = {{call.domain, call.op}};
+  while (!waiting.empty()) {
+    const auto [domain, name] = std::move(waiting.back());
+    waiting.pop_back();
+    for (const auto& [key, function] : model.functions) {
+      if (key.domain != domain || key.name != name) continue;
+      std::as_const(*function.body).for_each_node([&](const onnx::Node& node) {
+        if (operators.insert(onnx::qualified_operator_name(node)).second) {
+          waiting.emplace_back(node.domain, node.op_type);
+        }
+      });
+    }
+  }
+  return operators;
 }
 
 }  // namespace
@@ -305,6 +326,13 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
       return is_same && (inspect::is_bad(after.support) || (!runs && after.op == before.op));
     });
   };
+  // The conversion may have replaced the call of a function by its body.
+  const auto is_left_in_body = [&](const report::NodeSupport& before) {
+    const std::set<std::string> body = operators_in_body(conversion.original, before.node);
+    return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const report::NodeSupport& after) {
+      return (inspect::is_bad(after.support) || inspect::is_open(after.support)) && body.contains(after.op);
+    });
+  };
   std::map<std::string, std::size_t> counts;
   // A node that was removed, or merged with an equal node, does not run in another form.
   const auto is_removed = [&](const report::NodeSupport& before) {
@@ -317,7 +345,7 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
   };
   for (const report::NodeSupport& before : conversion.failed_before) {
     const bool ran_before = before.cause == inspect::computed_wrongly && before.tensorrt.empty();
-    counts[before.op] += ran_before || is_left(before) || is_removed(before) ? 0 : 1;
+    counts[before.op] += ran_before || is_left(before) || is_left_in_body(before) || is_removed(before) ? 0 : 1;
   }
   std::vector<std::string> operators;
   for (const auto& [op, count] : counts) {
