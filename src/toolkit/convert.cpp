@@ -169,7 +169,9 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   conversion.uses_plugins = options.plugins != Plugins::never;
   conversion.targets_of_plugins = targets_of_plugins();
   conversion.nodes_before = onnx::count_nodes(model);
-  conversion.rules = options.rules;
+  conversion.options = options;
+  conversion.options.watch = {};
+  conversion.options.inspect.watch = {};
   if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
   const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
   std::vector<std::string> contradictions;
@@ -340,7 +342,7 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
     compare(0, watch.cancel);
   }
   if (probe_) {
-    conversion.targets = probe_->trials.targets;
+    conversion.probe = probe_;
     conversion.nodes = std::move(inspection.nodes);
     conversion.check = std::move(inspection.probe);
     conversion.not_checked = std::move(inspection.not_asked);

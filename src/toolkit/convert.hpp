@@ -41,7 +41,8 @@ struct Conversion {
   };
 
   std::filesystem::path file;
-  ImportOptions import = {};  ///< The options with which the file was read, without the watch.
+  ImportOptions import = {};    ///< The options with which the file was read, without the watch.
+  ConvertOptions options = {};  ///< The options of the conversion, without the watch.
   Origin origin;
   graft::onnx::Model original;  ///< The model before the conversion.
   graft::onnx::Model model;     ///< The model after the conversion.
@@ -54,7 +55,6 @@ struct Conversion {
   std::vector<report::NodeSupport> nodes;          ///< The verdicts on the nodes of `model`.
   onnx::NodeCounts nodes_before;
   onnx::NodeCounts nodes_after;
-  std::filesystem::path rules;  ///< ConvertOptions::rules.
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
   std::optional<report::ProbeSummary> check;          ///< The runs of TensorRT on `model`, where it was run.
@@ -62,7 +62,7 @@ struct Conversion {
   ValueCheck values;                                  ///< Whether `model` computes the values of `original`.
   std::string values_not_compared;                    ///< Why no values were compared; empty where they were.
   bool uses_plugins = true;                           ///< False: the engine shall have no plugins.
-  std::vector<std::string> targets;                   ///< Targets of the check; empty where none was named.
+  std::optional<inspect::ProbeOptions> probe;         ///< How TensorRT was to be run; nothing where it was not.
   std::vector<std::string> targets_of_plugins;        ///< See Inspection::targets_of_plugins.
   std::optional<std::size_t> nodes_without_function;  ///< Number of nodes whose functions were left out.
   std::filesystem::path output;                       ///< The file of `model`; empty before `write`.

@@ -2,6 +2,7 @@
 #include "toolkit/inspect.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "inspect/verdict_groups.hpp"
 #include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
@@ -100,6 +102,27 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
   if (inspection.prospect.converted != nullptr) {
     judge_converted(*inspection.prospect.converted, release, inspection.nodes);
+  }
+}
+
+/// Sets what a build of the file needs because of the given shapes. The model has the shapes of its file.
+void note_given_shapes(Inspection& inspection, const InputShapes& shapes) {
+  for (const auto& [name, given] : shapes) {
+    const onnx::Value* input = std::as_const(inspection.model).graph().find_local(name);
+    if (input == nullptr || !input->is_input) continue;
+    const bool fits = input->shape && input->shape->size() == given.size() &&
+                      std::equal(given.begin(), given.end(), input->shape->begin(), [](const Dim& a, const Dim& b) {
+                        return !b.is_constant() || (a.is_constant() && a.value() == b.value());
+                      });
+    if (!fits) {
+      inspection.given_shapes_need_conversion = true;
+      continue;
+    }
+    if (onnx::has_known_sizes(*input->shape) || !onnx::has_known_sizes(given)) continue;
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : given) sizes.push_back(dim.value());
+    const std::string text = fmt::format("{}", fmt::join(sizes, "x"));
+    inspection.ranges_of_given_shapes.push_back(fmt::format("{0}={1}..{1}..{1}", name, text));
   }
 }
 
@@ -277,6 +300,7 @@ Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& 
     inspection.release = release_of(release);
     const InputShapes shapes = to_internal(import.shapes);
     inspection.model = read(file, import, shapes, shapes_name, &inspection.origin);
+    note_given_shapes(inspection, shapes);
     judge(work.engine(), inspection, shapes, convert);
     return inspection;
   });

@@ -34,6 +34,10 @@ struct Inspection {
   std::string not_asked;  ///< Why TensorRT was not run; empty where it was.
   /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.
   std::vector<std::string> targets_of_plugins;
+  /// NAME=MIN..OPT..MAX for each input that has fixed sizes by ImportOptions::shapes, and dynamic ones in the file.
+  std::vector<std::string> ranges_of_given_shapes;
+  /// Whether no build of the file can have ImportOptions::shapes: the file has other sizes, or none, for an input.
+  bool given_shapes_need_conversion = false;
 
   /// Whether TensorRT was not run, so that all verdicts are those of rules.
   [[nodiscard]] bool is_judged_by_rules() const { return !probe; }

@@ -777,6 +777,8 @@ def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_pa
         assert program == "graft"
         built = graft(*arguments)
         assert built.code == 0, built.err
+    converted = graft("convert", model, "-o", tmp_path / "c.onnx").out
+    assert "the values of k decide sizes" in " ".join(converted.split())
 
     # Neither an input of another kind nor sizes of inputs are called values.
     model = save(

@@ -183,9 +183,15 @@ def test_every_conversion_that_fails_ends_with_a_command_that_works(folder):
         code, text = run(start, folder)
         assert code == 1, f"{start}: {text}"
         assert follower in commands_in(text), f"{start}: {text}"
-    code, text = run("graft convert undefined.onnx -o n.onnx", folder)
-    assert code == 2
-    assert "graft convert --help" in commands_in(text), text
+    for refused in (
+        "graft convert undefined.onnx -o n.onnx",
+        "graft convert missing.onnx -o n.onnx",
+        "graft convert digits.onnx -o n.onnx --passes no_such",
+    ):
+        code, text = run(refused, folder)
+        assert code == 2
+        assert "graft convert --help" in commands_in(text), text
+        assert "Correct the file" not in text, "nothing is wrong with it, or that is not known"
     _, failed = run_printed_commands(folder, [*starts, "graft convert undefined.onnx -o n.onnx"])
     assert not failed, "\n".join(failed)
     assert (folder / "u.smallest.onnx").is_file()
@@ -213,3 +219,45 @@ def test_every_example_of_help_works(folder):
                 failed.append(f"{example}\n  exit code {code}: {text[-400:]}")
     assert not failed, "\n".join(failed)
     assert examples > len(commands) / 2
+
+
+def test_a_printed_conversion_has_the_options_of_the_first_one(folder):
+    save_failing_models(folder)
+    options = (
+        "--passes=-fuse_leaky_relu,-lower_to_native",
+        "--plugins always",
+        "--engine openvino --no-prove",
+        "--prove-each --no-check",
+        "--shapes 'x=1x3x9x9..1x3x9x9..1x3x9x9' --tensorrt rtx --max-builds 7",
+    )
+    for given in options:
+        _, text = run(f"graft convert lrn.onnx -o l.onnx {given}", folder)
+        assert any(command.endswith(f"{given} --cut") for command in commands_in(text)), text
+
+
+def test_a_conversion_for_a_release_does_not_promise_the_installed_tensorrt(folder):
+    save_failing_models(folder)
+    _, text = run("graft convert unique.onnx -o u.onnx --for tensorrt-10.13", folder)
+    assert "graft inspect u.onnx" in commands_in(text), text
+    assert "run it where TensorRT 10.13 is installed" in " ".join(text.split())
+    code, text = run("graft convert digits.onnx -o d.graft.onnx --for tensorrt-10.13", folder)
+    assert code == 0 and "run the build where TensorRT 10.13 is installed" in " ".join(text.split()), text
+
+
+def test_the_build_after_an_inspection_with_given_sizes_has_these_sizes(folder):
+    node = helper.make_node("Relu", ["x"], ["y"], name="n")
+    save(folder / "dynamic.onnx", [node], [("x", ["n", 3, "h", "w"])], [("y", ["n", 3, "h", "w"])])
+    save(folder / "fixed.onnx", [node], [("x", [1, 3, 9, 9])], [("y", None)])
+    save(folder / "shapeless.onnx", [node], [("x", None)], [("y", None)])
+    given = "--input x:1x3x8x8"
+    build = "graft build dynamic.onnx -o dynamic.engine --shapes 'x=1x3x8x8..1x3x8x8..1x3x8x8'"
+    followers = {
+        f"graft inspect dynamic.onnx {given}": build,
+        f"graft inspect fixed.onnx {given}": f"graft convert fixed.onnx {given} -o fixed.graft.onnx",
+        f"graft inspect shapeless.onnx {given}": f"graft convert shapeless.onnx {given} -o shapeless.graft.onnx",
+    }
+    for start, follower in followers.items():
+        _, text = run(start, folder)
+        assert follower in commands_in(text), text
+    _, failed = run_printed_commands(folder, followers)
+    assert not failed, "\n".join(failed)

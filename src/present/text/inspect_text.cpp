@@ -23,8 +23,17 @@ using inspect::VerdictGroup;
 using inspect::VerdictGroups;
 using report::FailingPart;
 
-/// Returns the number of nodes with each verdict. `by_rules`: TensorRT was not run.
-Table counts_table(const std::vector<report::NodeSupport>& nodes, bool by_rules) {
+/// Returns what a verdict means in an inspection. With a release that was named, the installed TensorRT is not asked.
+std::string meaning_of(report::Support verdict, const toolkit::Inspection& inspection) {
+  if (verdict == report::Support::unknown && inspection.release) {
+    return fmt::format("the rules do not know; ask where {} is installed", inspect::title_of(*inspection.release));
+  }
+  return inspect::meaning_of(verdict, inspection.is_judged_by_rules());
+}
+
+/// Returns the number of nodes with each verdict.
+Table counts_table(const toolkit::Inspection& inspection) {
+  const std::vector<report::NodeSupport>& nodes = inspection.nodes;
   Table table;
   for (const report::Support verdict : report::all_supports) {
     const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
@@ -33,7 +42,7 @@ Table counts_table(const std::vector<report::NodeSupport>& nodes, bool by_rules)
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
     table.add({{std::string(to_string(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {inspect::meaning_of(verdict, by_rules), Color::faint}});
+               {meaning_of(verdict, inspection), Color::faint}});
   }
   return table;
 }
@@ -195,7 +204,7 @@ Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
   listing.add(io_table(inspection.model));
   listing.add("");
   if (inspection.release) listing.add(release_text(*inspection.release));
-  listing.add(counts_table(inspection.nodes, inspection.is_judged_by_rules()));
+  listing.add(counts_table(inspection));
   listing.append(nodes_listing(inspection.nodes, all));
   if (const Table next = next_table(next_commands(inspection)); !next.empty()) {
     listing.add("");

@@ -123,9 +123,15 @@ std::string why_to_build(bool was_asked, bool is_built) {
 }
 
 /// Returns that a build has to run where the release is installed whose rules were applied, if a release was named.
-std::string where_to_build(const toolkit::Inspection& inspection) {
-  if (!inspection.release) return {};
-  return fmt::format("; run the build where {} is installed", inspect::title_of(*inspection.release));
+std::string where_to_build(const std::optional<inspect::Release>& release) {
+  return release ? fmt::format("; run the build where {} is installed", inspect::title_of(*release)) : "";
+}
+
+/// Returns that the answers of the installed TensorRT may be those of another release, if a release was named.
+std::string note_on_installed(const std::optional<inspect::Release>& release) {
+  return release ? fmt::format("; run it where {} is installed, as another release may answer differently",
+                               inspect::title_of(*release))
+                 : "";
 }
 
 /// The operators of a model that are from loaded libraries.
@@ -203,27 +209,80 @@ std::string build_command(const toolkit::Conversion& conversion, const onnx::Mod
                           const std::filesystem::path& file, const OperatorsOfLibraries& found,
                           const std::vector<std::string>& shapes) {
   std::string options = conversion.uses_plugins ? "" : " --plugins never";
-  if (!conversion.targets.empty()) {
-    options += fmt::format(" --target {}", fmt::join(conversion.targets, ","));
+  if (conversion.probe && !conversion.probe->trials.targets.empty()) {
+    options += fmt::format(" --target {}", fmt::join(conversion.probe->trials.targets, ","));
   } else if (conversion.uses_plugins && (found.operators.empty() || !found.files.empty())) {
     options += target_option(conversion.nodes, model, conversion.targets_of_plugins);
   }
   return build_command(file, found.files, options, shapes);
 }
 
-/// Returns the command that repeats a conversion with the same options, and with `more`.
-std::string convert_command(const toolkit::Conversion& conversion, bool keeps_plugins, std::string_view more) {
+/// Returns the options that choose the rewrites and their proofs. A conversion that cuts needs the functions.
+std::string rewrite_options(const toolkit::ConvertOptions& options, bool keeps_plugins, bool cuts) {
+  std::string text;
+  if (!options.rules.empty()) text += " --rules " + shell_path(options.rules);
+  if (!options.release.empty()) text += " --for " + options.release;
+  if (options.plugins == toolkit::Plugins::always) text += " --plugins always";
+  if (options.plugins == toolkit::Plugins::never && keeps_plugins) text += " --plugins never";
+  if (!options.only.empty()) text += fmt::format(" --passes {}", fmt::join(options.only, ","));
+  if (!options.without.empty()) text += fmt::format(" --passes=-{}", fmt::join(options.without, ",-"));
+  switch (options.engine) {
+    case toolkit::CpuEngine::automatic: break;
+    case toolkit::CpuEngine::openvino: text += " --engine openvino"; break;
+    case toolkit::CpuEngine::onnxruntime: text += " --engine onnxruntime"; break;
+    case toolkit::CpuEngine::both: text += " --engine both"; break;
+  }
+  if (!options.prove) text += " --no-prove";
+  if (options.prove_each) text += " --prove-each";
+  if (!options.functions && !cuts) text += " --no-functions";
+  if (!options.check) text += " --no-check";
+  return text;
+}
+
+/// Returns the options that say how the installed TensorRT is run.
+std::string trial_options(const inspect::ProbeOptions& options) {
+  const inspect::TrialOptions& trials = options.trials;
+  const inspect::TrialOptions usual;
+  std::string text;
+  for (const std::string& shape : options.shapes) text += " --shapes " + shell_argument(shape);
+  if (!trials.targets.empty()) text += fmt::format(" --target {}", fmt::join(trials.targets, ","));
+  if (trials.tensorrt != usual.tensorrt) text += " --tensorrt " + trials.tensorrt;
+  for (const std::string& library : trials.libraries) text += " --plugin-lib " + shell_path(library);
+  if (trials.plugin_override) text += " --plugin-override";
+  if (trials.limit != usual.limit) text += fmt::format(" --time-limit {}", trials.limit);
+  if (trials.max_builds != usual.max_builds) text += fmt::format(" --max-builds {}", trials.max_builds);
+  if (trials.max_seconds != usual.max_seconds) text += fmt::format(" --max-seconds {}", trials.max_seconds);
+  return text;
+}
+
+/// Returns --probe for a conversion that cuts, if it is not the usual one.
+std::string judge_option(const toolkit::Conversion& conversion) {
+  if (!conversion.probe) return conversion.options.check && !conversion.release ? " --probe none" : "";
+  if (conversion.probe->is_automatic) return "";
+  return conversion.probe->level == report::Judge::parser ? " --probe parser" : " --probe builder";
+}
+
+/// How a printed command differs from the conversion.
+struct Repeated {
+  bool keeps_plugins = true;  ///< False: without the option that leaves out plugins.
+  bool cuts = false;
+  bool explains = false;
+};
+
+/// Returns the command that repeats a conversion with the same options.
+std::string convert_command(const toolkit::Conversion& conversion, const Repeated& how) {
   std::string command = fmt::format("graft convert {} -o {}", network_arguments(conversion.file, conversion.import),
                                     shell_path(conversion.output));
-  if (!conversion.rules.empty()) command += " --rules " + shell_path(conversion.rules);
-  if (conversion.release) command += fmt::format(" --for {}", inspect::name_of(*conversion.release));
-  if (keeps_plugins && !conversion.uses_plugins) command += " --plugins never";
-  return command + std::string(more) + library_options();
+  command += rewrite_options(conversion.options, how.keeps_plugins, how.cuts);
+  if (conversion.probe) command += trial_options(*conversion.probe);
+  if (how.cuts) command += judge_option(conversion) + " --cut";
+  if (how.explains) command += " --explain";
+  return command + library_options();
 }
 
 /// Returns what to do about rules that could not be done.
-NextCommand next_for_rules(const toolkit::Conversion& conversion, std::string_view more) {
-  return {convert_command(conversion, true, more),
+NextCommand next_for_rules(const toolkit::Conversion& conversion, bool cuts) {
+  return {convert_command(conversion, {.cuts = cuts, .explains = true}),
           "explains each rule; correct the rules that could not be done, or mark them as optional"};
 }
 
@@ -240,11 +299,16 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
     return {inspection, "lists the nodes with a fault: correct the program that wrote the model"};
   }
   if (std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node.advice == without_plugins; })) {
-    return {convert_command(conversion, false, ""), "a plugin of Graft's runs the nodes above"};
+    return {convert_command(conversion, {.keeps_plugins = false}), "a plugin of Graft's runs the nodes above"};
   }
   if (inspect::advises_cut(nodes)) {
-    return {convert_command(conversion, true, " --cut"),
+    return {convert_command(conversion, {.cuts = true}),
             "two halves: one for TensorRT, and one for the host with the nodes that TensorRT does not run"};
+  }
+  if (!conversion.check && conversion.release) {
+    // The rules of the release have answered already.
+    return {fmt::format("graft inspect {}{}", shell_path(conversion.output), library_options()),
+            "runs the installed TensorRT on the result" + note_on_installed(conversion.release)};
   }
   if (!conversion.check) {
     return {inspection, conversion.runs() ? "lists the nodes that do not run, with the reasons"
@@ -296,7 +360,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
           fmt::format("two halves: one for TensorRT, and one for the host with {} that TensorRT does not run", nodes)};
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
-              fmt::format("{} of which only TensorRT can tell", nodes)};
+              fmt::format("{} of which only TensorRT can tell{}", nodes, note_on_installed(inspection.release))};
     case Kind::build: {
       if (inspection.probe && !inspection.is_built() && !inspection.probe->failing_shapes.empty()) {
         return {"",
@@ -304,14 +368,17 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
                 "--shapes NAME=MIN..OPT..MAX"};
       }
       const std::string why = why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection));
-      if (is_converted) return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
+      if (is_converted || inspection.given_shapes_need_conversion) {
+        return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
+      }
       if (!inspection.probe && !has_computable_ranges(inspection.model)) {
         return {"", why + "; no sizes were found that the network computes: name them with `graft build --shapes`"};
       }
-      const std::vector<std::string> ranges = ranges_for(inspection.model, inspection.probe);
+      std::vector<std::string> ranges = ranges_for(inspection.model, inspection.probe);
+      ranges.insert(ranges.end(), inspection.ranges_of_given_shapes.begin(), inspection.ranges_of_given_shapes.end());
       return {build_command(model, plugin_libraries(),
                             target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins), ranges),
-              why + where_to_build(inspection) + note_on_values(inspection.model, ranges)};
+              why + where_to_build(inspection.release) + note_on_values(inspection.model, ranges)};
     }
   }
   return {};
@@ -351,16 +418,17 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
     }
   }
   if (!conversion.are_rules_done()) {
-    commands.push_back(next_for_rules(conversion, " --explain"));
+    commands.push_back(next_for_rules(conversion, false));
   }
   if (!conversion.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(conversion));
   if (!conversion.is_complete()) return commands;
   const OperatorsOfLibraries found = operators_of_libraries(conversion.model);
-  commands.push_back({build_command(conversion, conversion.model, conversion.output, found,
-                                    ranges_for(conversion.model, conversion.check)),
-                      found.operators.empty()
-                          ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
-                          : why_with_operators(found)});
+  const std::vector<std::string> ranges = ranges_for(conversion.model, conversion.check);
+  const std::string why = found.operators.empty()
+                              ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
+                              : why_with_operators(found);
+  commands.push_back({build_command(conversion, conversion.model, conversion.output, found, ranges),
+                      why + where_to_build(conversion.release) + note_on_values(conversion.model, ranges)});
   return commands;
 }
 
@@ -373,13 +441,14 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
   const NextCommand comparison{verify_command(conversion, files.network),
                                "runs both halves on the CPU and compares them with the whole network; --data and "
                                "--range name other inputs"};
-  if (!conversion.are_rules_done()) return {next_for_rules(conversion, " --cut --explain")};
+  if (!conversion.are_rules_done()) return {next_for_rules(conversion, true)};
   if (is_different || !conversion.are_values_kept()) return {comparison};
   const onnx::Model& half = model_of(cut.network.tensorrt);
   std::vector<NextCommand> commands;
-  commands.push_back({build_command(conversion, half, files.tensorrt, operators_of_libraries(half),
-                                    ranges_for_half(half, conversion.check)),
-                      "builds the half for TensorRT"});
+  const std::vector<std::string> ranges = ranges_for_half(half, conversion.check);
+  commands.push_back(
+      {build_command(conversion, half, files.tensorrt, operators_of_libraries(half), ranges),
+       "builds the half for TensorRT" + where_to_build(conversion.release) + note_on_values(half, ranges)});
   if (is_same || (!cut.verified && cut.not_verified.empty())) commands.push_back(comparison);
   const std::string order = cut.network.tensorrt_is_first ? "the engine, and then the half for the host"
                                                           : "the half for the host, and then the engine";
