@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -13,6 +14,7 @@
 
 #include "graft/setting.hpp"
 #include "onnx/faults.hpp"
+#include "runtime/answer.hpp"
 #include "runtime/keeps_outputs.hpp"
 
 namespace graft::runtime {
@@ -23,6 +25,7 @@ using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 // Rounded measurements on one core of a Xeon with AVX-512, OpenVINO 2026.4: only their magnitude has to be right.
 constexpr double seconds_per_element = 2e-9;
+constexpr double seconds_per_cubic_element = 1e-6;  // ONNX Runtime, 1e-7 to 3.5e-6
 constexpr double seconds_per_product = 5e-11;
 constexpr double seconds_per_drawn_number = 5e-8;  // normally distributed, in verify/inputs.cpp
 constexpr double seconds_per_call = 2e-6;          // per node of a body, whatever the node computes
@@ -31,10 +34,13 @@ constexpr double seconds_per_compiled_node = 2e-4;
 
 constexpr double mebibyte = 1 << 20;
 constexpr double always_bytes = 512 * mebibyte;
-constexpr double always_bytes_of_comparison = 2048 * mebibyte;
+constexpr double least_bytes_of_comparison = 2048 * mebibyte;
+constexpr double most_bytes_of_comparison = 16384 * mebibyte;
+constexpr double copies_of_outputs = 8;  // in all processes, of both models and as f64
+constexpr double seconds_per_compared_number = 5e-8;
 constexpr double bytes_per_constant_byte = 4;
 constexpr double always_seconds = 10;
-constexpr double always_seconds_of_comparison = 600;
+constexpr double always_seconds_of_comparison = 60;
 constexpr double seconds_per_node = 0.02;
 constexpr double most_seconds_for_nodes = 100;
 constexpr double seconds_per_constant_mebibyte = 1;
@@ -49,10 +55,18 @@ std::optional<double> count_of(const onnx::Value* value) {
   return count;
 }
 
+/// Engines compute small floats in f32.
 double bytes_of(const onnx::Value& value) {
-  constexpr int bits_otherwise = 32;
-  const int bits = value.type ? std::max(onnx::bits_of(*value.type), bits_otherwise) : bits_otherwise;
-  return count_of(&value).value_or(0) * bits / 8;
+  constexpr int bits_of_f32 = 32;
+  const bool is_computed_in_f32 = !value.type || onnx::is_floating_point(*value.type);
+  const int bits = value.type ? onnx::bits_of(*value.type) : bits_of_f32;
+  return count_of(&value).value_or(0) * (is_computed_in_f32 ? std::max(bits, bits_of_f32) : bits) / 8;
+}
+
+double seconds_per_element_of(const onnx::Node& node) {
+  const bool is_resize = node.is("Resize") || node.is("Upsample");
+  const bool is_slow = is_resize && (node.string_or("mode", "nearest") == "cubic" || node.int_or("antialias", 0) != 0);
+  return is_slow ? seconds_per_cubic_element : seconds_per_element;
 }
 
 /// Returns the number of multiplications for each element of the first output or, for ConvTranspose, of the first
@@ -132,7 +146,7 @@ class Estimate {
         if (output == nullptr) continue;
         add(bytes_of(*output));
         note_size(*output, node);
-        cost_.seconds += times * count_of(output).value_or(0) * seconds_per_element;
+        cost_.seconds += times * count_of(output).value_or(0) * seconds_per_element_of(*node);
       }
       if (!node->outputs.empty()) cost_.seconds += times * products_of(*node) * seconds_per_product;
       for (const onnx::Value* input : node->inputs) {
@@ -161,6 +175,13 @@ class Estimate {
       add(bytes_of(*input));
       note_size(*input, nullptr);
       cost_.seconds += count_of(input).value_or(0) * seconds_per_drawn_number;
+    }
+  }
+
+  void add_outputs(const onnx::Graph& graph) {
+    for (const onnx::Value* output : graph.outputs()) {
+      cost_.output_bytes += bytes_of(*output);
+      cost_.output_elements += count_of(output).value_or(0);
     }
   }
 
@@ -235,11 +256,8 @@ class Budget {
   /// Returns why a run of this cost is not allowed, or an empty string if it is allowed. `source` is the file.
   [[nodiscard]] virtual std::string refusal(const std::string& source, const RunCost& cost) const = 0;
 
-  /// Throws OverLimit if the run is not allowed; otherwise counts its cost.
+  /// Throws OverLimit or OverBudget if the run is not allowed; otherwise counts its cost.
   virtual void spend(const std::string& source, const RunCost& cost) = 0;
-
-  /// Whether a run of about the cost of a run that was allowed is also allowed, so that its cost need not be estimated.
-  [[nodiscard]] virtual bool allows_about(const RunCost& /*allowed*/) const { return false; }
 };
 
 /// The limits of proofs and foldings of one file, and the time that was spent so far.
@@ -266,7 +284,7 @@ class ProofBudget final : public Budget {
   }
 
   void spend(const std::string& source, const RunCost& cost) override {
-    if (const std::string why = refusal(source, cost); !why.empty()) throw OverLimit(why);
+    if (const std::string why = refusal(source, cost); !why.empty()) throw OverBudget(why);
     const std::scoped_lock lock(mutex_);
     spent_ += cost.seconds;
   }
@@ -292,88 +310,98 @@ class TensorLimit : public Budget {
   void spend(const std::string& source, const RunCost& cost) final {
     if (const std::string why = refusal(source, cost); !why.empty()) throw OverLimit(why);
   }
-
-  /// The sizes of a tensor are products of few sizes of the inputs, none of which is more than twice as large.
-  [[nodiscard]] bool allows_about(const RunCost& allowed) const override {
-    constexpr double growth = 256;
-    return allowed.elements * growth <= static_cast<double>(most_elements);
-  }
 };
+
+/// Returns half of the machine's memory, but at least 2 GiB and at most 16 GiB.
+double bytes_for_sizes_of_others() {
+  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
+  return std::clamp(pages * page / 2, least_bytes_of_comparison, most_bytes_of_comparison);
+}
+
+bool is_dynamic(const onnx::Value& input) {
+  const auto is_fixed = [](const Dim& dim) { return dim.is_constant(); };
+  return !input.initializer && !(input.shape && std::all_of(input.shape->begin(), input.shape->end(), is_fixed));
+}
 
 /// Limits the elements of each tensor, and what one run on inputs that Graft makes takes.
 class ComparisonLimit final : public TensorLimit {
  public:
-  explicit ComparisonLimit(const onnx::Model& model) {
+  ComparisonLimit(const onnx::Model& model, const Sizes& given) {
+    bool chooses_sizes = false;
+    for (const onnx::Value* input : model.graph().inputs()) {
+      if (!is_dynamic(*input)) continue;
+      has_dynamic_inputs_ = true;
+      chooses_sizes = chooses_sizes || !given.contains(input->name);
+    }
     const FileSize size = size_of(model);
-    most_bytes_ = always_bytes_of_comparison + bytes_per_constant_byte * size.constants;
+    most_bytes_ = (chooses_sizes ? least_bytes_of_comparison : bytes_for_sizes_of_others()) +
+                  bytes_per_constant_byte * size.constants;
     most_seconds_ = always_seconds_of_comparison + seconds_per_constant_mebibyte * size.constants / mebibyte;
   }
 
   [[nodiscard]] std::string refusal(const std::string& source, const RunCost& cost) const override {
     if (std::string why = TensorLimit::refusal(source, cost); !why.empty()) return why;
+    const double bytes = cost.bytes + copies_of_outputs * cost.output_bytes;
+    const double seconds = cost.seconds + seconds_per_compared_number * cost.output_elements;
     std::string found;
-    if (cost.bytes > most_bytes_) {
-      found = fmt::format("takes {:.0f} MiB for tensors at a time; a file of this size may take {:.0f} MiB",
-                          cost.bytes / mebibyte, most_bytes_ / mebibyte);
-    } else if (cost.seconds > most_seconds_) {
-      found = fmt::format("takes about {:.0f} s; a file of this size may take {:.0f} s", cost.seconds, most_seconds_);
+    if (bytes > most_bytes_) {
+      found = fmt::format("takes about {:.0f} MiB; {:.0f} MiB are allowed for it on this machine", bytes / mebibyte,
+                          most_bytes_ / mebibyte);
+    } else if (seconds > most_seconds_) {
+      found = fmt::format("takes about {:.0f} s; a file of this size may take {:.0f} s", seconds, most_seconds_);
     } else {
       return "";
     }
+    const std::string sizes =
+        has_dynamic_inputs_ ? fmt::format("smaller sizes with {}, or ", setting_name(Setting::synthetic_shapes)) : "";
     return fmt::format(
-        "{}: a run on inputs that Graft makes {}; the largest tensor: {}\n"
-        "Give smaller sizes with {}, or the numbers with {}, which has no such limit",
-        source, found, cost.largest, setting_name(Setting::synthetic_shapes), setting_name(Setting::data));
+        "{}: a comparison on inputs that Graft makes {}; the largest tensor: {}\n"
+        "Give {}the numbers with {}, which has no such limit",
+        source, found, cost.largest, sizes, setting_name(Setting::data));
   }
 
-  [[nodiscard]] bool allows_about(const RunCost& /*allowed*/) const override { return false; }
-
  private:
+  bool has_dynamic_inputs_ = false;
   double most_bytes_ = 0;
   double most_seconds_ = 0;
 };
 
-/// Whether each size is at most twice that of `checked`.
-bool is_about(const Sizes& sizes, const Sizes& checked) {
-  return std::equal(sizes.begin(), sizes.end(), checked.begin(), checked.end(), [](const auto& a, const auto& b) {
-    return a.first == b.first && std::equal(a.second.begin(), a.second.end(), b.second.begin(), b.second.end(),
-                                            [](std::int64_t size, std::int64_t other) { return size / 2 <= other; });
-  });
-}
-
-/// The costs of a model for each set of sizes of its inputs, estimated once.
+/// The costs of a model for the first sets of sizes of its inputs, estimated once each.
 class Costs {
  public:
   explicit Costs(onnx::Model model) : model_(std::move(model)) {}
 
   [[nodiscard]] const std::string& source() const { return model_.source; }
 
-  /// Returns the cost of a run with inputs of these sizes. Where `budget` allows runs of about the cost of an earlier
-  /// one, and the sizes are about the same, returns the earlier cost.
-  RunCost of(const Sizes& sizes, const Budget& budget) {
+  /// Returns the cost of a run with inputs of these sizes.
+  RunCost of(const Sizes& sizes) {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [checked, cost] : known_) {
-      if (checked == sizes || (budget.allows_about(cost) && is_about(sizes, checked))) return cost;
-    }
+    if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
     Shapes shapes;
     for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
-    return known_.emplace_back(sizes, estimate_cost(model_, shapes)).second;
+    RunCost cost = estimate_cost(model_, shapes);
+    constexpr std::size_t most_known = 64;
+    if (known_.size() < most_known) known_.emplace(sizes, cost);
+    return cost;
   }
 
  private:
   onnx::Model model_;
   std::mutex mutex_;
-  std::vector<std::pair<Sizes, RunCost>> known_;
+  std::map<Sizes, RunCost> known_;
 };
 
-class BudgetModel final : public CompiledModel, public KeepsOutputs {
+class BudgetModel final : public CompiledModel, public KeepsOutputs, public HasAnswer {
  public:
-  BudgetModel(std::unique_ptr<CompiledModel> model, std::shared_ptr<Costs> costs, std::shared_ptr<Budget> budget)
-      : model_(std::move(model)), costs_(std::move(costs)), budget_(std::move(budget)) {}
+  BudgetModel(std::unique_ptr<CompiledModel> model, std::string engine, std::shared_ptr<Costs> costs,
+              std::shared_ptr<Budget> budget)
+      : model_(std::move(model)), engine_(std::move(engine)), costs_(std::move(costs)), budget_(std::move(budget)) {}
 
+  [[nodiscard]] Answer answer() const override { return answer_of(*model_, engine_); }
   using CompiledModel::run;
   [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override {
-    return std::make_unique<BudgetModel>(model_->new_request(), costs_, budget_);
+    return std::make_unique<BudgetModel>(model_->new_request(), engine_, costs_, budget_);
   }
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
     spend(inputs);
@@ -385,17 +413,18 @@ class BudgetModel final : public CompiledModel, public KeepsOutputs {
     return keeps != nullptr ? keeps->run_and_keep(inputs) : model_->run(inputs);
   }
   [[nodiscard]] std::string refusal(const Sizes& sizes) const {
-    return budget_->refusal(costs_->source(), costs_->of(sizes, *budget_));
+    return budget_->refusal(costs_->source(), costs_->of(sizes));
   }
 
  private:
   void spend(const TensorMap& inputs) {
     Sizes sizes;
     for (const auto& [name, tensor] : inputs) sizes.emplace(name, tensor.dims);
-    budget_->spend(costs_->source(), costs_->of(sizes, *budget_));
+    budget_->spend(costs_->source(), costs_->of(sizes));
   }
 
   std::unique_ptr<CompiledModel> model_;
+  std::string engine_;
   std::shared_ptr<Costs> costs_;
   std::shared_ptr<Budget> budget_;
 };
@@ -419,8 +448,8 @@ class BudgetEngine final : public Engine {
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     spend_compilation(model);
-    return std::make_unique<BudgetModel>(engine_.compile(model, options), std::make_shared<Costs>(model.clone()),
-                                         budget_);
+    return std::make_unique<BudgetModel>(engine_.compile(model, options), std::string(engine_.name()),
+                                         std::make_shared<Costs>(model.clone()), budget_);
   }
 
   [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
@@ -471,6 +500,7 @@ RunCost estimate_cost(const onnx::Model& model, const Shapes& input_shapes) {
   }
   Estimate estimate;
   estimate.add_inputs(inferred.graph());
+  estimate.add_outputs(inferred.graph());
   estimate.run(inferred.graph());
   return estimate.cost();
 }
@@ -488,8 +518,8 @@ std::unique_ptr<Engine> make_limited_engine(const Engine& engine) {
   return std::make_unique<BudgetEngine>(engine, std::make_shared<TensorLimit>());
 }
 
-std::unique_ptr<Engine> make_comparison_engine(const Engine& engine, const onnx::Model& model) {
-  return std::make_unique<BudgetEngine>(engine, std::make_shared<ComparisonLimit>(model));
+std::unique_ptr<Engine> make_comparison_engine(const Engine& engine, const onnx::Model& model, const Sizes& given) {
+  return std::make_unique<BudgetEngine>(engine, std::make_shared<ComparisonLimit>(model, given));
 }
 
 }  // namespace graft::runtime

@@ -23,11 +23,19 @@ class OverLimit : public Error {
   explicit OverLimit(const std::string& text) : Error(text) {}
 };
 
+/// Thrown for what make_budget_engine refuses, so that the other engines below may run it.
+class OverBudget : public OverLimit {
+ public:
+  explicit OverBudget(const std::string& text) : OverLimit(text) {}
+};
+
 /// An estimate of the memory and time of one run of a model.
 struct RunCost {
-  double bytes = 0;     ///< The largest total size of tensors that are needed at the same time, without constants.
-  double seconds = 0;   ///< Time on one core, including the generation of synthetic inputs.
-  double elements = 0;  ///< The number of elements of the largest tensor. A size that is not known counts as 1.
+  double bytes = 0;         ///< The largest total size of tensors that are needed at the same time, without constants.
+  double seconds = 0;       ///< Time on one core, including the generation of synthetic inputs.
+  double elements = 0;      ///< The number of elements of the largest tensor. A size that is not known counts as 1.
+  double output_bytes = 0;  ///< The total size of the outputs.
+  double output_elements = 0;  ///< The number of elements of all outputs.
   std::string largest;  ///< The largest tensor, for messages: "node 'pad' (Pad) computes 'y' of 2 x 4096 elements".
 };
 
@@ -36,7 +44,7 @@ struct RunCost {
 [[nodiscard]] RunCost estimate_cost(const onnx::Model& model,
                                     const std::map<std::string, Shape, std::less<>>& input_shapes);
 
-/// Wraps an engine with the budget of the file that holds `model`. A run is refused with OverLimit, which states
+/// Wraps an engine with the budget of the file that holds `model`. A run is refused with OverBudget, which states
 /// the cost and the limit, if it takes too much memory or if all runs together take too much time. Both limits grow
 /// with the bytes of the constants, and the time limit also with the number of nodes. Proofs and constant folding skip
 /// the runs that are refused.
@@ -47,9 +55,12 @@ struct RunCost {
 [[nodiscard]] std::unique_ptr<Engine> make_limited_engine(const Engine& engine);
 
 /// Wraps an engine that compares models of the file that holds `model` on inputs that Graft makes. The engine refuses
-/// with OverLimit what make_limited_engine refuses, and each run that takes too much memory or time. Both limits are
-/// larger than those of make_budget_engine, and runs do not share the time.
-[[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(const Engine& engine, const onnx::Model& model);
+/// with OverLimit what make_limited_engine refuses, and each run with which a comparison takes too much memory or time.
+/// Both limits are larger than those of make_budget_engine, and runs do not share the time. `given` are the sizes that
+/// the caller chose, by input: where Graft chooses sizes, less memory is allowed.
+[[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(
+    const Engine& engine, const onnx::Model& model,
+    const std::map<std::string, std::vector<std::int64_t>, std::less<>>& given);
 
 /// Returns why the budget does not allow a run with inputs of these sizes; the run is not counted. Returns an empty
 /// string if the run is allowed, or if no budget engine compiled the model. For callers that generate large inputs.

@@ -100,7 +100,7 @@ Purpose purpose_of(const CompareOptions& options) {
 /// choose their sizes.
 std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, const graft::onnx::Model& reference,
                                                 const CompareOptions& options) {
-  return options.common.data.empty() ? runtime::make_comparison_engine(engine, reference)
+  return options.common.data.empty() ? runtime::make_comparison_engine(engine, reference, options.common.shapes)
                                      : runtime::make_limited_engine(engine);
 }
 
@@ -165,8 +165,10 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
                                  CompareOptions options, const Watch& watch, const EngineAround& around) {
   Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
+    const std::unique_ptr<runtime::Engine> wrapper = around ? around(work.engine()) : nullptr;
+    // These limits come first, so that a narrower limit of the wrapper refuses only what they allow.
     const std::unique_ptr<runtime::Engine> engine =
-        around ? around(work.engine()) : limited_engine(work.engine(), reference, options);
+        limited_engine(wrapper ? *wrapper : work.engine(), reference, options);
     complete(reference, candidate, options);
     if (options.seeds) options.common.seeds = *options.seeds;
     options.common.progress = [&](std::size_t done, std::size_t total) {

@@ -77,7 +77,8 @@ void check_tolerances(const graft::verify::VerifyOptions& options);
 /// layout of the reference.
 [[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
 
-/// Returns the engine that runs the models, as a wrapper of the engine of the options.
+/// Returns the engine that runs the models, as a wrapper of the engine of the options. The limits of comparisons hold
+/// around it.
 using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtime::Engine& engine)>;
 
 /// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the engine

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "quant/calibrate/calibration_cache.hpp"
 #include "quant/calibrate/calibration_data.hpp"
 #include "quant/plan/typed.hpp"
+#include "runtime/budget.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
@@ -150,10 +152,13 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
     if (!data.empty()) common.data.push_back(data);
     common.shapes = options.shapes;
     common.snr_db = options.limit_db;
+    const std::unique_ptr<runtime::Engine> limited =
+        data.empty() ? runtime::make_comparison_engine(work.engine(), model, options.shapes)
+                     : runtime::make_limited_engine(work.engine());
     // The search measures signal to noise ratios, which hardly change where an index is wrong.
     constexpr std::array<std::size_t, 3> steps_to_keep{4, 12, std::numeric_limits<std::size_t>::max()};
     for (std::size_t attempt = 0;; ++attempt) {
-      report.chosen = choose_types(work.engine(), model, options);
+      report.chosen = choose_types(*limited, model, options);
       report.check = check_values(model, report.chosen.typed.model, common, engine, watch);
       if (report.met() || !report.chosen.met || !report.check.report || attempt == steps_to_keep.size()) break;
       work.check_cancelled();
@@ -178,7 +183,10 @@ Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, 
     options.refusal = inspect::rule_against;
     Int8Report report;
     const quant::CalibrationData calibration = open(samples, model);
-    report.chosen = choose_int8(work.engine(), model, calibration, options);
+    const std::unique_ptr<runtime::Engine> limited = calibration.count == 0
+                                                         ? runtime::make_comparison_engine(work.engine(), model, {})
+                                                         : runtime::make_limited_engine(work.engine());
+    report.chosen = choose_int8(*limited, model, calibration, options);
     const bool has_own_judge = options.metric || options.max_drop;
     if (calibration.count != 0 && !has_own_judge) {
       graft::verify::VerifyOptions common;

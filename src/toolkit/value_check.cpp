@@ -35,7 +35,7 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;
     found.failure = error.what();
-    found.is_over_budget = dynamic_cast<const runtime::OverLimit*>(&error) != nullptr;
+    found.is_over_budget = dynamic_cast<const runtime::OverBudget*>(&error) != nullptr;
   }
   return found;
 }

@@ -16,11 +16,11 @@ namespace graft::toolkit {
 struct ValueCheck {
   std::optional<verify::VerifyReport> report;  ///< The comparison; nothing where the models were not compared.
   std::string failure;                         ///< Why the comparison failed; empty where it did not or was not tried.
-  /// Whether the comparison failed because the budget refused a run. `graft verify` has no budget and may succeed.
+  /// Whether the comparison failed because the budget of a file refused a run. The limits of `graft verify` allow it.
   bool is_over_budget = false;
   std::optional<double> limit_db;  ///< The limit of the options in dB, in place of the usual tolerance.
 
-  /// Whether `graft verify` can compare the same models: it has no budget, but needs the same runs.
+  /// Whether `graft verify` can compare the same models: it needs the same runs, and has larger limits.
   [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
   /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.
   [[nodiscard]] bool is_good() const {

@@ -160,7 +160,7 @@ TEST(ConvertText, a_comparison_that_would_fail_again_is_not_suggested) {
   EXPECT_EQ(to_json(conversion)["values"]["command"], "");
   conversion.values.is_over_budget = true;
   next = next_commands(conversion);
-  EXPECT_THAT(next, Contains(ResultOf(verifies, true))) << "`graft verify` has no budget";
+  EXPECT_THAT(next, Contains(ResultOf(verifies, true))) << "the limits of `graft verify` are larger";
 }
 
 TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone) {

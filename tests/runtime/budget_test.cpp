@@ -4,6 +4,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "tests/support/text_model.hpp"
 
@@ -13,6 +18,7 @@ namespace {
 using test::error_of;
 using test::inferred_text_model;
 using test::weight;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 /// An engine that counts its calls.
@@ -56,6 +62,13 @@ void run(CompiledModel& model, std::int64_t elements) {
   onnx::TensorData tensor;
   tensor.type = onnx::ElementType::f32;
   tensor.dims = {elements};  // its bytes are not read
+  model.run({{"x", tensor}}, [](const TensorMap& /*outputs*/) {});
+}
+
+void run_with(CompiledModel& model, std::vector<std::int64_t> dims) {
+  onnx::TensorData tensor;
+  tensor.type = onnx::ElementType::f32;
+  tensor.dims = std::move(dims);  // its bytes are not read
   model.run({{"x", tensor}}, [](const TensorMap& /*outputs*/) {});
 }
 
@@ -176,7 +189,7 @@ TEST(BudgetEngine, AllRunsOfAFileShareItsTime) {
   }
   EXPECT_THAT(refused, HasSubstr("a file of this size may take 10 s"));
   EXPECT_GT(engine.counts.runs, 10);
-  EXPECT_THROW(run(*first, 1 << 22), OverLimit);
+  EXPECT_THROW(run(*first, 1 << 22), OverBudget);
 }
 
 TEST(BudgetEngine, LargeFilesMayTakeMore) {
@@ -232,7 +245,6 @@ TEST(LimitedEngine, RefusesAnEmptyTensorWithSizesBeyondTheLimit) {
   EXPECT_NO_THROW((void)make_limited_engine(engine)->compile(empty));
 }
 
-/// Sizes that are about as large as checked ones are not inferred again; a run far from the limit changes nothing.
 TEST(LimitedEngine, RunsInputsThatGrowUntilTheyReachTheLimit) {
   const CountingEngine engine;
   const onnx::Model model =
@@ -240,35 +252,90 @@ TEST(LimitedEngine, RunsInputsThatGrowUntilTheyReachTheLimit) {
                           "t = Transpose<perm=[1, 0]>(x)\np = MatMul(t, x)\ny = ReduceSum(p)", {"y"});
   const auto compiled = make_limited_engine(engine)->compile(model);
   std::string refused;
-  std::int64_t size = 1;
-  for (; refused.empty() && size < (1 << 20); size += size) {
-    onnx::TensorData tensor;
-    tensor.type = onnx::ElementType::f32;
-    tensor.dims = {1, size};
-    refused = error_of([&] { compiled->run({{"x", tensor}}, [](const TensorMap& /*outputs*/) {}); });
+  for (std::int64_t size = 1; refused.empty() && size < (1 << 20); size += std::max<std::int64_t>(size / 4, 1)) {
+    refused = error_of([&] { run_with(*compiled, {1, size}); });
+    EXPECT_EQ(refused.empty(), size * size <= most_elements) << size;
   }
-  EXPECT_THAT(refused, HasSubstr("computes 'p' of 65536 x 65536 elements"));
+  EXPECT_THAT(refused, HasSubstr("computes 'p' of"));
+}
+
+/// 0 and 1 are about the same, but not the tensors that they lead to.
+TEST(LimitedEngine, EstimatesEachSize) {
+  const CountingEngine engine;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n"), 1}}},
+                          "s = Constant<value=int64([1, 2000000000])>()\nt = Expand(x, s)\ny = ReduceSum(t)", {"y"});
+  const auto compiled = make_limited_engine(engine)->compile(model);
+  EXPECT_EQ(error_of([&] { run_with(*compiled, {1, 1}); }), "");
+  EXPECT_THAT(error_of([&] { run_with(*compiled, {2, 1}); }), HasSubstr("2 x 2000000000 elements"));
+  const onnx::Model padded =
+      inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n"), 1}}},
+                          "r = Constant<value=int64([60000, 1])>()\na = Tile(x, r)\n"
+                          "q = Constant<value=int64([1, 60000])>()\nc = Transpose<perm=[1, 0]>(x)\nb = Tile(c, q)\n"
+                          "t = MatMul(a, b)\ny = ReduceSum(t)",
+                          {"y"});
+  const auto tiled = make_limited_engine(engine)->compile(padded);
+  EXPECT_EQ(error_of([&] { run_with(*tiled, {0, 1}); }), "");
+  EXPECT_THAT(error_of([&] { run_with(*tiled, {1, 1}); }), HasSubstr("60000 x 60000 elements"));
 }
 
 TEST(ComparisonEngine, LimitsTheMemoryAndTheTimeOfOneRun) {
   const CountingEngine engine;
   const onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}}, "y = Relu(x)", {"y"});
-  const auto compiled = make_comparison_engine(engine, model)->compile(model);
-  for (int i = 0; i < 1000; ++i) run(*compiled, 1 << 26);
+  const auto compiled = make_comparison_engine(engine, model, {})->compile(model);
+  for (int i = 0; i < 1000; ++i) run(*compiled, 1 << 25);
   EXPECT_EQ(engine.counts.runs, 1000) << "runs do not share the time";
-  EXPECT_EQ(error_of([&] { run(*compiled, 1 << 29); }),
-            "test.onnx: a run on inputs that Graft makes takes 4096 MiB for tensors at a time; a file of this size may "
-            "take 2048 MiB; the largest tensor: input 'x' has 536870912 elements\n"
+  EXPECT_EQ(error_of([&] { run(*compiled, 1 << 28); }),
+            "test.onnx: a comparison on inputs that Graft makes takes about 10240 MiB; 2048 MiB are allowed for it on "
+            "this machine; the largest tensor: input 'x' has 268435456 elements\n"
             "Give smaller sizes with VerifyOptions::shapes, or the numbers with QuantizeOptions::data, which has no "
             "such limit");
   const onnx::Model product = inferred_text_model(
       {{"x", onnx::ElementType::f32, Shape{Dim::symbol("n"), Dim::symbol("n")}}}, "y = MatMul(x, x)", {"y"});
-  const auto multiplied = make_comparison_engine(engine, product)->compile(product);
-  onnx::TensorData matrix;
-  matrix.type = onnx::ElementType::f32;
-  matrix.dims = {1 << 14, 1 << 14};  // 220 s
-  EXPECT_EQ(error_of([&] { multiplied->run({{"x", matrix}}, [](const TensorMap& /*outputs*/) {}); }), "");
+  const auto multiplied = make_comparison_engine(engine, product, {{"x", {1 << 14, 1 << 14}}})->compile(product);
+  EXPECT_EQ(error_of([&] { run_with(*multiplied, {1 << 12, 1 << 12}); }), "");
+  const std::string refused = error_of([&] { run_with(*multiplied, {1 << 14, 1 << 14}); });
+  EXPECT_THAT(refused, AnyOf(HasSubstr("s; a file of this size may take 60 s"), HasSubstr("MiB are allowed")));
+}
+
+/// A model with static sizes may take half of the memory of the machine. Nobody can give it smaller sizes.
+TEST(ComparisonEngine, StaticSizesMayTakeMore) {
+  const CountingEngine engine;
+  const onnx::Model model =
+      inferred_text_model({{"x", onnx::ElementType::f32, {256, 512, 1024}}},
+                          "a = Relu(x)\nb = Concat<axis=1>(a, a)\nc = Relu(b)\ny = ReduceMax(c)", {"y"});
+  const double half = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 2;
+  const double needed = estimate_cost(model, {}).bytes;
+  EXPECT_GE(needed, 2048. * (1 << 20));
+  const auto limited = make_comparison_engine(engine, model, {});
+  const std::string refused = error_of([&] { (void)limited->compile(model); });
+  if (half >= 3 * needed) {
+    EXPECT_EQ(refused, "");
+  }
+  const onnx::Model large = inferred_text_model({{"x", onnx::ElementType::f64, {most_elements}}}, "y = Neg(x)", {"y"});
+  EXPECT_THAT(error_of([&] { (void)make_comparison_engine(engine, large, {})->compile(large); }),
+              HasSubstr("elements\nGive the numbers with QuantizeOptions::data"));
+}
+
+TEST(EstimateCost, CubicResizesTakeLong) {
+  const auto seconds = [](const char* mode) {
+    const onnx::Model model = inferred_text_model(
+        {{"x", onnx::ElementType::f32, {1, 3, 64, 64}}},
+        fmt::format("n = Constant<value=int64([1, 3, 512, 512])>()\ny = Resize<mode={}>(x, _, _, n)", mode), {"y"});
+    return estimate_cost(model, {}).seconds;
+  };
+  EXPECT_GT(seconds("\"cubic\""), 50 * seconds("\"linear\""));
+}
+
+/// Engines compute f16 in f32, but hold 8 bits in 8 bits.
+TEST(EstimateCost, CountsTheBytesOfTheTypes) {
+  const auto bytes = [](onnx::ElementType type) {
+    return estimate_cost(inferred_text_model({{"x", type, {1024}}}, "y = Identity(x)", {"y"}), {}).bytes;
+  };
+  EXPECT_EQ(bytes(onnx::ElementType::u8), 2 * 1024);
+  EXPECT_EQ(bytes(onnx::ElementType::f16), 2 * 4096);
+  EXPECT_EQ(bytes(onnx::ElementType::f64), 2 * 8192);
 }
 
 }  // namespace

@@ -462,7 +462,7 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
     } catch (const runtime::EngineLimit&) {
       throw;  // Another engine may run the network with these inputs
     } catch (const runtime::OverLimit& limit) {
-      is_over_limit_ = is_over_limit_ || !refusal_;
+      if (!refusal_) over_limit_ = std::current_exception();
       if (!refusal_) refusal_ = limit;
       return false;  // other numbers take as much
     } catch (const Error& error) {
@@ -483,7 +483,7 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
 runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const onnx::Model& model,
                                         const InputOptions& options, runtime::TensorMap& expected) {
   refusal_.reset();
-  is_over_limit_ = false;
+  over_limit_ = nullptr;
   const auto take = [&](Run& run) {
     expected = std::move(run.expected);
     return std::move(run.inputs);
@@ -491,7 +491,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   Run run;
   if (chosen_) {
     if (!attempt(compiled, model, options, *chosen_, run)) {
-      if (is_over_limit_) throw runtime::OverLimit(refusal_->what());
+      if (over_limit_) std::rethrow_exception(over_limit_);
       throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model));
     }
     return take(run);
@@ -550,7 +550,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
       }
     }
   }
-  if (!with_empty && is_over_limit_) throw runtime::OverLimit(refusal_->what());
+  if (!with_empty && over_limit_) std::rethrow_exception(over_limit_);
   if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
   narrowed_ = std::move(narrowed_with_empty);
   fit_ = fit_with_empty;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -118,8 +119,8 @@ class MadeUpInputs {
   [[nodiscard]] static std::string why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes);
 
   std::optional<Sizes> chosen_;
-  std::optional<Error> refusal_;  ///< The first error, with the usual numbers and the smallest size.
-  bool is_over_limit_ = false;    ///< Whether the first error is an OverLimit.
+  std::optional<Error> refusal_;   ///< The first error, with the usual numbers and the smallest size.
+  std::exception_ptr over_limit_;  ///< The first error, if it is an OverLimit.
   std::size_t narrowings_ = 0;
   InputRanges narrowed_;
   std::set<std::string, std::less<>> large_integers_;
