@@ -208,7 +208,6 @@ DASHED = {
     "output joined to its option": ["convert", "-d.onnx", "-oout.onnx", "--no-check"],
     "output joined to its option, after --": ["convert", "--no-check", "--", "-d.onnx", "-oout.onnx"],
     "number": ["verify", "-d.onnx", "plain.onnx", "--snr", "-0.5"],
-    "number after --": ["verify", "--", "-d.onnx", "plain.onnx", "--snr", "-0.5"],
 }
 
 
