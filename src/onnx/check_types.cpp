@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +31,13 @@ const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
   return find_schema_types(op_type, first_known);
 }
 
+/// Returns whether the newest opset allows a type for an input: conversions raise the opset of a model that needs it.
+bool is_allowed_later(const Node& node, std::size_t input, ElementType type) {
+  const SchemaTypes* types = find_schema_types(node.op_type, std::numeric_limits<std::int64_t>::max());
+  const TypeSet* allowed = types == nullptr ? nullptr : types->types_of(types->input_letter(input));
+  return allowed != nullptr && allowed->contains(type);
+}
+
 std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
   const SchemaTypes* types = types_in(node.op_type, opset);
   if (types == nullptr) return std::nullopt;
@@ -46,7 +54,7 @@ std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
       return fmt::format("inputs {} and {} of {} have to be of one type, found {} '{}' and {} '{}'", first, i,
                          node.op_type, to_string(*other.type), other.name, to_string(*input->type), input->name);
     }
-    if (opset >= first_known && !allowed->contains(*input->type)) {
+    if (opset >= first_known && !allowed->contains(*input->type) && !is_allowed_later(node, i, *input->type)) {
       return fmt::format("input {} of {}, '{}', is {}; allowed are {}", i, node.op_type, input->name,
                          to_string(*input->type), allowed->to_string());
     }
