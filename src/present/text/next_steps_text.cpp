@@ -46,24 +46,24 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
                      options_of(libraries));
 }
 
+/// The ranges for a build, each NAME=MIN..OPT..MAX.
+struct RangesOfBuild {
+  std::vector<std::string> ranges;
+  bool is_computable = true;  ///< Whether shape inference accepts the ranges, where they are suggested.
+};
+
 /// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
 /// inputs, and for inputs whose values decide sizes.
-std::vector<std::string> ranges_for(const onnx::Model& model, const std::optional<report::ProbeSummary>& probe) {
-  if (probe && (probe->built || !probe->shapes.empty())) return probe->shapes;
-  std::vector<std::string> ranges;
+RangesOfBuild ranges_for(const onnx::Model& model, const std::optional<report::ProbeSummary>& probe) {
+  if (probe && (probe->built || !probe->shapes.empty())) return {probe->shapes};
+  RangesOfBuild found;
   const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
   for (const auto& [name, range] : suggested.front()) {
-    if (!range.sizes.empty()) ranges.push_back(fmt::format("{}={}", name, range.sizes));
-    if (range.decides_sizes) ranges.push_back(fmt::format("{}={}", name, range.values));
+    if (!range.sizes.empty()) found.ranges.push_back(fmt::format("{}={}", name, range.sizes));
+    if (range.decides_sizes) found.ranges.push_back(fmt::format("{}={}", name, range.values));
+    found.is_computable = found.is_computable && range.is_computable;
   }
-  return ranges;
-}
-
-/// Whether shape inference accepts the suggested ranges.
-bool has_computable_ranges(const onnx::Model& model) {
-  const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
-  return std::all_of(suggested.front().begin(), suggested.front().end(),
-                     [](const auto& input) { return input.second.is_computable; });
+  return found;
 }
 
 /// Returns which of the ranges are ranges of values: an engine computes only sizes that these lead to.
@@ -77,15 +77,14 @@ std::string note_on_values(const onnx::Model& model, const std::vector<std::stri
   if (names.empty()) return {};
   return fmt::format(
       "; the values of {} decide sizes: replace the range{} with the smallest, usual and largest values that the "
-      "network "
-      "gets",
+      "network gets",
       fmt::join(names, ", "), names.size() == 1 ? "" : "s");
 }
 
 /// Returns the ranges for a half of a network that was cut: those of the probe if it has all of them, otherwise
 /// suggested ranges, because values between the halves have no range in the probe and all ranges have to fit together.
 std::vector<std::string> ranges_for_half(const onnx::Model& half, const std::optional<report::ProbeSummary>& probe) {
-  std::vector<std::string> suggested = ranges_for(half, std::nullopt);
+  std::vector<std::string> suggested = ranges_for(half, std::nullopt).ranges;
   if (!probe) return suggested;
   std::vector<std::string> probed;
   for (const std::string& range : suggested) {
@@ -371,10 +370,10 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
       if (is_converted || inspection.given_shapes_need_conversion) {
         return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
       }
-      if (!inspection.probe && !has_computable_ranges(inspection.model)) {
+      auto [ranges, is_computable] = ranges_for(inspection.model, inspection.probe);
+      if (!inspection.probe && !is_computable) {
         return {"", why + "; no sizes were found that the network computes: name them with `graft build --shapes`"};
       }
-      std::vector<std::string> ranges = ranges_for(inspection.model, inspection.probe);
       ranges.insert(ranges.end(), inspection.ranges_of_given_shapes.begin(), inspection.ranges_of_given_shapes.end());
       return {build_command(model, plugin_libraries(),
                             target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins), ranges),
@@ -423,7 +422,7 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   if (!conversion.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(conversion));
   if (!conversion.is_complete()) return commands;
   const OperatorsOfLibraries found = operators_of_libraries(conversion.model);
-  const std::vector<std::string> ranges = ranges_for(conversion.model, conversion.check);
+  const std::vector<std::string> ranges = ranges_for(conversion.model, conversion.check).ranges;
   const std::string why = found.operators.empty()
                               ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
                               : why_with_operators(found);
