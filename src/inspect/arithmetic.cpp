@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 
 namespace graft::inspect {
@@ -22,12 +23,7 @@ double elements_of(const onnx::Value* value) {
 }
 
 double size_of(const onnx::Value* value, std::int64_t axis) {
-  if (value == nullptr || !value->shape) return 1;
-  const auto rank = static_cast<std::int64_t>(value->shape->size());
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) return 1;
-  const Dim& dim = (*value->shape)[static_cast<std::size_t>(axis)];
-  return dim.is_constant() ? static_cast<double>(dim.value()) : 1;
+  return static_cast<double>(onnx::known_size(value, axis).value_or(1));
 }
 
 double outputs_of(const onnx::Node& node) {

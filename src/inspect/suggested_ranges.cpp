@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 
@@ -47,16 +48,6 @@ bool is_dynamic(const onnx::Value& input) {
          std::any_of(input.shape->begin(), input.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
-/// Returns the known size of an axis of a tensor; the axis may count from the end.
-std::optional<std::int64_t> size_of(const onnx::Value* value, std::int64_t axis) {
-  if (value == nullptr || !value->shape) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(value->shape->size());
-  const std::int64_t index = axis < 0 ? axis + rank : axis;
-  if (index < 0 || index >= rank) return std::nullopt;
-  const Dim& dim = (*value->shape)[static_cast<std::size_t>(index)];
-  return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
-}
-
 /// Returns whether a constant index of a Gather, a GatherElements or a GatherND lies outside of the data.
 bool reads_outside(const onnx::Node& node) {
   constexpr std::size_t most_indices = 4096;
@@ -72,7 +63,7 @@ bool reads_outside(const onnx::Node& node) {
   for (std::size_t i = 0; i < values->size(); ++i) {
     const auto axis =
         has_tuples ? node.int_or("batch_dims", 0) + static_cast<std::int64_t>(i % axes) : node.int_or("axis", 0);
-    const std::optional<std::int64_t> size = size_of(node.input(0), axis);
+    const std::optional<std::int64_t> size = onnx::known_size(node.input(0), axis);
     if (size && ((*values)[i] >= *size || (*values)[i] < -*size)) return true;
   }
   return false;
@@ -85,7 +76,7 @@ bool splits_another_size(const onnx::Node& node) {
     const std::optional<onnx::TensorData> constant = computed->constant();
     parts = constant ? constant->ints() : std::nullopt;
   }
-  const std::optional<std::int64_t> size = size_of(node.input(0), node.int_or("axis", 0));
+  const std::optional<std::int64_t> size = onnx::known_size(node.input(0), node.int_or("axis", 0));
   return parts && size && std::accumulate(parts->begin(), parts->end(), std::int64_t{0}) != *size;
 }
 

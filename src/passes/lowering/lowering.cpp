@@ -7,6 +7,7 @@
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "onnx/known_sizes.hpp"
 
 namespace graft::passes {
 
@@ -65,12 +66,7 @@ onnx::Node* Site::producer(std::size_t input) const {
 
 std::optional<std::int64_t> Site::size(std::size_t input, std::int64_t axis) const {
   const Shape* found = shape(input);
-  if (found == nullptr) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(found->size());
-  const std::int64_t from_front = axis < 0 ? axis + rank : axis;
-  if (from_front < 0 || from_front >= rank) return std::nullopt;
-  const Dim& dim = (*found)[static_cast<std::size_t>(from_front)];
-  return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
+  return found == nullptr ? std::nullopt : onnx::known_size(*found, axis);
 }
 
 std::optional<std::vector<std::int64_t>> Site::sizes(std::size_t input, std::size_t first) const {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/known_sizes.hpp"
 #include "onnx/low_precision.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
@@ -454,15 +455,6 @@ class IntegerArithmetic {
 
   // ---- products ----
 
-  static std::optional<std::int64_t> size_of(const onnx::Value* value, std::int64_t axis) {
-    if (value == nullptr || !value->shape) return std::nullopt;
-    const auto rank = static_cast<std::int64_t>(value->shape->size());
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) return std::nullopt;
-    const Dim& dim = (*value->shape)[static_cast<std::size_t>(axis)];
-    return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
-  }
-
   static std::optional<Contraction> convolution(const onnx::Node& node, const Operand& weight) {
     if (!weight.rank) return std::nullopt;
     const bool backwards = node.is("ConvTranspose");
@@ -476,7 +468,7 @@ class IntegerArithmetic {
     std::int64_t terms = 1;
     for (std::int64_t axis = 0; axis < *weight.rank; ++axis) {
       if (axis == found.right.axis) continue;
-      const auto size = size_of(node.input(1), axis);
+      const auto size = onnx::known_size(node.input(1), axis);
       if (!size) return found;
       terms *= *size;
     }
@@ -497,7 +489,7 @@ class IntegerArithmetic {
     found.left_factor = right_is_vector ? Dims{-1} : Dims{-1, 1};
     found.right_factor = {-1};
     const std::int64_t summed = left_turned ? 0 : *left.rank - 1;
-    found.terms = size_of(node.input(0), summed);
+    found.terms = onnx::known_size(node.input(0), summed);
     return found;
   }
 
