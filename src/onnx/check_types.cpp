@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/opset.hpp"
 #include "onnx/schema_ports.hpp"
 #include "onnx/schema_types.hpp"
 
@@ -31,9 +31,11 @@ const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
   return find_schema_types(op_type, first_known);
 }
 
-/// Returns whether the newest opset allows a type for an input: conversions raise the opset of a model that needs it.
+/// Returns whether bf16_opset allows bf16 for an input: conversions raise the opset of a bf16 network to it, and of no
+/// other network.
 bool is_allowed_later(const Node& node, std::size_t input, ElementType type) {
-  const SchemaTypes* types = find_schema_types(node.op_type, std::numeric_limits<std::int64_t>::max());
+  if (type != ElementType::bf16) return false;
+  const SchemaTypes* types = find_schema_types(node.op_type, bf16_opset);
   const TypeSet* allowed = types == nullptr ? nullptr : types->types_of(types->input_letter(input));
   return allowed != nullptr && allowed->contains(type);
 }
