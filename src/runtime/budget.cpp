@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -16,6 +15,8 @@
 #include "onnx/faults.hpp"
 #include "runtime/answer.hpp"
 #include "runtime/keeps_outputs.hpp"
+#include "runtime/machine_memory.hpp"
+#include "runtime/model_io.hpp"
 
 namespace graft::runtime {
 namespace {
@@ -312,11 +313,9 @@ class TensorLimit : public Budget {
   }
 };
 
-/// Returns half of the machine's memory, but at least 2 GiB and at most 16 GiB.
+/// Returns half of the usable memory, but at least 2 GiB and at most 16 GiB.
 double bytes_for_sizes_of_others() {
-  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
-  const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
-  return std::clamp(pages * page / 2, least_bytes_of_comparison, most_bytes_of_comparison);
+  return std::clamp(usable_memory() / 2, least_bytes_of_comparison, most_bytes_of_comparison);
 }
 
 bool is_dynamic(const onnx::Value& input) {
@@ -448,8 +447,10 @@ class BudgetEngine final : public Engine {
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const onnx::Model& model,
                                                        const CompileOptions& options) const override {
     spend_compilation(model);
+    onnx::Model counted = model.clone();
+    add_extra_outputs(counted, options.extra_outputs);
     return std::make_unique<BudgetModel>(engine_.compile(model, options), std::string(engine_.name()),
-                                         std::make_shared<Costs>(model.clone()), budget_);
+                                         std::make_shared<Costs>(std::move(counted)), budget_);
   }
 
   [[nodiscard]] TensorMap evaluate_constant_graph(const onnx::Model& model) const override {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "runtime/machine_memory.hpp"
 #include "tests/support/text_model.hpp"
 
 namespace graft::runtime {
@@ -299,13 +299,24 @@ TEST(ComparisonEngine, LimitsTheMemoryAndTheTimeOfOneRun) {
   EXPECT_THAT(refused, AnyOf(HasSubstr("s; a file of this size may take 60 s"), HasSubstr("MiB are allowed")));
 }
 
+/// The scores that a comparison of a TopK reads are held like outputs.
+TEST(ComparisonEngine, CountsExtraOutputs) {
+  const CountingEngine engine;
+  const onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}},
+                                                "a = Neg(x)\ny = ReduceMax(a)", {"y"});
+  const auto limited = make_comparison_engine(engine, model, {});
+  EXPECT_EQ(error_of([&] { run(*limited->compile(model), 1 << 27); }), "");
+  EXPECT_THAT(error_of([&] { run(*limited->compile(model, {.extra_outputs = {"a"}}), 1 << 27); }),
+              HasSubstr("takes about 5120 MiB"));
+}
+
 /// A model with static sizes may take half of the memory of the machine. Nobody can give it smaller sizes.
 TEST(ComparisonEngine, StaticSizesMayTakeMore) {
   const CountingEngine engine;
   const onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {256, 512, 1024}}},
                           "a = Relu(x)\nb = Concat<axis=1>(a, a)\nc = Relu(b)\ny = ReduceMax(c)", {"y"});
-  const double half = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 2;
+  const double half = usable_memory() / 2;
   const double needed = estimate_cost(model, {}).bytes;
   EXPECT_GE(needed, 2048. * (1 << 20));
   const auto limited = make_comparison_engine(engine, model, {});
