@@ -22,7 +22,7 @@ Json parse(const std::filesystem::path& path) {
   if (!file) throw Error(fmt::format("{}: cannot be opened", path.string()));
   Json json = Json::parse(file, nullptr, false);
   if (!json.is_object() || json.value("schema", Json()) != cut_schema) {
-    throw Error(fmt::format("{}: this is no network that {} wrote: it lacks \"schema\": \"{}\"", path.string(),
+    throw Error(fmt::format("{}: this is not a network that {} wrote: \"schema\": \"{}\" is missing", path.string(),
                             setting_name(Setting::cut), cut_schema));
   }
   return json;
@@ -32,7 +32,7 @@ onnx::Model read_half(const std::filesystem::path& path, const Json& json, const
   const auto found = json.find(half);
   const auto file = found == json.end() || !found->is_object() ? Json::const_iterator() : found->find("file");
   if (found == json.end() || !found->is_object() || file == found->end() || !file->is_string()) {
-    throw Error(fmt::format("{}: '{}' names no file", path.string(), half));
+    throw Error(fmt::format("{}: '{}' does not name a file", path.string(), half));
   }
   const std::filesystem::path name = file->get<std::string>();
   if (name.empty() || name.has_parent_path()) {
@@ -62,7 +62,7 @@ CutNetwork read_cut_network(const std::filesystem::path& path) {
   }
   network.tensorrt_is_first = first == "tensorrt";
   const Json outputs = json.value("outputs", Json());
-  if (!outputs.is_array()) throw Error(fmt::format("{}: 'outputs' is no list", path.string()));
+  if (!outputs.is_array()) throw Error(fmt::format("{}: 'outputs' is not a list", path.string()));
   for (const Json& output : outputs) {
     if (!output.is_string())
       throw Error(fmt::format("{}: 'outputs': found {}, allowed are names", path.string(), output.dump()));

@@ -39,7 +39,7 @@ std::string inputs_text(const onnx::Graph& graph) {
   for (const onnx::Value* input : graph.inputs()) {
     inputs.push_back(fmt::format("{} {}", input->name, input->shape ? to_string(*input->shape) : ""));
   }
-  return inputs.empty() ? "it has none" : fmt::format("its inputs are {}", fmt::join(inputs, ", "));
+  return inputs.empty() ? "it has no inputs" : fmt::format("its inputs are {}", fmt::join(inputs, ", "));
 }
 
 }  // namespace graft

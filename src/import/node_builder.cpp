@@ -89,7 +89,7 @@ onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutat
     dims.push_back(tensor.dims.at(static_cast<std::size_t>(axis)));
     steps.push_back(strides.at(static_cast<std::size_t>(axis)));
   }
-  if (dims.size() != rank) throw Error(Error::Kind::internal, "a permutation of another rank");
+  if (dims.size() != rank) throw Error(Error::Kind::internal, "a permutation has another rank than its tensor");
   std::string raw(tensor.bytes.size(), '\0');
   if (!raw.empty() && rank != 0) {
     switch (bits_of(tensor.type)) {
@@ -185,10 +185,9 @@ void NodeBuilder::check_budget(std::int64_t elements, onnx::ElementType type) co
   constexpr std::int64_t bits_of_byte = 8;
   const std::int64_t allowed = std::min(ConstantBudget::largest, budget_.left);
   if (elements <= allowed * bits_of_byte / static_cast<std::int64_t>(bits_of(type))) return;
-  throw Error(
-      fmt::format("it stands for a constant of {} elements of type {}; allowed are {} bytes, and {} for all such "
-                  "constants of a network",
-                  elements, to_string(type), ConstantBudget::largest, ConstantBudget::all));
+  throw Error(fmt::format(
+      "it needs a constant of {} elements of type {}; allowed are {} bytes, and {} for all such constants of a network",
+      elements, to_string(type), ConstantBudget::largest, ConstantBudget::all));
 }
 
 onnx::Value* NodeBuilder::constant_of(onnx::TensorData tensor) {

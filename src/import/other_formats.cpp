@@ -18,11 +18,11 @@ constexpr std::string_view freeze_saved_model =
     "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, and write "
     ".graph.as_graph_def().SerializeToString() to a .pb file";
 constexpr std::string_view freeze_keras =
-    "load it in Keras, make a function f = tf.function(model).get_concrete_function(tf.TensorSpec(SHAPE)), then "
+    "load it in Keras, create a function f = tf.function(model).get_concrete_function(tf.TensorSpec(SHAPE)), then "
     "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, and write "
     ".graph.as_graph_def().SerializeToString() to a .pb file";
 constexpr std::string_view freeze_checkpoint =
-    "a checkpoint holds weights without the network: in TensorFlow 1, restore it into the network's session and call "
+    "a checkpoint has weights without the network: in TensorFlow 1, restore it into the network's session and call "
     "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
 
 struct Kind {
@@ -37,11 +37,11 @@ constexpr std::array kinds = {
     Kind{".ckpt", "a TensorFlow checkpoint", freeze_checkpoint},
     Kind{".index", "a TensorFlow checkpoint", freeze_checkpoint},
     Kind{".meta", "the graph of a TensorFlow 1 checkpoint, without weights", freeze_checkpoint},
-    Kind{".tflite", "a TensorFlow Lite model", "convert the network that it was made from"},
+    Kind{".tflite", "a TensorFlow Lite model", "convert the network that it was created from"},
     Kind{".pt", "a PyTorch model", "export it with torch.onnx.export, and give the .onnx file"},
     Kind{".pth", "a PyTorch model", "export it with torch.onnx.export, and give the .onnx file"},
-    Kind{".engine", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
-    Kind{".plan", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
+    Kind{".engine", "a TensorRT engine", "an engine cannot be converted; give the network that it was built from"},
+    Kind{".plan", "a TensorRT engine", "an engine cannot be converted; give the network that it was built from"},
 };
 
 /// Lists the first few files of a folder that Graft reads.
@@ -68,17 +68,18 @@ std::string_view wrong_name(const std::string& bytes, std::string_view end) {
   const bool is_text = std::none_of(bytes.begin(), bytes.end(),
                                     [](char c) { return static_cast<unsigned char>(c) < 0x09U || c == '\x12'; });
   if (end == ".prototxt" && !is_text) {
-    return "this is no text; the network (.prototxt) comes first, its weights (.caffemodel) after it";
+    return "the file is binary; give the network (.prototxt) first and its weights (.caffemodel) second";
   }
   // Field 1 is a message in a GraphDef, and a number in an ONNX model.
   if ((end == ".onnx" || end.empty()) && bytes.starts_with('\x0a') && !is_text) {
-    return "this is no ONNX model, and may be a frozen TensorFlow graph; then end its name in .pb";
+    return "this is not an ONNX model; if it is a frozen TensorFlow graph, rename it to .pb";
   }
   if (end == ".pb" && bytes.starts_with('\x08')) {
-    return "this is no frozen TensorFlow graph, and may be an ONNX model; then end its name in .onnx";
+    return "this is not a frozen TensorFlow graph; if it is an ONNX model, rename it to .onnx";
   }
   if (end != ".prototxt" && end != ".pbtxt" && is_text && bytes.find("layer") != std::string::npos) {
-    return "this may be the text of a Caffe network; then end its name in .prototxt, and give its .caffemodel after it";
+    return "if this is the text of a Caffe network, rename it to .prototxt, and give its .caffemodel as the second "
+           "file";
   }
   return {};
 }
@@ -110,8 +111,8 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
   if (bytes.starts_with("\x89HDF")) return sentence("a Keras model or weights in HDF5", freeze_keras);
   if (bytes.size() > 8 && bytes.substr(4, 4) == "TFL3") return sentence("a TensorFlow Lite model", kinds[6].remedy);
   if (bytes.starts_with("PK\x03\x04")) {
-    return "this is a zip archive: a Keras model (.keras) or a PyTorch model (.pt). Of Keras: " +
-           std::string(freeze_keras) + ". Of PyTorch: export it with torch.onnx.export";
+    return "this is a zip archive: a Keras model (.keras) or a PyTorch model (.pt). For Keras: " +
+           std::string(freeze_keras) + ". For PyTorch: export it with torch.onnx.export";
   }
   // Field 1 is a number in a SavedModel, but not in a GraphDef or in an ONNX model that begins like this.
   const bool is_saved_model = bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] == '\x01' && bytes[2] == '\x12';

@@ -45,8 +45,9 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
         fmt::format("{}: these are weights; give the network (.prototxt) first, then this file", path.string()));
   }
   if (!weights.empty()) {
-    throw Error(fmt::format("{}: a second file, {}; only a Caffe network (.prototxt) has its weights apart",
-                            path.string(), weights.string()));
+    throw Error(fmt::format(
+        "{}: a second file was given, {}; only a Caffe network (.prototxt) has its weights in a second file",
+        path.string(), weights.string()));
   }
   if (format == FileFormat::tensorflow) {
     return checked(read_tensorflow(path, {.outputs = options.outputs,
@@ -55,8 +56,9 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
                                           .progress = options.progress}));
   }
   if (!options.outputs.empty()) {
-    throw Error(fmt::format("{}: outputs can be chosen of TensorFlow and Caffe networks; an ONNX file names its own",
-                            path.string()));
+    throw Error(fmt::format(
+        "{}: outputs can be selected only for TensorFlow and Caffe networks; an ONNX file names its outputs",
+        path.string()));
   }
   if (is_cut_network(path)) return join(read_cut_network(path));
   return onnx::read_onnx(path);

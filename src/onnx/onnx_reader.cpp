@@ -674,8 +674,9 @@ constexpr std::array wire_fields = {
 Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name,
                  std::shared_ptr<const void> owner) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data",
-                            name, bytes.size()));
+    throw Error(
+        fmt::format("{}: the file has {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data",
+                    name, bytes.size()));
   }
   ::onnx::ModelProto proto;
   auto cut = cut_large_fields(bytes, wire_fields);

@@ -261,9 +261,9 @@ def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda cut: cut.pop("schema"), 'it lacks "schema": "graft.cut/1"'),
+        (lambda cut: cut.pop("schema"), '"schema": "graft.cut/1" is missing'),
         (lambda cut: cut.update(first="gpu"), "'first': found \"gpu\""),
-        (lambda cut: cut.pop("host"), "'host' names no file"),
+        (lambda cut: cut.pop("host"), "'host' does not name a file"),
         (lambda cut: cut["host"].update(file="../elsewhere.onnx"), "allowed is one in the same folder"),
         (lambda cut: cut["outputs"].append("more"), "neither half has the output 'more'"),
         (lambda cut: cut.update(outputs=[3]), "'outputs': found 3"),

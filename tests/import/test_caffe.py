@@ -177,11 +177,14 @@ def test_fields_of_training_are_passed_over(convert):
 @pytest.mark.parametrize(
     ("blobs", "expected"),
     [
-        ([blob(np.ones((3, 4, 3, 3))), blob(SHIFT)], "[3, 4, 3, 3] in the weights; [4, 3, 3, 3] is needed"),
-        ([blob(KERNEL), blob(np.zeros(5))], "bias: found the shape [5] in the weights; [4] is needed"),
+        (
+            [blob(np.ones((3, 4, 3, 3))), blob(SHIFT)],
+            "the weights have the shape [3, 4, 3, 3]; the shape [4, 3, 3, 3] is needed",
+        ),
+        ([blob(KERNEL), blob(np.zeros(5))], "bias: the weights have the shape [5]; the shape [4] is needed"),
         ([blob(KERNEL)], "1 blobs of weights; blob 1 is needed"),
-        ([blob(KERNEL), blob(SHIFT), blob(SHIFT)], "3 blobs of weights; its parameters leave no use for 1"),
-        ([blob(np.ones(107), (4, 3, 3, 3)), blob(SHIFT)], "blob 0 holds 107 numbers; its shape [4, 3, 3, 3] needs 108"),
+        ([blob(KERNEL), blob(SHIFT), blob(SHIFT)], "it has 3 blobs of weights, 1 of which its parameters do not use"),
+        ([blob(np.ones(107), (4, 3, 3, 3)), blob(SHIFT)], "blob 0 has 107 elements; its shape [4, 3, 3, 3] needs 108"),
     ],
 )
 def test_weights_that_do_not_fit(convert, blobs, expected):
@@ -213,12 +216,12 @@ def test_half_precision_weights_of_nvidia(convert):
 @pytest.mark.parametrize(
     ("weights", "expected"),
     [
-        (None, "layer c has no weights in it; give the .caffemodel as the second file"),
-        (b"", "an empty file"),
+        (None, "layer c has no weights in the network's file; give the .caffemodel as the second file"),
+        (b"", "the file is empty"),
         (b"\x89HDF\r\n\x1a\nrest", "HDF5"),
-        (CONVOLUTION.encode(), "it is text; the network (.prototxt) comes first"),
+        (CONVOLUTION.encode(), "the file is text; give the network (.prototxt) first"),
         (blob(np.ones((1, 3, 4, 4)), (1, 3, 4, 4)), "Subtract the mean from the images"),
-        (weights_of(**GOOD)[:100], "no .caffemodel, or cut short"),
+        (weights_of(**GOOD)[:100], "not a .caffemodel, or truncated"),
         (weights_of(other=GOOD["c"]), "layer c has no weights in"),
         (varint(2 << 3 | 2) + varint(4) + field(1, field(2, b"")), "first format (V0)"),
     ],
@@ -230,12 +233,12 @@ def test_what_is_given_for_weights(convert, weights, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (weights_of(**GOOD), "this is no text; the network (.prototxt) comes first"),
-        ("", "it holds no layer"),
+        (weights_of(**GOOD), "the file is binary; give the network (.prototxt) first"),
+        ("", "found no layer"),
         ("layer { name: ", "line 1"),
         (INPUT + layer("ReLU", "r", "x", "a") + layer("ReLU", "r", "a", "y"), "two layers are called 'r'"),
-        (INPUT + layer("ReLU", "r", "nothing", "y"), "no layer before it gives its bottom 'nothing'"),
-        (INPUT + 'layer { name: "r" type: "ReLU" bottom: "x" top: "" }', "a top without a name"),
+        (INPUT + layer("ReLU", "r", "nothing", "y"), "no earlier layer has the top 'nothing', which it reads"),
+        (INPUT + 'layer { name: "r" type: "ReLU" bottom: "x" top: "" }', "a top has no name"),
         ('layers { layer { name: "c" type: "conv" } bottom: "x" top: "y" }', "first format (V0)"),
         ('input: "x" input_dim: 2 input_dim: 3\n' + layer("ReLU", "r", "x", "y"), "2 `input_dim` for 1 `input`"),
         (
@@ -245,7 +248,7 @@ def test_what_is_given_for_weights(convert, weights, expected):
         ),
         (
             INPUT + layer("Sigmoid", "s", "x x", "y"),
-            "2 bottoms; it has no use for 'x'",
+            "it has 2 bottoms and does not use 'x'",
         ),
         (INPUT + layer("Sigmoid", "s", "x", "y", "include { phase: TEST } exclude { phase: TRAIN }"), "both `include`"),
     ],
@@ -258,10 +261,14 @@ def test_what_is_given_for_a_network(convert, text, expected):
     ("kind", "parameters", "expected"),
     [
         ("Pooling", "pooling_param { pool: STOCHASTIC kernel_size: 2 }", "`pool` is STOCHASTIC"),
-        ("Pooling", "pooling_param { kernel_size: 2 pad: 2 }", "`pad` 2 of a kernel of 2"),
-        ("Pooling", "pooling_param { kernel_size: 1 stride: 4 }", "the last window begins at 8, beyond the 6"),
-        ("Pooling", "pooling_param { global_pooling: true kernel_size: 2 }", "`global_pooling` with"),
-        ("Pooling", "pooling_param { kernel_size: 9 }", "a kernel of 9 on 6 elements"),
+        ("Pooling", "pooling_param { kernel_size: 2 pad: 2 }", "`pad` is 2 for a kernel of 2"),
+        (
+            "Pooling",
+            "pooling_param { kernel_size: 1 stride: 4 }",
+            "the last window begins at 8, after the end of the 6",
+        ),
+        ("Pooling", "pooling_param { global_pooling: true kernel_size: 2 }", "`global_pooling` and also"),
+        ("Pooling", "pooling_param { kernel_size: 9 }", "a kernel of 9 is larger than 6 elements"),
         ("SPP", "spp_param { pyramid_height: 2 pool: STOCHASTIC }", "`pool` is STOCHASTIC"),
         ("SPP", "spp_param { pyramid_height: 40 }", "`pyramid_height` is 40"),
         ("LRN", "lrn_param { local_size: 4 }", "`local_size` is 4"),
@@ -269,19 +276,23 @@ def test_what_is_given_for_a_network(convert, text, expected):
         ("Log", "log_param { base: -2 }", "`base` is -2"),
         ("Eltwise", "eltwise_param { coeff: 1 coeff: 2 }", "2 `coeff` for 1 bottoms"),
         ("Reshape", "reshape_param { shape { dim: -2 } }", "dimension -2"),
-        ("Permute", "permute_param { order: 0 order: 0 }", "is no permutation"),
-        ("Softmax", "softmax_param { axis: 4 }", "axis 4 of 4 dimensions"),
+        ("Permute", "permute_param { order: 0 order: 0 }", "is not a permutation"),
+        ("Softmax", "softmax_param { axis: 4 }", "axis 4 is out of range for 4 dimensions"),
         ("Slice", "slice_param { slice_point: 9 }", "`slice_point`"),
         ("Tile", "tile_param { axis: 1 }", "`tiles`"),
         ("ArgMax", "argmax_param { top_k: 0 }", "`top_k`"),
         ("Reorg", "reorg_param { reverse: true }", "`reverse` is true"),
-        ("Reorg", "", "do not divide by `stride`"),
-        ("Interp", "", "no `height` and `width`"),
-        ("Interp", "interp_param { height: 4 width: 4 pad_beg: 1 }", "`pad_beg` or `pad_end` above 0"),
-        ("Upsample", "", "one bottom and no `scale`"),
-        ("Upsample", "upsample_param { scale: 2 upsample_h: 3 upsample_w: 3 }", "these need the places of maxima"),
-        ("ShuffleChannel", "shuffle_channel_param { group: 2 }", "3 channels do not divide into 2 groups"),
-        ("Clip", "clip_param { min: 0 }", "no `min` or no `max`"),
+        ("Reorg", "", "are not divisible by `stride`"),
+        ("Interp", "", "neither `height` and `width` nor"),
+        ("Interp", "interp_param { height: 4 width: 4 pad_beg: 1 }", "`pad_beg` or `pad_end` is above 0"),
+        ("Upsample", "", "it has one bottom and no `scale`"),
+        (
+            "Upsample",
+            "upsample_param { scale: 2 upsample_h: 3 upsample_w: 3 }",
+            "which need a second bottom with the indices of the maxima",
+        ),
+        ("ShuffleChannel", "shuffle_channel_param { group: 2 }", "3 channels are not divisible into 2 groups"),
+        ("Clip", "clip_param { min: 0 }", "`min` or `max` is missing"),
         ("Dropout", "dropout_param { sample_weights_test: true }", "`sample_weights_test` is true"),
         (
             "DetectionOutput",
@@ -305,7 +316,12 @@ def test_parameters_that_are_refused(convert, kind, parameters, expected):
         ("BN", "", 2, "`bn_mode` is LEARN"),
         ("BN", "", 3, "allowed are 2 (SegNet) and 4 (PSPNet)"),
         ("Convolution", "convolution_param { num_output: 4 kernel_size: 3 axis: 2 }", 2, "`axis` is 2"),
-        ("Convolution", "convolution_param { num_output: 4 kernel_size: 3 group: 2 }", 2, "`group` 2 with 3 inputs"),
+        (
+            "Convolution",
+            "convolution_param { num_output: 4 kernel_size: 3 group: 2 }",
+            2,
+            "`group` 2 does not divide 3 input",
+        ),
         ("Convolution", "convolution_param { num_output: 4 kernel_size: 0 }", 2, "`kernel_size` is [0, 0]"),
         ("DepthwiseConvolution", "convolution_param { num_output: 3 kernel_size: 3 group: 1 }", 2, "`group` is 1"),
         ("InnerProduct", "inner_product_param { num_output: 4 axis: 0 }", 2, "`axis` is 0"),
@@ -319,7 +335,7 @@ def test_parameters_of_trained_layers_that_are_refused(convert, kind, parameters
 def test_layers_without_weights_are_named_at_once(convert):
     text = INPUT + CONVOLUTION + layer("Scale", "s", "y", "y") + layer("Bias", "b", "y", "y")
     text += layer("Scale", "by", "y y", "z", "scale_param { axis: 0 }")
-    assert "layers c, s, b have no weights in it" in convert(text, fails=2)
+    assert "layers c, s, b have no weights in the network's file" in convert(text, fails=2)
 
 
 def test_weights_without_a_layer_are_noted(convert):

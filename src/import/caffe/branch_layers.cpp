@@ -23,7 +23,7 @@ void permute(LayerConverter& layer) {
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted.size() != rank || sorted[i] != static_cast<std::int64_t>(i)) {
-      layer.fail(fmt::format("`order` [{}] is no permutation of {} dimensions", fmt::join(order, ", "), rank));
+      layer.fail(fmt::format("`order` [{}] is not a permutation of {} dimensions", fmt::join(order, ", "), rank));
     }
   }
   layer.give(layer.add("Transpose", {layer.input()}, {{"perm", order}}));
@@ -52,7 +52,7 @@ void reorganize(LayerConverter& layer) {
   constexpr std::int64_t most = 1024;
   if (s < 1 || s > most) layer.fail(fmt::format("`stride` is {}; allowed are 1 to {}", s, most));
   if (c % (s * s) != 0 || h % s != 0 || w % s != 0) {
-    layer.fail(fmt::format("{} channels of {}x{} do not divide by `stride` {}", c, h, w, s));
+    layer.fail(fmt::format("the input has {} channels of {}x{}, which are not divisible by `stride` {}", c, h, w, s));
   }
   onnx::Value* y = layer.reshape(layer.input(), {0, c / (s * s), h, s, w, s});
   y = layer.transpose(y, {0, 3, 5, 1, 2, 4});
@@ -63,14 +63,15 @@ void reorganize(LayerConverter& layer) {
 /// second bottom determines the size.
 void interpolate(LayerConverter& layer) {
   const InterpParameter& p = layer.layer().interp_param();
-  if (p.pad_beg() > 0 || p.pad_end() > 0) layer.fail("`pad_beg` or `pad_end` above 0; allowed are 0 and below");
+  if (p.pad_beg() > 0 || p.pad_end() > 0)
+    layer.fail("`pad_beg` or `pad_end` is above 0; allowed are values of 0 or below");
   const bool has_like = layer.input_count() > 1;
   const bool has_sizes = p.has_height() && p.has_width();
   if (has_like && (has_sizes || p.has_shrink_factor() || p.has_zoom_factor())) {
-    layer.fail("a second bottom and sizes as well; allowed is one of them");
+    layer.fail("it has a second bottom and also sizes; allowed is only one of them");
   }
   if (!has_like && !has_sizes && !p.has_shrink_factor() && !p.has_zoom_factor()) {
-    layer.fail("it has no `height` and `width`, `zoom_factor` or `shrink_factor`");
+    layer.fail("it has neither `height` and `width` nor `zoom_factor` nor `shrink_factor`; one of them is needed");
   }
   layer.check_positive({p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
   const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;  // Caffe tests in this order
@@ -80,7 +81,7 @@ void interpolate(LayerConverter& layer) {
     std::int64_t size = layer.small_size(0, axis);
     cut.push_back(size + p.pad_end());
     size += p.pad_beg() + p.pad_end();
-    layer.check_positive({size}, "what pad_beg and pad_end leave");
+    layer.check_positive({size}, "size after pad_beg and pad_end");
     if (has_like) {
       size = layer.small_size(1, axis);
     } else if (by_factors) {
@@ -109,11 +110,14 @@ void upsample(LayerConverter& layer) {
   const std::int64_t scale_h = p.has_scale_h() ? p.scale_h() : p.scale();
   const std::int64_t scale_w = p.has_scale_w() ? p.scale_w() : p.scale();
   layer.check_positive({scale_h, scale_w}, "scale");
-  if (p.has_upsample_h() != p.has_upsample_w()) layer.fail("one of `upsample_h` and `upsample_w`; it needs both");
+  if (p.has_upsample_h() != p.has_upsample_w())
+    layer.fail("it has only one of `upsample_h` and `upsample_w`; both are needed");
   if (layer.input_count() == 1) {
-    if (!p.has_scale() && !p.has_scale_h()) layer.fail("one bottom and no `scale`");
+    if (!p.has_scale() && !p.has_scale_h()) layer.fail("it has one bottom and no `scale`");
     if (p.has_upsample_h() || p.pad_out_h() || p.pad_out_w()) {
-      layer.fail("one bottom, and `upsample_h`, `upsample_w` or `pad_out`; these need the places of maxima");
+      layer.fail(
+          "it has one bottom, and `upsample_h`, `upsample_w` or `pad_out`, which need a second bottom with the indices "
+          "of the maxima");
     }
     const onnx::TensorData scales =
         onnx::TensorData::from_floats({1, 1, static_cast<float>(scale_h), static_cast<float>(scale_w)});
@@ -131,7 +135,8 @@ void upsample(LayerConverter& layer) {
       p.has_upsample_w() ? p.upsample_w() : layer.small_size(0, 3) * scale_w - (p.pad_out_w() ? 1 : 0);
   layer.check_positive({h, w}, "upsample_h, upsample_w");
   constexpr std::int64_t most = std::int64_t{1} << 24;  // positions are f32 numbers
-  if (h > most || w > most || h * w > most) layer.fail(fmt::format("{} x {} elements; allowed are {}", h, w, most));
+  if (h > most || w > most || h * w > most)
+    layer.fail(fmt::format("the output has {} x {} elements; allowed are {}", h, w, most));
   if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
   onnx::Value* x = layer.reshape(layer.input(), {0, channels, elements});
   onnx::Value* places = layer.reshape(layer.cast(layer.input(1), onnx::ElementType::i64), {0, channels, elements});
@@ -154,12 +159,11 @@ void branch_batch_norm(LayerConverter& layer) {
                          {{"epsilon", p.eps()}}));
     return;
   }
-  if (blobs != 2) layer.fail(fmt::format("{} blobs of weights; allowed are 2 (SegNet) and 4 (PSPNet)", blobs));
+  if (blobs != 2) layer.fail(fmt::format("it has {} blobs of weights; allowed are 2 (SegNet) and 4 (PSPNet)", blobs));
   if (p.bn_mode() != BNParameter::INFERENCE) {
     layer.fail(
-        "`bn_mode` is LEARN: it takes the statistics of the batch; SegNet's script compute_bn_statistics.py makes "
-        "weights "
-        "for INFERENCE");
+        "`bn_mode` is LEARN, which uses the statistics of the batch; SegNet's script compute_bn_statistics.py computes "
+        "weights for INFERENCE");
   }
   Ints shape(layer.dims().size() - 1, 1);
   shape[0] = channels;
@@ -171,7 +175,7 @@ void branch_batch_norm(LayerConverter& layer) {
 void axpy(LayerConverter& layer) {
   const Ints dims = layer.dims(1);
   if (dims.size() != 4 || layer.dims(2) != dims)
-    layer.fail("the second and third bottoms need one shape of 4 dimensions");
+    layer.fail("the second and third bottoms must have the same shape of 4 dimensions");
   Ints shape{0, layer.size(1, 1), 1, 1};
   if (layer.size(0, 1) != shape[1]) layer.fail("the first and second bottoms have different numbers of channels");
   onnx::Value* factor = layer.dims(0).size() == 4 ? layer.input(0) : layer.reshape(layer.input(0), shape);
@@ -186,7 +190,7 @@ void shuffle_channel(LayerConverter& layer) {
   const std::int64_t h = layer.size(0, 2);
   const std::int64_t w = layer.size(0, 3);
   layer.check_positive({group}, "group");
-  if (channels % group != 0) layer.fail(fmt::format("{} channels do not divide into {} groups", channels, group));
+  if (channels % group != 0) layer.fail(fmt::format("{} channels are not divisible into {} groups", channels, group));
   onnx::Value* y = layer.reshape(layer.input(), {0, group, channels / group, h, w});
   layer.give(layer.reshape(layer.transpose(y, {0, 2, 1, 3, 4}), {0, channels, h, w}));
 }
@@ -199,15 +203,16 @@ void relu6(LayerConverter& layer) {
 constexpr std::array branch_entries = {
     LayerEntry{"Axpy", axpy},
     LayerEntry{"BN", branch_batch_norm, 2, "bn_param",
-               "By the number of blobs SegNet's (2, `bn_mode: INFERENCE` only) or PSPNet's (4)."},
-    LayerEntry{"Interp", interpolate, 0, "interp_param", "A `pad_beg` or `pad_end` above 0 is refused, as in Caffe."},
+               "SegNet's layer with 2 blobs (`bn_mode: INFERENCE` only), PSPNet's with 4 blobs."},
+    LayerEntry{"Interp", interpolate, 0, "interp_param", "`pad_beg` and `pad_end` above 0 are refused, as in Caffe."},
     LayerEntry{"Normalize", normalize, 1, "norm_param", "Becomes Graft's Normalize."},
     LayerEntry{"Permute", permute, 0, "permute_param"},
     LayerEntry{"ReLU6", relu6, 0, "relu6_param"},
     LayerEntry{"Reorg", reorganize, 0, "reorg_param", "`reverse: true` is refused."},
     LayerEntry{"ShuffleChannel", shuffle_channel, 0, "shuffle_channel_param"},
     LayerEntry{"Upsample", upsample, 0, "upsample_param",
-               "With two bottoms SegNet's, which takes the places of maxima; with one YOLO's, which repeats."},
+               "SegNet's layer with two bottoms (the second has the indices of the maxima); YOLO's with one, which "
+               "repeats elements."},
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ void prior_box(LayerConverter& layer) {
   const std::int64_t rows = layer.size(0, 2);
   const std::int64_t columns = layer.size(0, 3);
   (void)layer.input(1);  // the image, whose size may be given as well
-  if (p.has_img_size() && (p.has_img_h() || p.has_img_w())) layer.fail("both `img_size` and `img_h` or `img_w`");
-  if (p.has_step() && (p.has_step_h() || p.has_step_w())) layer.fail("both `step` and `step_h` or `step_w`");
+  if (p.has_img_size() && (p.has_img_h() || p.has_img_w())) layer.fail("it has both `img_size` and `img_h` or `img_w`");
+  if (p.has_step() && (p.has_step_h() || p.has_step_w())) layer.fail("it has both `step` and `step_h` or `step_w`");
   const float image_h = p.has_img_h()      ? static_cast<float>(p.img_h())
                         : p.has_img_size() ? static_cast<float>(p.img_size())
                                            : static_cast<float>(layer.size(1, 2));
@@ -31,22 +31,22 @@ void prior_box(LayerConverter& layer) {
   const float step_w = p.has_step_w() ? p.step_w() : p.has_step() ? p.step() : image_w / static_cast<float>(columns);
   if (p.min_size_size() == 0) layer.fail("it has no `min_size`");
   if (p.max_size_size() != 0 && p.max_size_size() != p.min_size_size()) {
-    layer.fail(fmt::format("{} `max_size` for {} `min_size`", p.max_size_size(), p.min_size_size()));
+    layer.fail(fmt::format("it has {} `max_size` for {} `min_size`", p.max_size_size(), p.min_size_size()));
   }
   constexpr std::size_t most_sizes = 1 << 12;
   std::vector<float> ratios{1};
   for (const float ratio : p.aspect_ratio()) {
     constexpr float same = 1e-6F;
     const auto equal = [&](float other) { return std::fabs(ratio - other) < same; };
-    if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` {}; allowed is what is above 0", ratio));
-    if (ratios.size() > most_sizes) layer.fail(fmt::format("more than {} `aspect_ratio`", most_sizes));
+    if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` is {}; allowed are values above 0", ratio));
+    if (ratios.size() > most_sizes) layer.fail(fmt::format("it has more than {} `aspect_ratio`", most_sizes));
     if (std::any_of(ratios.begin(), ratios.end(), equal)) continue;
     ratios.push_back(ratio);
     if (p.flip()) ratios.push_back(1 / ratio);
   }
   std::vector<std::pair<float, float>> sizes;  // width, height
   for (int i = 0; i < p.min_size_size(); ++i) {
-    if (sizes.size() > most_sizes) layer.fail(fmt::format("more than {} boxes at each place", most_sizes));
+    if (sizes.size() > most_sizes) layer.fail(fmt::format("it has more than {} boxes per position", most_sizes));
     const float smallest = p.min_size(i);
     sizes.emplace_back(smallest, smallest);
     if (p.max_size_size() != 0) {
@@ -78,7 +78,7 @@ void prior_box(LayerConverter& layer) {
     for (float& number : numbers) number = std::clamp(number, 0.F, 1.F);
   }
   if (p.variance_size() != 0 && p.variance_size() != 1 && p.variance_size() != 4) {
-    layer.fail(fmt::format("{} `variance`; allowed are 1 and 4", p.variance_size()));
+    layer.fail(fmt::format("it has {} `variance`; allowed are 1 and 4", p.variance_size()));
   }
   for (std::size_t i = 0; i < boxes * 4; ++i) {
     const int place = p.variance_size() == 4 ? static_cast<int>(i % 4) : 0;
@@ -228,7 +228,8 @@ void detection_output(LayerConverter& layer) {
   const std::int64_t classes = p.num_classes();
   constexpr std::int64_t most_classes = 1 << 16;
   if (classes < 1) layer.fail("it has no `num_classes`");
-  if (classes > most_classes) layer.fail(fmt::format("{} classes; allowed are {}", classes, most_classes));
+  if (classes > most_classes)
+    layer.fail(fmt::format("`num_classes` is {}; allowed are at most {}", classes, most_classes));
   if (p.nms_param().eta() != 1) layer.fail(fmt::format("`eta` is {}; allowed is 1", p.nms_param().eta()));
   if (!(p.nms_param().nms_threshold() >= 0)) layer.fail("`nms_threshold` is below 0");
   const std::int64_t images = layer.small_size(0, 0);
@@ -236,7 +237,7 @@ void detection_output(LayerConverter& layer) {
   const std::int64_t location_classes = p.share_location() ? 1 : classes;
   if (boxes < 1 || images < 1 || layer.size(0, 1) != boxes * location_classes * 4 ||
       layer.size(1, 1) != boxes * classes) {
-    layer.fail(fmt::format("{} priors, {} coordinates and {} scores do not fit each other for {} classes", boxes,
+    layer.fail(fmt::format("{} priors, {} coordinates and {} scores do not match for {} classes", boxes,
                            layer.size(0, 1), layer.size(1, 1), classes));
   }
   Ints labels;
@@ -292,7 +293,8 @@ void detection_output(LayerConverter& layer) {
   };
   constexpr std::int64_t most_rows = 1 << 20;
   if (images > most_rows || rows > most_rows || images * rows > most_rows) {
-    layer.fail(fmt::format("{} rows for each of {} images; allowed are {} in all", rows, images, most_rows));
+    layer.fail(fmt::format("the output has {} rows for each of {} images; allowed are {} rows in total", rows, images,
+                           most_rows));
   }
   std::vector<float> image_of_row;
   for (std::int64_t i = 0; i < images; ++i) {
@@ -322,9 +324,9 @@ void proposal(LayerConverter& layer) {
   const auto anchors = static_cast<std::int64_t>(ratios.size() * scales.size());
   const std::int64_t h = layer.small_size(0, 2);
   const std::int64_t w = layer.small_size(0, 3);
-  if (layer.size(0, 0) != 1) layer.fail(fmt::format("a batch of {}; allowed is 1", layer.size(0, 0)));
+  if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; allowed is 1", layer.size(0, 0)));
   if (layer.size(0, 1) != 2 * anchors || layer.size(1, 1) != 4 * anchors) {
-    layer.fail(fmt::format("{} scores and {} coordinates of each place; {} `ratio` and {} `scale` need {} and {}",
+    layer.fail(fmt::format("it has {} scores and {} coordinates per position; {} `ratio` and {} `scale` need {} and {}",
                            layer.size(0, 1), layer.size(1, 1), ratios.size(), scales.size(), 2 * anchors, 4 * anchors));
   }
   constexpr std::int64_t most = 1 << 18;
@@ -448,10 +450,10 @@ void psroi_pooling(LayerConverter& layer) {
   constexpr std::int64_t most_group = 1 << 10;
   if (group < 1 || group > most_group || outputs < 1)
     layer.fail("`group_size` or `output_dim` is below 1 or too large");
-  if (layer.size(0, 0) != 1) layer.fail(fmt::format("a batch of {}; allowed is 1", layer.size(0, 0)));
+  if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; allowed is 1", layer.size(0, 0)));
   if (layer.size(0, 1) / group / group != outputs || layer.size(0, 1) % (group * group) != 0) {
-    layer.fail(fmt::format("{} channels; `output_dim` {} and `group_size` {} need {}", layer.size(0, 1), outputs, group,
-                           outputs * group * group));
+    layer.fail(fmt::format("the input has {} channels; `output_dim` {} and `group_size` {} need {}", layer.size(0, 1),
+                           outputs, group, outputs * group * group));
   }
   onnx::Value* rois = layer.reshape(layer.input(1), {-1, 5});
   const Bins rows = bins_of(layer, rois, 1, group, h, p.spatial_scale());
@@ -473,7 +475,7 @@ void psroi_pooling(LayerConverter& layer) {
 /// y2].
 void roi_pooling(LayerConverter& layer) {
   const ROIPoolingParameter& p = layer.layer().roi_pooling_param();
-  if (p.pooled_h() == 0 || p.pooled_w() == 0) layer.fail("`pooled_h` and `pooled_w`; allowed are 1 and above");
+  if (p.pooled_h() == 0 || p.pooled_w() == 0) layer.fail("`pooled_h` or `pooled_w` is 0; allowed are 1 and above");
   layer.give(layer.add("MaxRoiPool", {layer.input(0), layer.input(1)},
                        {{"pooled_shape", Ints{p.pooled_h(), p.pooled_w()}}, {"spatial_scale", p.spatial_scale()}}));
 }
@@ -489,8 +491,8 @@ void region(LayerConverter& layer) {
   const std::int64_t w = layer.size(0, 3);
   if (p.coords() != 4 || boxes < 1 || p.classes() < 1 || channels % each != 0 || channels / each != boxes) {
     layer.fail(
-        fmt::format("{} channels; allowed are {} boxes of 4 coordinates, a certainty and {} classes; found {} "
-                    "coordinates",
+        fmt::format("the input has {} channels; allowed are {} boxes of 4 coordinates, a confidence and {} classes; "
+                    "found {} coordinates",
                     channels, boxes, p.classes(), p.coords()));
   }
   onnx::Value* x = layer.reshape(layer.input(), {0, boxes, each, h, w});
@@ -505,16 +507,16 @@ void region(LayerConverter& layer) {
 
 constexpr std::array detection_entries = {
     LayerEntry{"DetectionOutput", detection_output, 0, "detection_output_param",
-               "`eta` other than 1 is refused. Each image has `keep_top_k` rows, of -1 after the last box. With "
-               "`top_k` up to 3840 it builds in TensorRT, which has no "
-               "NonMaxSuppression; above, and without a `top_k`, it does not."},
-    LayerEntry{"PSROIPooling", psroi_pooling, 0, "psroi_pooling_param", "Of one image."},
+               "`eta` other than 1 is refused. Each image has `keep_top_k` rows; rows after the last box are -1. "
+               "TensorRT, which has no NonMaxSuppression, builds it only with a `top_k` of at most 3840."},
+    LayerEntry{"PSROIPooling", psroi_pooling, 0, "psroi_pooling_param", "The batch size must be 1."},
     LayerEntry{"PriorBox", prior_box, 0, "prior_box_param", "Becomes a constant."},
     LayerEntry{"Proposal", proposal, 0, "proposal_param",
-               "Of one image. As many rows come out as boxes are left: TensorRT-RTX 1.7.1 does not build that."},
+               "The batch size must be 1. The number of output rows depends on the data, which TensorRT-RTX 1.7.1 does "
+               "not build."},
     LayerEntry{"ROIPooling", roi_pooling, 0, "roi_pooling_param", "Becomes MaxRoiPool, which TensorRT does not have."},
     LayerEntry{"Region", region, 0, "region_param",
-               "Of 4 `coords`; becomes what the network says, without finding boxes."},
+               "`coords` must be 4. Computes the activations only; boxes are not decoded."},
 };
 
 }  // namespace

@@ -128,10 +128,10 @@ struct Text {
 
 Text parse_network(const std::string& text, const std::string& name) {
   if (text.find('\0') != std::string::npos) {
-    throw Error(fmt::format(
-        "{}: no Caffe network: it is binary; give the network's text (.prototxt) first and its weights (.caffemodel) "
-        "second",
-        name));
+    throw Error(
+        fmt::format("{}: not the text of a Caffe network: the file is binary; give the network (.prototxt) first and "
+                    "its weights (.caffemodel) second",
+                    name));
   }
   google::protobuf::TextFormat::Parser parser;
   google::protobuf::TextFormat::ParseInfoTree places;
@@ -142,7 +142,7 @@ Text parse_network(const std::string& text, const std::string& name) {
   parser.SetRecursionLimit(32);
   Text result;
   if (!parser.ParseFromString(text, &result.network)) {
-    throw Error(fmt::format("{}: no Caffe network: {}", name, complaints.text()));
+    throw Error(fmt::format("{}: not a Caffe network: {}", name, complaints.text()));
   }
   result.unknown = std::move(complaints.unknown());
   const bool is_old = result.network.layers_size() != 0;
@@ -205,7 +205,7 @@ std::string type_of(V1LayerParameter::LayerType type) {
 void renew(V1LayerParameter& old, LayerParameter& layer, const std::string& file) {
   if (old.has_layer()) {
     throw Error(
-        fmt::format("{}: layer '{}' is of Caffe's first format (V0); upgrade the file with Caffe's own "
+        fmt::format("{}: layer '{}' uses Caffe's first format (V0); upgrade the file with Caffe's "
                     "upgrade_net_proto_text or upgrade_net_proto_binary",
                     file, old.layer().name()));
   }
@@ -238,7 +238,7 @@ void renew(V1LayerParameter& old, LayerParameter& layer, const std::string& file
 
 void renew(NetParameter& network, const std::string& file) {
   if (network.layers_size() != 0 && network.layer_size() != 0) {
-    throw Error(fmt::format("{}: it has both `layers` (old) and `layer` (new)", file));
+    throw Error(fmt::format("{}: the network has both `layers` (old) and `layer` (new)", file));
   }
   for (V1LayerParameter& old : *network.mutable_layers()) renew(old, *network.add_layer(), file);
   network.clear_layers();
@@ -264,12 +264,13 @@ struct Weights {
 Weights parse_weights(std::string_view bytes, const std::string& name, std::shared_ptr<const void> owner) {
   using namespace std::string_view_literals;
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB", name, bytes.size()));
+    throw Error(fmt::format("{}: the file has {} bytes; a protobuf file holds at most 2 GiB", name, bytes.size()));
   }
   const auto size = static_cast<int>(bytes.size());
   if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv)) {
     throw Error(fmt::format(
-        "{}: an HDF5 file; allowed is a .caffemodel in protobuf (in Caffe: net.save('network.caffemodel'))", name));
+        "{}: this is an HDF5 file; allowed is a .caffemodel in protobuf (in Caffe: net.save('network.caffemodel'))",
+        name));
   }
   NetParameter trained;
   auto cut = cut_large_fields(bytes, wire_fields);
@@ -277,20 +278,21 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   if (!cut || !trained.ParsePartialFromString(cut->rest)) {
     const std::string_view start = bytes.substr(0, 512);
     const bool is_text = std::none_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < '\t'; });
-    throw Error(fmt::format(
-        "{}: no .caffemodel{}", name,
-        is_text ? ": it is text; the network (.prototxt) comes first, the weights second"
-                : fmt::format(", or cut short: {} bytes that are no protobuf of a network{}", size, log.reason())));
+    throw Error(
+        fmt::format("{}: not a .caffemodel{}", name,
+                    is_text ? ": the file is text; give the network (.prototxt) first, the weights second"
+                            : fmt::format(", or truncated: {} bytes cannot be parsed as the protobuf of a network{}",
+                                          size, log.reason())));
   }
   if (!bytes.empty() && trained.layer_size() == 0 && trained.layers_size() == 0) {
     BlobProto blob;
     if (blob.ParsePartialFromArray(bytes.data(), size) && (blob.data_size() != 0 || blob.double_data_size() != 0)) {
-      throw Error(fmt::format(
-          "{}: one blob, as the mean of the training images is kept in (.binaryproto); allowed is a .caffemodel. "
-          "Subtract the mean from the images before they go into the network",
-          name));
+      throw Error(
+          fmt::format("{}: this is a single blob, the format of the mean of the training images (.binaryproto); "
+                      "allowed is a .caffemodel. Subtract the mean from the images before running the network",
+                      name));
     }
-    throw Error(fmt::format("{}: no .caffemodel: it holds no layer", name));
+    throw Error(fmt::format("{}: not a .caffemodel: it has no layer", name));
   }
   renew(trained, name);
   return {std::move(trained), onnx::Pieces(std::move(cut->pieces), std::move(owner))};
@@ -312,7 +314,7 @@ bool meets(const NetState& state, const NetStateRule& rule) {
 bool is_for_testing(const NetState& state, const LayerParameter& layer) {
   const auto is_met = [&](const NetStateRule& rule) { return meets(state, rule); };
   if (layer.include_size() != 0 && layer.exclude_size() != 0) {
-    throw Error(fmt::format("layer '{}': both `include` and `exclude`; allowed is one of them", layer.name()));
+    throw Error(fmt::format("layer '{}' has both `include` and `exclude`; allowed is one of them", layer.name()));
   }
   if (layer.has_phase() && layer.phase() == TRAIN) return false;
   if (layer.include_size() != 0) return std::any_of(layer.include().begin(), layer.include().end(), is_met);
@@ -441,7 +443,7 @@ class Importer {
       needed_.insert(layer->bottom().begin(), layer->bottom().begin() + count);
     }
     if (layers_.empty())
-      throw Error("it holds no layer; found another kind of text or an empty file, allowed is a network");
+      throw Error("found no layer: the file is empty or has other text; allowed is the text of a Caffe network");
     leave_out_unneeded();
   }
 
@@ -501,24 +503,24 @@ class Importer {
       if (static_cast<std::size_t>(layer->blobs_size()) < needed) untrained.push_back(layer->name());
     }
     std::string text;
-    if (!unknown.empty()) text += "layers that Graft does not read:";
+    if (!unknown.empty()) text += "layers that Graft does not support:";
     for (const auto& [type, names] : unknown) text += fmt::format("\n  {} at {}", type, fmt::join(names, ", "));
     if (!python.empty()) {
       text += fmt::format(
-          "{}layers in Python, whose code is not in the network: {}\n  Write a layer that Graft reads in their place "
-          "(Proposal, with proposal_param, for rpn.proposal_layer), or keep what comes before them with {}",
+          "{}layers in Python, whose code is not in the network: {}\n  Replace them with layers that Graft supports "
+          "(rpn.proposal_layer with Proposal and proposal_param), or end the network before them with {}",
           text.empty() ? "" : "\n", fmt::join(python, ", "), setting_name(Setting::kept_outputs));
     }
     if (const std::string fields = unknown_fields(); !fields.empty()) {
-      text += fmt::format(
-          "{}fields that Graft does not know:{}\n  Correct their names, or delete those that do not change the result",
-          text.empty() ? "" : "\n", fields);
+      text +=
+          fmt::format("{}unknown fields:{}\n  Correct their names, or delete the fields that do not change the result",
+                      text.empty() ? "" : "\n", fields);
     }
     if (!text.empty()) throw Error(text);
     if (!untrained.empty()) {
       throw Error(fmt::format("{} {} {} no weights {}", untrained.size() == 1 ? "layer" : "layers",
                               fmt::join(untrained, ", "), untrained.size() == 1 ? "has" : "have",
-                              weights_source_.empty() ? "in it; give the .caffemodel as the second file"
+                              weights_source_.empty() ? "in the network's file; give the .caffemodel as the second file"
                                                       : fmt::format("in {}", weights_source_)));
     }
     note_unused_weights();
@@ -559,7 +561,7 @@ class Importer {
   }
 
   void add_input(const std::string& name, std::optional<Shape> shape, const std::string& example = "1x3x224x224") {
-    if (name.empty()) throw Error("an input without a name");
+    if (name.empty()) throw Error("an input has no name");
     const auto given = options_.input_shapes.find(name);
     if (given != options_.input_shapes.end()) shape = given->second;
     if (!shape)
@@ -584,10 +586,11 @@ class Importer {
   static Shape shape_of(const BlobShape& blob) {
     Shape shape;
     if (static_cast<std::size_t>(blob.dim_size()) > onnx::highest_rank) {
-      throw Error(fmt::format("an input of {} dimensions; allowed are {}", blob.dim_size(), onnx::highest_rank));
+      throw Error(
+          fmt::format("an input has {} dimensions; allowed are at most {}", blob.dim_size(), onnx::highest_rank));
     }
     for (const std::int64_t dim : blob.dim()) {
-      if (dim < 1) throw Error(fmt::format("an input with dimension {}; allowed are 1 and above", dim));
+      if (dim < 1) throw Error(fmt::format("an input has the dimension {}; allowed are 1 and above", dim));
       shape.emplace_back(dim);
     }
     return shape;
@@ -596,11 +599,12 @@ class Importer {
   /// Adds the inputs of the network itself; inputs that are layers are added with the layers.
   void add_inputs() {
     if (network_.input_dim_size() != 0 && network_.input_dim_size() != 4 * network_.input_size()) {
-      throw Error(fmt::format("{} `input_dim` for {} `input`; allowed are 4 for each", network_.input_dim_size(),
-                              network_.input_size()));
+      throw Error(fmt::format("the network has {} `input_dim` for {} `input`; allowed are 4 for each",
+                              network_.input_dim_size(), network_.input_size()));
     }
     if (network_.input_shape_size() > 1 && network_.input_shape_size() != network_.input_size()) {
-      throw Error(fmt::format("{} `input_shape` for {} `input`", network_.input_shape_size(), network_.input_size()));
+      throw Error(fmt::format("the network has {} `input_shape` for {} `input`", network_.input_shape_size(),
+                              network_.input_size()));
     }
     for (int i = 0; i < network_.input_size(); ++i) {
       std::optional<Shape> shape;
@@ -620,8 +624,8 @@ class Importer {
       std::optional<Shape> shape;
       const auto& shapes = layer.input_param().shape();
       if (shapes.size() > 1 && shapes.size() != layer.top_size()) {
-        throw Error(fmt::format("layer '{}' ({}): {} `shape` for {} tops", layer.name(), layer.type(), shapes.size(),
-                                layer.top_size()));
+        throw Error(fmt::format("layer '{}' ({}): it has {} `shape` for {} tops", layer.name(), layer.type(),
+                                shapes.size(), layer.top_size()));
       }
       if (layer.has_input_param() && !shapes.empty()) shape = shape_of(shapes[std::min(i, shapes.size() - 1)]);
       if (layer.has_memory_data_param() && i == 0) {
@@ -637,7 +641,7 @@ class Importer {
   }
 
   void convert(LayerParameter& layer) {
-    if (layer.name().empty()) throw Error("a layer without a name");
+    if (layer.name().empty()) throw Error("a layer has no name");
     if (!names_.insert(layer.name()).second) throw Error(fmt::format("two layers are called '{}'", layer.name()));
     if (gives_data(layer.type())) {
       add_data(layer);
@@ -648,8 +652,8 @@ class Importer {
       if (layer.type() == "SoftmaxWithLoss" && !inputs.empty()) break;  // the label
       const auto found = blobs_.find(bottom);
       if (found == blobs_.end()) {
-        throw Error(fmt::format("layer '{}' ({}): no layer before it gives its bottom '{}'", layer.name(), layer.type(),
-                                bottom));
+        throw Error(fmt::format("layer '{}' ({}): no earlier layer has the top '{}', which it reads as a bottom",
+                                layer.name(), layer.type(), bottom));
       }
       inputs.push_back(found->second);
       read_.insert(bottom);
@@ -664,10 +668,10 @@ class Importer {
     }
     if (const std::size_t unread = converter.unread_blobs(); unread != 0) {
       converter.fail(
-          fmt::format("{} blobs of weights; its parameters leave no use for {} of them", layer.blobs_size(), unread));
+          fmt::format("it has {} blobs of weights, {} of which its parameters do not use", layer.blobs_size(), unread));
     }
     if (const onnx::Value* unread = converter.unread_input(); unread != nullptr) {
-      converter.fail(fmt::format("{} bottoms; it has no use for '{}'", inputs.size(), unread->name));
+      converter.fail(fmt::format("it has {} bottoms and does not use '{}'", inputs.size(), unread->name));
     }
     const std::vector<onnx::Value*>& results = converter.results();
     if (!inputs.empty() && !results.empty() && results[0] == inputs[0]) {
@@ -677,9 +681,9 @@ class Importer {
     }
     for (int i = 0; i < layer.top_size(); ++i) {
       if (static_cast<std::size_t>(i) >= results.size() || results[static_cast<std::size_t>(i)] == nullptr) {
-        converter.fail(fmt::format("{} tops; it gives {}", layer.top_size(), results.size()));
+        converter.fail(fmt::format("it has {} tops and computes {}", layer.top_size(), results.size()));
       }
-      if (layer.top(i).empty()) converter.fail("a top without a name");
+      if (layer.top(i).empty()) converter.fail("a top has no name");
       set_blob(layer, layer.top(i), results[static_cast<std::size_t>(i)]);
     }
   }
@@ -706,8 +710,8 @@ class Importer {
     std::vector<std::string> outputs = options_.outputs;
     for (const std::string& output : outputs) {
       if (!blobs_.contains(output)) {
-        throw Error(
-            fmt::format("no blob '{}', which is asked for as an output{}", output, did_you_mean(output, order_)));
+        throw Error(fmt::format("the requested output '{}' is not a blob of the network{}", output,
+                                did_you_mean(output, order_)));
       }
     }
     if (outputs.empty()) {
@@ -715,7 +719,7 @@ class Importer {
         if (!read_.contains(blob) && !silenced_.contains(blob)) outputs.push_back(blob);
       }
     }
-    if (outputs.empty()) throw Error("no layer gives a result");
+    if (outputs.empty()) throw Error("no layer computes an output");
     onnx::Graph& graph = model_.graph();
     for (const std::string& name : outputs) {
       onnx::Value* value = blobs_.at(name);
@@ -779,7 +783,8 @@ onnx::Model parse_caffe(const std::string& network, std::string_view weights, co
                         const std::string& weights_name, const CaffeOptions& options,
                         std::shared_ptr<const void> owner) {
   if (network.size() > most_text) {
-    throw Error(fmt::format("{}: {} bytes of text; allowed are {}", network_name, network.size(), most_text));
+    throw Error(fmt::format("{}: the file has {} bytes of text; allowed are at most {}", network_name, network.size(),
+                            most_text));
   }
   caffe::Text net = caffe::parse_network(network, network_name);
   caffe::renew(net.network, network_name);
@@ -795,7 +800,7 @@ onnx::Model read_caffe(const std::filesystem::path& network, const std::filesyst
   const auto text = onnx::MappedFile::open(network, most_text);
   if (weights.empty()) return parse_caffe(std::string(text->view()), {}, network.string(), "", options);
   const auto bytes = onnx::MappedFile::open(weights);
-  if (bytes->view().empty()) throw Error(fmt::format("{}: an empty file", weights.string()));
+  if (bytes->view().empty()) throw Error(fmt::format("{}: the file is empty", weights.string()));
   return parse_caffe(std::string(text->view()), bytes->view(), network.string(), weights.string(), options, bytes);
 }
 

@@ -33,7 +33,7 @@ void LayerConverter::set(Operator& op, std::string_view attribute, const Attribu
 }
 
 onnx::Value* LayerConverter::input(std::size_t i) const {
-  if (i >= inputs_.size()) fail(fmt::format("{} bottoms; bottom {} is needed", inputs_.size(), i));
+  if (i >= inputs_.size()) fail(fmt::format("it has {} bottoms; bottom {} is needed", inputs_.size(), i));
   read_inputs_.insert(i);
   return inputs_[i];
 }
@@ -81,13 +81,13 @@ std::int64_t LayerConverter::small_size(std::size_t i, std::size_t axis) const {
 
 std::size_t LayerConverter::axis(std::int64_t axis, std::size_t rank) const {
   const auto count = static_cast<std::int64_t>(rank);
-  if (axis < -count || axis >= count) fail(fmt::format("axis {} of {} dimensions", axis, rank));
+  if (axis < -count || axis >= count) fail(fmt::format("axis {} is out of range for {} dimensions", axis, rank));
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
 
 onnx::TensorData LayerConverter::blob(std::size_t i) {
   if (i >= static_cast<std::size_t>(layer_.blobs_size())) {
-    fail(fmt::format("{} blobs of weights; blob {} is needed", layer_.blobs_size(), i));
+    fail(fmt::format("it has {} blobs of weights; blob {} is needed", layer_.blobs_size(), i));
   }
   BlobProto& blob = *layer_.mutable_blobs(static_cast<int>(i));
   onnx::TensorData tensor;
@@ -98,7 +98,7 @@ onnx::TensorData LayerConverter::blob(std::size_t i) {
     tensor.dims = {blob.num(), blob.channels(), blob.height(), blob.width()};
   }
   if (tensor.dims.size() > onnx::highest_rank)
-    fail(fmt::format("blob {} has {} dimensions; allowed are {}", i, tensor.dims.size(), onnx::highest_rank));
+    fail(fmt::format("blob {} has {} dimensions; allowed are at most {}", i, tensor.dims.size(), onnx::highest_rank));
   for (const std::int64_t dim : tensor.dims) {
     if (dim < 0) fail(fmt::format("blob {} has dimension {}; allowed are 0 and above", i, dim));
   }
@@ -106,13 +106,13 @@ onnx::TensorData LayerConverter::blob(std::size_t i) {
   if (!blob.raw_data().empty()) return raw_blob(i, blob, std::move(tensor));
   const onnx::Bytes piece = blob.piece() == 0 ? onnx::Bytes() : pieces_.at(blob.piece());
   if (piece.size() % sizeof(float) != 0)
-    fail(fmt::format("blob {} holds {} bytes, which are no numbers", i, piece.size()));
+    fail(fmt::format("blob {} has {} bytes, which is not a multiple of 4", i, piece.size()));
   const bool is_double = blob.data_size() == 0 && blob.double_data_size() != 0;
   const auto found = blob.piece() != 0
                          ? static_cast<std::int64_t>(piece.size() / sizeof(float))
                          : static_cast<std::int64_t>(is_double ? blob.double_data_size() : blob.data_size());
   if (found != tensor.element_count()) {
-    fail(fmt::format("blob {} holds {} numbers; its shape [{}] needs {}", i, found, fmt::join(tensor.dims, ", "),
+    fail(fmt::format("blob {} has {} elements; its shape [{}] needs {}", i, found, fmt::join(tensor.dims, ", "),
                      tensor.element_count()));
   }
   if (blob.piece() != 0) {
@@ -145,11 +145,11 @@ onnx::TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, onnx::
     case BlobProto::FLOAT: break;
     case BlobProto::FLOAT16: tensor.type = onnx::ElementType::f16; break;
     case BlobProto::INT:
-    case BlobProto::UINT: fail(fmt::format("blob {} holds integers; allowed are real ones", i));
+    case BlobProto::UINT: fail(fmt::format("blob {} has integers; allowed are floating-point numbers", i));
   }
   const auto wanted = static_cast<std::size_t>(tensor.element_count()) * bits_of(tensor.type) / 8;
   if (blob.raw_data().size() != wanted) {
-    fail(fmt::format("blob {} holds {} bytes; its shape [{}] needs {}", i, blob.raw_data().size(),
+    fail(fmt::format("blob {} has {} bytes; its shape [{}] needs {}", i, blob.raw_data().size(),
                      fmt::join(tensor.dims, ", "), wanted));
   }
   tensor.bytes = onnx::Bytes(std::move(*blob.mutable_raw_data()));
@@ -170,11 +170,11 @@ Ints without_ones(const Ints& dims) {
 onnx::Value* LayerConverter::weights(std::size_t i, const Ints& dims, std::string_view what) {
   onnx::TensorData tensor = blob(i);
   for (const std::int64_t dim : dims) {
-    if (dim < 0) fail(fmt::format("{}: the shape [{}] is below 0", what, fmt::join(dims, ", ")));
+    if (dim < 0) fail(fmt::format("{}: the shape [{}] has a dimension below 0", what, fmt::join(dims, ", ")));
   }
   if (without_ones(tensor.dims) != without_ones(dims)) {
-    fail(fmt::format("{}: found the shape [{}] in the weights; [{}] is needed", what, fmt::join(tensor.dims, ", "),
-                     fmt::join(dims, ", ")));
+    fail(fmt::format("{}: the weights have the shape [{}]; the shape [{}] is needed", what,
+                     fmt::join(tensor.dims, ", "), fmt::join(dims, ", ")));
   }
   tensor.dims = dims;
   return graph().add_constant(fmt::format("{}:{}", name(), what), std::move(tensor));

@@ -21,13 +21,13 @@ template <class Repeated>
 Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, bool has_h, std::uint32_t h,
              std::uint32_t w, std::int64_t otherwise, std::string_view what) {
   if (has_h) {
-    if (axes != 2) layer.fail(fmt::format("`{}_h` of {} spatial dimensions; allowed are 2", what, axes));
+    if (axes != 2) layer.fail(fmt::format("`{}_h` is set for {} spatial dimensions; it needs 2", what, axes));
     return {h, w};
   }
   if (given.empty()) return Ints(axes, otherwise);
   if (given.size() == 1) return Ints(axes, given[0]);
   if (static_cast<std::size_t>(given.size()) != axes) {
-    layer.fail(fmt::format("`{}` has {} numbers; allowed are 1 and {}", what, given.size(), axes));
+    layer.fail(fmt::format("`{}` has {} values; allowed are 1 and {}", what, given.size(), axes));
   }
   return {given.begin(), given.end()};
 }
@@ -54,8 +54,7 @@ void convolution(LayerConverter& layer) {
     layer.fail(fmt::format("`group` is {}; allowed is the number of channels, {}", p.group(), channels));
   }
   if (group < 1 || outputs < 1 || channels % group != 0 || outputs % group != 0) {
-    layer.fail(
-        fmt::format("`group` {} with {} inputs and {} outputs; it has to divide both", group, channels, outputs));
+    layer.fail(fmt::format("`group` {} does not divide {} input and {} output channels", group, channels, outputs));
   }
   const bool is_transposed = layer.layer().type() == "Deconvolution";
   Ints dims = is_transposed ? Ints{channels, outputs / group} : Ints{outputs, channels / group};
@@ -75,7 +74,7 @@ void inner_product(LayerConverter& layer) {
   const std::size_t axis = layer.axis(p.axis(), dims.size());
   std::int64_t inner = 1;
   for (std::size_t i = axis; i < dims.size(); ++i) {
-    if (__builtin_mul_overflow(inner, layer.size(0, i), &inner)) layer.fail("more inputs than 64 bits count");
+    if (__builtin_mul_overflow(inner, layer.size(0, i), &inner)) layer.fail("the number of inputs exceeds 64 bits");
   }
   const std::int64_t outputs = p.num_output();
   if (axis == 0) layer.fail("`axis` is 0; allowed are 1 and above");
@@ -87,7 +86,8 @@ void inner_product(LayerConverter& layer) {
   onnx::Value* y = layer.add("Gemm", inputs, {{"transB", std::int64_t{p.transpose() ? 0 : 1}}});
   if (axis != 1) {
     Ints shape(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
-    if (std::count(shape.begin(), shape.end(), -1) > 1) layer.fail("more than one open dimension before `axis`");
+    if (std::count(shape.begin(), shape.end(), -1) > 1)
+      layer.fail("more than one dimension before `axis` is dynamic; allowed is one");
     shape.push_back(outputs);
     y = layer.reshape(y, shape);
   }
@@ -124,7 +124,8 @@ onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const I
   const std::int64_t width = layer.small_size(0, 3);
   // Positions are f32 numbers, which hold integers exactly up to this limit.
   constexpr std::int64_t most = std::int64_t{1} << 24;
-  if (layer.small_size(0, 2) * width > most) layer.fail(fmt::format("places of maxima of more than {} elements", most));
+  if (layer.small_size(0, 2) * width > most)
+    layer.fail(fmt::format("the indices of maxima are among more than {} elements", most));
   onnx::Value* x = layer.input();
   if (more[0] > 0 || more[1] > 0) {
     x = layer.add(
@@ -162,13 +163,14 @@ void pooling(LayerConverter& layer) {
   if (p.pool() == PoolingParameter::STOCHASTIC) layer.fail("`pool` is STOCHASTIC; allowed are MAX, AVE");
   const bool is_max = p.pool() == PoolingParameter::MAX;
   const bool wants_places = layer.layer().top_size() > 1;
-  if (wants_places && !is_max) layer.fail("a second top, for the places of maxima, of averages");
+  if (wants_places && !is_max) layer.fail("it has a second top, for the indices of maxima, and `pool` is not MAX");
   onnx::Value* x = layer.input();
   if (p.global_pooling()) {
-    if (wants_places) layer.fail("a second top, for the places of maxima, of global pooling; Graft does not give it");
+    if (wants_places)
+      layer.fail("it has a second top, for the indices of maxima, which Graft does not support with `global_pooling`");
     if (p.has_kernel_size() || p.has_kernel_h() || p.has_kernel_w() || p.pad() != 0 || p.pad_h() != 0 ||
         p.pad_w() != 0) {
-      layer.fail("`global_pooling` with `kernel_size` or `pad`; allowed is one of them");
+      layer.fail("it has `global_pooling` and also `kernel_size` or `pad`; allowed is one of them");
     }
     layer.give(layer.add(is_max ? "GlobalMaxPool" : "GlobalAveragePool", {x}));
     return;
@@ -184,22 +186,25 @@ void pooling(LayerConverter& layer) {
   Ints counts(2, 0);
   Ints more(2, 0);
   for (std::size_t i = 0; i < 2; ++i) {
-    if (pad[i] >= kernel[i]) layer.fail(fmt::format("`pad` {} of a kernel of {}; allowed is less", pad[i], kernel[i]));
+    if (pad[i] >= kernel[i])
+      layer.fail(fmt::format("`pad` is {} for a kernel of {}; allowed are smaller values", pad[i], kernel[i]));
     const std::int64_t size = layer.size(0, i + 2);
     counts[i] = pooled_size(size, kernel[i], strides[i], pad[i], up, is_padded);
-    if (counts[i] < 1) layer.fail(fmt::format("a kernel of {} on {} elements with `pad` {}", kernel[i], size, pad[i]));
+    if (counts[i] < 1)
+      layer.fail(fmt::format("a kernel of {} is larger than {} elements with `pad` {}", kernel[i], size, pad[i]));
     const std::int64_t last = (counts[i] - 1) * strides[i];
     if (last >= size + pad[i]) {
-      layer.fail(fmt::format("the last window begins at {}, beyond the {} elements: `stride` is above `kernel_size`",
-                             last, size));
+      layer.fail(fmt::format(
+          "the last window begins at {}, after the end of the {} elements: `stride` is larger than `kernel_size`", last,
+          size));
     }
     more[i] = last + kernel[i] - (size + 2 * pad[i]);  // negative if some elements are in no window
   }
   if (wants_places) {
     if (kernel != strides || is_padded) {
       layer.fail(
-          "a second top, for the places of maxima, of windows that overlap or have a border; allowed are a `stride` as "
-          "large as the `kernel_size` and a `pad` of 0");
+          "it has a second top, for the indices of maxima, and windows that overlap or are padded; allowed are a "
+          "`stride` equal to `kernel_size` and a `pad` of 0");
     }
     layer.give(1, places_of_maxima(layer, kernel, counts, more));
   }
@@ -254,7 +259,7 @@ void binomial_log(LayerConverter& layer) { layer.give(layer.add("Softplus", {lay
 
 void clip(LayerConverter& layer) {
   const ClipParameter& p = layer.layer().clip_param();
-  if (!p.has_min() || !p.has_max()) layer.fail("it has no `min` or no `max`");
+  if (!p.has_min() || !p.has_max()) layer.fail("`min` or `max` is missing; both are needed");
   layer.give(layer.add("Clip", {layer.input(), layer.number(p.min()), layer.number(p.max())}));
 }
 
@@ -282,7 +287,7 @@ void power(LayerConverter& layer) {
 void exponential(LayerConverter& layer) {
   const ExpParameter& p = layer.layer().exp_param();
   if (p.base() != -1 && !(p.base() > 0))
-    layer.fail(fmt::format("`base` is {}; allowed are -1 and what is above 0", p.base()));
+    layer.fail(fmt::format("`base` is {}; allowed are -1 and values above 0", p.base()));
   const double factor = p.base() == -1 ? 1 : std::log(static_cast<double>(p.base()));
   layer.give(layer.add("Exp", {scaled(layer, layer.input(), p.scale() * factor, p.shift() * factor)}));
 }
@@ -290,7 +295,7 @@ void exponential(LayerConverter& layer) {
 void logarithm(LayerConverter& layer) {
   const LogParameter& p = layer.layer().log_param();
   if (p.base() != -1 && !(p.base() > 0))
-    layer.fail(fmt::format("`base` is {}; allowed are -1 and what is above 0", p.base()));
+    layer.fail(fmt::format("`base` is {}; allowed are -1 and values above 0", p.base()));
   const double factor = p.base() == -1 ? 1 : 1 / std::log(static_cast<double>(p.base()));
   onnx::Value* y = layer.add("Log", {scaled(layer, layer.input(), p.scale(), p.shift())});
   layer.give(scaled(layer, y, factor, 0));
@@ -307,9 +312,8 @@ void batch_norm(LayerConverter& layer) {
   const BatchNormParameter& p = layer.layer().batch_norm_param();
   if (p.has_use_global_stats() && !p.use_global_stats()) {
     layer.fail(
-        "`use_global_stats` is false: it takes the statistics of the batch, which a deployed network cannot; delete "
-        "the "
-        "field to take those that were trained");
+        "`use_global_stats` is false, which needs the statistics of a training batch; delete the field to use the "
+        "trained statistics");
   }
   onnx::TensorData mean = layer.blob(0);
   onnx::TensorData variance = layer.blob(1);
@@ -318,7 +322,7 @@ void batch_norm(LayerConverter& layer) {
   const auto statistic = [&](const onnx::TensorData& sums, const char* what) {
     std::vector<double> numbers = sums.numbers().value();
     if (static_cast<std::int64_t>(numbers.size()) != channels) {
-      layer.fail(fmt::format("{}: {} numbers for {} channels", what, numbers.size(), channels));
+      layer.fail(fmt::format("{}: found {} values for {} channels", what, numbers.size(), channels));
     }
     for (double& each : numbers) each *= factor;
     return layer.constant_of(onnx::TensorData::from_numbers(onnx::ElementType::f32, {channels}, numbers));
@@ -341,7 +345,8 @@ Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_
   const Ints dims = layer.dims();
   axis = layer.axis(given_axis, dims.size());
   const std::size_t end = count < 0 ? dims.size() : axis + static_cast<std::size_t>(count);
-  if (end > dims.size()) layer.fail(fmt::format("`num_axes` {} from axis {} on, of {}", count, axis, dims.size()));
+  if (end > dims.size())
+    layer.fail(fmt::format("`num_axes` {} from axis {} on exceeds {} dimensions", count, axis, dims.size()));
   Ints shape;
   for (std::size_t i = axis; i < end; ++i) shape.push_back(layer.size(0, i));
   shape.resize(dims.size() - axis, 1);
@@ -352,7 +357,7 @@ onnx::Value* second_bottom(LayerConverter& layer, std::int64_t given_axis) {
   const std::size_t rank = layer.dims().size();
   const std::size_t axis = layer.axis(given_axis, rank);
   Ints shape = layer.dims(1);
-  if (axis + shape.size() > rank) layer.fail("the second bottom has more dimensions than are left from `axis` on");
+  if (axis + shape.size() > rank) layer.fail("the second bottom has more dimensions than the first one from `axis` on");
   if (axis + shape.size() == rank) return layer.input(1);
   Ints axes(rank - axis - shape.size());
   std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(shape.size()));
@@ -392,10 +397,10 @@ void bias(LayerConverter& layer) {
 void eltwise(LayerConverter& layer) {
   const EltwiseParameter& p = layer.layer().eltwise_param();
   if (p.coeff_size() != 0 && static_cast<std::size_t>(p.coeff_size()) != layer.input_count()) {
-    layer.fail(fmt::format("{} `coeff` for {} bottoms", p.coeff_size(), layer.input_count()));
+    layer.fail(fmt::format("it has {} `coeff` for {} bottoms", p.coeff_size(), layer.input_count()));
   }
   if (p.coeff_size() != 0 && p.operation() != EltwiseParameter::SUM)
-    layer.fail("`coeff` of another operation than SUM");
+    layer.fail("it has `coeff`, which is allowed only with the operation SUM");
   const std::string op = p.operation() == EltwiseParameter::PROD  ? "Mul"
                          : p.operation() == EltwiseParameter::SUM ? "Add"
                                                                   : "Max";
@@ -403,7 +408,7 @@ void eltwise(LayerConverter& layer) {
   for (std::size_t i = 0; i < layer.input_count(); ++i) {
     onnx::Value* x = layer.input(i);
     if (layer.dims(i) != layer.dims(0)) {
-      layer.fail(fmt::format("'{}' has the shape [{}], '{}' [{}]; they have to be the same", x->name,
+      layer.fail(fmt::format("'{}' has the shape [{}] and '{}' [{}]; the shapes must be equal", x->name,
                              fmt::join(layer.dims(i), ", "), layer.input(0)->name, fmt::join(layer.dims(0), ", ")));
     }
     if (p.coeff_size() != 0) x = scaled(layer, x, p.coeff(static_cast<int>(i)), 0);
@@ -431,7 +436,7 @@ void slice(LayerConverter& layer) {
   Ints sizes;
   if (p.slice_point_size() != 0) {
     if (p.slice_point_size() != tops - 1)
-      layer.fail(fmt::format("{} `slice_point` for {} tops", p.slice_point_size(), tops));
+      layer.fail(fmt::format("it has {} `slice_point` for {} tops", p.slice_point_size(), tops));
     std::int64_t last = 0;
     for (const std::uint32_t point : p.slice_point()) {
       sizes.push_back(static_cast<std::int64_t>(point) - last);
@@ -439,7 +444,8 @@ void slice(LayerConverter& layer) {
     }
     sizes.push_back(size - last);
   } else {
-    if (tops == 0 || size % tops != 0) layer.fail(fmt::format("{} elements do not divide into {} tops", size, tops));
+    if (tops == 0 || size % tops != 0)
+      layer.fail(fmt::format("{} elements cannot be split equally into {} tops", size, tops));
     sizes.assign(static_cast<std::size_t>(tops), size / tops);
   }
   layer.check_positive(sizes, "slice_point");
@@ -459,8 +465,8 @@ void dropout(LayerConverter& layer) {
   const DropoutParameter& p = layer.layer().dropout_param();
   if (p.sample_weights_test()) {
     layer.fail(
-        "`sample_weights_test` is true: numbers are dropped at random while the network is used; delete the field for "
-        "the network without chance");
+        "`sample_weights_test` is true, which drops values at random during inference; delete the field for a "
+        "deterministic network");
   }
   layer.give(scaled(layer, layer.input(), p.scale_train() ? 1 : 1 - static_cast<double>(p.dropout_ratio()), 0));
 }
@@ -510,20 +516,21 @@ void reshape(LayerConverter& layer) {
   const std::int64_t begin = p.axis() < 0 ? p.axis() + rank + 1 : p.axis();
   const std::int64_t end = p.num_axes() < 0 ? rank : begin + p.num_axes();
   if (begin < 0 || begin > rank || end > rank)
-    layer.fail(fmt::format("`axis` {} and `num_axes` {} of {} dimensions", p.axis(), p.num_axes(), rank));
+    layer.fail(
+        fmt::format("`axis` {} and `num_axes` {} are out of range for {} dimensions", p.axis(), p.num_axes(), rank));
   Ints shape;
   const auto keep = [&](std::int64_t i) {
     const std::int64_t size = dims[static_cast<std::size_t>(i)];
     const bool in_place = static_cast<std::int64_t>(shape.size()) == i;
-    if (size < 0 && !in_place) layer.fail("an open dimension changes its place");
+    if (size < 0 && !in_place) layer.fail("the reshape moves a dynamic dimension to another axis");
     shape.push_back(size < 0 ? 0 : size);
   };
   for (std::int64_t i = 0; i < begin; ++i) keep(i);
   for (int i = 0; i < p.shape().dim_size(); ++i) {
     const std::int64_t dim = p.shape().dim(i);
-    if (dim < -1) layer.fail(fmt::format("dimension {}; allowed are -1 and above", dim));
+    if (dim < -1) layer.fail(fmt::format("the shape has the dimension {}; allowed are -1 and above", dim));
     if (dim == 0) {
-      if (begin + i >= rank) layer.fail("a dimension of 0 where the bottom has none");
+      if (begin + i >= rank) layer.fail("the shape has a 0 on an axis that the bottom does not have");
       keep(begin + i);
     } else {
       shape.push_back(dim);
@@ -538,7 +545,7 @@ void crop(LayerConverter& layer) {
   const Ints dims = layer.dims();
   const std::size_t first = layer.axis(p.axis(), dims.size());
   if (p.offset_size() > 1 && static_cast<std::size_t>(p.offset_size()) != dims.size() - first) {
-    layer.fail(fmt::format("{} `offset` for {} dimensions", p.offset_size(), dims.size() - first));
+    layer.fail(fmt::format("it has {} `offset` for {} dimensions", p.offset_size(), dims.size() - first));
   }
   Ints begins;
   Ints ends;
@@ -548,7 +555,7 @@ void crop(LayerConverter& layer) {
     const std::int64_t offset = p.offset_size() == 0 ? 0 : p.offset(place);
     const std::int64_t size = layer.size(1, axis);
     if (dims[axis] >= 0 && offset + size > dims[axis]) {
-      layer.fail(fmt::format("{} elements from {} on, of {}", size, offset, dims[axis]));
+      layer.fail(fmt::format("{} elements from {} on exceed the size {}", size, offset, dims[axis]));
     }
     begins.push_back(offset);
     ends.push_back(offset + size);
@@ -662,21 +669,21 @@ void tile(LayerConverter& layer) {
 
 constexpr std::array general_entries = {
     LayerEntry{"AbsVal", absolute},
-    LayerEntry{"ArgMax", arg_max, 0, "argmax_param", "Places are given as numbers of f32."},
+    LayerEntry{"ArgMax", arg_max, 0, "argmax_param", "Indices are f32 numbers."},
     LayerEntry{"BNLL", binomial_log},
     LayerEntry{"BatchNorm", batch_norm, 3, "batch_norm_param",
-               "`use_global_stats: false` is refused: a deployed network has no statistics of a batch."},
+               "`use_global_stats: false` is refused, because it needs the statistics of a training batch."},
     LayerEntry{"Bias", bias, 0, "bias_param"},
     LayerEntry{"Clip", clip, 0, "clip_param", "`min` and `max` are required."},
     LayerEntry{"Concat", concatenate, 0, "concat_param"},
     LayerEntry{"Convolution", convolution, 1, "convolution_param", "Any `axis` but 1 is refused."},
-    LayerEntry{"ConvolutionDepthwise", convolution, 1, "convolution_param", "A group for each channel."},
+    LayerEntry{"ConvolutionDepthwise", convolution, 1, "convolution_param", "Every channel is a group of its own."},
     LayerEntry{"Crop", crop, 0, "crop_param"},
     LayerEntry{"Deconvolution", convolution, 1, "convolution_param", "Any `axis` but 1 is refused."},
-    LayerEntry{"DepthwiseConvolution", convolution, 1, "convolution_param", "A group for each channel."},
-    LayerEntry{
-        "Dropout", dropout, 0, "dropout_param",
-        "Does nothing, unless `scale_train: false` leaves the scaling to it. `sample_weights_test: true` is refused."},
+    LayerEntry{"DepthwiseConvolution", convolution, 1, "convolution_param", "Every channel is a group of its own."},
+    LayerEntry{"Dropout", dropout, 0, "dropout_param",
+               "Is removed, unless `scale_train: false` requires scaling at inference. `sample_weights_test: true` is "
+               "refused."},
     LayerEntry{"ELU", elu, 0, "elu_param"},
     LayerEntry{"Eltwise", eltwise, 0, "eltwise_param"},
     LayerEntry{"Embed", embed, 1, "embed_param"},
@@ -688,19 +695,20 @@ constexpr std::array general_entries = {
     LayerEntry{"MVN", mean_variance, 0, "mvn_param"},
     LayerEntry{"PReLU", prelu, 1, "prelu_param"},
     LayerEntry{"Pooling", pooling, 0, "pooling_param",
-               "Rounds up unless told otherwise, as Caffe does. `pool: STOCHASTIC` is refused. A second top, with the "
-               "places of the maxima, needs windows that do not overlap and no border."},
+               "Output sizes are rounded up by default, as in Caffe. `pool: STOCHASTIC` is refused. A second top, with "
+               "the indices of the maxima, needs windows without overlap and padding."},
     LayerEntry{"Power", power, 0, "power_param"},
     LayerEntry{"ReLU", relu, 0, "relu_param"},
     LayerEntry{"Reduction", reduction, 0, "reduction_param"},
     LayerEntry{"Reshape", reshape, 0, "reshape_param"},
     LayerEntry{"SPP", pyramid, 0, "spp_param",
-               "`pool: STOCHASTIC` is refused, and more than 10 levels. Becomes Graft's SpatialPyramidPooling."},
+               "`pool: STOCHASTIC` and more than 10 levels are refused. Becomes Graft's SpatialPyramidPooling."},
     LayerEntry{"Scale", scale, 0, "scale_param"},
     LayerEntry{"Sigmoid", sigmoid},
     LayerEntry{"Slice", slice, 0, "slice_param"},
     LayerEntry{"Softmax", softmax, 0, "softmax_param"},
-    LayerEntry{"SoftmaxWithLoss", softmax, 0, "softmax_param", "Its softmax; the label and the loss are left out."},
+    LayerEntry{"SoftmaxWithLoss", softmax, 0, "softmax_param",
+               "Only the softmax is converted; the label and the loss are removed."},
     LayerEntry{"Split", split},
     LayerEntry{"Swish", swish, 0, "swish_param"},
     LayerEntry{"TanH", tanh_layer},

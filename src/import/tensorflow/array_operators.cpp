@@ -31,7 +31,7 @@ void pass_on(NodeConverter& node) {
 /// Bitcast disappears between types that Graft stores alike: quantized types are already the integers that hold them.
 void bit_cast(NodeConverter& node) {
   if (node.type_or("type", onnx::ElementType::undefined) != node.type(0)) {
-    node.fail("it takes the bits of numbers for another type, which ONNX cannot before operator set 26");
+    node.fail("it reinterprets the bits of numbers as another type, which ONNX supports only from operator set 26 on");
   }
   node.give(node.input(0));
 }
@@ -48,7 +48,7 @@ void reshape(NodeConverter& node) {
   // The limit of TensorFlow's own TensorShape.
   constexpr std::size_t most_dims = 254;
   if (wanted.size() > most_dims) {
-    node.fail(fmt::format("the shape has {} dimensions; allowed are {}", wanted.size(), most_dims));
+    node.fail(fmt::format("the shape has {} dimensions; allowed are at most {}", wanted.size(), most_dims));
   }
   auto open_sizes = std::count(wanted.begin(), wanted.end(), -1);
   if (open_sizes > 1) {
@@ -61,7 +61,7 @@ void reshape(NodeConverter& node) {
       --open_sizes;
     }
     if (open_sizes > 1) {
-      node.fail(fmt::format("the shape is [{}] with more than one -1; allowed is one", fmt::join(*dims, ", ")));
+      node.fail(fmt::format("the shape is [{}], which has more than one -1; allowed is one", fmt::join(*dims, ", ")));
     }
     node.give(node.add("Reshape", {x, node.ints_of(wanted)}));
     return;
@@ -77,7 +77,7 @@ void transpose(NodeConverter& node) {
 
 void concatenate(NodeConverter& node) {
   const bool axis_is_last = node.op() == "ConcatV2";
-  if (node.input_count() < 2) node.fail(fmt::format("{} inputs; allowed are 2 and more", node.input_count()));
+  if (node.input_count() < 2) node.fail(fmt::format("it has {} inputs; allowed are 2 and more", node.input_count()));
   const std::size_t axis_input = axis_is_last ? node.input_count() - 1 : 0;
   const std::int64_t axis = node.known_int(axis_input, "the axis");
   std::vector<onnx::Value*> parts;
@@ -93,7 +93,7 @@ void give_all(NodeConverter& node, const std::vector<onnx::Value*>& values) {
 
 std::size_t output_count(NodeConverter& node, std::int64_t count) {
   constexpr std::int64_t most = 1 << 16;
-  if (count < 1 || count > most) node.fail(fmt::format("{} outputs; allowed are 1 to {}", count, most));
+  if (count < 1 || count > most) node.fail(fmt::format("it has {} outputs; allowed are 1 to {}", count, most));
   return static_cast<std::size_t>(count);
 }
 
@@ -111,17 +111,18 @@ void split(NodeConverter& node) {
   if (open != sizes.end()) {
     const std::size_t rank = node.known_rank(x, "one of the sizes is -1");
     const std::int64_t place = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
-    if (place < 0 || place >= static_cast<std::int64_t>(rank)) node.fail(fmt::format("axis {} of {}", axis, rank));
+    if (place < 0 || place >= static_cast<std::int64_t>(rank))
+      node.fail(fmt::format("axis {} is out of range for rank {}", axis, rank));
     const Dim& dim = (*x->shape)[static_cast<std::size_t>(place)];
-    if (!dim.is_constant()) node.fail("one of the sizes is -1, and the axis has no fixed size");
+    if (!dim.is_constant()) node.fail("one of the sizes is -1, and the axis is dynamic");
     *open = 0;
     std::int64_t rest = dim.value();
     for (const std::int64_t size : sizes) {
-      if (__builtin_sub_overflow(rest, size, &rest)) node.fail("the sizes leave 64 bits");
+      if (__builtin_sub_overflow(rest, size, &rest)) node.fail("the sizes exceed 64 bits");
     }
     *open = rest;
   }
-  if (sizes.size() != count) node.fail(fmt::format("{} sizes for {} outputs", sizes.size(), count));
+  if (sizes.size() != count) node.fail(fmt::format("it has {} sizes for {} outputs", sizes.size(), count));
   give_all(node, node.add_many("Split", {x, node.ints_of(sizes)}, count, {{"axis", axis}}));
 }
 
@@ -143,7 +144,7 @@ void slice(NodeConverter& node) {
   onnx::Value* size = node.as_i64(2);
   onnx::Value* open = node.add("Less", {size, node.scalar_of(0, onnx::ElementType::i64)});
   onnx::Value* end = node.add("Where", {open, node.ints_of({to_the_end}), node.add("Add", {begin, size})});
-  const std::size_t rank = node.known_rank(x, "it is cut on every axis");
+  const std::size_t rank = node.known_rank(x, "it is sliced on every axis");
   node.give(node.add("Slice", {x, begin, end, node.ints_of(iota(rank))}));
 }
 
@@ -157,13 +158,13 @@ void strided_slice(NodeConverter& node) {
   const auto begins = node.ints(1);
   const auto ends = node.ints(2);
   if ((begins && begins->size() != count) || (ends && ends->size() != count)) {
-    node.fail(fmt::format("begin, end and strides have different lengths; {} strides", count));
+    node.fail(fmt::format("begin, end and strides have different lengths; found {} strides", count));
   }
   std::size_t new_axes = 0;
   std::optional<std::size_t> ellipsis;
   for (std::size_t i = 0; i < count; ++i) {
     if (bit("ellipsis_mask", i)) {
-      if (ellipsis) node.fail("attribute `ellipsis_mask` names two places; allowed is one");
+      if (ellipsis) node.fail("attribute `ellipsis_mask` has two bits set; allowed is one");
       ellipsis = i;
     } else if (bit("new_axis_mask", i)) {
       ++new_axes;
@@ -182,9 +183,9 @@ void strided_slice(NodeConverter& node) {
   std::int64_t result_axis = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (ellipsis == i) {
-      const std::size_t rank = node.known_rank(x, "an ellipsis stands for the axes that are left");
+      const std::size_t rank = node.known_rank(x, "an ellipsis stands for the remaining axes");
       const std::size_t named = count - 1 - new_axes;
-      if (named > rank) node.fail(fmt::format("{} axes are named; the input has {}", named, rank));
+      if (named > rank) node.fail(fmt::format("it indexes {} axes; the input has {}", named, rank));
       axis += static_cast<std::int64_t>(rank - named);
       result_axis += static_cast<std::int64_t>(rank - named);
       continue;
@@ -196,7 +197,7 @@ void strided_slice(NodeConverter& node) {
     const bool shrinks = bit("shrink_axis_mask", i);
     const bool from_start = bit("begin_mask", i) && !shrinks;
     const bool to_end = bit("end_mask", i) && !shrinks;
-    if (strides[i] == 0) node.fail("a stride of 0; allowed is any other number");
+    if (strides[i] == 0) node.fail("a stride is 0; allowed is any other number");
     const bool backwards = strides[i] < 0;
     const auto place = static_cast<std::int64_t>(i);
     onnx::Value* begin = nullptr;
@@ -323,7 +324,7 @@ void broadcast_shapes(NodeConverter& node) {
   onnx::Value* shorter = node.input(1);
   if (length(longer) < length(shorter)) std::swap(longer, shorter);
   const std::int64_t missing = length(longer) - length(shorter);
-  if (length(shorter) < 0) node.fail("the lengths of its shapes are not known");
+  if (length(shorter) < 0) node.fail("the lengths of its shapes are unknown");
   if (length(shorter) == 0) {
     node.give(longer);
     return;
@@ -374,8 +375,7 @@ void mirror_pad(NodeConverter& node) {
   if (mode != "SYMMETRIC") node.fail(fmt::format("attribute `mode` is {}; allowed are REFLECT, SYMMETRIC", mode));
   // ONNX has no padding that also repeats the border element; Graft's operator Padding has it.
   const auto pads = onnx_pads(node)->constant();
-  if (!pads)
-    node.fail("the paddings of a symmetric padding are computed while the network runs; allowed are constants");
+  if (!pads) node.fail("the paddings of a SYMMETRIC padding are computed at run time; allowed are constants");
   const auto op = find_operator("Padding")->create();
   Status status = op->set("mode", AttributeValue(std::string("symmetric")));
   if (status.ok()) status = op->set("pads", AttributeValue(*pads->ints()));
@@ -396,7 +396,7 @@ void invert_permutation(NodeConverter& node) {
   std::vector<double> inverse(permutation.size(), 0);
   for (std::size_t i = 0; i < permutation.size(); ++i) {
     if (permutation[i] < 0 || permutation[i] >= static_cast<std::int64_t>(permutation.size())) {
-      node.fail(fmt::format("[{}] is no permutation", fmt::join(permutation, ", ")));
+      node.fail(fmt::format("[{}] is not a permutation", fmt::join(permutation, ", ")));
     }
     inverse[static_cast<std::size_t>(permutation[i])] = static_cast<double>(i);
   }

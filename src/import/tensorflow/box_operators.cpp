@@ -28,7 +28,7 @@ void suppress(NodeConverter& node) {
   if (version == '5') {
     const auto sigma = node.constant(5);
     if (!sigma || sigma->scalar() != 0.0) {
-      node.fail("it lowers scores softly (soft_nms_sigma, input 5); allowed is 0");
+      node.fail("soft_nms_sigma (input 5) is not the constant 0, so it is soft NMS; allowed is 0");
     }
   }
   onnx::Value* boxes = node.cast(node.add("Unsqueeze", {node.input(0), node.ints_of({0})}), onnx::ElementType::f32);
@@ -67,11 +67,11 @@ void suppress_combined(NodeConverter& node) {
   const std::int64_t classes = classes_of(scores);
   const std::int64_t of_boxes = classes_of(boxes);
   if (of_boxes != 1) {
-    node.fail(fmt::format("boxes of {} classes; allowed is one box for all classes", of_boxes));
+    node.fail(fmt::format("it has boxes for {} classes; allowed is one box for all classes", of_boxes));
   }
   if (classes < 1) node.fail("the number of classes is not known; " + give_shapes());
-  const std::int64_t each = node.known_int(2, "the most boxes of a class");
-  std::int64_t total = node.known_int(3, "the most boxes");
+  const std::int64_t each = node.known_int(2, "the maximum number of boxes of a class");
+  std::int64_t total = node.known_int(3, "the maximum number of boxes");
   if (node.flag_or("pad_per_class", false)) total = std::min(total, (Dim(each) * classes).value());
   boxes = node.add("Squeeze", {boxes, node.ints_of({2})});
   onnx::Value* by_class = node.transpose(scores, {0, 2, 1});
@@ -128,7 +128,7 @@ void crop_and_resize(NodeConverter& node) {
   const Ints size = node.known_ints(3, "the size of the crops");
   constexpr std::int64_t most = 1 << 14;
   if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > most || size[1] > most) {
-    node.fail(fmt::format("the size of the crops has to be two numbers from 1 to {}", most));
+    node.fail(fmt::format("the size of the crops must be two numbers from 1 to {}", most));
   }
   const std::string method = node.text_or("method", "bilinear");
   if (method != "bilinear" && method != "nearest") {

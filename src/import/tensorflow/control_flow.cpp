@@ -87,8 +87,8 @@ class LoopConverter {
     for (std::size_t i = 0; i < roles_.size(); ++i) {
       if (roles_[i] == Role::carried && initial_[i] == nullptr) {
         node_.fail(
-            fmt::format("its variable {} is a list ('{}') whose elements have no fixed shape, and not filled "
-                        "from the first element to the last; {}, or freeze the network with a fixed batch",
+            fmt::format("its variable {} is a list ('{}') whose elements have no fixed shape and which is not filled "
+                        "from the first element to the last; {}, or freeze the network with a fixed batch size",
                         i, plan_.initial[i].node, give_shapes()));
       }
     }
@@ -97,7 +97,8 @@ class LoopConverter {
     // was built once.
     constexpr int most_tries = 4;
     for (int i = 0; !fill_body(*loop); ++i) {
-      if (i == most_tries) node_.fail("the shapes of its variables change in a way that Graft does not follow");
+      if (i == most_tries)
+        node_.fail("the shapes of its variables change in every iteration in a way that Graft does not support");
     }
     give(*loop);
   }
@@ -269,7 +270,7 @@ class LoopConverter {
     for (const Role role : roles_) {
       if (role == Role::list || role == Role::last) hints.push_back(node_.name() + ":Loop");
     }
-    if (hints.empty()) node_.fail("a loop without a result");
+    if (hints.empty()) node_.fail("the loop has no result");
     onnx::Node* loop = node_.graph().add_node("Loop", inputs, hints);
     loop->name = node_.name();
     return loop;
@@ -302,7 +303,7 @@ class LoopConverter {
       if (roles_[i] == Role::invariant || roles_[i] == Role::counter) {
         next[i] = arguments[i];
       } else if (next[i] == nullptr) {
-        node_.fail(fmt::format("its body has no result {} that Graft keeps", i));
+        node_.fail(fmt::format("its body does not compute result {}", i));
       }
     }
     if (open_shapes(next)) {
@@ -436,7 +437,7 @@ void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
     NodeBuilder builder(graph, reading_.contents, reading_.constants, node.name() + (side ? ":then" : ":else"),
                         node.op());
     for (std::size_t i = 0; i < count; ++i) {
-      if (results[i] == nullptr) converter.fail(fmt::format("a branch has no result {} that Graft keeps", i));
+      if (results[i] == nullptr) converter.fail(fmt::format("a branch does not compute result {}", i));
       add_result(builder, results[i]);
       onnx::Value& output = *branch->outputs[i];
       const onnx::Value& value = *graph.outputs()[i];

@@ -38,7 +38,7 @@ onnx::Value* activated(NodeConverter& node, const std::string& name, onnx::Value
   if (name == "GeluApproximate" || name == "GeluExact") return gelu(node, x, name == "GeluApproximate");
   if (name == "_FusedHardSwish") return node.add("HardSwish", {x});
   node.fail(
-      fmt::format("attribute `fused_ops` names {}; allowed are BiasAdd, Add, FusedBatchNorm, Relu, Relu6, Elu, "
+      fmt::format("attribute `fused_ops` has {}; allowed are BiasAdd, Add, FusedBatchNorm, Relu, Relu6, Elu, "
                   "LeakyRelu, Tanh, Sigmoid, GeluApproximate, GeluExact, _FusedHardSwish",
                   name));
 }
@@ -47,7 +47,7 @@ onnx::Value* activated(NodeConverter& node, const std::string& name, onnx::Value
 onnx::Value* along_channels(NodeConverter& node, onnx::Value* vector, const onnx::Value* x) {
   if (!node.text_or("data_format", "NHWC").starts_with("NC")) return vector;
   Ints axes;
-  const std::size_t rank = node.known_rank(x, "its second axis gets the bias");
+  const std::size_t rank = node.known_rank(x, "the bias is added along its second axis");
   for (std::size_t i = 1; i + 1 < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
   return node.add("Unsqueeze", {vector, node.ints_of(axes)});
 }

@@ -54,7 +54,7 @@ std::int64_t number_of(std::string_view text, const std::string& whole) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-    throw Error(fmt::format("'{}' names no tensor; allowed are node and node:number", whole));
+    throw Error(fmt::format("'{}' is not the name of a tensor; allowed are NODE and NODE:NUMBER", whole));
   }
   return number;
 }
@@ -88,7 +88,7 @@ class Inliner {
     for (int hops = 0;; ++hops) {
       const auto found = renamed_.find(to_string(parse_tensor_name(current)));
       if (found == renamed_.end()) return current;
-      if (hops > deepest_calls * 4) throw Error(fmt::format("the tensor '{}' leads back to itself", input));
+      if (hops > deepest_calls * 4) throw Error(fmt::format("the tensor '{}' is an alias of itself", input));
       current = found->second;
     }
   }
@@ -102,7 +102,7 @@ class Inliner {
       return;
     }
     if (depth >= deepest_calls) {
-      throw Error(fmt::format("node '{}': calls nested deeper than {}", node.name(), deepest_calls));
+      throw Error(fmt::format("node '{}': function calls are nested deeper than {}", node.name(), deepest_calls));
     }
     const bool is_named = !functions_.contains(node.op());
     if (is_named && !node.attr().contains("f")) {
@@ -112,7 +112,7 @@ class Inliner {
     const std::string name = is_named ? node.attr().at("f").func().name() : node.op();
     const auto found = functions_.find(name);
     if (found == functions_.end()) {
-      throw Error(fmt::format("node '{}' ({}) calls the function '{}', which the file does not hold", node.name(),
+      throw Error(fmt::format("node '{}' ({}) calls the function '{}', which is not in the file", node.name(),
                               node.op(), name));
     }
     if (std::find(calls.begin(), calls.end(), name) != calls.end()) {
@@ -129,8 +129,8 @@ class Inliner {
       if (!is_control(input)) inputs.push_back(input);
     }
     if (static_cast<int>(inputs.size()) != function.signature().input_arg_size()) {
-      throw Error(fmt::format("node '{}' ({}): {} inputs; the function '{}' takes {}", node.name(), node.op(),
-                              inputs.size(), name, function.signature().input_arg_size()));
+      throw Error(fmt::format("node '{}' ({}) has {} inputs; the function '{}' has {} parameters", node.name(),
+                              node.op(), inputs.size(), name, function.signature().input_arg_size()));
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       arguments.emplace(function.signature().input_arg(static_cast<int>(i)).name(), inputs[i]);
@@ -140,7 +140,7 @@ class Inliner {
     const std::size_t bytes = function.ByteSizeLong() + bytes_of_call +
                               static_cast<std::size_t>(function.node_def_size()) * node.name().size();
     if (bytes > room_) {
-      throw Error(fmt::format("node '{}' ({}): inlined, the functions of the file take many times its size",
+      throw Error(fmt::format("node '{}' ({}): inlining the file's functions exceeds many times the size of the file",
                               node.name(), node.op()));
     }
     room_ -= bytes;
@@ -165,7 +165,7 @@ class Inliner {
     for (int i = 0; i < function.signature().output_arg_size(); ++i) {
       const auto returned = function.ret().find(function.signature().output_arg(i).name());
       if (returned == function.ret().end()) {
-        throw Error(fmt::format("the function '{}' does not say what its output '{}' is", name,
+        throw Error(fmt::format("the function '{}' does not define its output '{}'", name,
                                 function.signature().output_arg(i).name()));
       }
       renamed_.emplace(to_string(TensorName{node.name(), i}), outer_name(returned->second));
@@ -208,8 +208,9 @@ class Inliner {
     if (names.empty()) return 0;
     const auto at = std::find(names.begin(), names.end(), port);
     if (at == names.end()) {
-      throw Error(fmt::format("the function '{}' reads the output '{}' of node '{}' ({}), which has no such output",
-                              function, port, node.name(), node.op()));
+      throw Error(
+          fmt::format("the function '{}' reads the output '{}' of node '{}' ({}), which does not have this output",
+                      function, port, node.name(), node.op()));
     }
     return at - names.begin();
   }

@@ -38,14 +38,14 @@ bool is_variable(std::string_view op) {
 }
 
 constexpr std::string_view how_to_freeze =
-    "\nThe graph holds variables, whose values are kept elsewhere. Freeze it: in TensorFlow 2 with "
+    "\nThe graph has variables, whose values are not in the file. Freeze it: in TensorFlow 2 with "
     "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, in TensorFlow 1 with "
     "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
 
 std::string how_to_go_on() {
   return fmt::format(
-      "\nIf an output needs none of them, name it with {}, or keep a tensor before them. Otherwise "
-      "docs/guide/from_tensorflow.md says what can stand in",
+      "\nSelect outputs that do not depend on them, or a tensor before them, with {}. docs/guide/from_tensorflow.md "
+      "lists replacements",
       setting_name(Setting::kept_outputs));
 }
 
@@ -89,7 +89,7 @@ void check_known(const Reading& reading) {
     if (const std::string reason = reason_against(op); !reason.empty()) text += fmt::format(": {}", reason);
     has_variables = has_variables || is_variable(op);
   }
-  throw Error(fmt::format("operators that Graft does not read:{}{}", text,
+  throw Error(fmt::format("operators that Graft does not support:{}{}", text,
                           has_variables ? std::string(how_to_freeze) : how_to_go_on()));
 }
 
@@ -109,7 +109,7 @@ void add_output(onnx::Graph& graph, const TensorName& name, onnx::Value* value) 
 onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string& source,
                   const TensorFlowOptions& options) {
   if (proto.node_size() == 0) {
-    throw Error("it holds no node; found a protobuf of another kind or an empty file, allowed is a frozen GraphDef");
+    throw Error("found no node: the file is empty or has another protobuf message; allowed is a frozen GraphDef");
   }
   Reading reading{.options = options, .library = proto.library(), .pieces = pieces};
   // Large files, and files with many nodes, have more room.
@@ -127,16 +127,17 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
     if (!nodes->by_name.contains(outputs.back().node)) {
       std::vector<std::string> names;
       for (const auto& entry : nodes->by_name) names.push_back(entry.first);
-      throw Error(fmt::format("no node '{}', which is asked for as an output{}", output,
+      throw Error(fmt::format("the requested output '{}' is not a node of the graph{}", output,
                               did_you_mean(outputs.back().node, std::move(names))));
     }
   }
   if (outputs.empty()) outputs = default_outputs(proto, *nodes);
   if (outputs.empty())
-    throw Error(fmt::format("no node gives a result; name the outputs with {}", setting_name(Setting::kept_outputs)));
+    throw Error(
+        fmt::format("no node computes an output; name the outputs with {}", setting_name(Setting::kept_outputs)));
   // Dropout is removed after the outputs are chosen: a mask that then has no reader is not an output.
   for (std::size_t left = remove_dropout(proto); left > 0; --left) {
-    reading.origin.leave_out("dropout", "random zeros are for training");
+    reading.origin.leave_out("dropout", "it is for training");
   }
 
   Scope scope(reading, nodes, {}, outputs, 0);
@@ -150,7 +151,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   const auto values = scope.convert(model.graph(), {});
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (values[i] == nullptr) {
-      throw Error(fmt::format("'{}' is asked for as an output; its node ({}) has no such output that Graft keeps",
+      throw Error(fmt::format("the requested output '{}' is not available: Graft does not convert this output of {}",
                               to_string(outputs[i]), nodes->by_name.at(outputs[i].node)->op()));
     }
     add_output(model.graph(), outputs[i], values[i]);
@@ -217,15 +218,15 @@ onnx::Model convert(tensorflow::GraphDef& proto, const onnx::Pieces& pieces, con
 onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlowOptions& options,
                              std::shared_ptr<const void> owner) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB", name, bytes.size()));
+    throw Error(fmt::format("{}: the file has {} bytes; a protobuf file holds at most 2 GiB", name, bytes.size()));
   }
   tensorflow::GraphDef proto;
   auto cut = cut_large_fields(bytes, tensorflow::wire_fields);
   const onnx::ProtobufLog log;
   if (!cut || !proto.ParseFromString(cut->rest)) {
-    throw Error(
-        fmt::format("{}: no frozen TensorFlow graph, or cut short: {} bytes that are no protobuf of a GraphDef{}", name,
-                    bytes.size(), log.reason()));
+    throw Error(fmt::format(
+        "{}: not a frozen TensorFlow graph, or truncated: {} bytes cannot be parsed as the protobuf of a GraphDef{}",
+        name, bytes.size(), log.reason()));
   }
   cut->rest = {};
   return convert(proto, onnx::Pieces(std::move(cut->pieces), std::move(owner)), name, options);
@@ -275,7 +276,8 @@ onnx::Model read_tensorflow(const std::filesystem::path& path, const TensorFlowO
   const auto file = onnx::MappedFile::open(path);
   if (path.extension() == ".pbtxt") {
     if (file->view().size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-      throw Error(fmt::format("{}: {} bytes; allowed are 2 GiB", path.string(), file->view().size()));
+      throw Error(
+          fmt::format("{}: the file has {} bytes; allowed are at most 2 GiB", path.string(), file->view().size()));
     }
     return parse_text(file->view(), path.string(), options);
   }

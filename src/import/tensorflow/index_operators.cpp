@@ -20,7 +20,7 @@ Ints iota(std::int64_t count, std::int64_t first = 0) {
 
 std::int64_t counted_from_start(const NodeConverter& node, std::int64_t axis, std::int64_t rank) {
   const std::int64_t result = axis < 0 ? axis + rank : axis;
-  if (result < 0 || result >= rank) node.fail(fmt::format("axis {} of {} dimensions", axis, rank));
+  if (result < 0 || result >= rank) node.fail(fmt::format("axis {} is out of range for {} dimensions", axis, rank));
   return result;
 }
 
@@ -33,8 +33,8 @@ void gather(NodeConverter& node) {
     node.give(node.add("Gather", {x, indices}, {{"axis", axis}}));
     return;
   }
-  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "some of its axes are batches"));
-  const auto of_indices = static_cast<std::int64_t>(node.known_rank(indices, "some of its axes are batches"));
+  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "some of its axes are batch axes"));
+  const auto of_indices = static_cast<std::int64_t>(node.known_rank(indices, "some of its axes are batch axes"));
   if (batch < 0) batch += of_indices;
   axis = counted_from_start(node, axis, rank);
   if (batch < 0 || batch > axis || batch > of_indices) {
@@ -69,7 +69,7 @@ void gather_nd(NodeConverter& node) {
 void one_hot(NodeConverter& node) {
   const std::int64_t depth = node.known_int(1, "the depth");
   constexpr std::int64_t most = 1 << 20;
-  if (depth < 0 || depth > most) node.fail(fmt::format("a depth of {}; allowed are 0 to {}", depth, most));
+  if (depth < 0 || depth > most) node.fail(fmt::format("the depth is {}; allowed are 0 to {}", depth, most));
   onnx::Value* index = node.as_i64(0);
   const auto rank = static_cast<std::int64_t>(node.known_rank(index, "an axis is added to it"));
   const std::int64_t given = node.int_or("axis", -1);
@@ -114,7 +114,7 @@ void roll(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const Ints shifts = node.known_ints(1, "the shift");
   const Ints axes = node.known_ints(2, "the axis");
-  if (shifts.size() != axes.size()) node.fail(fmt::format("{} shifts for {} axes", shifts.size(), axes.size()));
+  if (shifts.size() != axes.size()) node.fail(fmt::format("it has {} shifts for {} axes", shifts.size(), axes.size()));
   const auto rank = static_cast<std::int64_t>(node.known_rank(x, "its axes are rolled"));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = counted_from_start(node, axes[i], rank);
@@ -138,7 +138,7 @@ void roll(NodeConverter& node) {
 
 void reverse_sequence(NodeConverter& node) {
   onnx::Value* x = node.input(0);
-  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "one of its axes is turned round"));
+  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "one of its axes is reversed"));
   const std::int64_t time = counted_from_start(node, node.int_or("seq_dim", 0), rank);
   const std::int64_t batch = counted_from_start(node, node.int_or("batch_dim", 0), rank);
   Ints there{batch, time};  // ONNX's ReverseSequence supports only the first two axes
@@ -160,12 +160,12 @@ void unravel_index(NodeConverter& node) {
   onnx::Value* rest = node.as_i64(0);
   std::vector<onnx::Value*> rows(dims.size());
   for (std::size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] < 1) node.fail(fmt::format("dimension {}; allowed are 1 and above", dims[i]));
+    if (dims[i] < 1) node.fail(fmt::format("a dimension is {}; allowed are 1 and above", dims[i]));
     onnx::Value* size = node.scalar_of(static_cast<double>(dims[i]), onnx::ElementType::i64);
     rows[i] = node.add("Unsqueeze", {node.add("Mod", {rest, size}), node.ints_of({0})});
     rest = node.add("Div", {rest, size});
   }
-  if (rows.empty()) node.fail("no dimensions");
+  if (rows.empty()) node.fail("it has no dimensions");
   node.give(node.cast(node.add("Concat", rows, {{"axis", std::int64_t{0}}}), node.type(0)));
 }
 
@@ -193,14 +193,14 @@ void stitch(NodeConverter& node) {
   std::vector<onnx::Value*> parts;
   Ints places;
   for (std::size_t i = 0; i < count; ++i) {
-    const Ints numbers = node.known_ints(i, "the places");
+    const Ints numbers = node.known_ints(i, "the indices");
     onnx::Value* data = node.input(count + i);
-    const std::size_t rank = node.known_rank(node.input(i), "it says how many axes of the data are places");
-    const std::size_t all = node.known_rank(data, "its rows are put in order");
+    const std::size_t rank = node.known_rank(node.input(i), "it determines how many axes of the data are indexed");
+    const std::size_t all = node.known_rank(data, "its rows are reordered");
     Ints dims{static_cast<std::int64_t>(numbers.size())};
     for (std::size_t k = rank; k < all; ++k) {
       const Dim& dim = (*data->shape)[k];
-      if (!dim.is_constant()) node.fail("the shape of its data is open; " + give_shapes());
+      if (!dim.is_constant()) node.fail("the shape of its data is dynamic; " + give_shapes());
       dims.push_back(dim.value());
     }
     parts.push_back(node.reshape(data, dims));
@@ -209,14 +209,15 @@ void stitch(NodeConverter& node) {
   constexpr std::int64_t most = 1 << 24;
   std::int64_t rows = 0;
   for (const std::int64_t place : places) {
-    if (place < 0 || place >= most) node.fail(fmt::format("place {}; allowed are 0 to {}", place, most - 1));
+    if (place < 0 || place >= most) node.fail(fmt::format("an index is {}; allowed are 0 to {}", place, most - 1));
     rows = std::max(rows, place + 1);
   }
-  if (rows > static_cast<std::int64_t>(places.size())) node.fail("some rows of the result are not given");
+  if (rows > static_cast<std::int64_t>(places.size())) node.fail("its indices leave out some rows of the result");
   Ints source(static_cast<std::size_t>(rows), -1);
   for (std::size_t i = 0; i < places.size(); ++i)
     source[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
-  if (std::find(source.begin(), source.end(), -1) != source.end()) node.fail("some rows of the result are not given");
+  if (std::find(source.begin(), source.end(), -1) != source.end())
+    node.fail("its indices leave out some rows of the result");
   onnx::Value* all = parts.size() == 1 ? parts[0] : node.concat(parts);
   node.give(node.add("Gather", {all, node.ints_of(source)}, {{"axis", std::int64_t{0}}}));
 }
@@ -225,9 +226,9 @@ void stitch(NodeConverter& node) {
 void partition(NodeConverter& node) {
   const std::int64_t count = node.int_or("num_partitions", 1);
   constexpr std::int64_t most = 1 << 12;
-  if (count < 1 || count > most) node.fail(fmt::format("{} partitions; allowed are 1 to {}", count, most));
-  if (node.known_rank(node.input(1), "it says how many axes are chosen from") != 1) {
-    node.fail("partitions of more than one axis; allowed is one");
+  if (count < 1 || count > most) node.fail(fmt::format("it has {} partitions; allowed are 1 to {}", count, most));
+  if (node.known_rank(node.input(1), "it determines how many axes are partitioned") != 1) {
+    node.fail("it partitions more than one axis; allowed is one");
   }
   for (std::int64_t i = 0; i < count; ++i) {
     onnx::Value* is_in = node.add("Equal", {node.input(1), node.scalar_of(static_cast<double>(i), node.type(1))});

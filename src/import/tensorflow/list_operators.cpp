@@ -98,7 +98,7 @@ void scatter_items(NodeConverter& node) {
     for (std::size_t i = 0; i < known->size(); ++i) is_whole = is_whole && (*known)[i] == static_cast<std::int64_t>(i);
   }
   if (!is_whole)
-    node.fail("its indices are not 0, 1, 2 ..., as far as Graft sees; allowed is a tensor unstacked whole");
+    node.fail("Graft cannot prove that its indices are 0, 1, 2 ...; allowed is a tensor that is unstacked completely");
   node.give(node.input(2));
 }
 

@@ -165,7 +165,7 @@ void select(NodeConverter& node) {
   onnx::Value* condition = node.input(0);
   if (node.op() == "Select" && condition->shape && condition->shape->size() == 1) {
     // A condition that is a vector selects whole rows.
-    const std::size_t rank = node.known_rank(node.input(1), "its first axis is chosen from");
+    const std::size_t rank = node.known_rank(node.input(1), "elements are selected along its first axis");
     if (rank > 1) {
       Ints axes;
       for (std::size_t i = 1; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
@@ -177,7 +177,7 @@ void select(NodeConverter& node) {
 
 onnx::Value* swap_last_two(NodeConverter& node, onnx::Value* value, bool is_wanted) {
   if (!is_wanted) return value;
-  const std::size_t rank = node.known_rank(value, "its last two axes change places");
+  const std::size_t rank = node.known_rank(value, "its last two axes are swapped");
   if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", value->name, rank));
   Ints permutation(rank);
   for (std::size_t i = 0; i < rank; ++i) permutation[i] = static_cast<std::int64_t>(i);
@@ -345,7 +345,7 @@ void cross_product(NodeConverter& node) {
 void even_steps(NodeConverter& node) {
   const std::int64_t count = node.known_int(2, "the count");
   constexpr std::int64_t most = 1 << 24;
-  if (count < 1 || count > most) node.fail(fmt::format("{} numbers; allowed are 1 to {}", count, most));
+  if (count < 1 || count > most) node.fail(fmt::format("the count is {}; allowed are 1 to {}", count, most));
   const onnx::ElementType type = node.type(0);
   node.check_budget(count, onnx::ElementType::f64);
   std::vector<double> parts(static_cast<std::size_t>(count));

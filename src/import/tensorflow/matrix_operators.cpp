@@ -38,7 +38,7 @@ void check_main_diagonal(NodeConverter& node, std::size_t k_input) {
   if (!node.op().ends_with("V2") && !node.op().ends_with("V3")) return;
   const Ints k = node.known_ints(k_input, "the diagonals");
   for (const std::int64_t each : k) {
-    if (each != 0) node.fail(fmt::format("diagonal {}; allowed is the main one, 0", each));
+    if (each != 0) node.fail(fmt::format("the diagonal is {}; allowed is the main diagonal, 0", each));
   }
 }
 
@@ -48,7 +48,7 @@ void diagonal_matrix(NodeConverter& node) {
     const auto rows = node.ints(2);
     const auto columns = node.ints(3);
     if (!rows || !columns || rows->at(0) != -1 || columns->at(0) != -1) {
-      node.fail("a matrix that is larger than its diagonal; allowed is num_rows = num_cols = -1");
+      node.fail("the matrix is larger than its diagonal; allowed is num_rows = num_cols = -1");
     }
   }
   onnx::Value* x = node.input(0);
@@ -65,11 +65,11 @@ void diagonal_part(NodeConverter& node) {
   check_main_diagonal(node, 1);
   onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
-  if (rank < 2) node.fail(fmt::format("{} dimensions; allowed are 2 and more", rank));
+  if (rank < 2) node.fail(fmt::format("the input has {} dimensions; allowed are 2 and more", rank));
   const Dim& rows = (*x->shape)[rank - 2];
   const Dim& columns = (*x->shape)[rank - 1];
   if (rows != columns) {
-    if (!rows.is_constant() || !columns.is_constant()) node.fail("the shape of its matrices is open");
+    if (!rows.is_constant() || !columns.is_constant()) node.fail("the shape of its matrices is dynamic");
     const std::int64_t size = std::min(rows.value(), columns.value());
     x = node.add("Slice", {x, node.ints_of({0, 0}), node.ints_of({size, size}), node.ints_of({-2, -1})});
   }
@@ -81,7 +81,7 @@ void set_diagonal(NodeConverter& node) {
   check_main_diagonal(node, 2);
   onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
-  if (rank < 2 || (*x->shape)[rank - 2] != (*x->shape)[rank - 1]) node.fail("allowed are square matrices");
+  if (rank < 2 || (*x->shape)[rank - 2] != (*x->shape)[rank - 1]) node.fail("the matrices are not square");
   onnx::Value* diagonal = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
   node.give(node.add("Where", {on_diagonal(node, x), diagonal, x}));
 }
@@ -110,8 +110,8 @@ onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segment
   onnx::Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
   if (counts) data = node.add("Expand", {node.scalar_of(1, *data->type), node.shape_of(segments)});
   onnx::Value* dims = count;
-  const std::size_t rank = node.known_rank(data, "its rows are added up");
-  const std::size_t named = node.known_rank(segments, "it names the segments of rows");
+  const std::size_t rank = node.known_rank(data, "its rows are summed");
+  const std::size_t named = node.known_rank(segments, "it assigns rows to segments");
   if (rank > named) {
     dims = node.concat(
         {count, node.slice_1d(node.shape_of(data), static_cast<std::int64_t>(named), static_cast<std::int64_t>(rank))});
@@ -126,8 +126,8 @@ void drop_negative(NodeConverter& node, onnx::Value*& data, onnx::Value*& number
   if (known && std::all_of(known->begin(), known->end(), [](std::int64_t number) { return number >= 0; })) return;
   onnx::Value* none = node.scalar_of(0, onnx::ElementType::i64);
   onnx::Value* is_out = node.add("Less", {numbers, none});
-  const std::size_t rank = node.known_rank(data, "its rows are added up");
-  const std::size_t named = node.known_rank(numbers, "it names the segments of rows");
+  const std::size_t rank = node.known_rank(data, "its rows are summed");
+  const std::size_t named = node.known_rank(numbers, "it assigns rows to segments");
   Ints axes;
   for (std::size_t i = named; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (!axes.empty()) is_out = node.add("Unsqueeze", {is_out, node.ints_of(axes)});
@@ -173,9 +173,10 @@ void real_spectrum(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const std::int64_t length = node.known_int(1, "the length of the transform");
   constexpr std::int64_t most = 1 << 12;
-  if (length < 1 || length > most) node.fail(fmt::format("a transform of {}; allowed are 1 to {}", length, most));
+  if (length < 1 || length > most)
+    node.fail(fmt::format("the length of the transform is {}; allowed are 1 to {}", length, most));
   const std::size_t rank = node.known_rank(x, "its last axis is transformed");
-  if (rank < 1 || !(*x->shape)[rank - 1].is_constant()) node.fail("the length of its signals is open");
+  if (rank < 1 || !(*x->shape)[rank - 1].is_constant()) node.fail("the length of its signals is dynamic");
   const std::int64_t given = (*x->shape)[rank - 1].value();
   if (given > length) {
     x = node.add("Slice", {x, node.ints_of({0}), node.ints_of({length}), node.ints_of({-1})});

@@ -25,7 +25,7 @@ constexpr std::int64_t largest_size = std::int64_t{1} << 31;
 class ChannelOrder {
  public:
   ChannelOrder(const NodeConverter& node, std::size_t rank) : rank_(rank) {
-    if (rank < 3) node.fail(fmt::format("an input of {} dimensions; allowed are 3 and more", rank));
+    if (rank < 3) node.fail(fmt::format("the input has {} dimensions; allowed are 3 and more", rank));
     const std::string format = node.text_or("data_format", rank == 5 ? "NDHWC" : "NHWC");
     is_last_ = format == "NHWC" || format == "NDHWC" || format == "NWC";
     if (!is_last_ && format != "NCHW" && format != "NCDHW" && format != "NCW") {
@@ -74,7 +74,7 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   for (std::size_t i = 2; i < value.shape->size(); ++i) {
     if (!(*value.shape)[i].is_constant()) return std::nullopt;
     if ((*value.shape)[i].value() > largest_size) {
-      throw Error(fmt::format("'{}' has dimension {}; allowed are up to {}", value.name, (*value.shape)[i].value(),
+      throw Error(fmt::format("'{}' has dimension {}; allowed are at most {}", value.name, (*value.shape)[i].value(),
                               largest_size));
     }
     result.push_back((*value.shape)[i].value());
@@ -173,7 +173,7 @@ onnx::Value* convolved(NodeConverter& node) {
     const std::int64_t channels = (*x->shape)[1].value();
     const std::int64_t each = dims[rank - 2];
     if (channels % each != 0) {
-      node.fail(fmt::format("{} channels do not divide by the filter's {}", channels, each));
+      node.fail(fmt::format("{} channels are not divisible by the filter's {}", channels, each));
     }
     group = channels / each;
   }
@@ -212,7 +212,7 @@ onnx::Value* normalized(NodeConverter& node) {
   }
   Ints axes{0};
   Ints dims{-1};
-  const std::size_t rank = node.known_rank(x, "its statistics are taken over all axes but one");
+  const std::size_t rank = node.known_rank(x, "its statistics are computed over all axes except one");
   for (std::size_t i = 2; i < rank; ++i) {
     axes.push_back(static_cast<std::int64_t>(i));
     dims.push_back(1);
@@ -287,8 +287,8 @@ void transposed_convolution(NodeConverter& node) {
   onnx::Value* x = order.to_second(node, node.input(2));
   const auto wanted = node.dims_in(node.input(0));
   if (!wanted || wanted->size() != rank || !x->shape || x->shape->size() != rank) {
-    node.fail(fmt::format("the size of its result (input 0, '{}') is computed from what Graft does not know; {}",
-                          node.input(0)->name, give_shapes()));
+    node.fail(fmt::format("the size of its result (input 0, '{}') cannot be inferred; {}", node.input(0)->name,
+                          give_shapes()));
   }
   const bool is_same = node.text_or("padding", "VALID") == "SAME";
   if (node.text_or("padding", "VALID") == "EXPLICIT")
@@ -305,15 +305,15 @@ void transposed_convolution(NodeConverter& node) {
     const auto surplus = surplus_of(size, strides[i], reach, result);
     if (!surplus) {
       node.fail(fmt::format(
-          "the size of its result (input 0, '{}') is {} along axis {}, and Graft does not see how it "
-          "hangs on the {} of its input; {}",
+          "the size of its result (input 0, '{}') is {} along axis {}, and Graft cannot infer how it depends on the {} "
+          "of its input; {}",
           node.input(0)->name, result.to_string(), i + (order.is_last() ? 1 : 2), size.to_string(), give_shapes()));
     }
     const std::int64_t total = is_same ? std::max<std::int64_t>(*surplus, 0) : 0;
     const std::int64_t more = total - std::max(*surplus, -2 * largest_size);
     if (more < 0 || more >= std::max(strides[i], dilations[i])) {
-      node.fail(fmt::format("a result of {} elements cannot come from {} by kernel {}, stride {}", result.to_string(),
-                            size.to_string(), kernel[i], strides[i]));
+      node.fail(fmt::format("a result of {} elements cannot be computed from {} with kernel {} and stride {}",
+                            result.to_string(), size.to_string(), kernel[i], strides[i]));
     }
     begins.push_back(total / 2);
     ends.push_back(total - total / 2);
@@ -334,7 +334,7 @@ void bias_add(NodeConverter& node) {
   onnx::Value* bias = node.input(1);
   const std::string format = node.text_or("data_format", "NHWC");
   if (format.starts_with("NC")) {
-    const std::size_t rank = node.known_rank(x, "the bias belongs to its second axis");
+    const std::size_t rank = node.known_rank(x, "the bias is added along its second axis");
     if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", x->name, rank));
     Ints dims{-1};
     dims.resize(rank - 1, 1);
@@ -363,7 +363,7 @@ void pool(NodeConverter& node) {
   check_positive(node, strides, "`strides`");
   const std::size_t channels = order.is_last() ? rank - 1 : 1;
   if (window[0] != 1 || window[channels] != 1) {
-    node.fail(fmt::format("`ksize` is [{}]: pools over batch or channels", fmt::join(window, ", ")));
+    node.fail(fmt::format("`ksize` is [{}], which pools over the batch or the channels", fmt::join(window, ", ")));
   }
   onnx::Value* x = order.to_second(node, node.input(0));
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
@@ -385,7 +385,7 @@ void max_pool_with_places(NodeConverter& node) {
   onnx::Value* x = order.to_second(node, node.input(0));
   const auto sizes = spatial_sizes(*x);
   if (!sizes || !(*x->shape)[1].is_constant()) {
-    node.fail("the shape of its input is open; " + give_shapes());
+    node.fail("the shape of its input is dynamic; " + give_shapes());
   }
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
   add_padding(node, order, *x, kernel, strides, Ints(2, 1), attributes);
@@ -447,7 +447,7 @@ Attributes resize_attributes(const NodeConverter& node) {
 
 void resize(NodeConverter& node) {
   if (node.flag_or("align_corners", false) && node.flag_or("half_pixel_centers", false)) {
-    node.fail("both `align_corners` and `half_pixel_centers`; allowed is one of them");
+    node.fail("both `align_corners` and `half_pixel_centers` are true; allowed is one of them");
   }
   // Bilinear and bicubic results are f32 whatever the type of the images is, and not rounded.
   const bool is_nearest = node.op() == "ResizeNearestNeighbor";

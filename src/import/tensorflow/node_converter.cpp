@@ -45,7 +45,7 @@ void NodeConverter::fail(const std::string& message) const {
 }
 
 onnx::Value* NodeConverter::input(std::size_t i) const {
-  if (i >= inputs_.size()) fail(fmt::format("{} inputs; input {} is needed", inputs_.size(), i));
+  if (i >= inputs_.size()) fail(fmt::format("it has {} inputs; input {} is needed", inputs_.size(), i));
   return inputs_[i];
 }
 
@@ -60,20 +60,20 @@ std::optional<std::size_t> NodeConverter::rank(const onnx::Value* value) const {
 
 std::size_t NodeConverter::known_rank(const onnx::Value* value, std::string_view why) const {
   if (const auto found = rank(value)) return *found;
-  fail(fmt::format("the rank of '{}' is not known, and {}; {}", value->name, why, give_shapes()));
+  fail(fmt::format("the rank of '{}' is unknown, and {}; {}", value->name, why, give_shapes()));
 }
 
 std::optional<onnx::TensorData> NodeConverter::constant(std::size_t i) const { return input(i)->constant(); }
 
 Ints NodeConverter::known_ints(std::size_t i, std::string_view what) const {
   if (auto found = ints(i)) return *std::move(found);
-  fail(fmt::format("{} (input {}, '{}') is computed while the network runs; Graft reads constants only", what, i,
+  fail(fmt::format("{} (input {}, '{}') is not a constant; Graft supports only constants here", what, i,
                    input(i)->name));
 }
 
 std::int64_t NodeConverter::known_int(std::size_t i, std::string_view what) const {
   const Ints found = known_ints(i, what);
-  if (found.size() != 1) fail(fmt::format("{} (input {}): {} numbers; allowed is one", what, i, found.size()));
+  if (found.size() != 1) fail(fmt::format("{} (input {}) has {} values; allowed is one", what, i, found.size()));
   return found[0];
 }
 
@@ -138,7 +138,8 @@ onnx::ElementType NodeConverter::type_or(const std::string& attribute, onnx::Ele
   if (value == nullptr || value->value_case() != AttrValue::kType) return otherwise;
   const auto found = element_type(value->type());
   if (!found)
-    fail(fmt::format("attribute `{}` is {}, which Graft does not read", attribute, data_type_name(value->type())));
+    fail(fmt::format("attribute `{}` is {}, a type that Graft does not support", attribute,
+                     data_type_name(value->type())));
   return *found;
 }
 

@@ -75,7 +75,7 @@ std::vector<double> known_numbers(NodeConverter& node, std::size_t input) {
   const auto tensor = node.constant(input);
   const auto numbers = tensor ? tensor->numbers() : std::nullopt;
   if (!numbers || numbers->empty()) {
-    node.fail(fmt::format("its range (input {}, '{}') is computed while the network runs; allowed are constants", input,
+    node.fail(fmt::format("its range (input {}, '{}') is not a constant; allowed are constants", input,
                           node.input(input)->name));
   }
   return *numbers;
@@ -97,15 +97,16 @@ void fake_quantize(NodeConverter& node) {
     lows = known_numbers(node, 1);
     highs = known_numbers(node, 2);
   }
-  if (lows.size() != highs.size()) node.fail("as many lower as upper bounds are needed");
+  if (lows.size() != highs.size()) node.fail("the numbers of lower and upper bounds differ");
   Grid grid;
   grid.lowest = node.flag_or("narrow_range", false) ? 1 : 0;
   grid.highest = std::pow(2, static_cast<double>(known_bits(node))) - 1;
   for (std::size_t i = 0; i < lows.size(); ++i) {
     const auto low = static_cast<float>(lows[i]);
     const auto high = static_cast<float>(highs[i]);
-    if (low == 0 && high == 0) node.fail("a range of 0 to 0: it was never trained");
-    if (!(low < high)) node.fail(fmt::format("the range {} to {}; allowed are growing ranges", low, high));
+    if (low == 0 && high == 0) node.fail("the range is 0 to 0, so it was never trained");
+    if (!(low < high))
+      node.fail(fmt::format("the range is {} to {}; the lower bound must be below the upper bound", low, high));
     const float scale = (high - low) / static_cast<float>(grid.highest - grid.lowest);
     const float zero = static_cast<float>(grid.lowest) - low / scale;
     grid.zeros.push_back(std::clamp(std::round(static_cast<double>(zero)), grid.lowest, grid.highest));
@@ -137,7 +138,7 @@ void quantize_and_dequantize(NodeConverter& node) {
   std::int64_t bits = 0;
   if (node.op() == "QuantizeAndDequantizeV3") {
     bits = node.known_int(3, "the number of bits");
-    if (bits < 2 || bits > 16) node.fail(fmt::format("{} bits; allowed are 2 to 16", bits));
+    if (bits < 2 || bits > 16) node.fail(fmt::format("the number of bits is {}; allowed are 2 to 16", bits));
   } else {
     bits = known_bits(node);
   }
@@ -148,7 +149,7 @@ void quantize_and_dequantize(NodeConverter& node) {
   const std::int64_t axis = node.int_or("axis", -1);
   if (!node.flag_or("range_given", false)) {
     // The range is that of the tensor itself, computed while the network runs.
-    if (axis != -1) node.fail("the range of each channel is computed while the network runs; allowed is one range");
+    if (axis != -1) node.fail("the ranges of the channels are computed at run time; allowed is one range");
     const onnx::ElementType type = node.type(0);
     const auto number = [&](double value) { return node.scalar_of(value, type); };
     onnx::Value* high = node.add("ReduceMax", {x}, {{"keepdims", std::int64_t{0}}});
@@ -164,9 +165,9 @@ void quantize_and_dequantize(NodeConverter& node) {
   }
   const auto lows = known_numbers(node, 1);
   const auto highs = known_numbers(node, 2);
-  if (lows.size() != highs.size()) node.fail("as many lower as upper bounds are needed");
+  if (lows.size() != highs.size()) node.fail("the numbers of lower and upper bounds differ");
   for (std::size_t i = 0; i < lows.size(); ++i) {
-    if (!(lows[i] <= highs[i])) node.fail(fmt::format("the range {} to {}", lows[i], highs[i]));
+    if (!(lows[i] <= highs[i])) node.fail(fmt::format("the range {} to {} is decreasing", lows[i], highs[i]));
     const auto scale = static_cast<float>(scale_of_range(lows[i], highs[i], grid.lowest, grid.highest));
     grid.scales.push_back(1 / static_cast<double>(scale));
     grid.zeros.push_back(0);
@@ -186,7 +187,7 @@ Stored stored_range(const NodeConverter& node, onnx::ElementType type) {
     case onnx::ElementType::i8: return {-128, 127};
     case onnx::ElementType::u16: return {0, 65535};
     case onnx::ElementType::i16: return {-32768, 32767};
-    default: node.fail(fmt::format("type {}; allowed are 8 and 16 bits", to_string(type)));
+    default: node.fail(fmt::format("the type is {}; allowed are types of 8 and 16 bits", to_string(type)));
   }
 }
 
@@ -205,7 +206,7 @@ struct Range {
 Range known_range(NodeConverter& node) {
   const auto lows = known_numbers(node, 1);
   const auto highs = known_numbers(node, 2);
-  if (lows.size() != 1 || highs.size() != 1) node.fail("a range for each channel; allowed is one range");
+  if (lows.size() != 1 || highs.size() != 1) node.fail("it has a range for each channel; allowed is one range");
   return {lows[0], highs[0]};
 }
 

@@ -15,39 +15,36 @@ struct Reason {
   std::string_view text;   ///< {} stands for the setting that names the outputs.
 };
 
-constexpr std::string_view no_text = "ONNX and TensorRT compute on numbers; do this before the network";
+constexpr std::string_view no_text = "ONNX and TensorRT compute only numbers; process strings before the network";
 constexpr std::string_view is_input_pipeline =
-    "it belongs to the input pipeline; freeze the network from its placeholders on";
+    "it belongs to the input pipeline; freeze only the network after its placeholders";
 constexpr std::string_view is_random =
-    "its result differs from run to run; cut it off with {}, or export the "
-    "network for inference";
+    "its result is random; end the network before it with {}, or export the network for inference";
 
 constexpr std::array reasons = {
     Reason{"As", no_text},
-    Reason{"Case", "a choice between many functions; allowed are If and StatelessIf"},
-    Reason{"CudnnRNN", "its weights are in an order that only cuDNN knows; export the network for the CPU"},
+    Reason{"Case", "it selects one of several functions; allowed are If and StatelessIf"},
+    Reason{"CudnnRNN", "its weights are in an internal order of cuDNN; export the network for the CPU"},
     Reason{"Decode", is_input_pipeline},
     Reason{"FIFOQueue", is_input_pipeline},
     Reason{"HashTable", no_text},
     Reason{"Iterator", is_input_pipeline},
     Reason{"LookupTable", no_text},
     Reason{"Multinomial", is_random},
-    Reason{"NextIteration",
-           "it belongs to a loop of TensorFlow 1 and is read without an Exit; name outputs after the "
-           "loop with {}"},
+    Reason{"NextIteration", "it is inside a loop of TensorFlow 1; select outputs after the loop with {}"},
     Reason{"ParseExample", is_input_pipeline},
-    Reason{"PyFunc", "a function of Python, of which the file holds only the name"},
+    Reason{"PyFunc", "it is a Python function, and the file has only its name"},
     Reason{"Queue", is_input_pipeline},
     Reason{"Random", is_random},
     Reason{"ReadFile", is_input_pipeline},
     Reason{"Regex", no_text},
     Reason{"Restore", is_input_pipeline},
     Reason{"Sentencepiece", no_text},
-    Reason{"StatelessCase", "a choice between many functions; allowed are If and StatelessIf"},
+    Reason{"StatelessCase", "it selects one of several functions; allowed are If and StatelessIf"},
     Reason{"StatelessRandom", is_random},
     Reason{"StaticRegex", no_text},
     Reason{"String", no_text},
-    Reason{"TensorArray", "an array of an older kind than TensorArrayV3"},
+    Reason{"TensorArray", "it is older than TensorArrayV3, the supported version"},
     Reason{"TruncatedNormal", is_random},
     Reason{"Wordpiece", no_text},
 };
@@ -63,16 +60,16 @@ constexpr std::string_view fixed_range = "a range that is constant";
 constexpr std::array limits = {
     Limits{"Bitcast", "between a quantized type and the integer that holds it"},
     Limits{"CombinedNonMaxSuppression", "one box for all classes (q = 1), a known number of classes"},
-    Limits{"Complex", "pairs of numbers, which Real, Imag or ComplexAbs take apart again"},
+    Limits{"Complex", "only complex numbers that Real, Imag or ComplexAbs read"},
     Limits{"Conv2DBackpropInput",
-           "padding SAME or VALID; a size of the result that is constant or follows from its input's"},
+           "padding SAME or VALID; the size of the result is constant or computed from the input's size"},
     Limits{"Dequantize", "one constant range"},
     Limits{"DynamicPartition", "partitions of one axis"},
-    Limits{"DynamicStitch", "constant places that leave out no row"},
+    Limits{"DynamicStitch", "constant indices that include every row"},
     Limits{"ExtractImagePatches", "a known number of channels; with SAME, a known size"},
     Limits{"FakeQuantWithMinMaxVars", fixed_range},
     Limits{"FakeQuantWithMinMaxVarsPerChannel", fixed_range},
-    Limits{"If", "both branches have as many results"},
+    Limits{"If", "both branches have the same number of results"},
     Limits{"LinSpace", "a constant count"},
     Limits{"MatrixDiagPartV2", one_diagonal},
     Limits{"MatrixDiagPartV3", one_diagonal},
@@ -82,7 +79,7 @@ constexpr std::array limits = {
     Limits{"MatrixSetDiagV2", "the main diagonal of square matrices"},
     Limits{"MatrixSetDiagV3", "the main diagonal of square matrices"},
     Limits{"MaxPoolWithArgmax", "a known size and number of channels"},
-    Limits{"Merge", "two sides of the same shape, unless the condition is constant"},
+    Limits{"Merge", "both inputs have the same shape, unless the condition is constant"},
     Limits{"MirrorPad", "SYMMETRIC with constant paddings; becomes Graft's Padding"},
     Limits{"NonMaxSuppressionV5", "soft_nms_sigma 0"},
     Limits{"OneHot", "a constant depth"},
@@ -90,10 +87,10 @@ constexpr std::array limits = {
     Limits{"QuantizeAndDequantizeV3", "a range for each channel only if it is constant"},
     Limits{"QuantizeAndDequantizeV4", "round_mode HALF_TO_EVEN; a range for each channel only if it is constant"},
     Limits{"QuantizeV2", "one constant range"},
-    Limits{"RFFT", "up to 4096 numbers, a known length; becomes a product of matrices"},
+    Limits{"RFFT", "a known length of at most 4096; becomes a matrix product"},
     Limits{"Roll", "a constant shift, axes of a known size"},
     Limits{"StridedSlice", "constant strides"},
-    Limits{"TensorArrayScatterV3", "a tensor taken apart from its first element to its last"},
+    Limits{"TensorArrayScatterV3", "a tensor that is unstacked from its first element to its last"},
     Limits{"TensorListReserve", "elements of a known shape, unless a loop sets all of them in order"},
     Limits{"Transpose", "a constant permutation"},
     Limits{"UnravelIndex", "constant dimensions"},

@@ -35,7 +35,7 @@ bool is_identity(const NodeDef& node) {
 
 NodeSet::NodeSet(GraphDef& graph) {
   for (NodeDef& node : *graph.mutable_node()) {
-    if (node.name().empty()) throw Error("a node without a name");
+    if (node.name().empty()) throw Error("a node has no name");
     if (!by_name.emplace(node.name(), &node).second) throw Error(fmt::format("two nodes are called '{}'", node.name()));
   }
   for (const NodeDef& node : graph.node()) {
@@ -60,9 +60,10 @@ Scope::Scope(Reading& reading, std::shared_ptr<const NodeSet> nodes, std::map<Te
       depth_(depth) {}
 
 void Scope::plan() {
-  if (depth_ > deepest) throw Error(fmt::format("branches and loops nested deeper than {}", deepest));
+  if (depth_ > deepest) throw Error(fmt::format("branches and loops are nested deeper than {}", deepest));
   sort();
-  if (order_.size() > reading_.room_for_plans) throw Error("branches and loops hold many times the file's nodes");
+  if (order_.size() > reading_.room_for_plans)
+    throw Error("the bodies of branches and loops have many times more nodes than the file");
   reading_.room_for_plans -= order_.size();
   reading_.needed.insert(order_.begin(), order_.end());
   check_known();
@@ -77,7 +78,7 @@ NodeDef* Scope::find(const std::string& name) const {
 
 NodeDef& Scope::find(const std::string& name, const NodeDef& reader) const {
   if (NodeDef* found = find(name)) return *found;
-  throw Error(fmt::format("node '{}' ({}) reads '{}', which the file does not hold", reader.name(), reader.op(), name));
+  throw Error(fmt::format("node '{}' ({}) reads '{}', which is not in the file", reader.name(), reader.op(), name));
 }
 
 const NodeDef* Scope::node_of(const TensorName& name) const {
@@ -193,15 +194,15 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     const NodeDef* node = node_of(input);
     if (node != nullptr && (node->op() == "Enter" || node->op() == "NextIteration")) {
       throw Error(
-          fmt::format("node '{}' (Merge) belongs to a loop of TensorFlow 1 and is read without an Exit: name "
-                      "outputs after the loop with {}",
+          fmt::format("node '{}' (Merge) is inside a loop of TensorFlow 1, and a node outside reads it: select outputs "
+                      "after the loop with {}",
                       merge.name(), setting_name(Setting::kept_outputs)));
     }
   }
   if (const auto one = arriving(merge)) return {*one};
   // Both sides are computed, and one of them is selected.
   if (inputs.size() != 2)
-    throw Error(fmt::format("node '{}' (Merge): {} inputs; allowed are 2", merge.name(), inputs.size()));
+    throw Error(fmt::format("node '{}' (Merge) has {} inputs; allowed are 2", merge.name(), inputs.size()));
   for (const TensorName& input : inputs) {
     const auto side = side_of(input);
     if (!side) continue;
@@ -210,7 +211,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     const bool first_is_true = (&input == &inputs[0]) == side->is_true;
     return first_is_true ? std::vector{split[1], inputs[0], inputs[1]} : std::vector{split[1], inputs[1], inputs[0]};
   }
-  throw Error(fmt::format("node '{}' (Merge): its inputs come through no Switch", merge.name()));
+  throw Error(fmt::format("node '{}' (Merge): its inputs do not depend on a Switch", merge.name()));
 }
 
 // ---- Branches and loops
@@ -251,7 +252,7 @@ std::unique_ptr<Scope> Scope::function_body(const NodeDef& node, const std::stri
   }
   inline_calls(graph, reading_.library, reading_.room_for_calls);
   for (std::size_t left = remove_dropout(graph); left > 0; --left) {
-    reading_.origin.leave_out("dropout", "random zeros are for training");
+    reading_.origin.leave_out("dropout", "it is for training");
   }
   auto scope = std::make_unique<Scope>(reading_, std::make_shared<NodeSet>(graph), std::move(arguments),
                                        std::move(results), depth_ + 1);
@@ -295,7 +296,7 @@ std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   };
   const auto found = nodes_->loop_switches.find(loop_condition.name());
   const auto predicate = data_inputs(loop_condition);
-  if (found == nodes_->loop_switches.end() || predicate.size() != 1) refuse("without variables");
+  if (found == nodes_->loop_switches.end() || predicate.size() != 1) refuse("has no variables");
   LoopPlan plan;
   std::map<TensorName, std::size_t> of_condition;
   std::map<TensorName, std::size_t> of_body;
@@ -307,12 +308,13 @@ std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
     for (const TensorName& input : data_inputs(*find(merge))) {
       const NodeDef& node = find(input.node, *find(merge));
       const auto inner = data_inputs(node);
-      if (inner.size() != 1) refuse(fmt::format("that '{}' ({}) is part of", node.name(), node.op()));
+      if (inner.size() != 1)
+        refuse(fmt::format("contains '{}' ({}), which must have one input", node.name(), node.op()));
       if (node.op() == "Enter") first = inner[0];
       if (node.op() == "NextIteration") again = inner[0];
     }
     if (!first || !again)
-      refuse(fmt::format("whose '{}' (Merge) joins something else than Enter and NextIteration", merge));
+      refuse(fmt::format("has '{}' (Merge), whose inputs are not an Enter and a NextIteration", merge));
     of_condition.emplace(TensorName{merge, 0}, plan.initial.size());
     of_body.emplace(TensorName{split->name(), 1}, plan.initial.size());
     plan.initial.push_back(*first);
@@ -342,7 +344,7 @@ std::vector<TensorName> Scope::exit_of(const NodeDef& node) const {
       if (at != found->second.end()) return {TensorName{condition, at - found->second.begin()}};
     }
   }
-  throw Error(fmt::format("node '{}' (Exit): found no loop that it ends", node.name()));
+  throw Error(fmt::format("node '{}' (Exit) does not belong to a loop", node.name()));
 }
 
 // ---- Order
@@ -357,9 +359,9 @@ std::vector<TensorName> Scope::inputs_of(const NodeDef& node) {
     const auto inputs = data_inputs(node);
     if (depth_ == 0 || inputs.size() != 1 || !is_constant_enter(node)) {
       throw Error(
-          fmt::format("node '{}' (Enter): it leads into a loop of TensorFlow 1 that is not built from Enter, "
-                      "Merge, Switch, NextIteration, LoopCond and Exit; freeze the graph from TensorFlow 2 "
-                      "with convert_variables_to_constants_v2(f, lower_control_flow=False)",
+          fmt::format("node '{}' (Enter) belongs to a loop of TensorFlow 1 that does not consist of Enter, Merge, "
+                      "Switch, NextIteration, LoopCond and Exit; freeze the graph from TensorFlow 2 with "
+                      "convert_variables_to_constants_v2(f, lower_control_flow=False)",
                       node.name()));
     }
     captures_.push_back(inputs[0]);
@@ -384,7 +386,7 @@ void Scope::sort() {
   for (const TensorName& result : results_) {
     if (arguments_.contains(result)) continue;
     NodeDef* last = find(result.node);
-    if (last == nullptr) throw Error(fmt::format("'{}' is read, which the file does not hold", to_string(result)));
+    if (last == nullptr) throw Error(fmt::format("'{}' is read, but is not in the file", to_string(result)));
     if (!states.contains(last)) push(*last);
     while (!stack.empty()) {
       NodeDef* node = stack.back().first;

@@ -26,8 +26,8 @@ void refuse_complex(const NodeDef& node) {
     const auto type = element_type(value.type());
     if (type == onnx::ElementType::complex64 || type == onnx::ElementType::complex128) {
       throw Error(
-          fmt::format("node '{}' ({}): attribute `{}` is {}; Graft reads complex numbers where RFFT makes them "
-                      "and ComplexAbs, Real or Imag takes them apart",
+          fmt::format("node '{}' ({}): attribute `{}` is {}; Graft supports complex numbers only between RFFT and "
+                      "ComplexAbs, Real or Imag",
                       node.name(), node.op(), name, data_type_name(value.type())));
     }
   }
@@ -41,9 +41,9 @@ onnx::Value* chosen(NodeConverter& node) {
   if (!a || !b || *a != *b) {
     const auto text = [](const std::optional<Shape>& shape) { return shape ? to_string(*shape) : "unknown"; };
     node.fail(
-        fmt::format("its two sides have different shapes, or Graft cannot see that they are the same ({} and {}), and "
+        fmt::format("its two inputs have different shapes, or Graft cannot prove that they are equal ({} and {}), and "
                     "the condition is not constant; freeze the graph from TensorFlow 2 with "
-                    "convert_variables_to_constants_v2(f, lower_control_flow=False), whose If is read",
+                    "convert_variables_to_constants_v2(f, lower_control_flow=False), whose If is supported",
                     text(a), text(b)));
   }
   return node.add("Where", {node.input(0), node.input(1), node.input(2)});
@@ -53,7 +53,8 @@ onnx::Value* chosen(NodeConverter& node) {
 
 std::vector<onnx::Value*> Scope::convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
                                          const std::map<TensorName, onnx::Value*>& captured) {
-  if (order_.size() > reading_.room_for_conversions) throw Error("loops in the conditions of loops, nested too deep");
+  if (order_.size() > reading_.room_for_conversions)
+    throw Error("loops in the conditions of loops are nested too deep");
   reading_.room_for_conversions -= order_.size();
   graph_ = &graph;
   argument_values_ = arguments;
@@ -90,12 +91,12 @@ onnx::Value* Scope::value_of(const TensorName& name, const NodeDef& reader) cons
   const std::string op = node == nullptr ? "missing" : node->op();
   if (op.starts_with("TensorList") || op.starts_with("TensorArray") || op == "EmptyTensorList") {
     throw Error(
-        fmt::format("node '{}' ({}) reads the list '{}' ({}), whose elements have no fixed shape; Graft reads "
-                    "such a list where a loop fills it from the first element to the last. Give the shapes of "
-                    "the inputs with {}, or freeze the network with a fixed batch",
+        fmt::format("node '{}' ({}) reads the list '{}' ({}), whose elements have no fixed shape; Graft supports such "
+                    "a list only if a loop fills it from the first element to the last. Give the shapes of the inputs "
+                    "with {}, or freeze the network with a fixed batch size",
                     reader.name(), reader.op(), name.node, op, setting_name(Setting::input_shapes)));
   }
-  throw Error(fmt::format("node '{}' ({}) reads '{}'; '{}' ({}) has no such output that Graft keeps", reader.name(),
+  throw Error(fmt::format("node '{}' ({}) reads '{}'; Graft does not convert this output of '{}' ({})", reader.name(),
                           reader.op(), to_string(name), name.node, op));
 }
 
@@ -154,9 +155,9 @@ void Scope::note_origin(const NodeDef& node, const std::vector<onnx::Value*>& in
   const bool copies = !inputs.empty() && !results.empty() && results[0] == inputs[0];
   if (copies) {
     std::string why = "it copies its input";
-    if (node.op() == "Merge") why = "one branch alone ever runs";
+    if (node.op() == "Merge") why = "only one of the branches can run";
     if (node.op() == "PlaceholderWithDefault") {
-      why = fmt::format("'{}' is its default; {} {}: with a shape makes it an input", node.name(),
+      why = fmt::format("'{}' is replaced with its default value; {} {}:SHAPE turns it into an input", node.name(),
                         setting_name(Setting::input_shapes), node.name());
     }
     reading_.origin.leave_out(node.op(), why);
@@ -195,13 +196,14 @@ Dim Scope::batch_of(const NodeDef& node) const {
 }
 
 onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape) {
-  if (depth_ != 0) throw Error("an input of the network inside a branch or loop; allowed is outside");
+  if (depth_ != 0) throw Error("an input of the network is inside a branch or loop; allowed is outside of them");
   onnx::Value* value = graph_->add_input(node.name());
   const auto type = node.attr().find("dtype");
   if (type == node.attr().end()) throw Error("it has no attribute `dtype`");
   value->type = element_type(type->second.type());
   if (!value->type) {
-    throw Error(fmt::format("an input of type {}, which Graft does not read", data_type_name(type->second.type())));
+    throw Error(
+        fmt::format("an input has the type {}, which Graft does not support", data_type_name(type->second.type())));
   }
   const auto given = reading_.options.input_shapes.find(node.name());
   const auto declared = node.attr().find("shape");
@@ -212,7 +214,7 @@ onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>&
     Shape dims;
     const int rank = declared->second.shape().dim_size();
     if (static_cast<std::size_t>(rank) > onnx::highest_rank) {
-      throw Error(fmt::format("an input of {} dimensions; allowed are {}", rank, onnx::highest_rank));
+      throw Error(fmt::format("an input has {} dimensions; allowed are at most {}", rank, onnx::highest_rank));
     }
     for (const auto& dim : declared->second.shape().dim()) {
       if (dim.size() >= 0) {

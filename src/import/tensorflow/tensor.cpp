@@ -72,7 +72,7 @@ std::string typed_bytes(const TensorProto& proto, onnx::ElementType type) {
     case onnx::ElementType::boolean: return pack<std::uint8_t>(proto.bool_val());
     case onnx::ElementType::f16:
     case onnx::ElementType::bf16: return pack<std::uint16_t>(proto.half_val());
-    default: throw Error(fmt::format("a constant of type {}, which Graft does not read", to_string(type)));
+    default: throw Error(fmt::format("a constant has the type {}, which Graft does not support", to_string(type)));
   }
 }
 
@@ -110,15 +110,16 @@ std::string data_type_name(std::int32_t data_type) {
 Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int64_t& room) {
   const auto type = element_type(proto.dtype());
   if (!type)
-    throw Error(fmt::format("a constant of type {}, which Graft does not read", data_type_name(proto.dtype())));
-  if (proto.tensor_shape().unknown_rank()) throw Error("a constant of unknown rank");
+    throw Error(fmt::format("a constant has the type {}, which Graft does not support", data_type_name(proto.dtype())));
+  if (proto.tensor_shape().unknown_rank()) throw Error("a constant has no rank");
   const int rank = proto.tensor_shape().dim_size();
   if (static_cast<std::size_t>(rank) > onnx::highest_rank) {
-    throw Error(fmt::format("a constant of {} dimensions; allowed are {}", rank, onnx::highest_rank));
+    throw Error(fmt::format("a constant has {} dimensions; allowed are at most {}", rank, onnx::highest_rank));
   }
   Constant constant;
   for (const auto& dim : proto.tensor_shape().dim()) {
-    if (dim.size() < 0) throw Error(fmt::format("a constant with dimension {}; allowed are 0 and above", dim.size()));
+    if (dim.size() < 0)
+      throw Error(fmt::format("a constant has the dimension {}; allowed are 0 and above", dim.size()));
     constant.dims.push_back(dim.size());
   }
   onnx::TensorData shape_only;
@@ -128,7 +129,8 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   if (*type == onnx::ElementType::string) {
     const std::int64_t found = proto.string_val_size();
     if (found != count)
-      throw Error(fmt::format("{} strings; the shape [{}] needs {}", found, fmt::join(constant.dims, ", "), count));
+      throw Error(fmt::format("a constant has {} strings; its shape [{}] needs {}", found,
+                              fmt::join(constant.dims, ", "), count));
     onnx::TensorData tensor = onnx::TensorData::from_strings({proto.string_val().begin(), proto.string_val().end()});
     tensor.dims = constant.dims;
     constant.tensor = std::move(tensor);
@@ -137,14 +139,14 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   const std::int64_t size = bits_of(*type) / 8;
   std::int64_t wanted = 0;
   if (__builtin_mul_overflow(count, size, &wanted)) {
-    throw Error(fmt::format("the shape [{}] holds more bytes than 64 bits count", fmt::join(constant.dims, ", ")));
+    throw Error(fmt::format("a constant of shape [{}] has more than 2^63 bytes", fmt::join(constant.dims, ", ")));
   }
   if (proto.piece() != 0 || !proto.tensor_content().empty()) {
     onnx::Bytes content =
         proto.piece() != 0 ? pieces.at(proto.piece()) : onnx::Bytes(std::move(*proto.mutable_tensor_content()));
     const auto found = static_cast<std::int64_t>(content.size());
     if (found != wanted) {
-      throw Error(fmt::format("{} bytes of data; the shape [{}] of type {} needs {}", found,
+      throw Error(fmt::format("a constant has {} bytes; its shape [{}] of type {} needs {}", found,
                               fmt::join(constant.dims, ", "), to_string(*type), wanted));
     }
     constant.tensor = tensor_of(*type, constant.dims, std::move(content));
@@ -153,7 +155,8 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   std::string raw = typed_bytes(proto, *type);
   const std::int64_t found = static_cast<std::int64_t>(raw.size()) / size;
   if (found > count) {
-    throw Error(fmt::format("{} numbers; the shape [{}] needs {}", found, fmt::join(constant.dims, ", "), count));
+    throw Error(
+        fmt::format("a constant has {} values; its shape [{}] needs {}", found, fmt::join(constant.dims, ", "), count));
   }
   if (found == count) {
     constant.tensor = tensor_of(*type, constant.dims, onnx::Bytes(std::move(raw)));
@@ -166,7 +169,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   if (wanted > allowed) {
     if (found > 1) {
       throw Error(
-          fmt::format("{} numbers for the {} elements of shape [{}]: the last one would be repeated to more "
+          fmt::format("a constant has {} values for the {} elements of shape [{}]: repeating the last value needs more "
                       "than {} bytes",
                       found, count, fmt::join(constant.dims, ", "), allowed));
     }
