@@ -37,7 +37,7 @@ void check_attributes(const RuleOperator& with, const std::vector<std::pair<std:
       if (!form->has_attribute(name)) fail_attribute(with, name, value.place, form->attribute_names());
       type = form->attribute_type(name);
       if (!type) {
-        throw Error(fmt::format("{}: attribute `{}` of {} is neither number nor text; a rule cannot give it",
+        throw Error(fmt::format("{}: attribute `{}` of {} is neither a number nor a string; a rule cannot set it",
                                 value.place.to_string(), name, with.to_string()));
       }
     } else {

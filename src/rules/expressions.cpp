@@ -72,13 +72,13 @@ class Expression {
   }
   RuleValue::Data find(const std::string& name) const {
     auto data = value_of_(name);
-    if (!data) throw Error(fmt::format("{}: nothing is called @{} here", place_.to_string(), name));
+    if (!data) throw Error(fmt::format("{}: there is no name @{} here", place_.to_string(), name));
     return *std::move(data);
   }
 
   ExpressionNumbers combine(const ExpressionNumbers& a, const ExpressionNumbers& b, char how) const {
     if (a.is_list && b.is_list && a.values.size() != b.values.size()) {
-      fail(fmt::format("lists of {} and {} elements", a.values.size(), b.values.size()));
+      fail(fmt::format("the lists have {} and {} elements", a.values.size(), b.values.size()));
     }
     ExpressionNumbers result{{}, a.is_list || b.is_list, a.is_integer && b.is_integer && how != '/'};
     const std::size_t count = a.is_list ? a.values.size() : b.values.size();
@@ -150,7 +150,7 @@ class Expression {
       return {std::vector<double>(integers->begin(), integers->end()), true, true};
     }
     if (const auto* values = std::get_if<std::vector<double>>(&data)) return {*values, true, false};
-    fail("a text is no number");
+    fail("expected a number, found a string");
   }
 
   ExpressionNumbers number() {

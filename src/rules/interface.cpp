@@ -64,7 +64,7 @@ runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::
   for (const auto& [name, a] : first) {
     const onnx::TensorData& b = second.at(name);
     if (a.dims.empty() || bits_of(a.type) < 8) {
-      throw Error(fmt::format("'{}' has no batch, or elements of less than a byte", name));
+      throw Error(fmt::format("'{}' has no batch dimension, or its elements are smaller than a byte", name));
     }
     onnx::TensorData both;
     both.type = a.type;
@@ -111,7 +111,7 @@ class InterfaceRule {
     ++outcome_.matched;
     ++outcome_.applied;
     rewriter_.record(std::move(what), std::move(replacement), reason(),
-                     "by definition: what remains computes what it did");
+                     "by definition: the remaining nodes are unchanged");
   }
 
   void missed(std::string note) {
@@ -120,7 +120,7 @@ class InterfaceRule {
   }
 
   [[nodiscard]] std::string reason() const {
-    return fmt::format("asked for by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
+    return fmt::format("requested by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
   }
 
   std::vector<std::string> names_of(const std::vector<onnx::Value*>& values) const {
@@ -155,10 +155,10 @@ class InterfaceRule {
         const std::string before = value->name;
         std::string after = entry.name.renamed(before, std::get<std::string>(entry.value.data));
         if (after == before) continue;
-        if (after.empty()) fail(entry.value.place, fmt::format("'{}' would have no name", before));
+        if (after.empty()) fail(entry.value.place, fmt::format("'{}' would get an empty name", before));
         if (graph().find_local(after) != nullptr) {
           fail(entry.value.place,
-               fmt::format("'{}' would be called '{}', and there is a tensor '{}' already", before, after, after));
+               fmt::format("'{}' would be renamed to '{}', but there is already a tensor '{}'", before, after, after));
         }
         graph().rename(*value, after);
         done({.others = fmt::format("tensor '{}'", before)}, fmt::format("'{}'", after));
@@ -204,12 +204,12 @@ class InterfaceRule {
     try {
       infer_again(rewriter_.model());
     } catch (const Error& error) {
-      fail(rule_.place, fmt::format("the network does not go with that shape: {}", error.what()));
+      fail(rule_.place, fmt::format("the network does not work with this shape: {}", error.what()));
     }
     if (!rewriter_.options().prove || outcome_.applied == 0) return;
     const std::string why = refusal(rewriter_.model());
     if (!why.empty() && refusal(before).empty()) {
-      fail(rule_.place, fmt::format("the network does not go with that shape: {}", why));
+      fail(rule_.place, fmt::format("the network does not work with this shape: {}", why));
     }
   }
 
@@ -300,13 +300,12 @@ class InterfaceRule {
         for (const std::string& symbol : symbols) {
           if (!onnx::is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
         }
-        missed(
-            fmt::format("no input has a dimension '{}'{}; the dimensions are {}, the inputs {}; an axis is written "
-                        "input:axis, as in {}:0",
-                        name, did_you_mean(name, named),
-                        named.empty() ? "without names" : fmt::format("{}", fmt::join(named, ", ")),
-                        fmt::join(names_of(graph().inputs()), ", "),
-                        graph().inputs().empty() ? "x" : graph().inputs().front()->name));
+        missed(fmt::format(
+            "no input has a dimension '{}'{}; the named dimensions are {}, the inputs {}; write an axis as INPUT:AXIS, "
+            "as in {}:0",
+            name, did_you_mean(name, named), named.empty() ? "none" : fmt::format("{}", fmt::join(named, ", ")),
+            fmt::join(names_of(graph().inputs()), ", "),
+            graph().inputs().empty() ? "x" : graph().inputs().front()->name));
         continue;
       }
       fix_axis(*input, name.substr(colon + 1), size, entry);
@@ -343,21 +342,21 @@ class InterfaceRule {
     std::optional<std::int64_t> batch;
     for (const onnx::Value* input : graph().inputs()) {
       if (!input->shape || input->shape->empty()) {
-        fail(rule_.place, fmt::format("input '{}' is {}; it has no batch", input->name, type_text(*input)));
+        fail(rule_.place, fmt::format("input '{}' is {}; it has no batch dimension", input->name, type_text(*input)));
       }
       const Dim& first = input->shape->front();
       if (!first.is_constant()) continue;
       if (batch && *batch != first.value()) {
-        fail(rule_.place,
-             fmt::format("the inputs begin with {} and {}, so there is no one batch; give each with `shape`", *batch,
-                         first.value()));
+        fail(rule_.place, fmt::format("the inputs have the batch sizes {} and {}; they must be equal. Set the shape of "
+                                      "each input with `shape`",
+                                      *batch, first.value()));
       }
       batch = first.value();
     }
     ++outcome_.matched;
     if (!batch) {
       ++outcome_.applied;
-      outcome_.notes.push_back("the batch is dynamic already");
+      outcome_.notes.push_back("the batch size is already dynamic");
       return;
     }
     onnx::Model before = model.clone();
@@ -370,13 +369,13 @@ class InterfaceRule {
     } catch (const Error& error) {
       why_not = error.what();
     }
-    const std::string what = fmt::format("a batch of {}", *batch);
-    const std::string replacement = fmt::format("any batch, called {}", rule_.symbol);
+    const std::string what = fmt::format("the batch size {}", *batch);
+    const std::string replacement = fmt::format("a dynamic batch size named {}", rule_.symbol);
     if (why_not.empty()) {
       ++outcome_.applied;
       rewriter_.record({.others = what}, replacement, reason(),
-                       rewriter_.options().prove ? "two batches at once give what they give one after the other"
-                                                 : "not proven, as asked for");
+                       rewriter_.options().prove ? "two batches at once and one after the other have equal outputs"
+                                                 : "not proven, as requested");
       return;
     }
     model = std::move(before);
@@ -423,7 +422,7 @@ class InterfaceRule {
         const verify::Difference apart =
             verify::compare(value, found.at(name), verify::Tolerance::of_network(value.type, quantized));
         if (!apart.equal()) {
-          return fmt::format("with a batch of {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
+          return fmt::format("with the batch size {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
                              batch, apart.to_string());
         }
       }
@@ -441,13 +440,13 @@ class InterfaceRule {
         found = true;
         const auto& outputs = graph().outputs();
         if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) {
-          if (name.is_exact()) done({.others = fmt::format("tensor '{}'", value->name)}, "an output already");
+          if (name.is_exact()) done({.others = fmt::format("tensor '{}'", value->name)}, "already an output");
           continue;
         }
         graph().add_output(*value);
         done({.others = fmt::format("tensor '{}'", value->name)}, "an output");
       }
-      if (!found) missed_tensor(name, "tensor that a node makes", graph().values());
+      if (!found) missed_tensor(name, "output of a node", graph().values());
     }
   }
 
@@ -458,7 +457,7 @@ class InterfaceRule {
       for (const onnx::Value* value : values) {
         const auto& outputs = graph().outputs();
         if (outputs.size() == 1)
-          fail(name.place(), fmt::format("'{}' is the last output; a model needs one", value->name));
+          fail(name.place(), fmt::format("'{}' is the only output; a model needs at least one", value->name));
         const auto found = std::find(outputs.begin(), outputs.end(), value);
         graph().remove_output(static_cast<std::size_t>(found - outputs.begin()));
         done({.others = fmt::format("output '{}'", value->name)}, "nothing");
@@ -493,7 +492,7 @@ class InterfaceRule {
     for (const onnx::Value* value : from) {
       if (!value->type)
         fail(rule_.place,
-             fmt::format("the element type of '{}' is not known, so no part can begin there", value->name));
+             fmt::format("the element type of '{}' is unknown, so the part cannot begin at it", value->name));
     }
     onnx::Model& model = rewriter_.model();
     const std::size_t before = graph().node_count();
@@ -512,13 +511,12 @@ class InterfaceRule {
       if (std::find(from.begin(), from.end(), value) == from.end()) missing.push_back("'" + value->name + "'");
     }
     if (!missing.empty()) {
-      fail(rule_.place, fmt::format("the part is not closed: it needs {} as well, which `from` does not list",
-                                    fmt::join(missing, ", ")));
+      fail(rule_.place, fmt::format("the part also needs {}, which `from` does not list", fmt::join(missing, ", ")));
     }
     for (const onnx::Value* value : from) {
       const std::vector<const onnx::Value*> others = inputs_reached(to, from);
       if (std::find(others.begin(), others.end(), value) == others.end()) {
-        fail(rule_.place, fmt::format("nothing between `from` and `to` reads '{}'", value->name));
+        fail(rule_.place, fmt::format("no node between `from` and `to` reads '{}'", value->name));
       }
     }
   }

@@ -26,15 +26,16 @@ void check(const Rule& rule, const OperatorLibrary& library) {
     throw Error(fmt::format("{}: {}", rule.place.to_string(), message));
   };
   if (rule.kind != Rule::Kind::match)
-    fail(fmt::format("a fusion of a library is a rule `match`; other rules are for {}", setting_name(Setting::rules)));
+    fail(fmt::format("a fusion of a library must be a rule `match`; use other rules with {}",
+                     setting_name(Setting::rules)));
   if (rule.changes_result || !rule.prove || rule.optional || rule.stage != Rule::Stage::before || rule.int8) {
     fail(
-        "a fusion of a library is always proven and never has to match; allowed are match, with, inputs, outputs, "
+        "a fusion of a library is always proven and always optional; allowed are match, with, inputs, outputs, "
         "attributes and reason");
   }
   const auto& own = library.operators;
   if (rule.with.graft != nullptr && std::find(own.begin(), own.end(), rule.with.graft) != own.end()) return;
-  fail(fmt::format("`with` is {}, which is no operator of this library", rule.with.to_string()));
+  fail(fmt::format("`with` is {}, which is not an operator of this library", rule.with.to_string()));
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ std::vector<Rule> library_fusions(const OperatorLibrary& library) {
     try {
       if (is_empty(file.text)) {
         throw Error(
-            fmt::format("{}: no fusion is in it; write one, as in\n- match: y = Mul(x, Sigmoid(x))\n  with: {}\nor "
+            fmt::format("{}: the file has no fusion; write one, as in\n- match: y = Mul(x, Sigmoid(x))\n  with: {}\nor "
                         "remove the file",
                         file.file, library.operators.empty() ? "Operator" : library.operators.front()->name));
       }

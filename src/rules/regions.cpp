@@ -96,11 +96,11 @@ bool same(const RuleValue::Data& a, const RuleValue::Data& b) {
 std::string failure_of(const TensorCondition& condition, const onnx::Value* value, std::size_t index) {
   if (value == nullptr) return fmt::format("input {} is absent", index);
   if (condition.dtype && value->type != condition.dtype) {
-    return fmt::format("input {} is {}, the rule wants {}", index, type_text(*value), to_string(*condition.dtype));
+    return fmt::format("input {} is {}; the rule requires {}", index, type_text(*value), to_string(*condition.dtype));
   }
   const auto rank = value->rank();
   if (condition.rank && (!rank || static_cast<std::size_t>(*rank) != *condition.rank)) {
-    return fmt::format("input {} is {}, the rule wants rank {}", index, type_text(*value), *condition.rank);
+    return fmt::format("input {} is {}; the rule requires rank {}", index, type_text(*value), *condition.rank);
   }
   if (!condition.shape) return "";
   const auto& wanted = *condition.shape;
@@ -109,7 +109,7 @@ std::string failure_of(const TensorCondition& condition, const onnx::Value* valu
     fits = wanted[axis] == "any" || (*value->shape)[axis].to_string() == wanted[axis];
   }
   if (fits) return "";
-  return fmt::format("input {} is {}, the rule wants [{}]", index, type_text(*value), fmt::join(wanted, ", "));
+  return fmt::format("input {} is {}; the rule requires [{}]", index, type_text(*value), fmt::join(wanted, ", "));
 }
 
 /// The number of conditions that held, and the first that did not.
@@ -127,7 +127,7 @@ Trial try_node(const Selector& selector, const onnx::Node& node) {
       ++trial.held;
     } else {
       trial.failure =
-          fmt::format("{} is {}, the rule wants {}", what,
+          fmt::format("{} is {}; the rule requires {}", what,
                       names.empty() || names.front().empty() ? "not known" : names.front(), pattern->text());
     }
   };
@@ -145,9 +145,9 @@ Trial try_node(const Selector& selector, const onnx::Node& node) {
     if (!trial.failure.empty()) return trial;
     const auto found = attribute_data(node, name);
     if (!found) {
-      trial.failure = fmt::format("attribute `{}` is absent, the rule wants {}", name, wanted.to_string());
+      trial.failure = fmt::format("attribute `{}` is absent; the rule requires {}", name, wanted.to_string());
     } else if (!same(*found, wanted.data)) {
-      trial.failure = fmt::format("attribute `{}` is {}, the rule wants {}", name, RuleValue{{}, *found}.to_string(),
+      trial.failure = fmt::format("attribute `{}` is {}; the rule requires {}", name, RuleValue{{}, *found}.to_string(),
                                   wanted.to_string());
     } else {
       ++trial.held;
@@ -191,7 +191,7 @@ std::vector<std::string> near_names(const Selector& selector, const std::vector<
     what = "layer types";
     collect([](const onnx::Node& node) { return note_of(node, onnx::layer_type_note); });
     names.erase("");
-    if (names.empty()) return {"only networks of Caffe and TensorFlow have layer types"};
+    if (names.empty()) return {"only networks that were read from Caffe or TensorFlow have layer types"};
   } else if (selector.layer) {
     wanted = &*selector.layer;
     what = "layers";

@@ -63,7 +63,7 @@ void make(const Plan& plan, onnx::Graph& graph) {
     onnx::Value* value = input.is_new || input.name.empty() ? nullptr : graph.find(input.name);
     if (value == nullptr && input.constant) value = graph.add_constant(input.name, *input.constant);
     if (value == nullptr && !input.name.empty()) {
-      throw Error(fmt::format("'{}' does not reach the place where the operator comes", input.name));
+      throw Error(fmt::format("'{}' is not available in the graph in which the operator is inserted", input.name));
     }
     inputs.push_back(value);
   }
@@ -144,7 +144,7 @@ InputFacts facts_of_inputs(const Plan& plan, const onnx::Graph& graph) {
     if (value == nullptr && input.constant) element = input.constant->type;
     const auto dtype = element ? to_dtype(*element) : std::nullopt;
     if (!dtype) {
-      throw Error(fmt::format("'{}' is {}, which {} does not take", input.name,
+      throw Error(fmt::format("'{}' is {}, a type that {} does not support", input.name,
                               element ? to_string(*element) : "of an unknown type", plan.with.to_string()));
     }
     facts.dtypes.push_back(*dtype);
@@ -189,7 +189,7 @@ std::vector<DType> checked_output_dtypes(const Plan& plan, std::span<const DType
   if (results) return std::move(*results);
   std::vector<std::string_view> found;
   for (const DType dtype : inputs) found.push_back(to_string(dtype));
-  throw Error(fmt::format("{} takes {}; here its inputs are {}", plan.with.to_string(),
+  throw Error(fmt::format("{} supports {}; here its inputs are {}", plan.with.to_string(),
                           input_types_text(plan.op->type(), found.size()), fmt::join(found, ", ")));
 }
 
@@ -200,7 +200,7 @@ void check_fits(const Plan& plan, const Region& region, const InputFacts& facts)
     const onnx::Value& output = *region.outputs[i];
     const auto dtype = output.type ? to_dtype(*output.type) : std::nullopt;
     if (dtype && *dtype == results[i]) continue;
-    throw Error(fmt::format("'{}' is {}, {} gives {}", output.name,
+    throw Error(fmt::format("'{}' is {}, but {} computes {}", output.name,
                             output.type ? to_string(*output.type) : "of an unknown type", plan.with.to_string(),
                             to_string(results[i])));
   }
@@ -210,8 +210,8 @@ void check_fits(const Plan& plan, const Region& region, const InputFacts& facts)
   for (std::size_t i = 0; i < region.outputs.size(); ++i) {
     const onnx::Value& output = *region.outputs[i];
     if (!output.rank() || *output.rank() == std::ssize(shapes[i])) continue;
-    throw Error(fmt::format("'{}' has rank {}, {} gives rank {}", output.name, *output.rank(), plan.with.to_string(),
-                            shapes[i].size()));
+    throw Error(fmt::format("'{}' has rank {}, but {} computes rank {}", output.name, *output.rank(),
+                            plan.with.to_string(), shapes[i].size()));
   }
 }
 
@@ -317,15 +317,15 @@ class RuleRun {
 
   void replace(const Region& region, const onnx::Match* match) {
     if (region.outputs.empty()) {
-      outcome_.notes.push_back(fmt::format("{}: nothing reads its result", region.name));
+      outcome_.notes.push_back(fmt::format("{}: no node reads its result", region.name));
       return;
     }
     Plan plan = planned(region, match);
     const bool is_foreign = !plan.with.domain.empty() && plan.with.graft == nullptr && plan.with.domain != "ai.onnx.ml";
     if (is_foreign && rule_.prove && !has_function(plan.with)) {
       fail(
-          fmt::format("nothing on the CPU computes {}, and the model has no function of that name, so this rule "
-                      "cannot be proven; if you answer for it yourself, write prove: false and a reason",
+          fmt::format("{} cannot run on the CPU, and the model has no function of that name, so this rule cannot be "
+                      "proven; to use it without a proof, write prove: false and a reason",
                       plan.with.to_string()));
     }
     if (plan.with.graft != nullptr || (is_foreign && !has_function(plan.with))) {
@@ -342,14 +342,14 @@ class RuleRun {
         return;
       }
     }
-    if (plan.with.graft != nullptr || is_foreign) plan.note = fmt::format("asked for by {}", rule_.place.to_string());
+    if (plan.with.graft != nullptr || is_foreign) plan.note = fmt::format("requested by {}", rule_.place.to_string());
     apply(region, proposal_of(region, plan));
   }
 
   Plan planned(const Region& region, const onnx::Match* match) {
     for (const onnx::Node* node : region.nodes) {
       if (!node->subgraphs().empty())
-        fail(fmt::format("{}: {} holds sub-graphs, which no rule replaces", region.name, onnx::describe(*node)));
+        fail(fmt::format("{}: {} has subgraphs; rules cannot replace such nodes", region.name, onnx::describe(*node)));
     }
     Plan plan{rule_.with, nullptr, {}, {}, {}, rule_.int8, ""};
     plan.inputs = planned_inputs(region, match);
@@ -386,7 +386,7 @@ class RuleRun {
     if (!rule_.inputs) {
       if (match != nullptr) {
         if (!match->values.contains("x")) {
-          fail("`inputs` is missing: which names of the pattern the operator reads, in its order");
+          fail("`inputs` is missing: list the names of the pattern that the operator reads, in its order");
         }
         return {planned(&match->value("x"))};
       }
@@ -420,7 +420,7 @@ class RuleRun {
       return value;
     }
     const auto* name = std::get_if<std::string>(&wanted.data);
-    if (name == nullptr) fail_at(wanted.place, "an input goes by its number, or by the name of a tensor");
+    if (name == nullptr) fail_at(wanted.place, "an input must be a number or the name of a tensor");
     if (*name == "_") {
       inputs.emplace_back();
       return nullptr;
@@ -450,8 +450,7 @@ class RuleRun {
       if (!listed.contains(input) && !is_number_of_shape(*input)) missing.push_back("'" + input->name + "'");
     }
     if (missing.empty()) return;
-    fail(fmt::format("{} is not closed: it needs {} as well, which `inputs` does not list", region.name,
-                     fmt::join(missing, ", ")));
+    fail(fmt::format("{} also needs {}, which `inputs` does not list", region.name, fmt::join(missing, ", ")));
   }
 
   std::vector<std::string> planned_outputs(const Region& region) const {
@@ -460,13 +459,14 @@ class RuleRun {
     if (rule_.outputs.empty()) return names;
     for (const std::string& name : names) {
       if (std::find(rule_.outputs.begin(), rule_.outputs.end(), name) == rule_.outputs.end()) {
-        fail(fmt::format("{} is not closed: '{}' is used elsewhere as well ({}), and `outputs` does not list it",
-                         region.name, name, user_of(region, name)));
+        fail(fmt::format("{}: '{}' is also used outside ({}), but `outputs` does not list it", region.name, name,
+                         user_of(region, name)));
       }
     }
     for (const std::string& name : rule_.outputs) {
       if (std::find(names.begin(), names.end(), name) == names.end()) {
-        fail(fmt::format("{} gives no '{}' to others; it gives {}", region.name, name, fmt::join(names, ", ")));
+        fail(fmt::format("{} does not have the output '{}'; its outputs are {}", region.name, name,
+                         fmt::join(names, ", ")));
       }
     }
     return rule_.outputs;
@@ -488,8 +488,8 @@ class RuleRun {
     if (plan.inputs.size() < fewest || plan.inputs.size() > most) {
       std::vector<std::string> names;
       for (const PlannedInput& input : plan.inputs) names.push_back(input.name.empty() ? "_" : input.name);
-      fail(fmt::format("{} reads {} inputs ({}); {} takes {}\nSay which, and in which order, with `inputs`",
-                       region.name, plan.inputs.size(), fmt::join(names, ", "), plan.with.to_string(),
+      fail(fmt::format("{} reads {} inputs ({}); {} takes {}\nSelect and order the inputs with `inputs`", region.name,
+                       plan.inputs.size(), fmt::join(names, ", "), plan.with.to_string(),
                        fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most)));
     }
     if (plan.outputs.size() > outputs) {
@@ -497,8 +497,8 @@ class RuleRun {
       for (const std::string& name : plan.outputs) {
         users += fmt::format("{}'{}' ({})", users.empty() ? "" : ", ", name, user_of(region, name));
       }
-      fail(fmt::format("{} is not closed: {} of its tensors are used elsewhere, {} gives {}: {}", region.name,
-                       plan.outputs.size(), plan.with.to_string(), outputs, users));
+      fail(fmt::format("{}: {} of its tensors are used outside, but {} has {}: {}", region.name, plan.outputs.size(),
+                       plan.with.to_string(), outputs, users));
     }
   }
 
@@ -532,7 +532,7 @@ class RuleRun {
     const auto result = type ? to_attribute(value, *type) : std::optional(to_attribute(value));
     if (!result) {
       fail_at(value.place,
-              fmt::format("attribute `{}` becomes {}; allowed is {}", name, value.to_string(), to_string(*type)));
+              fmt::format("attribute `{}` would be {}; allowed is {}", name, value.to_string(), to_string(*type)));
     }
     return *result;
   }
@@ -588,7 +588,7 @@ class RuleRun {
     if (attribute == "pads") {
       const std::string padding = node.string_or("auto_pad", "NOTSET");
       if (padding == "NOTSET" || padding == "VALID") return std::nullopt;
-      fail(fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; give `{}`",
+      fail(fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; set `{}`",
                        onnx::describe(node), padding, own));
     }
     const onnx::Value* weight = node.input(1);
@@ -605,7 +605,7 @@ class RuleRun {
   void prepare_int8(const Region& region, Plan& plan, std::vector<std::pair<std::string, RuleValue>>& given) const {
     const onnx::Value* x = plan.inputs.empty() ? nullptr : region.graph->find(plan.inputs[0].name);
     if (x == nullptr || x->type != onnx::ElementType::f32) {
-      fail(fmt::format("{}: int8 is made of f32, and its input is {}", region.name,
+      fail(fmt::format("{}: int8 needs an input of f32; its input is {}", region.name,
                        x == nullptr || !x->type ? "unknown" : to_string(*x->type)));
     }
     given.emplace_back(plan.with.input_scale(), RuleValue{rule_.place, plan.int8->input_scale});
@@ -615,7 +615,7 @@ class RuleRun {
     PlannedInput& weight = plan.inputs[stored->input];
     const auto numbers = weight.constant ? weight.constant->numbers() : std::nullopt;
     if (!numbers || weight.constant->dims.empty() || weight.constant->dims[0] == 0) {
-      fail(fmt::format("{}: its weights '{}' are no constant, so they cannot be turned into int8", region.name,
+      fail(fmt::format("{}: its weights '{}' are not a constant, so they cannot be quantized to int8", region.name,
                        weight.name));
     }
     const auto channels = static_cast<std::size_t>(weight.constant->dims[0]);
@@ -651,7 +651,7 @@ class RuleRun {
     if (region.outputs.size() > 1) {
       std::vector<std::string> names;
       for (const onnx::Value* output : region.outputs) names.push_back("'" + output->name + "'");
-      fail(fmt::format("{} gives {} to others; a bypass gives one tensor", region.name, fmt::join(names, " and ")));
+      fail(fmt::format("{} has the outputs {}; a bypass must have one output", region.name, fmt::join(names, " and ")));
     }
     if (rule_.input >= region.inputs.size() || region.inputs[rule_.input] == nullptr) {
       fail(fmt::format("{} has no input {}; it has {}", region.name, rule_.input, region.inputs.size()));
@@ -672,8 +672,9 @@ class RuleRun {
 
   void set_attributes(const Region& region) {
     if (region.nodes.size() != 1 || region.outputs.empty()) {
-      fail(fmt::format("{}: attributes are set on single nodes whose result is used; choose by op or name",
-                       region.name));
+      fail(
+          fmt::format("{}: attributes can be set only on single nodes whose result is used; select nodes by op or name",
+                      region.name));
     }
     const onnx::Node& node = *region.nodes.front();
     const onnx::OperatorSchema* form =
@@ -721,7 +722,7 @@ class RuleRun {
         }
       }
       if (users.empty()) {
-        outcome_.notes.push_back(fmt::format("nothing reads '{}'", value->name));
+        outcome_.notes.push_back(fmt::format("no node reads '{}'", value->name));
         continue;
       }
       const Region region = make_region(fmt::format("the constant '{}'", value->name), users);
@@ -751,11 +752,11 @@ class RuleRun {
     } else if (const auto* list = std::get_if<std::vector<double>>(&entry.value.data)) {
       numbers = *list;
     } else {
-      fail_at(entry.value.place, "a constant is made of numbers");
+      fail_at(entry.value.place, "the value of a constant must be numbers");
     }
     if (static_cast<std::int64_t>(numbers.size()) != old.element_count()) {
       fail_at(entry.value.place,
-              fmt::format("{} numbers; '{}' holds {}", numbers.size(), entry.name.text(), old.element_count()));
+              fmt::format("found {} numbers; '{}' has {}", numbers.size(), entry.name.text(), old.element_count()));
     }
     return onnx::TensorData::from_numbers(old.type, old.dims, numbers);
   }
@@ -763,7 +764,7 @@ class RuleRun {
   // ---- The change
 
   [[nodiscard]] std::string reason() const {
-    return fmt::format("asked for by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
+    return fmt::format("requested by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
   }
 
   Proposal proposal_of(const Region& region, std::string replacement) const {
@@ -772,7 +773,7 @@ class RuleRun {
             .outputs = region.outputs,
             .replacement = std::move(replacement),
             .reason = reason(),
-            .by_definition = rule_.prove ? "" : "not proven, as the rule says: " + rule_.reason,
+            .by_definition = rule_.prove ? "" : "not proven, because of prove: false in the rule: " + rule_.reason,
             .edit = {},
             .changes_result = rule_.changes_result};
   }

@@ -60,18 +60,20 @@ class Reader : private YamlReader {
 
   std::vector<Rule> read(const std::string& text) {
     if (text.size() > most_rule_bytes) {
-      throw Error(fmt::format("{}: {} bytes of rules; allowed are {}", name(), text.size(), most_rule_bytes));
+      throw Error(
+          fmt::format("{}: the rules have {} bytes; allowed are at most {}", name(), text.size(), most_rule_bytes));
     }
     YAML::Node document;
     try {
       document = YAML::Load(text);
     } catch (const YAML::Exception& error) {
       const Place place{name(), error.mark.line + 1, error.mark.column + 1};
-      throw Error(fmt::format("{}: this is no YAML: {}\nA name that begins with @, *, & or ! needs quotes.",
+      throw Error(fmt::format("{}: this is not YAML: {}\nA name that begins with @, *, & or ! needs quotes.",
                               place.to_string(), error.msg));
     }
     if (!document.IsSequence()) {
-      fail(document, "rules are a list; begin each with a dash, as in\n- remove: {op: Dropout}\n- rename: {old: new}");
+      fail(document,
+           "rules must be a list; begin each rule with a dash, as in\n- remove: {op: Dropout}\n- rename: {old: new}");
     }
     std::vector<Rule> rules;
     for (const YAML::Node& node : document) rules.push_back(read_rule(node));
@@ -84,20 +86,19 @@ class Reader : private YamlReader {
   Rule read_rule(const YAML::Node& node) {
     std::vector<std::string> kind_names;
     for (const KindInfo& info : kinds()) kind_names.emplace_back(info.key);
-    if (!node.IsMap()) fail(node, fmt::format("a rule begins with what it does: {}", joined(kind_names)));
+    if (!node.IsMap()) fail(node, fmt::format("a rule must begin with its kind: {}", joined(kind_names)));
     const KindInfo* kind = nullptr;
     for (const KindInfo& info : kinds()) {
       if (!find(node, info.key)) continue;
       if (kind != nullptr) {
-        fail(node,
-             fmt::format("`{}` and `{}` in one rule; each rule does one thing, so write two", kind->key, info.key));
+        fail(node, fmt::format("`{}` and `{}` are in one rule; write two rules", kind->key, info.key));
       }
       kind = &info;
     }
     if (kind == nullptr) {
       const std::string first = node.size() == 0 ? "" : text_of(node.begin()->first, "a key");
-      fail(node, fmt::format("this rule does not say what it does{} A rule has one of {}",
-                             did_you_mean(first, kind_names, "."), joined(kind_names)));
+      fail(node, fmt::format("this rule has no kind{} A rule has one of {}", did_you_mean(first, kind_names, "."),
+                             joined(kind_names)));
     }
     std::vector<std::string> keys{std::string(kind->key), "optional", "reason"};
     keys.insert(keys.end(), kind->options.begin(), kind->options.end());
@@ -120,7 +121,7 @@ class Reader : private YamlReader {
     if (const auto value = find(node, "stage")) {
       const std::string stage = text_of(*value, "`stage`");
       if (stage != "before" && stage != "after") {
-        fail(*value, fmt::format("`stage` is {}; allowed are before (the fusions) and after", stage));
+        fail(*value, fmt::format("`stage` is {}; allowed are before and after (the fusions)", stage));
       }
       rule.stage = stage == "after" ? Rule::Stage::after : Rule::Stage::before;
     }
@@ -130,7 +131,7 @@ class Reader : private YamlReader {
       for (const NamePattern& name : patterns_of(*value, "outputs")) rule.outputs.push_back(name.text());
     }
     if (const auto value = find(node, "inputs")) {
-      if (!value->IsSequence()) fail(*value, "`inputs` is a list: names of tensors, or numbers of inputs");
+      if (!value->IsSequence()) fail(*value, "`inputs` must be a list of names of tensors or numbers of inputs");
       rule.inputs.emplace();
       for (const YAML::Node& item : *value) rule.inputs->push_back(value_of(item));
     }
@@ -147,14 +148,15 @@ class Reader : private YamlReader {
 
   double scale_of(const YAML::Node& map, std::string_view key) const {
     const auto node = find(map, key);
-    if (!node) fail(map, fmt::format("`{}` is missing: the real value of one step of int8", key));
+    if (!node) fail(map, fmt::format("`{}` is missing: the scale, the real value of one step of int8", key));
     const auto number = node->IsScalar() ? to_number(node->Scalar()) : std::nullopt;
-    if (!number || !(*number > 0) || std::isinf(*number)) fail(*node, fmt::format("`{}` is a number above 0", key));
+    if (!number || !(*number > 0) || std::isinf(*number))
+      fail(*node, fmt::format("`{}` must be a number above 0", key));
     return *number;
   }
 
   std::vector<std::pair<std::string, RuleValue>> attributes_of(const YAML::Node& map) const {
-    if (!map.IsMap()) fail(map, "`attributes` is a table of names and values");
+    if (!map.IsMap()) fail(map, "`attributes` must be a table of names and values");
     std::vector<std::pair<std::string, RuleValue>> result;
     for (const auto& entry : map) {
       std::string name = text_of(entry.first, "the name of an attribute");
@@ -173,11 +175,11 @@ class Reader : private YamlReader {
     if (const auto node = find(map, "dtype")) {
       condition.dtype = onnx::parse_element_type(text_of(*node, "`dtype`"));
       if (!condition.dtype)
-        fail(*node, fmt::format("there is no type {}; f32, f16, i64 and so on are", node->Scalar()));
+        fail(*node, fmt::format("unknown type {}; types are f32, f16, i64 and so on", node->Scalar()));
     }
     if (const auto node = find(map, "rank")) condition.rank = index_of(*node);
     if (const auto node = find(map, "shape")) {
-      if (!node->IsSequence()) fail(*node, "`shape` is a list such as [any, 3, H, W]");
+      if (!node->IsSequence()) fail(*node, "`shape` must be a list such as [any, 3, H, W]");
       condition.shape.emplace();
       for (const YAML::Node& item : *node) condition.shape->push_back(text_of(item, "a dimension"));
     }
@@ -190,20 +192,19 @@ class Reader : private YamlReader {
     TensorCondition first = tensor_condition(when);
     if (first.dtype || first.rank || first.shape) select.inputs.emplace(0, std::move(first));
     if (const auto node = find(when, "inputs")) {
-      if (!node->IsMap()) fail(*node, "`inputs` is a table, as in {1: {rank: 4}}");
+      if (!node->IsMap()) fail(*node, "`inputs` must be a table, as in {1: {rank: 4}}");
       for (const auto& entry : *node) {
         check_keys(entry.second, {"dtype", "rank", "shape"}, "a condition on an input");
         if (!select.inputs.emplace(index_of(entry.first), tensor_condition(entry.second)).second) {
-          fail(entry.first,
-               "there are two conditions on this input; dtype, rank and shape below `when` are on input 0");
+          fail(entry.first, "this input has two conditions; dtype, rank and shape below `when` apply to input 0");
         }
       }
     }
   }
 
   void read_selector(const YAML::Node& node, Selector& select) const {
-    check_keys(node, {"op", "name", "scope", "layer", "layer_type"}, "what a rule is about");
-    if (node.size() == 0) fail(node, "say which nodes: op, name, scope, layer or layer_type");
+    check_keys(node, {"op", "name", "scope", "layer", "layer_type"}, "the selection of a rule");
+    if (node.size() == 0) fail(node, "select nodes with op, name, scope, layer or layer_type");
     if (const auto value = find(node, "op")) select.op = pattern_of(*value, "op");
     if (const auto value = find(node, "name")) select.name = pattern_of(*value, "name");
     if (const auto value = find(node, "layer")) select.layer = pattern_of(*value, "layer");
@@ -215,7 +216,7 @@ class Reader : private YamlReader {
       while (scope.starts_with('/')) scope.erase(0, 1);
       select.scope = NamePattern(scope, place_of(*value));
       if (select.op || select.name || select.layer || select.layer_type) {
-        fail(*value, "`scope` stands alone: all nodes below a name are taken together");
+        fail(*value, "`scope` must be alone: it selects all nodes below a name as one group");
       }
     }
   }
@@ -225,19 +226,20 @@ class Reader : private YamlReader {
   void read_operator(const YAML::Node& node, Rule& rule) const {
     const auto with = find(node, "with");
     const auto plugin = find(node, "plugin");
-    if (with && plugin) fail(*plugin, "`with` and `plugin` in one rule; one operator comes");
+    if (with && plugin) fail(*plugin, "`with` and `plugin` are in one rule; allowed is one of them");
     if (with) rule.with = operator_of(*with);
     if (plugin) {
       check_keys(*plugin, {"name", "version", "namespace"}, "`plugin`");
       const auto name = find(*plugin, "name");
-      if (!name) fail(*plugin, "`name` is missing: that of the plugin's creator, as `graft plugins LIB.so` lists it");
+      if (!name)
+        fail(*plugin, "`name` is missing: the name of the plugin's creator, which `graft plugins LIB.so` lists");
       rule.with.is_plugin = true;
       rule.with.domain = "trt.plugins";
       rule.with.op_type = text_of(*name, "`name`");
       const auto version = find(*plugin, "version");
       rule.with.plugin_version = version ? text_of(*version, "`version`") : "1";
       const auto space = find(*plugin, "namespace");
-      if (space && !space->IsScalar()) fail(*space, "`namespace` is a text");
+      if (space && !space->IsScalar()) fail(*space, "`namespace` must be a string");
       rule.with.plugin_namespace = space ? space->Scalar() : "";
     }
   }
@@ -255,7 +257,7 @@ class Reader : private YamlReader {
     for (const OperatorType* type : operators()) {
       if (library_of(*type) == nullptr) own.emplace_back(type->name);
     }
-    return text + "Graft's are " + joined(own);
+    return text + "Graft's operators are " + joined(own);
   }
 
   RuleOperator operator_of(const YAML::Node& node) const {
@@ -279,12 +281,12 @@ class Reader : private YamlReader {
         }
       }
       for (const OperatorType* type : operators()) known.emplace_back(type->name);
-      fail(node, fmt::format("there is no operator {}{} {}; ONNX's go by their own names; another domain's are written "
-                             "domain::Operator{}",
+      fail(node, fmt::format("there is no operator {}{} {}; write ONNX's operators with their names, and operators of "
+                             "other domains as domain::Operator{}",
                              result.op_type, did_you_mean(result.op_type, known, "."), lists_of_operators(),
-                             operator_libraries().empty()
-                                 ? fmt::format("; those of a library: {}", setting_name(Setting::operator_libraries))
-                                 : ""));
+                             operator_libraries().empty() ? fmt::format("; load libraries of operators with {}",
+                                                                        setting_name(Setting::operator_libraries))
+                                                          : ""));
     }
     return result;
   }
@@ -303,7 +305,7 @@ class Reader : private YamlReader {
         return;
       case Kind::set:
         read_selector(node, rule.select);
-        if (rule.attributes.empty()) fail(whole, "`attributes` is missing: what to set");
+        if (rule.attributes.empty()) fail(whole, "`attributes` is missing: the attributes to set");
         rule.text = fmt::format("set attributes of {}", text_of_selector(rule.select));
         if (rule.select.op && rule.select.op->is_exact()) {
           RuleOperator op;
@@ -319,8 +321,9 @@ class Reader : private YamlReader {
           rule.pattern =
               std::make_shared<const onnx::Pattern>(text_of(node, "a pattern"), rule.place.to_string(), "the pattern");
         } catch (const Error& error) {
-          fail(node, fmt::format("{}\nA pattern is lines such as `y = Relu(Add(x, @bias))`, the last node last",
-                                 error.what()));
+          fail(node,
+               fmt::format("{}\nA pattern has lines such as `y = Relu(Add(x, @bias))`; the last line is the last node",
+                           error.what()));
         }
         rule.text = fmt::format("replace a pattern by {}", rule.with.to_string());
         return;
@@ -329,9 +332,9 @@ class Reader : private YamlReader {
         rule.stage = Rule::Stage::interface;
         rule.symbol = text_of(node, "`dynamic_batch`");
         if (parse_dim(rule.symbol, place_of(node)).is_constant()) {
-          fail(node, "`dynamic_batch` is the name that the dimension gets, as in dynamic_batch: N");
+          fail(node, "`dynamic_batch` must be the new name of the dimension, as in dynamic_batch: N");
         }
-        rule.text = fmt::format("make the batch dynamic, called {}", rule.symbol);
+        rule.text = fmt::format("make the batch size dynamic, with the name {}", rule.symbol);
         return;
       case Kind::add_outputs:
       case Kind::drop_outputs:
@@ -371,7 +374,8 @@ class Reader : private YamlReader {
   void read_cut(const YAML::Node& node, Rule& rule) const {
     rule.stage = Rule::Stage::interface;
     check_keys(node, {"from", "to"}, "`cut`");
-    if (node.size() == 0) fail(node, "say where the part begins, `from`, or where it ends, `to`, or both");
+    if (node.size() == 0)
+      fail(node, "`cut` needs `from`, the tensors at which the part begins, or `to`, where it ends, or both");
     if (const auto from = find(node, "from")) rule.from = patterns_of(*from, "from");
     if (const auto to = find(node, "to")) rule.to = patterns_of(*to, "to");
     rule.text = fmt::format("keep the part from {} to {}", rule.from.empty() ? "the inputs" : text_of_names(rule.from),
@@ -383,7 +387,7 @@ class Reader : private YamlReader {
     const auto info =
         std::find_if(kinds().begin(), kinds().end(), [&](const KindInfo& k) { return k.kind == rule.kind; });
     if (!node.IsMap() || node.size() == 0) {
-      fail(node, fmt::format("`{}` is a table of names and what they get", info->key));
+      fail(node, fmt::format("`{}` must be a table of names and new values", info->key));
     }
     std::string names;
     for (const auto& entry : node) {
@@ -391,7 +395,7 @@ class Reader : private YamlReader {
       names += (names.empty() ? "" : ", ") + item.name.text();
       const bool takes_patterns = rule.kind == Kind::rename || rule.kind == Kind::rename_nodes ||
                                   rule.kind == Kind::shape || rule.kind == Kind::dtype;
-      if (!takes_patterns && !item.name.is_exact()) fail(entry.first, "this name has to be exact");
+      if (!takes_patterns && !item.name.is_exact()) fail(entry.first, "this name must be exact, without wildcards");
       rule.entries.push_back(std::move(item));
     }
     rule.text = fmt::format("{} {}", info->key, names);
@@ -401,7 +405,7 @@ class Reader : private YamlReader {
     RuleValue value{place_of(node), {}};
     switch (kind) {
       case Kind::shape: {
-        if (!node.IsSequence()) fail(node, "a shape is a list of sizes and names, as in [N, 3, 224, 224]");
+        if (!node.IsSequence()) fail(node, "a shape must be a list of sizes and names, as in [N, 3, 224, 224]");
         std::vector<std::string> dims;
         for (const YAML::Node& item : node) {
           dims.push_back(text_of(item, "a dimension"));
@@ -413,12 +417,12 @@ class Reader : private YamlReader {
       case Kind::dtype:
         value.data = text_of(node, "a type");
         if (!onnx::parse_element_type(node.Scalar())) {
-          fail(node, fmt::format("there is no type {}; f32, f16, u8, i64 and so on are", node.Scalar()));
+          fail(node, fmt::format("unknown type {}; types are f32, f16, u8, i64 and so on", node.Scalar()));
         }
         return value;
       case Kind::fix: {
         const auto size = node.IsScalar() ? to_integer(node.Scalar()) : std::nullopt;
-        if (!size || *size < 1) fail(node, "a dimension is fixed to a size, at least 1");
+        if (!size || *size < 1) fail(node, "the size of a dimension must be an integer of at least 1");
         value.data = *size;
         return value;
       }
@@ -431,35 +435,35 @@ class Reader : private YamlReader {
     const bool brings = rule.kind == Kind::replace || rule.kind == Kind::match;
     if (brings && rule.with.op_type.empty()) {
       fail(node,
-           "`with` is missing: the operator that comes, as in with: L2Normalize; or `plugin` for somebody else's");
+           "`with` is missing: the new operator, as in with: L2Normalize; or `plugin` for a plugin of another library");
     }
     if (rule.kind == Kind::match) check_names(node, rule);
     if (rule.kind != Kind::set) check_attributes(rule.with, rule.attributes);
     const bool is_foreign = rule.with.is_plugin || (!rule.with.domain.empty() && rule.with.graft == nullptr &&
                                                     rule.with.domain != "ai.onnx.ml");
     if (brings && rule.with.is_plugin && rule.prove) {
-      fail(node, fmt::format("nothing on the CPU computes {}, so this rule cannot be proven; if you answer for it "
-                             "yourself, write prove: false and a reason",
+      fail(node, fmt::format("{} cannot run on the CPU, so this rule cannot be proven; to use it without a proof, "
+                             "write prove: false and a reason",
                              rule.with.to_string()));
     }
-    if (is_foreign && rule.int8) fail(node, "`int8` is for operators of Graft");
+    if (is_foreign && rule.int8) fail(node, "`int8` is allowed only for operators of Graft");
     if (rule.int8) {
       if (!rule.with.computes_in_int8()) {
-        fail(node, fmt::format("{} does not compute in int8", rule.with.to_string()));
+        fail(node, fmt::format("{} cannot compute in int8", rule.with.to_string()));
       }
       for (const auto& [name, value] : rule.attributes) {
         if (name.ends_with("_scale")) {
-          throw Error(fmt::format("{}: `{}` is set by `int8`; give it there", value.place.to_string(), name));
+          throw Error(fmt::format("{}: `{}` is set by `int8`; set it there", value.place.to_string(), name));
         }
       }
       if (!rule.changes_result) {
-        fail(node, "int8 changes the result; say so with changes_result: true and a reason");
+        fail(node, "int8 changes the result; write changes_result: true and a reason");
       }
     }
     if (rule.changes_result && rule.reason.empty()) fail(node, "changes_result: true needs a `reason` for the report");
     if (!rule.prove && rule.reason.empty()) fail(node, "prove: false needs a `reason` for the report");
     if (rule.select.scope && (!rule.select.attributes.empty() || !rule.select.inputs.empty())) {
-      fail(node, "`when` looks at single nodes; a scope is taken as a whole");
+      fail(node, "`when` applies to single nodes; it is not allowed with `scope`, which selects a group");
     }
   }
 
@@ -478,13 +482,12 @@ class Reader : private YamlReader {
                                 : given > most ? fmt::format("{} at most", most)
                                                : fmt::format("{} or more", fewest);
     fail(rule.inputs ? *find(node, "inputs") : node,
-         fmt::format(
-             "{} has {} input{}{}, and {}. `inputs` lists the names of the pattern for them, in their order; the "
-             "pattern has {}",
-             rule.with.to_string(), allowed, most == 1 ? "" : "s",
-             ports.empty() ? "" : fmt::format(" ({})", joined(ports)),
-             rule.inputs ? fmt::format("`inputs` lists {}", given) : "without `inputs` x alone is read",
-             joined({names.begin(), names.end()})));
+         fmt::format("{} has {} input{}{}, but {}. List the names of the pattern that it reads in `inputs`, in its "
+                     "order; the pattern has {}",
+                     rule.with.to_string(), allowed, most == 1 ? "" : "s",
+                     ports.empty() ? "" : fmt::format(" ({})", joined(ports)),
+                     rule.inputs ? fmt::format("`inputs` lists {}", given) : "without `inputs` only x is read",
+                     joined({names.begin(), names.end()})));
   }
 
   /// Throws Error for `beta: beta` where `beta: "@beta"` is meant.
@@ -496,7 +499,7 @@ class Reader : private YamlReader {
     const onnx::OperatorSchema* schema = rule.with.domain.empty() ? onnx::find_schema(rule.with.op_type) : nullptr;
     if (schema != nullptr && schema->attribute_type(name) == AttributeType::text) return;
     throw Error(
-        fmt::format("{}: attribute `{}` is the text {}; for the constant of that name in the pattern write \"@{}\"",
+        fmt::format("{}: attribute `{}` is the string {}; for the constant of that name in the pattern write \"@{}\"",
                     value.place.to_string(), name, *text, *text));
   }
 
@@ -530,15 +533,15 @@ class Reader : private YamlReader {
     for (const auto& [name, constant] : constants) unread.insert(name);
     const std::vector<std::string> constant_names(unread.begin(), unread.end());
     if (!rule.inputs && !values.contains("x")) {
-      fail(node,
-           fmt::format("`inputs` is missing: which names of the pattern the operator reads, in its order; they are {}",
-                       joined({values.begin(), values.end()})));
+      fail(node, fmt::format("`inputs` is missing: list the names of the pattern that the operator reads, in its "
+                             "order; the names are {}",
+                             joined({values.begin(), values.end()})));
     }
     check_input_count(node, rule, values);
     for (const RuleValue& input : rule.inputs.value_or(std::vector<RuleValue>{})) {
       const auto* name = std::get_if<std::string>(&input.data);
       if (name == nullptr) {
-        throw Error(fmt::format("{}: the inputs of a pattern go by their names in it", input.place.to_string()));
+        throw Error(fmt::format("{}: the inputs of a pattern must be names of the pattern", input.place.to_string()));
       }
       const std::string plain = name->starts_with('@') ? name->substr(1) : *name;
       unread.erase(plain);

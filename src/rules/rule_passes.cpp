@@ -12,15 +12,15 @@ std::vector<passes::Pass> rule_passes(std::vector<Rule> rules) {
   };
   std::vector<passes::Pass> all{
       {.name = "rules_interface",
-       .why = "the user's names, shapes, inputs and outputs, before anything else",
+       .why = "the user's names, shapes, inputs and outputs come before all other passes",
        .run = [shared](Rewriter& rewriter) { apply_interface_rules(rewriter, *shared); },
        .after = ""},
       {.name = "rules_before",
-       .why = "the user's replacements, in the names of the original",
+       .why = "the user's replacements, which refer to the names of the original model",
        .run = replacements(Rule::Stage::before),
        .after = "upgrade_opset"},
       {.name = "rules_after",
-       .why = "the user's replacements on what the fusions left",
+       .why = "the user's replacements of nodes that the fusions have not replaced",
        .run = replacements(Rule::Stage::after)},
   };
   for (passes::Pass& pass : all) pass.is_required = true;
@@ -29,7 +29,7 @@ std::vector<passes::Pass> rule_passes(std::vector<Rule> rules) {
 
 passes::Pass library_fusion_pass() {
   return {.name = passes::library_pass,
-          .why = "operators of libraries that were loaded go before Graft's own: who loads one wants it",
+          .why = "operators of loaded libraries have priority over Graft's own operators",
           .run = fuse_library_operators,
           .after = "lower_drop_ins",
           .runs_in_every_round = true};

@@ -109,7 +109,7 @@ AttributeValue to_attribute(const RuleValue& value) {
     return *number;
   }
   if (const auto numbers = to_attribute(value, AttributeType::float_numbers)) return *numbers;
-  throw Error(fmt::format("{}: a list of strings, which no operator takes", value.place.to_string()));
+  throw Error(fmt::format("{}: this is a list of strings; no operator has such an attribute", value.place.to_string()));
 }
 
 std::string RuleOperator::to_string() const {
@@ -122,7 +122,7 @@ std::string RuleOperator::to_string() const {
 
 Dim parse_dim(const std::string& text, const Place& place) {
   if (const auto size = to_integer(text)) {
-    if (*size < 1) throw Error(fmt::format("{}: a size of {}; 1 is the least", place.to_string(), *size));
+    if (*size < 1) throw Error(fmt::format("{}: the size is {}; allowed are 1 and above", place.to_string(), *size));
     return *size;
   }
   const bool is_name = std::all_of(text.begin(), text.end(),

@@ -30,7 +30,8 @@ std::optional<YAML::Node> YamlReader::find(const YAML::Node& map, std::string_vi
 
 void YamlReader::check_keys(const YAML::Node& map, const std::vector<std::string>& allowed,
                             std::string_view what) const {
-  if (!map.IsMap()) fail(map, fmt::format("{} is a table of names and values; its keys are {}", what, joined(allowed)));
+  if (!map.IsMap())
+    fail(map, fmt::format("{} must be a table of names and values; its keys are {}", what, joined(allowed)));
   std::vector<std::string> seen;
   for (const auto& entry : map) {
     const std::string key = text_of(entry.first, "a key");
@@ -46,13 +47,13 @@ void YamlReader::check_keys(const YAML::Node& map, const std::vector<std::string
 }
 
 std::string YamlReader::text_of(const YAML::Node& node, std::string_view what) const {
-  if (!node.IsScalar() || node.Scalar().empty()) fail(node, fmt::format("{} is a text", what));
+  if (!node.IsScalar() || node.Scalar().empty()) fail(node, fmt::format("{} must be a string", what));
   return node.Scalar();
 }
 
 bool YamlReader::flag_of(const YAML::Node& node, std::string_view what) const {
   const std::string text = node.IsScalar() ? node.Scalar() : "";
-  if (text != "true" && text != "false") fail(node, fmt::format("`{}` is true or false", what));
+  if (text != "true" && text != "false") fail(node, fmt::format("`{}` must be true or false", what));
   return text == "true";
 }
 
@@ -62,7 +63,7 @@ NamePattern YamlReader::pattern_of(const YAML::Node& node, std::string_view what
 
 std::vector<NamePattern> YamlReader::patterns_of(const YAML::Node& node, std::string_view what) const {
   if (node.IsScalar()) return {pattern_of(node, what)};
-  if (!node.IsSequence() || node.size() == 0) fail(node, fmt::format("`{}` is a name, or a list of names", what));
+  if (!node.IsSequence() || node.size() == 0) fail(node, fmt::format("`{}` must be a name or a list of names", what));
   std::vector<NamePattern> result;
   for (const YAML::Node& item : node) result.push_back(pattern_of(item, what));
   return result;
@@ -74,12 +75,12 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
     value.data = scalar_of(node);
     return value;
   }
-  if (!node.IsSequence()) fail(node, "a value is a number, a text, or a list of one kind of these");
+  if (!node.IsSequence()) fail(node, "a value must be a number, a string, a list of numbers or a list of strings");
   std::vector<std::int64_t> integers;
   std::vector<double> numbers;
   std::vector<std::string> strings;
   for (const YAML::Node& item : node) {
-    if (!item.IsScalar()) fail(item, "a list holds numbers or strings, no further lists");
+    if (!item.IsScalar()) fail(item, "a list must have numbers or strings, not lists");
     const RuleValue::Data data = scalar_of(item);
     if (const auto* integer = std::get_if<std::int64_t>(&data)) {
       integers.push_back(*integer);
@@ -90,7 +91,7 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
       strings.push_back(std::get<std::string>(data));
     }
   }
-  if (!strings.empty() && strings.size() != node.size()) fail(node, "a list holds numbers or strings, not both");
+  if (!strings.empty() && strings.size() != node.size()) fail(node, "a list must have numbers or strings, not both");
   if (!strings.empty()) {
     value.data = std::move(strings);
   } else if (integers.size() == node.size()) {
@@ -113,7 +114,7 @@ RuleValue::Data YamlReader::scalar_of(const YAML::Node& node) {
 
 std::size_t YamlReader::index_of(const YAML::Node& node) const {
   const auto index = node.IsScalar() ? to_integer(node.Scalar()) : std::nullopt;
-  if (!index || *index < 0) fail(node, "an input is named by its number, from 0 on");
+  if (!index || *index < 0) fail(node, "an input must be a number, counted from 0");
   return static_cast<std::size_t>(*index);
 }
 

@@ -601,7 +601,7 @@ def test_a_constant_of_the_pattern_becomes_an_attribute(graft, tmp_path):
     [
         ({"inverse": 0.25}, "undone", "differ"),  # the pattern allows the value, the proof disagrees
         ({"alpha": -2.0}, "near_misses", "`alpha`: found -2"),
-        ({"element": TensorProto.DOUBLE}, "near_misses", "'x' is f64, which graft::Snake does not take"),
+        ({"element": TensorProto.DOUBLE}, "near_misses", "'x' is f64, a type that graft::Snake does not support"),
     ],
 )
 def test_what_a_fusion_does_not_hold_for_stays(graft, tmp_path, changes, where, reason):
@@ -750,13 +750,13 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("standard_library", "compiled with another standard library", "same standard library"),
         ("count", "no operators", "graft_add_plugin_library"),
         ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
-        ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is no operator of this library", ""),
+        ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is not an operator of this library", ""),
         (
             "with",
             "fine_fusion.yaml:2:9: there is no operator Fiine; did you mean Fine? libwrong_with.so has Fine; Graft's are ",
             "",
         ),
-        ("empty_fusion", "fine_fusion.yaml: no fusion is in it; write one, as in", ""),
+        ("empty_fusion", "fine_fusion.yaml: the file has no fusion; write one, as in", ""),
         ("rows", "operator Fine has a type row of 1 formats for 0 inputs and outputs", "build the library again"),
     ],
 )

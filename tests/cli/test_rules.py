@@ -309,7 +309,7 @@ def test_an_operator_does_not_come_where_it_does_not_take_the_type(graft, tmp_pa
         answer = graft(*command)
         assert answer.code == code, answer.out + answer.err
         assert len(graft_nodes(tmp_path / "o.onnx")) == left
-        said = "not done: graft::LeakyReLU takes f32; or f16; or bf16; or i8; or f8e4m3fn; here its inputs are i32"
+        said = "not done: graft::LeakyReLU supports f32; or f16; or bf16; or i8; or f8e4m3fn; here its inputs are i32"
         assert (said in " ".join(answer.err.split())) == (code != 0), answer.err
 
 
@@ -346,7 +346,7 @@ def test_name_that_is_taken(convert):
     answer = convert("style.onnx", "- rename: {x: y}\n")
     assert answer.code == 2
     assert "rules.yaml:1:" in answer.err
-    assert "there is a tensor 'y' already" in answer.err
+    assert "there is already a tensor 'y'" in answer.err
     assert not answer.model.exists()
 
 
@@ -412,7 +412,7 @@ def test_part_that_is_not_closed(graft, tmp_path):
     (tmp_path / "r.yaml").write_text("- cut: {from: [r]}\n")
     answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
     assert answer.code == 2
-    assert "it needs 'b' as well" in answer.err
+    assert "the part also needs 'b'" in answer.err
 
 
 def test_outputs(convert):
@@ -427,15 +427,15 @@ def test_outputs(convert):
 NEAR = [
     (
         "- set: {op: InstanceNormalization}\n  when: {attributes: {epsilon: 1.0e-3}}\n  attributes: {epsilon: 1.0e-4}\n",
-        "attribute `epsilon` is 1e-05, the rule wants 0.001",
+        "attribute `epsilon` is 1e-05; the rule requires 0.001",
     ),
-    ("- remove: {op: Clip}\n  when: {rank: 3}\n", "the rule wants rank 3"),
-    ("- remove: {op: Clip}\n  when: {shape: [any, 5, any, any]}\n", "the rule wants [any, 5, any, any]"),
-    ("- remove: {op: Clip, name: clop}\n", "its name is clip, the rule wants clop"),
+    ("- remove: {op: Clip}\n  when: {rank: 3}\n", "the rule requires rank 3"),
+    ("- remove: {op: Clip}\n  when: {shape: [any, 5, any, any]}\n", "the rule requires [any, 5, any, any]"),
+    ("- remove: {op: Clip, name: clop}\n", "its name is clip; the rule requires clop"),
     ("- remove: {op: Clipp}\n", "nearest: Clip"),
     ("- remove: {name: norm_2}\n", "nearest: norm2"),
     ("- remove: {scope: norm}\n", ""),
-    ("- remove: {layer_type: Convolution}\n", "only networks of Caffe and TensorFlow have layer types"),
+    ("- remove: {layer_type: Convolution}\n", "only networks that were read from Caffe or TensorFlow have layer types"),
     ("- rename: {xx: image}\n", "there is no tensor 'xx'"),
     ("- fix: {nn: 3}\n", "did you mean n?"),
     ("- add_outputs: [norm_ot]\n", "did you mean norm_out?"),
@@ -472,17 +472,17 @@ def test_explain_lists_rules(graft, tmp_path):
 
 
 BAD = [
-    ("rules: []\n", "rules are a list"),
-    ("- remove: {op: A\n", "this is no YAML"),
+    ("rules: []\n", "rules must be a list"),
+    ("- remove: {op: A\n", "this is not YAML"),
     ("- match: y = Relu(x)\n  with: Identity\n  attributes: {a: @b}\n", "needs quotes"),
     ("- remvoe: {op: Clip}\n", "did you mean remove?"),
     ("- remove: {opp: Clip}\n", "did you mean op?"),
     ("- remove: {op: Clip}\n  optinal: true\n", "did you mean optional?"),
-    ("- remove: {op: Clip}\n  optional: maybe\n", "`optional` is true or false"),
+    ("- remove: {op: Clip}\n  optional: maybe\n", "`optional` must be true or false"),
     ("- remove: {op: Clip}\n  optional: true\n  optional: true\n", "given twice"),
-    ("- remove: {op: Clip}\n  rename: {a: b}\n", "each rule does one thing"),
+    ("- remove: {op: Clip}\n  rename: {a: b}\n", "are in one rule; write two rules"),
     ("- remove: {op: Clip}\n  changes_result: true\n", "needs a `reason`"),
-    ("- remove: {op: 're:('}\n", "no regular expression"),
+    ("- remove: {op: 're:('}\n", "not a regular expression"),
     ("- replace: {op: Clip}\n", "`with` is missing"),
     ("- replace: {op: Clip}\n  with: L2Normalise\n", "did you mean L2Normalize?"),
     ("- replace: {op: Clip}\n  with: Sigmiod\n", "did you mean Sigmoid?"),
@@ -497,17 +497,17 @@ BAD = [
     ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "allowed is float"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1}\n", "`y_scale` is missing"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1, y_scale: 1}\n", "changes_result: true"),
-    ("- replace: {op: Clip}\n  with: Relu\n  int8: {x_scale: 1, y_scale: 1}\n", "does not compute in int8"),
+    ("- replace: {op: Clip}\n  with: Relu\n  int8: {x_scale: 1, y_scale: 1}\n", "cannot compute in int8"),
     ("- replace: {op: Clip}\n  plugin: {name: A}\n", "write prove: false"),
     ("- replace: {op: Clip}\n  with: theirs::Thing\n", "write prove: false"),
-    ("- replace: {op: Clip}\n  with: Relu\n", "Say which, and in which order, with `inputs`"),
+    ("- replace: {op: Clip}\n  with: Relu\n", "Select and order the inputs with `inputs`"),
     ("- replace: {op: Clip}\n  with: Relu\n  inputs: [relu_ot]\n", "did you mean relu_out?"),
     ("- replace: {op: Clip}\n  with: Relu\n  inputs: [7]\n", "has no input 7"),
     (
         "- replace: {op: Clip}\n  with: LeakyRelu\n  inputs: [0]\n  attributes: {alpha: '@slope'}\n",
-        "nothing is called @slope",
+        "there is no name @slope",
     ),
-    ("- match: y = Relu(x\n  with: Identity\n", "A pattern is lines such as"),
+    ("- match: y = Relu(x\n  with: Identity\n", "A pattern has lines such as"),
     (
         "- match: y = Mul(x, HardSigmoid<alpha=0.2>(x))\n  with: HardSwish\n",
         "rules.yaml:1:10: the pattern, line 1, column 23: in a pattern attributes follow the inputs, in braces: write "
@@ -520,15 +520,15 @@ BAD = [
     ),
     (
         "- match: y = LeakyRelu(x){alpha=@alpha}\n  with: LeakyReLU\n  attributes: {alpha: alpha}\n",
-        'rules.yaml:3:16: attribute `alpha` is the text alpha; for the constant of that name in the pattern write "@alpha"',
+        'rules.yaml:3:16: attribute `alpha` is the string alpha; for the constant of that name in the pattern write "@alpha"',
     ),
     (
         "- match: y = Mul(x, a)\n  with: Add\n",
-        "rules.yaml:1:3: Add has 2 inputs, and without `inputs` x alone is read.",
+        "rules.yaml:1:3: Add has 2 inputs, but without `inputs` only x is read.",
     ),
     (
         "- match: y = Mul(x, a)\n  with: Relu\n  inputs: [x, a]\n",
-        "rules.yaml:3:11: Relu has 1 input, and `inputs` lists 2.",
+        "rules.yaml:3:11: Relu has 1 input, but `inputs` lists 2.",
     ),
     ("- match: y = Relu(x)\n  with: Neg\n  attributes: {alpha: 1}\n", "Neg has no attribute `alpha`; it has none"),
     ("- match: y = Relu(a)\n  with: Identity\n", "`inputs` is missing"),
@@ -548,13 +548,13 @@ BAD = [
         "`alpha` is computed from @slop, which the pattern does not have; its constants are slope",
     ),
     ("- shape: {x: [4, 4]}\n", "its shape has 4 dimensions, not 2"),
-    ("- shape: {x: [1, 0, 1, 1]}\n", "1 is the least"),
-    ("- shape: {x: [n, 3, h, w]}\n", "the network does not go with that shape"),
-    ("- dtype: {x: float17}\n", "there is no type float17"),
+    ("- shape: {x: [1, 0, 1, 1]}\n", "allowed are 1 and above"),
+    ("- shape: {x: [n, 3, h, w]}\n", "the network does not work with this shape"),
+    ("- dtype: {x: float17}\n", "unknown type float17"),
     ("- fix: {'x:9': 2}\n", "it has no axis '9'"),
-    ("- constant: {scale: [1, 2]}\n", "2 numbers; 'scale' holds 4"),
+    ("- constant: {scale: [1, 2]}\n", "found 2 numbers; 'scale' has 4"),
     ("- cut: {to: [nowhere]}\n", "there is no tensor 'nowhere'"),
-    ("- drop_outputs: ['*']\n", "is the last output"),
+    ("- drop_outputs: ['*']\n", "is the only output"),
 ]
 
 
@@ -576,9 +576,9 @@ def test_regions_that_are_not_closed_name_what_is_missing(graft, tmp_path):
     ]
     save(tmp_path / "m.onnx", nodes, [("x", [2]), ("z", [2])], [("r", [2]), ("n", [2])])
     for rule, said in [
-        ("  inputs: [x]\n", "it needs 'z' as well"),
-        ("  inputs: [x, z]\n  outputs: [r]\n", "'q' is used elsewhere as well (node 'elsewhere' (Neg))"),
-        ("  inputs: [x, z]\n", "2 of its tensors are used elsewhere, Add gives 1"),
+        ("  inputs: [x]\n", "also needs 'z'"),
+        ("  inputs: [x, z]\n  outputs: [r]\n", "'q' is also used outside (node 'elsewhere' (Neg))"),
+        ("  inputs: [x, z]\n", "2 of its tensors are used outside, but Add has 1"),
     ]:
         (tmp_path / "r.yaml").write_text("- replace: {scope: block}\n  with: Add\n" + rule)
         answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
