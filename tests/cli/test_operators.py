@@ -753,7 +753,8 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is not an operator of this library", ""),
         (
             "with",
-            "fine_fusion.yaml:2:9: there is no operator Fiine; did you mean Fine? libwrong_with.so has Fine; Graft's are ",
+            "fine_fusion.yaml:2:9: there is no operator Fiine; did you mean Fine? libwrong_with.so has Fine; Graft's "
+            "operators are ",
             "",
         ),
         ("empty_fusion", "fine_fusion.yaml: the file has no fusion; write one, as in", ""),
