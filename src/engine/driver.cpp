@@ -66,15 +66,17 @@ fs::path find_python() {
     } else if (is_program(chosen)) {
       return chosen;
     }
-    throw Error(Error::Kind::missing_tool,
-                fmt::format("GRAFT_PYTHON={}: no such program\nSet it to a Python 3.11 or later, or unset it", chosen));
+    throw Error(
+        Error::Kind::missing_tool,
+        fmt::format("GRAFT_PYTHON={}: this program does not exist\nSet it to a Python 3.11 or later, or unset it",
+                    chosen));
   }
   if (is_program(callers_python())) return callers_python();
   if (const std::optional<fs::path> found = python_of_wheel()) return *found;
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
   if (const std::optional<fs::path> found = find_on_path("python3")) return *found;
   throw Error(Error::Kind::missing_tool,
-              fmt::format("no Python, which drives TensorRT and ONNX Runtime\n{}", install_python));
+              fmt::format("found no Python, which Graft needs to run TensorRT and ONNX Runtime\n{}", install_python));
 }
 
 fs::path find_package() {
@@ -198,15 +200,15 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
   const std::string rest = said.last_lines();
   if (rest.find("No module named") != std::string::npos) {
     throw Error(Error::Kind::missing_tool,
-                fmt::format("{} does not find the Python package graft, which drives TensorRT\n"
-                            "Run `make build`, or set PYTHONPATH to the folder that holds it{}",
+                fmt::format("{} does not find the Python package graft, which runs TensorRT\nRun `make build`, or set "
+                            "PYTHONPATH to the folder of the package{}",
                             driver.python.string(), rest));
   }
   const char* chosen = std::getenv("GRAFT_PYTHON");
   if (!said.any_event && ended.signal == 0 && chosen != nullptr && *chosen != '\0') {
     throw Error(Error::Kind::missing_tool,
-                fmt::format("GRAFT_PYTHON={}: it ran, and the driver in it did not: exit code {}\n"
-                            "Set it to a Python 3.11 or later that has TensorRT, or unset it{}",
+                fmt::format("GRAFT_PYTHON={}: it cannot run Graft's driver: exit code {}\nSet it to a Python 3.11 or "
+                            "later that has TensorRT, or unset it{}",
                             chosen, ended.exit_code, rest));
   }
   const std::string how =

@@ -125,7 +125,7 @@ std::vector<EngineLayer> matrix_layers(const EngineLayers& engine) {
 EngineLayers engine_layers(const onnx::Model& model, const nlohmann::json& told) {
   EngineLayers engine;
   if (!told.is_object() || !told["layers"].is_array()) {
-    engine.unknown = told.is_object() ? told.value("reason", "") : "the engine driver told nothing of them";
+    engine.unknown = told.is_object() ? told.value("reason", "") : "the engine driver did not report them";
     return engine;
   }
   const NodesByName nodes = nodes_by_name(model);

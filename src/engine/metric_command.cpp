@@ -61,7 +61,7 @@ struct Said {
 /// Returns the Error for a metric command that printed no number.
 Error failure(const MetricCommand& command, const std::string& what, const Said& said) {
   std::string message = fmt::format("{}: {}\nThe command was: {}", command.option, what, command.text);
-  message += said.errors.empty() ? "\nIt wrote nothing to standard error" : "\nThe end of its standard error:";
+  message += said.errors.empty() ? "\nIts standard error is empty" : "\nThe end of its standard error:";
   for (const std::string& line : said.errors) message += "\n" + line;
   return Error(message);
 }
@@ -88,12 +88,12 @@ double measure(const MetricCommand& command, const onnx::Model& model) {
   if (ended.exit_code != 0) throw failure(command, fmt::format("it ended with exit code {}", ended.exit_code), said);
   const std::optional<double> number = finite_number(said.last);
   if (number) return *number;
-  throw failure(command,
-                said.last.empty()
-                    ? "it printed nothing; the last line of its standard output has to be a number"
-                    : fmt::format("the last line of its standard output is '{}', and has to be a finite number",
-                                  end_of(said.last)),
-                said);
+  throw failure(
+      command,
+      said.last.empty()
+          ? "its standard output is empty; the last line must be a number"
+          : fmt::format("the last line of its standard output is '{}'; it must be a finite number", end_of(said.last)),
+      said);
 }
 
 }  // namespace graft::engine

@@ -50,9 +50,9 @@ std::vector<std::string> plugin_libraries(const std::string& model, std::vector<
     libraries.push_back(own.path.string());
   } else if (!has_named) {
     throw Error(Error::Kind::missing_tool,
-                fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
-                            "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "
-                            "{}, or build with native layers instead: {}",
+                fmt::format("{}: the model has plugin layers, and the plugin library does not exist: {}\nBuild it with "
+                            "`make build` (it needs nvcc, which `make deps` installs), select a library with {}, or "
+                            "build with native layers instead: {}",
                             model, own.path.string(), setting_name(Setting::plugin_libraries),
                             setting_name(Setting::without_plugins)));
   }

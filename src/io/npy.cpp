@@ -194,7 +194,7 @@ void make_row_major(NpyArray& array, std::int64_t element_size) {
 
 [[noreturn]] void fail_size(std::string_view name, std::size_t bytes) {
   fail(name,
-       "its shape does not go with its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
+       "its shape does not match its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
 }
 
 /// The number of bytes from which the length of a header is read.
@@ -204,11 +204,11 @@ constexpr std::size_t version_end = 12;
 std::size_t npy_start(std::string_view bytes, std::string_view name) {
   if (!bytes.starts_with(magic)) fail(name, "not a .npy file");
   const auto byte_at = [&](std::size_t i) -> std::size_t {
-    if (i >= bytes.size()) fail(name, "truncated .npy file");
+    if (i >= bytes.size()) fail(name, "the .npy file is truncated");
     return static_cast<unsigned char>(bytes[i]);
   };
   const std::size_t version = byte_at(6);
-  if (version < 1 || version > 3) fail(name, ".npy version " + std::to_string(version) + "; 1 to 3 can be read");
+  if (version < 1 || version > 3) fail(name, "the .npy version is " + std::to_string(version) + "; allowed are 1 to 3");
   std::size_t length = byte_at(8) | byte_at(9) << 8U;
   if (version > 1) length |= byte_at(10) << 16U | byte_at(11) << 24U;
   if (length > largest_header) fail(name, "its NumPy header is damaged");
@@ -224,10 +224,10 @@ struct Layout {
 /// Parses everything before the data, and sets type and shape of the array.
 Layout parse_layout(std::string_view start, std::string_view name, NpyArray& array) {
   const std::size_t begin = static_cast<unsigned char>(start[6]) == 1 ? 10 : version_end;
-  if (start.size() != npy_start(start, name)) fail(name, "truncated .npy file");
+  if (start.size() != npy_start(start, name)) fail(name, "the .npy file is truncated");
   Header header = HeaderParser(start.substr(begin), name).parse();
   const std::optional<std::int64_t> bytes = byte_count(header.shape, header.entry->size);
-  if (!bytes) fail(name, "its shape takes more than 64 bits of bytes; the file is damaged");
+  if (!bytes) fail(name, "the size of its data exceeds 64 bits; the file is damaged");
   array.type = header.entry->type;
   array.shape = std::move(header.shape);
   return {static_cast<std::size_t>(*bytes), header.entry->size, header.fortran_order};
@@ -246,7 +246,7 @@ using Archive = std::unique_ptr<zip_t, ZipCloser>;
 [[noreturn]] void fail_archive(const std::string& name, zip_error_t& error) {
   const std::string reason = zip_error_strerror(&error);
   zip_error_fini(&error);
-  fail(name, "not usable as .npz archive: " + reason);
+  fail(name, "cannot be opened as an .npz archive: " + reason);
 }
 
 /// Opens an archive in memory. `bytes` must outlive it.
@@ -283,8 +283,8 @@ void check_size(std::uint64_t size, std::size_t file_size, const std::string& na
   constexpr std::uint64_t factor = 200;
   const std::uint64_t most = std::max(always, factor * file_size);
   if (size > most) {
-    fail(name, "a file of " + std::to_string(file_size) + " bytes whose arrays take more than " + std::to_string(most) +
-                   "; save them uncompressed, with numpy.savez");
+    fail(name, "the file has " + std::to_string(file_size) + " bytes, and its arrays need more than " +
+                   std::to_string(most) + "; save them uncompressed, with numpy.savez");
   }
 }
 
@@ -354,7 +354,7 @@ std::int64_t NpyArray::element_count() const { return byte_count(shape, 1).value
 
 NpyArray parse_npy(std::string_view bytes, std::string_view name) {
   const std::size_t start = npy_start(bytes, name);
-  if (bytes.size() < start) fail(name, "truncated .npy file");
+  if (bytes.size() < start) fail(name, "the .npy file is truncated");
   NpyArray array;
   const Layout layout = parse_layout(bytes.substr(0, start), name, array);
   const std::string_view data = bytes.substr(start);
@@ -369,10 +369,10 @@ std::string format_npy(const NpyArray& array) {
   const auto* entry = std::find_if(types.begin(), types.end(),
                                    [&](const TypeEntry& candidate) { return candidate.type == array.type; });
   if (entry == types.end())
-    throw Error(Error::Kind::internal, "NumPy files hold no elements of " + to_string(array.type));
+    throw Error(Error::Kind::internal, "NumPy files cannot have elements of " + to_string(array.type));
   if (byte_count(array.shape, entry->size) != static_cast<std::int64_t>(array.data.size())) {
     throw Error(Error::Kind::internal,
-                "an array's shape does not go with its " + std::to_string(array.data.size()) + " bytes");
+                "an array's shape does not match its " + std::to_string(array.data.size()) + " bytes");
   }
   std::string header = "{'descr': '" + std::string(entry->descr) + "', 'fortran_order': False, 'shape': (";
   for (const std::int64_t extent : array.shape) header += std::to_string(extent) + ", ";
@@ -410,13 +410,13 @@ NpzFile::NpzFile(std::string_view bytes, std::string name)
     if (zip_stat_index(archive_.get(), static_cast<zip_uint64_t>(i), 0, &stat) != 0) {
       fail(name_, zip_strerror(archive_.get()));
     }
-    if ((stat.valid & ZIP_STAT_NAME) == 0) fail(name_, "an entry without a name");
+    if ((stat.valid & ZIP_STAT_NAME) == 0) fail(name_, "an entry has no name");
     const std::string_view entry = stat.name;
-    if (!entry.ends_with(array_suffix)) fail(shown(entry), "an .npz archive holds .npy files only");
-    if ((stat.valid & ZIP_STAT_SIZE) == 0) fail(shown(entry), "an entry without a size");
+    if (!entry.ends_with(array_suffix)) fail(shown(entry), "an .npz archive must have only .npy files");
+    if ((stat.valid & ZIP_STAT_SIZE) == 0) fail(shown(entry), "an entry has no size");
     const std::string_view array = entry.substr(0, entry.size() - array_suffix.size());
     if (!entries_.try_emplace(std::string(array), Entry{static_cast<std::uint64_t>(i), stat.size}).second) {
-      fail(shown(entry), "the archive holds it twice");
+      fail(shown(entry), "the archive has this entry twice");
     }
   }
 }
@@ -431,7 +431,7 @@ std::vector<std::string> NpzFile::names() const {
 
 const NpzFile::Entry& NpzFile::find(std::string_view array) const {
   const auto found = entries_.find(array);
-  if (found == entries_.end()) fail(name_, "there is no array " + std::string(array));
+  if (found == entries_.end()) fail(name_, "the archive has no array " + std::string(array));
   return found->second;
 }
 
@@ -466,7 +466,7 @@ NpzArrays parse_npz(std::string_view bytes, const std::string& name) { return Np
 void write_npy(const std::filesystem::path& path, const NpyArray& array) { onnx::write_file(path, format_npy(array)); }
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
-  if (arrays.empty()) fail(path.string(), "there is no array to write");
+  if (arrays.empty()) fail(path.string(), "there are no arrays to write");
   // libzip writes to a temporary file in the folder of the archive and renames it in zip_close, which replaces a
   // symbolic link.
   onnx::check_replaceable(path);

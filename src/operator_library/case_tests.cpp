@@ -34,7 +34,7 @@ void end_by(int signal) {
 /// Prints the running case before the program ends: a kernel that writes out of bounds may end it.
 void name_running_case(int signal) {
   constexpr std::string_view what =
-      ": the program ended while its kernel ran, as it does where this case or one before it reads or writes out of "
+      ": the program crashed while the kernel ran; this case or an earlier one probably reads or writes out of "
       "bounds\n";
   if (running.empty()) return end_by(signal);
   for (const std::string_view text : {std::string_view(running), what}) {

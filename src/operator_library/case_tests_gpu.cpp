@@ -81,12 +81,13 @@ std::string why_no_gpu(const std::string& program) {
   if (driver == 0) {
     why = "this machine has no NVIDIA driver, so CUDA finds no GPU";
   } else if (error == cudaErrorInsufficientDriver) {
-    why = "the NVIDIA driver of this machine is for CUDA up to " + version_text(driver) + ", the kernels need " + runs;
+    why =
+        "the NVIDIA driver of this machine supports CUDA up to " + version_text(driver) + ", the kernels need " + runs;
   } else if (error != cudaSuccess && error != cudaErrorNoDevice) {
-    why = std::string("CUDA runs nothing on this machine: ") + cudaGetErrorString(error);
+    why = std::string("CUDA cannot run kernels on this machine: ") + cudaGetErrorString(error);
   }
   return why + "\nTo test the CUDA kernels, copy " + program + " to a machine with an NVIDIA GPU and a driver for " +
-         runs + ", and run it there; it needs nothing else";
+         runs + ", and run it there; it needs no other files";
 }
 
 std::string check_on_gpu(const ops::OperatorCase& test) {
@@ -133,7 +134,7 @@ std::string check_on_gpu(const ops::OperatorCase& test) {
       if (memory[i].read() != inputs[i].bytes) return name + "it writes to its inputs";
     }
   }
-  return fits ? "" : "no kernel takes this case";
+  return fits ? "" : "no kernel supports this case";
 }
 
 }  // namespace graft::operator_library

@@ -4,8 +4,8 @@
 namespace graft::operator_library {
 
 std::string why_no_gpu(const std::string& /*program*/) {
-  return "this build is without CUDA, so it has no CUDA kernels\n"
-         "Install nvcc, leave out -DGRAFT_CUDA=OFF, and configure and build again in an empty build folder";
+  return "this build is without CUDA, so it has no CUDA kernels\nInstall nvcc, and configure and build again without "
+         "-DGRAFT_CUDA=OFF in an empty build folder";
 }
 std::string check_on_gpu(const ops::OperatorCase& /*test*/) { return why_no_gpu(""); }
 

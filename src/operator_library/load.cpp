@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto make_one = "A library of operators is made by graft_add_plugin_library: docs/guide/add_an_operator.md";
+constexpr auto make_one = "Build a library of operators with graft_add_plugin_library: docs/guide/add_an_operator.md";
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why, const std::string& next) {
   throw Error("library of operators " + file + ": " + why + "\n" + next);
@@ -38,7 +38,7 @@ void check_is_whole(const std::string& file) {
   Elf64_Ehdr header{};
   const bool has_header = static_cast<bool>(stream.read(reinterpret_cast<char*>(&header), sizeof header));
   if (!has_header || std::memcmp(&header.e_ident[0], ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) {
-    refuse(file, "it is no shared library", make_one);
+    refuse(file, "it is not a shared library", make_one);
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // the loader reports this
   std::error_code ignored;
@@ -49,7 +49,7 @@ void check_is_whole(const std::string& file) {
     const bool is_read = static_cast<bool>(stream.read(reinterpret_cast<char*>(&segment), sizeof segment));
     const bool is_inside =
         segment.p_type != PT_LOAD || (segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset);
-    if (!is_read || !is_inside) refuse(file, "the file was cut short", "Copy or build it again");
+    if (!is_read || !is_inside) refuse(file, "the file is truncated", "Copy or build it again");
   }
 }
 
@@ -74,30 +74,29 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
   void* symbol = ::dlsym(library, "graft_operators");
   if (symbol == nullptr) {
     refuse(file, "it has no function graft_operators",
-           exports_plugins(library)
-               ? "It is a TensorRT plugin library: name it with " +
-                     std::string(setting_name(Setting::plugin_libraries)) +
-                     ". With operators for the CPU it is made by graft_add_plugin_library of this Graft: "
-                     "docs/guide/add_an_operator.md"
-               : make_one);
+           exports_plugins(library) ? "It is a TensorRT plugin library: load it with " +
+                                          std::string(setting_name(Setting::plugin_libraries)) +
+                                          ". A library of operators for the CPU is built with graft_add_plugin_library "
+                                          "of this Graft: docs/guide/add_an_operator.md"
+                                    : make_one);
   }
   const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();
-  if (exported == nullptr) refuse(file, "it could not list its operators", "Free memory, or build it again");
+  if (exported == nullptr) refuse(file, "it returned no list of operators", "Free memory, or build the library again");
   if (exported->version != operator_library_version) {
     refuse(file,
-           "it speaks version " + std::to_string(exported->version) + " of the interface, this graft " +
+           "it has version " + std::to_string(exported->version) + " of the interface, this Graft has version " +
                std::to_string(operator_library_version),
            "Build it again with the package of this Graft, " GRAFT_VERSION);
   }
   if (!is_text(exported->headers, GRAFT_HEADERS_DIGEST)) {
     refuse(file,
-           "it was built with other headers: those of Graft " + text_of(exported->graft_version) + ", digest " +
+           "it was built with different headers: those of Graft " + text_of(exported->graft_version) + ", digest " +
                text_of(exported->headers) + "; this is Graft " GRAFT_VERSION ", digest " GRAFT_HEADERS_DIGEST,
-           "Build it again with the package that belongs to this graft: its `make install`, then find_package(graft)");
+           "Build it again with the package of this Graft: run its `make install`, then use find_package(graft)");
   }
   if (!is_text(exported->standard_library, standard_library)) {
     refuse(file,
-           "it was compiled with " + text_of(exported->standard_library) + ", this graft with " + standard_library,
+           "it was compiled with " + text_of(exported->standard_library) + ", this Graft with " + standard_library,
            "Compile it with the same standard library");
   }
   return *exported;
@@ -108,9 +107,9 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
 const OperatorLibrary& load_operator_library(const std::string& file) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
-  if (fs::is_directory(status)) refuse(file, "it is a folder", "Give the .so file in it; each library by itself");
+  if (fs::is_directory(status)) refuse(file, "it is a folder", "Pass the .so files in it, each library by itself");
   if (!fs::exists(status)) refuse(file, "no such file", make_one);
-  if (!fs::is_regular_file(status)) refuse(file, "it is no regular file", make_one);
+  if (!fs::is_regular_file(status)) refuse(file, "it is not a regular file", make_one);
   // For a name without a slash the loader would search the system's folders.
   const fs::path path = fs::canonical(file);
   static std::mutex one_at_a_time;
@@ -123,7 +122,7 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
   if (library == nullptr) {
     const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): glibc's is each thread's own
     refuse(file, std::string("it cannot be loaded: ") + text_of(reason),
-           "`ldd` lists what it needs; build it on this machine, with the package of this Graft");
+           "`ldd` lists the libraries that it needs; build it on this machine with the package of this Graft");
   }
   const ExportedOperators& exported = exported_by(file, library);
   if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
@@ -131,7 +130,8 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
                                              .plugin_namespace = text_of(exported.plugin_namespace),
                                              .operators = {exported.operators, exported.operators + exported.count},
                                              .fusions = {exported.fusions, exported.fusions + exported.fusion_count}});
-  if (!added.ok()) refuse(file, added.message(), "Give the operator a name of its own, and build the library again");
+  if (!added.ok())
+    refuse(file, added.message(), "Choose a different name for the operator, and build the library again");
   return operator_libraries().back();
 }
 
@@ -144,7 +144,7 @@ std::vector<std::string> operator_folders(const OperatorLibrary& library) {
   std::istringstream list(exported == nullptr || exported->folders == nullptr ? "" : exported->folders);
   for (std::string folder; std::getline(list, folder, ',');) folders.push_back(folder);
   if (folders.size() != library.operators.size()) {
-    refuse(library.file, "it does not name the folders of its operators", "Make it from a list of operators, *.inc");
+    refuse(library.file, "it does not list the folders of its operators", "Build it from a list of operators, *.inc");
   }
   return folders;
 }

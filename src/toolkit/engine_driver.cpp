@@ -58,13 +58,13 @@ void check_plugin_libraries(const std::vector<std::string>& libraries) {
     if (std::filesystem::is_regular_file(library, ignored)) continue;
     const bool is_folder = std::filesystem::is_directory(library, ignored);
     const char* why = is_folder                                   ? "it is a folder"
-                      : std::filesystem::exists(library, ignored) ? "it is no regular file"
+                      : std::filesystem::exists(library, ignored) ? "it is not a regular file"
                                                                   : "no such file";
     throw EngineError(
         Error::Kind::bad_input,
         {.kind = "plugin_library",
          .message = fmt::format("{} {}: {}", setting_name(Setting::plugin_libraries), library, why),
-         .next_step = is_folder ? "Give the .so file in it; each library by itself"
+         .next_step = is_folder ? "Pass the .so files in it, each library by itself"
                                 : fmt::format("Graft's own is {}", engine::own_plugin_library().path.string()),
          .library = library,
          .cause = is_folder ? "folder" : "no_file"});

@@ -744,12 +744,12 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
     ("library", "message", "next_step"),
     [
         ("symbol", "no function graft_operators", "graft_add_plugin_library"),
-        ("pointer", "could not list", "build it again"),
+        ("pointer", "it returned no list of operators", "build the library again"),
         ("version", "version 99 of the interface", "Build it again"),
-        ("headers", "other headers: those of Graft 0.0.1, digest 0123456789abcdef", "Build it again"),
+        ("headers", "different headers: those of Graft 0.0.1, digest 0123456789abcdef", "Build it again"),
         ("standard_library", "compiled with another standard library", "same standard library"),
         ("count", "no operators", "graft_add_plugin_library"),
-        ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
+        ("name", "operator LeakyReLU: an operator of Graft has that name", "a different name for the operator"),
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is not an operator of this library", ""),
         (
             "with",
@@ -779,11 +779,11 @@ def test_what_is_no_library_is_refused(graft, tmp_path):
     for name, message in [
         ("none.so", "no such file"),
         (".", "it is a folder"),
-        ("pipe.so", "no regular file"),
-        ("text.so", "no shared library"),
-        ("empty.so", "no shared library"),
-        ("part.so", "cut short"),
-        ("header.so", "cut short"),
+        ("pipe.so", "not a regular file"),
+        ("text.so", "not a shared library"),
+        ("empty.so", "not a shared library"),
+        ("part.so", "the file is truncated"),
+        ("header.so", "the file is truncated"),
     ]:
         answer = graft("ops", "--operators", tmp_path / name)
         assert answer.code == 2, f"{name}: {answer.code} {answer.err}"
@@ -878,7 +878,7 @@ def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
 @pytest.mark.skipif(not PLUGINS.is_file(), reason="this build has no CUDA kernels")
 def test_an_engine_of_mixed_types_is_refused(graft, tmp_path):
     answer = built(graft, mixed_types(tmp_path / "m.onnx"), "--operators", PLUGINS)
-    assert answer.code != 0 and "does not take inputs of the types f32, f32, f16, f32; " in answer.err, answer.err
+    assert answer.code != 0 and "does not support inputs of the types f32, f32, f16, f32; " in answer.err, answer.err
 
 
 def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):

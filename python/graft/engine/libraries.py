@@ -129,12 +129,12 @@ def damage(path: pathlib.Path) -> dict[str, str] | None:
         return {
             "cause": "folder",
             "why": "it is a folder",
-            "next_step": "Give the .so file in it; each library by itself",
+            "next_step": "Pass the .so files in it, each library by itself",
         }
     if not path.is_file():
         return {
             "cause": "no_file",
-            "why": "it is no regular file" if path.exists() else "no such file",
+            "why": "it is not a regular file" if path.exists() else "no such file",
             "next_step": "Check the path; `graft doctor` says where Graft's own is",
         }
     try:

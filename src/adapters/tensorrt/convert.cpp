@@ -42,7 +42,7 @@ const char* name_of(PluginFieldType type) {
     case PluginFieldType::kINT64: return "INT64";
     case PluginFieldType::kCHAR: return "CHAR";
     case PluginFieldType::kDIMS: return "DIMS";
-    default: return "a type that Graft does not read";
+    default: return "a type that Graft does not support";
   }
 }
 
@@ -177,7 +177,8 @@ nvinfer1::TensorFormat to_tensorrt(Layout layout) {
 Status from_tensorrt(const nvinfer1::PluginTensorDesc& desc, TensorDesc& result) {
   const auto dtype = from_tensorrt(desc.type);
   const auto layout = from_tensorrt(desc.format);
-  if (!dtype || !layout) return unsupported("TensorRT gave a tensor of a type or format that Graft does not have");
+  if (!dtype || !layout)
+    return unsupported("TensorRT passed a tensor with a type or format that Graft does not support");
   if (desc.dims.nbDims < 0 || desc.dims.nbDims > Extents::max_rank) {
     return invalid_argument("a tensor has 0 to 8 dimensions, found " + std::to_string(desc.dims.nbDims));
   }
@@ -259,11 +260,10 @@ Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inp
                     nvinfer1::IExprBuilder& builder) {
   const std::size_t wanted = op.type().shape_input_count();
   if (shape_inputs.size() != wanted) {
-    return invalid_argument(
-        std::string(op.type().name) + " has " + std::to_string(wanted) + " shape inputs, TensorRT gave " +
-        std::to_string(shape_inputs.size()) +
-        "; a node for its ONNX parser names them in `tensorrt_plugin_shape_input_indices`, which Graft "
-        "writes where it knows the library of the operator");
+    return invalid_argument(std::string(op.type().name) + " has " + std::to_string(wanted) +
+                            " shape inputs, TensorRT passed " + std::to_string(shape_inputs.size()) +
+                            "; in an ONNX file the attribute `tensorrt_plugin_shape_input_indices` of the node must "
+                            "list them, which Graft writes if the operator's library is loaded");
   }
   ExpressionWriter writer(builder);
   std::vector<Shape> input_shapes;
@@ -277,7 +277,7 @@ Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inp
   if (Status status = op.infer_shapes(input_shapes, output_shapes); !status.ok()) return status;
   if (output_shapes.size() != outputs.size()) {
     return invalid_argument(std::string(op.type().name) + " has " + std::to_string(output_shapes.size()) +
-                            " outputs, TensorRT asks for " + std::to_string(outputs.size()));
+                            " outputs, TensorRT requests " + std::to_string(outputs.size()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (output_shapes[i].size() > static_cast<std::size_t>(Extents::max_rank)) {

@@ -58,10 +58,10 @@ Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldColl
   for (const SchemaField& field : schema.fields) {
     const auto is_it = [&](const NamedAttribute& attribute) { return attribute.name == field.name; };
     if (!field.has_changed_default || std::any_of(given.begin(), given.end(), is_it)) continue;
-    return invalid_argument("`" + field.name + "` is missing, and what " + schema.name +
-                            " computes without it depends on the model's operator set, which a plugin is not told: "
-                            "write it on the node, as `graft convert` does with models of older sets, or build the "
-                            "file with `graft build`, which writes it too");
+    return invalid_argument("`" + field.name + "` is missing, and the result of " + schema.name +
+                            " without it depends on the model's opset, which TensorRT does not pass to plugins: write "
+                            "the attribute on the node, as `graft convert` does for models of older opsets, or build "
+                            "the file with `graft build`, which writes it too");
   }
   return graft::make_operator(*schema.type, schema.drop_in, given, result);
 }

@@ -17,7 +17,7 @@ nvinfer1::IPluginCreatorInterface* const* list_of(
     // Reported at each load, because a wrong definition must not become a plugin that computes something else.
     static const graft::Status checked = graft::check_operators(graft::linked_operators());
     if (!checked.ok()) {
-      graft::tensorrt::log_error(("graft plugins: " + checked.message() + "; no plugin is offered").c_str());
+      graft::tensorrt::log_error(("graft plugins: " + checked.message() + "; no plugin is registered").c_str());
       count = 0;
       return nullptr;
     }

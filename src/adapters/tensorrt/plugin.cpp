@@ -281,7 +281,7 @@ void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfe
     if (status.ok()) continue;
     const char* which = bound == &nvinfer1::DynamicPluginTensorDesc::min ? "smallest" : "largest";
     log_warning(("graft plugin " + schema.name + " " + schema.version + ": the " + which +
-                 " sizes of the profile would be refused at inference, if they occur together: " + status.message())
+                 " sizes of the profile, used together, would be refused at inference: " + status.message())
                     .c_str());
   }
 }
@@ -430,8 +430,8 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
     const std::string_view name = type.ports[port].scale;
     const AttributeInfo* info = type.find_attribute(name);
     if (info == nullptr || operator_->get(name) != info->default_value) continue;
-    return unsupported("implicit quantization gives no scale for `" + std::string(type.ports[port].name) +
-                       "`, which is an attribute here; give `" + std::string(name) +
+    return unsupported("implicit quantization provides no scale for `" + std::string(type.ports[port].name) +
+                       "`, whose scale is an attribute of the plugin; set `" + std::string(name) +
                        "`, quantize the model explicitly (`graft quantize`), or keep this layer in f16 or f32");
   }
   return operator_->set(adopted);
@@ -465,9 +465,9 @@ Status Plugin::check_inputs(std::size_t given) const {
   for (std::size_t output = 0; output < type.output_count(); ++output) {
     const std::optional<std::size_t> input = operator_->aliased_input(output);
     if (!input || order_.index_of(*input, given)) continue;
-    return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is left out, but `" +
+    return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is absent, but `" +
                             std::string(type.ports[type.input_count() + output].name) +
-                            "` takes its memory; connect it, or have the output in memory of its own");
+                            "` shares its memory; connect the input, or give the output its own memory");
   }
   return {};
 }
@@ -509,12 +509,12 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
     std::string found;
     for (std::int32_t i = 0; i < input_count; ++i) {
       const auto dtype = from_tensorrt(input_types[i]);
-      found += (i == 0 ? "" : ", ") + std::string(dtype ? to_string(*dtype) : "a type that Graft does not have");
+      found += (i == 0 ? "" : ", ") + std::string(dtype ? to_string(*dtype) : "a type that Graft does not support");
     }
     const auto outputs = schema_.type->output_dtypes(inputs);
     if (!outputs || outputs->size() != static_cast<std::size_t>(output_count)) {
-      return unsupported("does not take inputs of the types " + found + "; `graft ops " +
-                         std::string(schema_.type->name) + "` lists those that it takes");
+      return unsupported("does not support inputs of the types " + found + "; `graft ops " +
+                         std::string(schema_.type->name) + "` lists the supported types");
     }
     for (std::size_t i = 0; i < outputs->size(); ++i) {
       const bool is_size = schema_.type->ports[schema_.type->input_count() + i].is_size();

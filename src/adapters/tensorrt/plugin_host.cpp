@@ -31,7 +31,7 @@ void require(bool condition, const std::string& call, const std::string& what) {
 template <class Capability>
 Capability& capability(nvinfer1::IPluginV3& plugin, nvinfer1::PluginCapabilityType type, const char* name) {
   auto* interface = plugin.getCapabilityInterface(type);
-  require(interface != nullptr, "getCapabilityInterface", std::string("no capability ") + name);
+  require(interface != nullptr, "getCapabilityInterface", std::string("it has no capability ") + name);
   return *static_cast<Capability*>(interface);
 }
 
@@ -219,13 +219,13 @@ std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<c
   const auto number = [&](const Dim& dim) -> std::int64_t {
     const auto size =
         dim.evaluate([&](const std::string& name) { return std::optional<std::int64_t>(sizes.at(name)); });
-    require(size && *size >= 0, "getOutputShapes", "a dimension without a size");
+    require(size && *size >= 0, "getOutputShapes", "a dimension has no size");
     return *size;
   };
   std::vector<Shape> result;
   for (const nvinfer1::DimsExprs& dims : out) {
     Shape& shape = result.emplace_back();
-    require(dims.nbDims >= 0 && dims.nbDims <= Extents::max_rank, "getOutputShapes", "a rank out of range");
+    require(dims.nbDims >= 0 && dims.nbDims <= Extents::max_rank, "getOutputShapes", "a rank is out of range");
     for (std::int32_t axis = 0; axis < dims.nbDims; ++axis) {
       const Dim& dim = Expressions::read(*dims.d[axis]);
       if (dim.kind() != Dim::Kind::data_size) {
@@ -311,7 +311,7 @@ std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std
     require(input >= 0 && static_cast<std::size_t>(input) < inputs.size(), "getAliasedInput",
             "returned " + std::to_string(input) + ", allowed is -1 to " + std::to_string(inputs.size() - 1));
     require(std::find(aliased.begin(), aliased.end(), input) == aliased.end(), "getAliasedInput",
-            "gave input " + std::to_string(input) + " to two outputs");
+            "returned input " + std::to_string(input) + " for two outputs");
     require(inputs[static_cast<std::size_t>(input)] == outputs[i], "getAliasedInput",
             "output " + std::to_string(i) + " is not described as input " + std::to_string(input));
     aliased[i] = input;
@@ -325,8 +325,9 @@ std::vector<std::int32_t> tactics_of(nvinfer1::IPluginV3OneBuild& build) {
   const auto code = build.getValidTactics(tactics.data(), static_cast<std::int32_t>(tactics.size()));
   require(code == 0, "getValidTactics", "returned " + std::to_string(code));
   std::sort(tactics.begin(), tactics.end());
-  require(std::adjacent_find(tactics.begin(), tactics.end()) == tactics.end(), "getValidTactics", "gave one twice");
-  require(tactics.empty() || tactics.front() > 0, "getValidTactics", "gave a tactic that is not positive");
+  require(std::adjacent_find(tactics.begin(), tactics.end()) == tactics.end(), "getValidTactics",
+          "returned a tactic twice");
+  require(tactics.empty() || tactics.front() > 0, "getValidTactics", "returned a tactic that is not positive");
   return tactics;
 }
 
@@ -466,7 +467,7 @@ PluginLibrary::PluginLibrary(const std::filesystem::path& path) : logger_(std::m
   const auto get_creators = reinterpret_cast<GetCreators>(dlsym(handle_, "getCreators"));
   if (set_logger_finder == nullptr || get_creators == nullptr) {
     dlclose(handle_);
-    throw Error(path.string() + ": a plugin library exports getCreators and setLoggerFinder; this one lacks " +
+    throw Error(path.string() + ": a plugin library must export getCreators and setLoggerFinder; this library lacks " +
                 (get_creators == nullptr ? "getCreators" : "setLoggerFinder"));
   }
   set_logger_finder(logger_.get());
@@ -519,10 +520,10 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   };
   result.shapes = shapes(InputSizes::known);
   require(result.shapes == shapes(InputSizes::symbolic), "getOutputShapes",
-          "other sizes for symbolic dimensions than for fixed ones");
+          "returned other sizes for symbolic dimensions than for fixed dimensions");
   const std::vector<Extents> extents = largest_extents(result.shapes);
   require(extents == largest_extents(shapes(InputSizes::of_data)), "getOutputShapes",
-          "other sizes for dimensions that depend on data than for fixed ones");
+          "returned other sizes for dimensions that depend on data than for fixed dimensions");
   for (const Shape& shape : result.shapes) {
     for (const Dim& dim : shape) {
       if (dim.kind() != Dim::Kind::data_size) continue;
@@ -533,7 +534,7 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   }
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     const auto dtype = from_tensorrt(output_types[i]);
-    require(dtype.has_value(), "getOutputDataTypes", "a type that Graft does not have");
+    require(dtype.has_value(), "getOutputDataTypes", "a type that Graft does not support");
     const Layout layout = i < output_layouts.size() ? output_layouts[i] : inputs[0].layout;
     result.outputs.push_back({*dtype, layout, extents[i]});
   }
@@ -579,7 +580,7 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     in.push_back(to_plugin_desc(inputs[i]));
     require(input_data[i].size() == static_cast<std::size_t>(inputs[i].storage_bytes()), "run_plugin",
-            "input " + std::to_string(i) + " has not the bytes of its description");
+            "input " + std::to_string(i) + " does not have the number of bytes of its description");
     buffers.emplace_back(input_data[i].size(), options.misalign).write(input_data[i]);
     in_addresses.push_back(buffers.back().data());
   }
@@ -637,10 +638,10 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   };
 
   auto first = run_once(enqueue);
-  require(run_once(enqueue) == first || options.any_order, "enqueue", "a second run gave other bits");
+  require(run_once(enqueue) == first || options.any_order, "enqueue", "a second run returned different bits");
   if (options.capture) {
     const bool same = run_once([&] { capture_and_replay(stream, enqueue); }) == first;
-    require(same || options.any_order, "enqueue", "a replayed CUDA graph gave other bits");
+    require(same || options.any_order, "enqueue", "a replayed CUDA graph returned different bits");
   }
   // A builder times tactics in this way: with the same shapes, it sets one tactic after another.
   for (const std::int32_t tactic : built.tactics) {

@@ -450,8 +450,9 @@ TEST(ShapeInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
   const BuiltPlugin built = build_plugin(creator, {}, {&x, 1}, {}, nullptr, {&size, 1});
   EXPECT_EQ(built.outputs, std::vector{(TensorDesc{.dtype = DType::f16, .extents = {3, 10, 7}})});
   EXPECT_THROW(static_cast<void>(build_plugin(creator, {}, {&x, 1})), Error);
-  EXPECT_THAT(log.errors, Contains(HasSubstr("Tiled has 1 shape inputs, TensorRT gave 0; a node for its ONNX parser "
-                                             "names them in `tensorrt_plugin_shape_input_indices`")));
+  EXPECT_THAT(log.errors,
+              Contains(HasSubstr("Tiled has 1 shape inputs, TensorRT passed 0; in an ONNX file the attribute "
+                                 "`tensorrt_plugin_shape_input_indices` of the node must list them")));
 }
 
 /// Only getOutputShapes receives shape inputs (TensorRT-RTX 1.7).
@@ -511,7 +512,7 @@ TEST(ImplicitQuantization, WeightsWithoutAScaleAreRefused) {
   const auto in = fixed(desc({1, 2, 3, 3}, DataType::kINT8, 0.5F));
   const auto out = fixed(desc({1, 1, 3, 3}, DataType::kINT8, 0.5F));
   EXPECT_NE(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
-  EXPECT_THAT(log.errors, Contains(HasSubstr("gives no scale for `weight`")));
+  EXPECT_THAT(log.errors, Contains(HasSubstr("provides no scale for `weight`")));
 }
 
 TEST(ConfigurePlugin, BoundsNeedNotBeSizesThatOccur) {
@@ -521,7 +522,7 @@ TEST(ConfigurePlugin, BoundsNeedNotBeSizesThatOccur) {
   DynamicPluginTensorDesc out{desc({-1, 3}), dims({2, 3}), dims({8, 3}), dims({2, 3})};
   EXPECT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
   EXPECT_THAT(log.errors, IsEmpty());
-  EXPECT_THAT(log.warnings, Contains(HasSubstr("if they occur together")));
+  EXPECT_THAT(log.warnings, Contains(HasSubstr("used together, would be refused at inference")));
   const auto wrong = fixed(desc({2, 3}));
   const auto sizes = fixed(desc({2, 4}));
   EXPECT_NE(made.plugin.configurePlugin(&wrong, 1, &sizes, 1), 0) << "sizes that are known are checked";
@@ -807,7 +808,7 @@ TEST(AliasedPorts, AreWhatTheHostIsToldAndAllows) {
     }
   };
   Updated::aliased = {0, 0};
-  EXPECT_THAT(refusal(), HasSubstr("gave input 0 to two outputs"));
+  EXPECT_THAT(refusal(), HasSubstr("returned input 0 for two outputs"));
 }
 
 /// TensorRT reads the aliased input before configurePlugin, and reports a missing one as a broken plugin.
@@ -823,9 +824,10 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
                                        {.dtype = DType::f32, .extents = {6}}};
   const PluginFields in_place{{"in_place", std::int64_t{1}}};
   EXPECT_THROW(static_cast<void>(build_plugin(creator, in_place, inputs)), Error);
-  EXPECT_THAT(log.errors, testing::ElementsAre(HasSubstr(
-                              "getOutputDataTypes: CausalConvWithState: `past_state` is left out, but `present_state` "
-                              "takes its memory")));
+  EXPECT_THAT(
+      log.errors,
+      testing::ElementsAre(HasSubstr(
+          "getOutputDataTypes: CausalConvWithState: `past_state` is absent, but `present_state` takes its memory")));
   EXPECT_EQ(build_plugin(creator, {}, inputs).aliased, (std::vector{-1, -1}));
 
   Made<ops::CausalConvWithState> made(op);
@@ -858,7 +860,7 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefused) {
   const std::array in{fixed(desc({2, 6, 9})), fixed(desc({6, 1, 4})), fixed(desc({6}))};
   const std::array out{fixed(desc({2, 6, 9})), fixed(desc({2, 6, 3}))};
   EXPECT_NE(made.plugin.configurePlugin(in.data(), 3, out.data(), 2), 0);
-  EXPECT_THAT(log.errors, Contains(HasSubstr("`past_state` is left out")));
+  EXPECT_THAT(log.errors, Contains(HasSubstr("`past_state` is absent")));
 }
 
 /// TensorRT passes -1 for such a size at run time, and values from 0 to the largest while it builds.

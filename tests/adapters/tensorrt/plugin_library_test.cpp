@@ -184,7 +184,7 @@ TEST_P(EveryPlugin, RefusesTypesThatNoRowHas) {
   inputs[0].dtype = DType::u8;
   library().take_log();
   EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields_of(schema(), *test.op), inputs)), Error);
-  EXPECT_THAT(library().take_log(), Contains(HasSubstr("does not take inputs of the types u8")));
+  EXPECT_THAT(library().take_log(), Contains(HasSubstr("does not support inputs of the types u8")));
 }
 
 struct RefusedField {

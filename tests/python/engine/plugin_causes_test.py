@@ -364,7 +364,7 @@ class TestTheLibrary:
     def test_a_folder_and_a_program(self, tmp_path: pathlib.Path) -> None:
         assert "it is a folder" in self.message(tmp_path, tmp_path, "folder")
         os.mkfifo(tmp_path / "pipe.so")
-        assert "it is no regular file" in self.message(tmp_path / "pipe.so", tmp_path, "no_file")
+        assert "it is not a regular file" in self.message(tmp_path / "pipe.so", tmp_path, "no_file")
         assert "no such file" in self.message(tmp_path / "none.so", tmp_path, "no_file")
         program = pathlib.Path(shutil.which("true") or pytest.skip("no program"))
         assert "a program, and no shared library" in self.message(program, tmp_path, "not_elf")

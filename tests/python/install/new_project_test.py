@@ -246,7 +246,7 @@ def test_its_cases_name_the_one_that_ends_them(prefix: Path, project: Path) -> N
     told = seen(
         prefix, project, kernel, "const double share = ", "if (i == 256) std::abort();\n        const double share = "
     )
-    assert re.search(r"FAILED GatedTanh f32_257 on the CPU: the program ended while its kernel ran", told), told
+    assert re.search(r"FAILED GatedTanh f32_257 on the CPU: the program crashed while the kernel ran", told), told
 
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)

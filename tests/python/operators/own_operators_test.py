@@ -176,9 +176,9 @@ def test_a_library_is_loaded_once():
     ("file", "message"),
     [
         ("nowhere.so", "no such file"),
-        (onnx.__file__, "it is no shared library"),
-        (LIBRARIES / "libwrong_headers.so", "it was built with other headers"),
-        (LIBRARIES / "libwrong_version.so", "it speaks version 99 of the interface"),
+        (onnx.__file__, "it is not a shared library"),
+        (LIBRARIES / "libwrong_headers.so", "it was built with different headers"),
+        (LIBRARIES / "libwrong_version.so", "it has version 99 of the interface"),
         (LIBRARIES / "libwrong_name.so", "operator LeakyReLU: an operator of Graft has that name"),
     ],
 )
