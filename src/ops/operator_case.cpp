@@ -342,7 +342,7 @@ std::string compare(const HostTensor& found, const ExpectedOutput& expected, dou
   std::string message;
   const TensorDesc desc{.dtype = found.desc.dtype, .layout = found.desc.layout, .extents = expected.extents};
   if (std::ssize(found.bytes) < desc.storage_bytes()) {
-    return "found " + std::to_string(found.bytes.size()) + " bytes, allowed are those of " + to_string(desc);
+    return "found " + std::to_string(found.bytes.size()) + " bytes, allowed is the size of " + to_string(desc);
   }
   check(dispatch_every(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
@@ -405,14 +405,14 @@ std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
   if (found == expected.numbers.end()) return "";
   return "element " + std::to_string(found - expected.numbers.begin()) + " of " + to_string(expected.extents) +
          ": the reference kernel computes " + (std::isnan(*found) ? "NaN" : "infinity") +
-         " of finite inputs\nWrite it so that nothing overflows, or `.may_overflow = true` in the case if that is "
-         "right";
+         " from finite inputs\nPrevent the overflow in the kernel, or write `.may_overflow = true` in the case if it "
+         "is correct";
 }
 
 std::string check_refusal(const OperatorCase& test, const std::string& message) {
   if (test.refused.empty()) return "refused: " + message;
   if (message.find(test.refused) != std::string::npos) return "";
-  return "refused with: " + message + "\nthe case wants: " + test.refused;
+  return "refused with: " + message + "\nthe case expects: " + test.refused;
 }
 
 }  // namespace
@@ -421,7 +421,7 @@ std::string check_coverage(const OperatorCases& all) {
   std::string lacking;
   std::set<std::string> names;
   for (const OperatorCase& test : all.cases) {
-    if (!names.insert(test.name).second) lacking += test.name + " is there twice\n";
+    if (!names.insert(test.name).second) lacking += test.name + " is listed twice\n";
     if (&test.op->type() != all.type) lacking += test.name + " is a case of another operator\n";
   }
   for (const TypeRow& row : all.type->type_rows) {
@@ -432,7 +432,7 @@ std::string check_coverage(const OperatorCases& all) {
   }
   const bool refuses =
       std::any_of(all.cases.begin(), all.cases.end(), [](const OperatorCase& test) { return !test.refused.empty(); });
-  return refuses ? lacking : lacking + "no case that has to be refused\n";
+  return refuses ? lacking : lacking + "no case that must be refused\n";
 }
 
 std::string check_on_cpu(const OperatorCase& test) {
@@ -443,10 +443,11 @@ std::string check_on_cpu(const OperatorCase& test) {
     return check_refusal(test, error.what());
   }
   if (const Status status = test.op->check({test.inputs, descs}); !status.ok()) {
-    if (test.op->run_cpu({test.inputs, descs}, {}, {}).ok()) return "`check` refuses it, the reference kernel runs it";
+    if (test.op->run_cpu({test.inputs, descs}, {}, {}).ok())
+      return "`check` refuses the case, but the reference kernel runs it";
     return check_refusal(test, status.message());
   }
-  if (!test.refused.empty()) return "not refused; the case wants: " + test.refused;
+  if (!test.refused.empty()) return "not refused; the case expects: " + test.refused;
   if (test.large || test.inputs[0].layout != Layout::linear) return "";
 
   const std::vector<HostTensor> inputs = make_inputs(test);

@@ -116,7 +116,7 @@ def test_inspect_says_before_and_after_what_convert_says(graft, tmp_path):
     (choice,) = graft("convert", model, "-o", always, "--plugins", "always", "--json").json["choices"]
     (plugin,) = onnx.load(always).graph.node  # `graft build` reports this note; inspect reports what convert would do
     notes = {note.key: note.value for note in plugin.metadata_props}
-    assert notes["graft.reason"] == choice["reason"] == "asked for: plugins wherever they can stand"
+    assert notes["graft.reason"] == choice["reason"] == "requested: plugins wherever possible"
 
 
 def test_a_convolution_in_f32_is_no_plugin_for_int8(graft, tmp_path):

@@ -31,9 +31,9 @@ TEST(OperatorCases, WhatMustBeRefusedIsAndEveryTypeAgreesWithF32) {
 
 TEST(OperatorCases, ChecksSeeWhatIsWrong) {
   OperatorCases some{operator_cases()[0].type, {operator_cases()[0].cases[0], operator_cases()[0].cases[0]}};
-  EXPECT_THAT(check_coverage(some), HasSubstr(some.cases[0].name + " is there twice"));
+  EXPECT_THAT(check_coverage(some), HasSubstr(some.cases[0].name + " is listed twice"));
   EXPECT_THAT(check_coverage(some), HasSubstr("no case of "));
-  EXPECT_THAT(check_coverage(some), HasSubstr("no case that has to be refused"));
+  EXPECT_THAT(check_coverage(some), HasSubstr("no case that must be refused"));
   OperatorCase& test = some.cases[0];
   test.refused = "never";
   EXPECT_THAT(check_on_cpu(test), HasSubstr("not refused"));
@@ -41,7 +41,7 @@ TEST(OperatorCases, ChecksSeeWhatIsWrong) {
   test.inputs[0].dtype = DType::i64;
   EXPECT_THAT(check_on_cpu(test), HasSubstr("refused: "));
   test.refused = "another message";
-  EXPECT_THAT(check_on_cpu(test), HasSubstr("the case wants: another message"));
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("the case expects: another message"));
 }
 
 /// If every kernel has the same fault, their results agree; therefore an overflow is an error by itself.
@@ -61,7 +61,7 @@ TEST(OperatorCases, OverflowOfFiniteInputsIsFound) {
   test.arrange = [](std::span<HostTensor> inputs) {
     std::fill(inputs[0].bytes.begin(), inputs[0].bytes.end(), std::byte{0});
   };
-  EXPECT_THAT(check_on_cpu(test), HasSubstr("computes infinity of finite inputs"));
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("computes infinity from finite inputs"));
   test.fill = Fill::zeros;
   EXPECT_EQ(check_on_cpu(test), "");
 

@@ -29,7 +29,7 @@ def leaky_relu(
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): of the type of x
+    Returns y (as x): same type as x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
@@ -45,19 +45,19 @@ def l2_normalize(
     x_scale: float = 1.0,
     y_scale: float = 1.0,
 ) -> torch.Tensor:
-    """y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode says how a norm of zero is kept away: max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + epsilon).
+    """y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode selects how a division by zero is avoided: max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + epsilon).
 
     Tensors:
         x: the vectors to normalize (any of rank 1 to 8)
 
     Attributes:
-        axes: axes that the norm runs over; negative ones count from the end
+        axes: axes of the norm; negative axes count from the end
         epsilon: see epsilon_mode (at least 0 and finite)
-        epsilon_mode: where epsilon goes (max, norm, add)
+        epsilon_mode: how epsilon is applied (max, norm, add)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): of the type of x
+    Returns y (as x): same type as x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
 
@@ -83,11 +83,11 @@ def l2norm_helper(
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): of the type of x
+    Returns y (as x): same type as x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
-    Source: the sub-graph of tf.math.l2_normalize: Rsqrt and Maximum
+    Source: the subgraph of tf.math.l2_normalize: Rsqrt and Maximum
     """
 
 def instance_norm(
@@ -105,19 +105,19 @@ def instance_norm(
     """y = activation((x - mean) / sqrt(variance + epsilon) * scale + bias), with the mean and the variance (divided by the count) over the spatial axes of each channel of each item. leaky_relu: y >= 0 ? y : alpha * y.
 
     Tensors:
-        x: of rank 3 to 5 (N,C,spatial...)
-        scale: a factor for each channel; left out: the attribute scales (C)
-        bias: a summand for each channel; left out: the attribute bias (C)
+        x: a tensor of rank 3 to 5 (N,C,spatial...)
+        scale: a factor for each channel; absent: the attribute scales (C)
+        bias: a summand for each channel; absent: the attribute bias (C)
 
     Attributes:
         epsilon: added to the variance (at least 0 and finite)
-        activation: what follows the normalization (none, relu, leaky_relu)
+        activation: applied after the normalization (none, relu, leaky_relu)
         alpha: slope of leaky_relu for negative y (finite)
-        scales: one for each channel, where there is no input scale; empty: all 1
+        scales: one value for each channel, if the input scale is absent; empty: all 1
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): of the type of x
+    Returns y (as x): same type as x
 
     Types: x f32 scale f32 bias f32 y f32; x f16 scale f32 bias f32 y f16; x bf16 scale f32 bias f32 y bf16; x i8 scale f32 bias f32 y i8
 
@@ -145,31 +145,31 @@ def convolution(
     y_scale: float = 1.0,
     weight_scale: Sequence[float] = (),
 ) -> torch.Tensor:
-    """y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. Sums are held in f32, those of i8 exactly in 32-bit integers; weights of i8 have a scale for each channel of y.
+    """y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. Sums are held in f32, and sums of i8 exactly in 32-bit integers; i8 weights have a scale for each channel of y.
 
     Tensors:
-        x: what is convolved (N,C,spatial with 1 to 3 spatial axes)
-        weight: left out: kernel_weights, for i8 in steps of weight_scale (K,C/group,window)
-        bias: left out: bias_weights (K)
-        scale: i8 only; left out: weight_scale (K)
+        x: the tensor to convolve (N,C,spatial with 1 to 3 spatial axes)
+        weight: absent: kernel_weights, for i8 quantized with weight_scale (K,C/group,window)
+        bias: absent: bias_weights (K)
+        scale: i8 only; absent: weight_scale (K)
 
     Attributes:
-        num_output: channels of y; 0: as the input weight has (at least 0)
-        kernel: size of the window on each spatial axis; empty: as the input weight has (at least 1)
+        num_output: channels of y; 0: as many as the input weight has (at least 0)
+        kernel: size of the window on each spatial axis; empty: from the input weight (at least 1)
         stride: step of the window on each spatial axis; empty: 1 (at least 1)
-        pad: zeros added on each spatial axis: before all, then after all, or one number for both sides; empty: 0 (at least 0)
+        pad: zeros added on each spatial axis: before each axis, then after each axis, or one number for both sides; empty: 0 (at least 0)
         dilation: distance of the window's elements on each spatial axis; empty: 1 (at least 1)
-        group: sets of channels that are convolved by themselves (at least 1)
+        group: number of groups of channels, which are convolved separately (at least 1)
         activation: applied to the sums (none, relu, relu6, leaky_relu)
         alpha: slope of leaky_relu for negative numbers
-        kernel_weights: the weights, row-major (num_output, channels / group, window), where no input weight is given
-        bias_weights: one for each channel of y, where no input bias is given; empty: 0
+        kernel_weights: the weights, row-major (num_output, channels / group, window), if the input weight is absent
+        bias_weights: one value for each channel of y, if the input bias is absent; empty: 0
         allow_tf32: f32 only: multiply in TF32, with 10 bits of fraction (at least 0 and at most 1)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
-        weight_scale: i8 only: real value of one step of weight, for each channel of y or one for all, where no input scale is given; empty: 1 (more than 0 and finite)
+        weight_scale: i8 only: real value of one step of weight, for each channel of y or one for all, if the input scale is absent; empty: 1 (more than 0 and finite)
 
-    Returns y (N,K,spatial): of the type of x
+    Returns y (N,K,spatial): same type as x
 
     Types: x f32 weight f32 bias f32 scale f32 y f32; x f16 weight f16 bias f32 scale f32 y f16; x bf16 weight bf16 bias f32 scale f32 y bf16; x i8 weight i8 bias f32 scale f32 y i8
 
@@ -188,22 +188,22 @@ def upsampling(
     x_scale: float = 1.0,
     y_scale: float = 1.0,
 ) -> torch.Tensor:
-    """y[i] = x at (i + 0.5) / scale - 0.5 (half_pixel), i * (in - 1) / (out - 1) (align_corners) or i / scale (asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbors, or Keys' cubic convolution of four. Sizes are floor(in * scale), or given.
+    """y[i] = x at (i + 0.5) / scale - 0.5 (half_pixel), i * (in - 1) / (out - 1) (align_corners) or i / scale (asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbors, or Keys' cubic convolution of four. Sizes are floor(in * scale), or the attribute sizes.
 
     Tensors:
         x: the tensor to resample (N,C,spatial of rank 3 to 5)
 
     Attributes:
-        mode: how values between elements are made (nearest, linear, cubic)
+        mode: how values between elements are interpolated (nearest, linear, cubic)
         scales: output size / input size: one for all spatial axes or one for each (more than 0 and finite)
         sizes: sizes of the spatial axes, instead of scales (at least 1 and at most 1.07374e+09)
         coordinate_mode: where an output element lies in the input (half_pixel, align_corners, asymmetric)
-        nearest_mode: nearest only: which neighbor is taken (floor, round_prefer_floor, round_prefer_ceil, ceil)
+        nearest_mode: nearest only: which neighbor is used (floor, round_prefer_floor, round_prefer_ceil, ceil)
         cubic_a: cubic only: slope of the kernel at distance 1 (finite)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (N,C and the new spatial sizes): of the type of x
+    Returns y (N,C and the new spatial sizes): same type as x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
@@ -222,16 +222,16 @@ def padding(
     """y[i] = x[i - begin], where x is continued outside its axes: by `value` (constant), mirrored at its outermost elements without repeating them (reflect) or with them (symmetric), by its outermost elements (edge), or from its other end (wrap). Mirrors and wraps repeat where pads are larger than the axis. Negative pads crop.
 
     Tensors:
-        x: of any rank up to 8 (any)
+        x: a tensor of any rank up to 8 (any)
 
     Attributes:
-        pads: elements to add before each axis, then after each axis; negative ones crop (at least -2.14748e+09 and at most 2.14748e+09)
-        mode: what lies outside x (constant, reflect, symmetric, edge, wrap)
-        value: mode constant only: what lies outside x
+        pads: elements to add before each axis, then after each axis; negative numbers crop (at least -2.14748e+09 and at most 2.14748e+09)
+        mode: how x is continued outside its axes (constant, reflect, symmetric, edge, wrap)
+        value: mode constant only: the value outside x
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (x + pads): of the type of x
+    Returns y (x + pads): same type as x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
@@ -247,19 +247,19 @@ def spatial_pyramid_pooling(
     x_scale: float = 1.0,
     y_scale: float = 1.0,
 ) -> torch.Tensor:
-    """For each level n, C x H x W is pooled to C x n x n and flattened; the levels are concatenated to N x C*sum(n^2), whatever H and W are. Bin i of n covers, with `binning` adaptive, floor(i*H/n) to ceil((i+1)*H/n); with window, ceil(H/n) from i*floor(H/n) on; with caffe, kernel = ceil(H/n) from i*kernel - pad on, pad = floor((kernel*n - H + 1)/2), where an average divides by kernel^2. NaN makes its bins NaN.
+    """For each level n, C x H x W is pooled to C x n x n and flattened; the levels are concatenated to N x C*sum(n^2) for every H and W. Bin i of n covers, with `binning` adaptive, floor(i*H/n) to ceil((i+1)*H/n); with window, ceil(H/n) from i*floor(H/n) on; with caffe, kernel = ceil(H/n) from i*kernel - pad on, pad = floor((kernel*n - H + 1)/2), where an average divides by kernel^2. A bin with a NaN is NaN.
 
     Tensors:
         x: images or feature maps (N,C,H,W)
 
     Attributes:
         levels: bins along each side, level by level (at least 1 and at most 1024)
-        mode: what becomes of a bin (max, average)
-        binning: what the bins cover (adaptive, window, caffe)
+        mode: how a bin is pooled (max, average)
+        binning: which elements the bins cover (adaptive, window, caffe)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (N,C*sum(n^2)): of the type of x; level by level C x n x n
+    Returns y (N,C*sum(n^2)): same type as x; C x n x n level by level
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8
 
@@ -280,18 +280,18 @@ def normalize(
     """y = x / sqrt(sum(x^2) + epsilon) * scale, the sum over the channels of each pixel, or with across_spatial over all but the first axis; scale is one factor for each channel, or with channel_shared one for all.
 
     Tensors:
-        x: of rank 2 to 8 (N,C,spatial...)
-        scale: the factors; left out: the attribute weights (C or 1)
+        x: a tensor of rank 2 to 8 (N,C,spatial...)
+        scale: the factors; absent: the attribute weights (C or 1)
 
     Attributes:
         across_spatial: 1: one norm for each item; 0: one for each pixel (at least 0 and at most 1)
         channel_shared: 1: one factor for all channels; 0: one for each (at least 0 and at most 1)
         epsilon: added to the sum of squares (at least 0 and finite)
-        weights: the factors, where there is no input scale; empty: all 1
+        weights: the factors, if the input scale is absent; empty: all 1
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): of the type of x
+    Returns y (as x): same type as x
 
     Types: x f32 scale f32 y f32; x f16 scale f32 y f16; x bf16 scale f32 y bf16; x i8 scale f32 y i8
 
@@ -310,20 +310,20 @@ def region_align(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> torch.Tensor:
-    """A region, in pixels of x once it is multiplied by spatial_scale, is divided into output_height times output_width bins, and a bin into equal cells. A sample in the middle of each cell is interpolated between the four pixels around it; more than a pixel beyond the map it is 0. y is the mean of a bin's samples (avg), or the largest product of a pixel and its weight in a sample, as ONNX has it (max). A pixel of weight 0 does not count in a mean, whatever it holds; NaN is the largest. A region of an item that x does not have is 0.
+    """A region, multiplied by spatial_scale to be in pixels of x, is divided into output_height x output_width bins, and a bin into equal cells. The sample at the center of a cell is interpolated bilinearly from the four pixels around it; more than a pixel outside the map it is 0. y is the mean of a bin's samples (avg), or the largest product of a pixel and its weight in a sample, as in ONNX (max). A pixel of weight 0 does not change a mean, even if it is NaN; NaN is the largest value. A region of an item that x does not have is 0.
 
     Tensors:
-        x: the map (N,C,H,W)
+        x: the feature maps (N,C,H,W)
         rois: x1, y1, x2, y2 of each region (R,4)
-        batch_indices: the item of x that each lies in (R)
+        batch_indices: the item of x of each region (R)
 
     Attributes:
-        coordinate_transformation_mode: half_pixel: half a pixel is taken off coordinates; output_half_pixel: it is not, and regions are at least a pixel wide and high (half_pixel, output_half_pixel)
-        mode: what becomes of the samples of a bin (avg, max)
-        output_height: bins above each other (at least 1 and at most 32768)
-        output_width: bins beside each other (at least 1 and at most 32768)
-        sampling_ratio: samples along each side of a bin; 0: as many as the bin has pixels there, rounded up (at least 0 and at most 32768)
-        spatial_scale: of the map, as a part of the image that regions lie in (more than 0 and finite)
+        coordinate_transformation_mode: half_pixel: half a pixel is subtracted from coordinates; output_half_pixel: it is not, and regions are at least a pixel wide and high (half_pixel, output_half_pixel)
+        mode: how the samples of a bin are combined (avg, max)
+        output_height: number of rows of bins (at least 1 and at most 32768)
+        output_width: number of columns of bins (at least 1 and at most 32768)
+        sampling_ratio: samples along each side of a bin; 0: the length of the side in pixels, rounded up (at least 0 and at most 32768)
+        spatial_scale: size of the map divided by the size of the image that regions refer to (more than 0 and finite)
 
     Returns y (R,C,output_height,output_width): a small map of each region
 
@@ -340,18 +340,18 @@ def scatter_reduce_nd(
     reduction: Literal["add", "mul", "min", "max"],
     deterministic: int = 1,
 ) -> torch.Tensor:
-    """y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. A slice may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as in ONNX Runtime.
+    """y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. Indices may repeat. Negative indices count from the end; an update whose index is out of range is ignored. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max with NaN return the update, so that NaN remains only if it comes last, as in ONNX Runtime.
 
     Tensors:
         data: 1 to 8 dimensions (any)
-        indices: of the first `depth` dimensions of data (...,depth)
+        indices: indices into the first `depth` dimensions of data (...,depth)
         updates: a slice for each index (...,rest)
 
     Attributes:
-        reduction: without one, use the layer of TensorRT's own (add, mul, min, max)
-        deterministic: 1: updates are sorted by their index and reduced in their order, so that every run gives the same bits; 0: sums of floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+        reduction: how updates are combined; without a reduction, use TensorRT's own layer (add, mul, min, max)
+        deterministic: 1: updates are sorted by their index and reduced in their order, so that every run computes the same bits; 0: floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
 
-    Returns y (as data): data with the updates
+    Returns y (as data): data after the updates
 
     Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
 
@@ -367,19 +367,19 @@ def scatter_reduce_elements(
     axis: int = 0,
     deterministic: int = 1,
 ) -> torch.Tensor:
-    """y = data; then, for each element of updates in order, the element of y at the same place, but at indices[place] along the axis, becomes itself + the update, or *, min, max. An element may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as in ONNX Runtime.
+    """y = data; then, for each element of updates in order, the element of y at the same position, but at indices[position] along the axis, is combined with the update by +, *, min or max. Indices may repeat. Negative indices count from the end; an update whose index is out of range is ignored. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max with NaN return the update, so that NaN remains only if it comes last, as in ONNX Runtime.
 
     Tensors:
         data: 1 to 8 dimensions (any)
-        indices: of the same rank, and no larger but along the axis (any)
+        indices: has the rank of data, and is not larger than data except along the axis (any)
         updates: an element for each index (as indices)
 
     Attributes:
-        reduction: without one, use the layer of TensorRT's own (add, mul, min, max)
-        axis: along which indices count; negative: from the last
-        deterministic: 1: updates are sorted by where they go and reduced in their order, so that every run gives the same bits; 0: sums of floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+        reduction: how updates are combined; without a reduction, use TensorRT's own layer (add, mul, min, max)
+        axis: the axis of the indices; negative axes count from the last one
+        deterministic: 1: updates are sorted by their target and reduced in their order, so that every run computes the same bits; 0: floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
 
-    Returns y (as data): data with the updates
+    Returns y (as data): data after the updates
 
     Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
 
@@ -394,18 +394,18 @@ def largest_k(
     largest: int = 1,
     sorted: int = 1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """values = the k largest elements of x along an axis, or the k smallest, the first of equal ones first; indices = their places along the axis. NaN is the largest number; both zeros are equal.
+    """values = the k largest elements of x along an axis, or the k smallest; of equal elements the first comes first. indices = their positions along the axis. NaN is larger than every number; 0 and -0 are equal.
 
     Tensors:
         x: 1 to 8 dimensions (any)
 
     Attributes:
-        k: how many; at most the length of the axis (at least 0)
-        axis: negative: from the last axis
+        k: number of elements; at most the length of the axis (at least 0)
+        axis: the axis; negative axes count from the last one
         largest: 1: the largest elements, 0: the smallest (at least 0 and at most 1)
-        sorted: 0: in any order, which is that of 1 (at least 0 and at most 1)
+        sorted: 1: sorted; 0: any order is allowed, and the elements are sorted as well (at least 0 and at most 1)
 
-    Returns values (as x, k along the axis): the largest first, or the smallest, indices (as values): along the axis
+    Returns values (as x, k along the axis): the largest first, or the smallest first, indices (as values): positions along the axis
 
     Types: x f32 values f32 indices i64; x f16 values f16 indices i64; x bf16 values bf16 indices i64; x i32 values i32 indices i64; x i64 values i64 indices i64
 
@@ -421,19 +421,19 @@ def causal_conv_with_state(
     activation: Literal["none", "silu", "swish"] = "none",
     in_place: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
+    """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x. present_state is the last K-1 elements of s: a sequence can be computed in chunks, each with the present_state of the chunk before it. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
 
     Tensors:
-        x: the sequence, or the next piece of it (N,C,L)
-        weight: of each channel, the factor of the newest element last (C,1,K)
-        bias: left out, or without elements: 0 (C)
-        past_state: what came before x; left out: zeros (N,C,K-1)
+        x: the sequence, or its next chunk (N,C,L)
+        weight: the factors of each channel; the last one is for the newest element (C,1,K)
+        bias: added to the sums; absent or empty: 0 (C)
+        past_state: the elements before x; absent: zeros (N,C,K-1)
 
     Attributes:
         activation: applied to the sums (none, silu, swish)
-        in_place: 1: TensorRT keeps present_state in the memory of past_state, which has to be given (at least 0 and at most 1)
+        in_place: 1: TensorRT stores present_state in the memory of past_state, which is then required (at least 0 and at most 1)
 
-    Returns y (N,C,L): as long as x, present_state (N,C,K-1): the past_state of the next piece
+    Returns y (N,C,L): has the length of x, present_state (N,C,K-1): the past_state of the next chunk
 
     Types: x f32 weight f32 bias f32 past_state f32 y f32 present_state f32; x f16 weight f16 bias f16 past_state f16 y f16 present_state f16; x bf16 weight bf16 bias bf16 past_state bf16 y bf16 present_state bf16
 
@@ -448,16 +448,16 @@ def multi_scale_deformable_attention(
     *,
     points: Sequence[int] = (),
 ) -> torch.Tensor:
-    """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as a part of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel beyond its map, or beyond value, adds nothing, whatever the weight. Positions and sums are held in f32.
+    """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as fractions of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel outside its map or outside value adds 0, even if its weight is infinite or NaN. Positions and sums are held in f32.
 
     Tensors:
         value: pixels of all maps (B,S,M,D)
         spatial_shapes: height and width of each map (L,2)
         sampling_locations: points; T may be split into several axes, as L,P (B,Q,M,T,2)
-        attention_weights: of the points; T as that of the points (B,Q,M,T)
+        attention_weights: weights of the points; T is split like T of the points (B,Q,M,T)
 
     Attributes:
-        points: of a query in each map, for each head; empty: P in each of L maps, into which sampling_locations is split (at least 1 and at most 32768)
+        points: number of points per query and head in each map; empty: P in each of L maps, axes of sampling_locations (at least 1 and at most 32768)
 
     Returns y (B,Q,M,D): a sum for each query and head
 
@@ -480,24 +480,24 @@ def deformable_convolution(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> torch.Tensor:
-    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are held in f32. A kernel on tensor cores rounds samples of f16 and bf16 to that type before they are multiplied, and makes each product of f32 out of three of TF32.
+    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. x is interpolated bilinearly from the four pixels around a position; pixels outside the image are 0, and a NaN position is outside. The channels of an offset group share offsets and mask. Positions are computed and sums are held in f32. Kernels on tensor cores round f16 and bf16 samples to that type before they are multiplied, and compute each f32 product from three TF32 products.
 
     Tensors:
         x: the image (N,C,H,W)
         weight: the filters (K,C/group,kernel_shape)
-        offset: how far each element of the window is moved, down and then across, for each pixel of y (N,offset_group*window*2,OH,OW)
-        bias: added to the sums; left out, or of no elements: 0 (K or 0)
-        mask: what samples are multiplied by; left out, or of no elements: 1 (N,offset_group*window,OH,OW or 0)
+        offset: vertical and then horizontal offset of each element of the window, for each pixel of y (N,offset_group*window*2,OH,OW)
+        bias: added to the sums; absent or empty: 0 (K or 0)
+        mask: factors of the samples; absent or empty: 1 (N,offset_group*window,OH,OW or 0)
 
     Attributes:
-        dilations: distance of the window's elements: down, across; empty: 1 (at least 1 and at most 1.07374e+09)
-        group: sets of channels that are convolved by themselves (at least 1 and at most 1.07374e+09)
-        kernel_shape: height and width of the window; empty: as weight has (at least 1 and at most 1.07374e+09)
-        offset_group: sets of channels that share offsets (at least 1 and at most 1.07374e+09)
-        pads: rows above, columns left, rows below, columns right of the image; empty: 0 (at least 0 and at most 1.07374e+09)
-        strides: step of the window: down, across; empty: 1 (at least 1 and at most 1.07374e+09)
+        dilations: distance of the window's elements: vertical, horizontal; empty: 1 (at least 1 and at most 1.07374e+09)
+        group: number of groups of channels, which are convolved separately (at least 1 and at most 1.07374e+09)
+        kernel_shape: height and width of the window; empty: from weight (at least 1 and at most 1.07374e+09)
+        offset_group: number of groups of channels that share offsets (at least 1 and at most 1.07374e+09)
+        pads: zeros added: rows above, columns left, rows below, columns right of the image; empty: 0 (at least 0 and at most 1.07374e+09)
+        strides: step of the window: vertical, horizontal; empty: 1 (at least 1 and at most 1.07374e+09)
 
-    Returns y (N,K,OH,OW): of the type of x
+    Returns y (N,K,OH,OW): same type as x
 
     Types: x f32 weight f32 offset f32 bias f32 mask f32 y f32; x f16 weight f16 offset f16 bias f16 mask f16 y f16; x bf16 weight bf16 offset bf16 bias bf16 mask bf16 y bf16
 

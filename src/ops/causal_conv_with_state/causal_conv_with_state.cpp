@@ -29,7 +29,8 @@ Status CausalConvWithState::check(const Problem& problem) {
   const Extents& from = problem.inputs[x].extents;
   const Extents& weights = problem.inputs[weight].extents;
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // kernels count rows and taps with 32 bits
-  if (from[1] > 0 && from[0] > most / from[1]) return refuse(x, from, "2147483647 channels of all items together");
+  if (from[1] > 0 && from[0] > most / from[1])
+    return refuse(x, from, "at most 2147483647 channels in all items together");
   if (!(weights == Extents{from[1], 1, weights[2]}) || weights[2] > most) {
     return refuse(weight, weights, std::to_string(from[1]) + "x1xK, a row for each channel of x");
   }

@@ -19,11 +19,11 @@ struct CausalConvWithState {
   static constexpr auto name = "CausalConvWithState";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x, "
-      "and present_state the last K-1 elements of s: a sequence may be given in pieces, each with the state that the "
-      "last one left. Sums are held in f32. silu and swish are z / (1 + exp(-z)).";
+      "y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x. "
+      "present_state is the last K-1 elements of s: a sequence can be computed in chunks, each with the present_state "
+      "of the chunk before it. Sums are held in f32. silu and swish are z / (1 + exp(-z)).";
   static constexpr auto source = "ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d";
-  static constexpr auto why_plugin = "TensorRT has no layer that carries the state of a convolution along";
+  static constexpr auto why_plugin = "TensorRT has no convolution layer with a state";
 
   /// Ports.
   enum : std::size_t { x, weight, bias, past_state };
@@ -32,17 +32,19 @@ struct CausalConvWithState {
   bool in_place = false;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("activation", &CausalConvWithState::activation, "applied to the sums"),
-                      attribute("in_place", &CausalConvWithState::in_place,
-                                "1: TensorRT keeps present_state in the memory of past_state, which has to be given")};
+    return std::tuple{
+        attribute("activation", &CausalConvWithState::activation, "applied to the sums"),
+        attribute("in_place", &CausalConvWithState::in_place,
+                  "1: TensorRT stores present_state in the memory of past_state, which is then required")};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,L", "the sequence, or the next piece of it"),
-                      input("weight", "T", "C,1,K", "of each channel, the factor of the newest element last"),
-                      optional_input("bias", "T", "C", "left out, or without elements: 0"),
-                      optional_input("past_state", "T", "N,C,K-1", "what came before x; left out: zeros"),
-                      output("y", "T", "N,C,L", "as long as x"),
-                      output("present_state", "T", "N,C,K-1", "the past_state of the next piece")};
+    return std::array{
+        input("x", "T", "N,C,L", "the sequence, or its next chunk"),
+        input("weight", "T", "C,1,K", "the factors of each channel; the last one is for the newest element"),
+        optional_input("bias", "T", "C", "added to the sums; absent or empty: 0"),
+        optional_input("past_state", "T", "N,C,K-1", "the elements before x; absent: zeros"),
+        output("y", "T", "N,C,L", "has the length of x"),
+        output("present_state", "T", "N,C,K-1", "the past_state of the next chunk")};
   }
   static constexpr auto types() {
     using enum DType;

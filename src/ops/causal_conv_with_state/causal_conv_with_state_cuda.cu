@@ -302,7 +302,8 @@ Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
   const std::int64_t length = x.extents[2];
   const std::int64_t needed = std::max(width, problem.inputs[CausalConvWithState::weight].extents[2] - 1);
   if (length < needed) {
-    return unsupported("x is " + std::to_string(length) + " long, allowed is " + std::to_string(needed) + " or more");
+    return unsupported("x has length " + std::to_string(length) + ", allowed is " + std::to_string(needed) +
+                       " or more");
   }
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (vectors_of(length, width) <= most / std::max<std::int64_t>(x.extents[0] * x.extents[1], 1)) return {};

@@ -38,7 +38,7 @@ Status check_axes(const Convolution& op, std::size_t axes) {
   const auto check_list = [&](const char* name, const std::vector<std::int64_t>& list, bool twice) -> Status {
     if (list.empty() || list.size() == axes || (twice && list.size() == 2 * axes)) return {};
     return refuse("attribute `" + std::string(name) + "`: found " + to_string(AttributeValue(list)) +
-                  ", allowed is a number for each " + "of the " + std::to_string(axes) + " spatial axes of x");
+                  ", allowed is a number for each of the " + std::to_string(axes) + " spatial axes of x");
   };
   if (Status status = check_list("kernel", op.kernel, false); !status.ok()) return status;
   if (Status status = check_list("stride", op.stride, false); !status.ok()) return status;
@@ -111,11 +111,11 @@ std::vector<Shape> Convolution::infer_shapes(std::span<const Shape> inputs) cons
   if (Status status = check_axes(*this, axes); !status.ok()) throw std::invalid_argument(status.message());
   const Shape* weights = inputs.size() > weight ? &inputs[weight] : nullptr;
   if (weights != nullptr && weights->size() != from.size()) {
-    throw std::invalid_argument("weight has rank " + std::to_string(weights->size()) + ", allowed is that of x, " +
+    throw std::invalid_argument("weight has rank " + std::to_string(weights->size()) + ", allowed is the rank of x, " +
                                 std::to_string(from.size()));
   }
   if (weights == nullptr && (num_output == 0 || kernel.empty())) {
-    throw std::invalid_argument("without an input weight the attributes num_output and kernel are needed");
+    throw std::invalid_argument("without the input weight the attributes num_output and kernel are needed");
   }
   Shape to{from[0], num_output > 0 ? Dim(num_output) : (*weights)[0]};
   for (std::size_t i = 0; i < axes; ++i) {
@@ -142,7 +142,7 @@ Status Convolution::check_attributes() const {
     }
   }
   if (num_output > 0 && num_output % group != 0) {
-    return refuse("num_output " + std::to_string(num_output) + " is no multiple of group " + std::to_string(group));
+    return refuse("num_output " + std::to_string(num_output) + " is not a multiple of group " + std::to_string(group));
   }
   return {};
 }
@@ -185,7 +185,8 @@ Status Convolution::check(const Problem& problem) const {
   }
   const std::int64_t terms = wanted.element_count() / std::max<std::int64_t>(outputs, 1);
   if (problem.inputs[x].dtype == DType::i8 && terms >= 131072) {
-    return refuse("sums of " + std::to_string(terms) + " products of i8 may exceed 32 bits, allowed are 131071");
+    return refuse("sums of " + std::to_string(terms) +
+                  " products of i8 may exceed 32 bits, allowed are at most 131071");
   }
   if (!weight_scale.empty() && weight_scale.size() != 1 && static_cast<std::int64_t>(weight_scale.size()) != outputs) {
     return refuse("attribute `weight_scale` has " + std::to_string(weight_scale.size()) +
@@ -410,7 +411,7 @@ std::vector<DropIn> Convolution::drop_ins() {
                       number("pad_w", "zeros left and right, none if not given"),
                       {.name = "kernel_weights", .attribute = "kernel_weights"},
                       {.name = "bias_weights", .attribute = "bias_weights"}},
-           .doc = "a plugin whose fields carry weights and bias",
+           .doc = "a plugin with weights and bias in its fields",
            .defaults = {},
            .translate = translate}};
 }

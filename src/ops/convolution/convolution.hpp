@@ -23,14 +23,14 @@ struct Convolution {
   static constexpr int version = 1;
   static constexpr auto doc =
       "y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. "
-      "Sums are held in f32, those of i8 exactly in 32-bit integers; weights of i8 have a scale for each channel of y.";
+      "Sums are held in f32, and sums of i8 exactly in 32-bit integers; i8 weights have a scale for each channel of y.";
   static constexpr auto source = "ONNX Conv; torch.nn.functional.conv1d, conv2d, conv3d; Caffe ConvolutionLayer";
   static constexpr auto why_plugin =
-      "int8 input and output with scales per channel, weights that a plugin's fields carry, or the plugin CONVOLUTION "
-      "of older networks";
+      "int8 input and output with scales per channel, weights in the plugin's fields, or the plugin CONVOLUTION of "
+      "older networks";
   static constexpr auto why_plugin_for_floats =
-      "its weights are fields of the plugin, or its activation is applied to the sums before they are "
-      "stored, which one layer of TensorRT does not do; or an older network names the plugin CONVOLUTION";
+      "its weights are fields of the plugin, or its activation is applied to the sums before they are stored, which no "
+      "single TensorRT layer does; or an older network uses the plugin CONVOLUTION";
   static constexpr bool timed_variants = true;
 
   /// Indices of the inputs.
@@ -56,40 +56,39 @@ struct Convolution {
   static constexpr auto attributes() {
     using C = Convolution;
     return std::tuple{
-        attribute("num_output", &C::num_output, "channels of y; 0: as the input weight has", at_least(0)),
-        attribute("kernel", &C::kernel, "size of the window on each spatial axis; empty: as the input weight has",
+        attribute("num_output", &C::num_output, "channels of y; 0: as many as the input weight has", at_least(0)),
+        attribute("kernel", &C::kernel, "size of the window on each spatial axis; empty: from the input weight",
                   at_least(1)),
         attribute("stride", &C::stride, "step of the window on each spatial axis; empty: 1", at_least(1)),
         attribute("pad", &C::pad,
-                  "zeros added on each spatial axis: before all, then after all, or one number for both sides; empty: "
-                  "0",
+                  "zeros added on each spatial axis: before each axis, then after each axis, or one number for both "
+                  "sides; empty: 0",
                   at_least(0)),
         attribute("dilation", &C::dilation, "distance of the window's elements on each spatial axis; empty: 1",
                   at_least(1)),
-        attribute("group", &C::group, "sets of channels that are convolved by themselves", at_least(1)),
+        attribute("group", &C::group, "number of groups of channels, which are convolved separately", at_least(1)),
         attribute("activation", &C::activation, "applied to the sums"),
         attribute("alpha", &C::alpha, "slope of leaky_relu for negative numbers"),
         attribute("kernel_weights", &C::kernel_weights,
-                  "the weights, row-major (num_output, channels / group, window), where no input weight is given"),
+                  "the weights, row-major (num_output, channels / group, window), if the input weight is absent"),
         attribute("bias_weights", &C::bias_weights,
-                  "one for each channel of y, where no input bias is given; empty: 0"),
+                  "one value for each channel of y, if the input bias is absent; empty: 0"),
         attribute("allow_tf32", &C::allow_tf32, "f32 only: multiply in TF32, with 10 bits of fraction"),
         attribute("x_scale", &C::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &C::y_scale, y_scale_doc, positive_and_finite()),
-        attribute(
-            "weight_scale", &C::weight_scale,
-            "i8 only: real value of one step of weight, for each channel of y or one for all, where no input scale "
-            "is given; empty: 1",
-            positive_and_finite())};
+        attribute("weight_scale", &C::weight_scale,
+                  "i8 only: real value of one step of weight, for each channel of y or one for all, if the input scale "
+                  "is absent; empty: 1",
+                  positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{
-        input("x", "T", "N,C,spatial with 1 to 3 spatial axes", "what is convolved").scaled_by("x_scale"),
-        optional_input("weight", "T", "K,C/group,window", "left out: kernel_weights, for i8 in steps of weight_scale")
+        input("x", "T", "N,C,spatial with 1 to 3 spatial axes", "the tensor to convolve").scaled_by("x_scale"),
+        optional_input("weight", "T", "K,C/group,window", "absent: kernel_weights, for i8 quantized with weight_scale")
             .scaled_by("weight_scale"),
-        optional_input("bias", DType::f32, "K", "left out: bias_weights"),
-        optional_input("scale", DType::f32, "K", "i8 only; left out: weight_scale"),
-        output("y", "T", "N,K,spatial", "of the type of x").scaled_by("y_scale"),
+        optional_input("bias", DType::f32, "K", "absent: bias_weights"),
+        optional_input("scale", DType::f32, "K", "i8 only; absent: weight_scale"),
+        output("y", "T", "N,K,spatial", "same type as x").scaled_by("y_scale"),
     };
   }
   static constexpr auto types() {

@@ -648,21 +648,22 @@ bool is_usual(const ConvolutionPlan& plan) {
 
 Status depthwise_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.dtype == DType::f32 && x.layout != Layout::linear) return unsupported("takes linear f32");
+  if (x.dtype == DType::f32 && x.layout != Layout::linear) return unsupported("supports linear f32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (plan.group != plan.channels || plan.outputs != plan.channels) return unsupported("takes groups of one channel");
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  if (plan.group != plan.channels || plan.outputs != plan.channels)
+    return unsupported("supports groups of one channel");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   if (x.layout == Layout::linear && !is_usual(plan)) {
-    return unsupported("takes linear tensors with windows of 3 x 3 or 5 x 5, steps of 1 or 2 and no dilation");
+    return unsupported("supports linear tensors with windows of 3 x 3 or 5 x 5, steps of 1 or 2 and no dilation");
   }
-  if (plan.window() > most_window) return unsupported("takes windows of up to 96 elements");
+  if (plan.window() > most_window) return unsupported("supports windows of up to 96 elements");
   constexpr std::int64_t most = std::numeric_limits<int>::max() / 2;
   const std::int64_t reach_height = (height.kernel - 1) * height.dilation + height.in + height.pad;
   const std::int64_t reach_width = (width.kernel - 1) * width.dilation + width.in + width.pad;
   if (plan.out_pixels() > most / 8 || reach_height > most || reach_width > most || plan.channels > most ||
       height.out * height.stride > most || width.out * width.stride > most) {
-    return unsupported("takes images of up to 2^27 pixels");
+    return unsupported("supports images of up to 2^27 pixels");
   }
   return {};
 }

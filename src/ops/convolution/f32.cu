@@ -335,22 +335,22 @@ Status run_f32(const Convolution& op, const Problem& problem, const Buffers& buf
 
 Status f32_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.dtype != DType::f32 || x.layout != Layout::linear) return unsupported("takes linear f32");
+  if (x.dtype != DType::f32 || x.layout != Layout::linear) return unsupported("supports linear f32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   if (height.kernel > f32_most_window || width.kernel > f32_most_window) {
-    return unsupported("takes windows of up to 16 x 16");
+    return unsupported("supports windows of up to 16 x 16");
   }
   constexpr std::int64_t fewest_terms = 8;
   if (plan.group_channels() * plan.window() < fewest_terms || (plan.group > 1 && plan.group_outputs() < 8)) {
-    return unsupported("takes sums of at least 8 products and groups of at least 8 channels of y");
+    return unsupported("supports sums of at least 8 products and groups of at least 8 channels of y");
   }
   constexpr std::int64_t most = std::numeric_limits<int>::max() - 1024;
   const std::int64_t reach = (height.kernel - 1) * height.dilation * width.in + (width.kernel - 1) * width.dilation;
   if (plan.channels * plan.in_pixels() + reach > most || plan.batch * plan.out_pixels() > most ||
       plan.group_channels() * plan.window() > most || plan.outputs > most / 2) {
-    return unsupported("takes images of up to 2^31 elements");
+    return unsupported("supports images of up to 2^31 elements");
   }
   return {};
 }
@@ -360,7 +360,7 @@ Status f32_run(const Convolution& op, const Problem& problem, const Buffers& buf
 }
 
 Status tf32_fits(const Convolution& op, const Problem& problem) {
-  if (!op.allow_tf32) return unsupported("takes allow_tf32 = 1");
+  if (!op.allow_tf32) return unsupported("supports allow_tf32 = 1");
   return f32_fits(op, problem);
 }
 

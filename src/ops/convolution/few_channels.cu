@@ -273,14 +273,14 @@ Status launch_few_channels(const FewChannelsTask& task, DType dtype, const Devic
 Status sizes_fit(const Convolution& op, const Problem& problem, std::int64_t most_channels) {
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   if (plan.group != 1 || plan.channels > most_channels || plan.channels < 1) {
-    return unsupported("takes one group of up to " + std::to_string(most_channels) + " channels");
+    return unsupported("supports one group of up to " + std::to_string(most_channels) + " channels");
   }
   constexpr std::int64_t most_window = 1024;
   constexpr int step_bits = 6;
   if (Status status = check_patches(plan, most_window, step_bits); !status.ok()) return status;
-  if (plan.outputs > most_patch_pixels) return unsupported("takes up to 2^29 pixels");
+  if (plan.outputs > most_patch_pixels) return unsupported("supports up to 2^29 pixels");
   const FewChannelsTask task = make_few_channels(op, plan, problem.outputs[0]);
   return dispatch_device(problem.outputs[0].dtype, [&](auto element) -> Status {
     return check_patch_memory(FewChannelsMemory<decltype(element), 1>(task).bytes);
@@ -291,7 +291,7 @@ Status sizes_fit(const Convolution& op, const Problem& problem, std::int64_t mos
 
 Status few_channels_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
+  if (x.layout == Layout::linear) return unsupported("supports hwc8 and chw32, found linear");
   return sizes_fit(op, problem, x.dtype == DType::i8 || x.dtype == DType::f32 ? 4 : 8);
 }
 
@@ -309,8 +309,8 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
 
 Status few_channels_linear_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout != Layout::linear || x.dtype == DType::i8) return unsupported("takes linear f32, f16 and bf16");
-  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("takes f32 with allow_tf32 = 1");
+  if (x.layout != Layout::linear || x.dtype == DType::i8) return unsupported("supports linear f32, f16 and bf16");
+  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("supports f32 with allow_tf32 = 1");
   return sizes_fit(op, problem, x.dtype == DType::f32 ? 4 : 8);
 }
 

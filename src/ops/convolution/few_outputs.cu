@@ -176,19 +176,19 @@ FewOutputsTask make_few_outputs(const Convolution& op, const ConvolutionPlan& pl
 
 Status few_outputs_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.dtype == DType::i8) return unsupported("takes f32, f16 and bf16");
-  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("takes f32 with allow_tf32 = 1");
+  if (x.dtype == DType::i8) return unsupported("supports f32, f16 and bf16");
+  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("supports f32 with allow_tf32 = 1");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
-  if (plan.group != 1 || plan.outputs > most_outputs) return unsupported("takes one group of up to 8 channels of y");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
+  if (plan.group != 1 || plan.outputs > most_outputs) return unsupported("supports one group of up to 8 channels of y");
   // With fewer taps an implicit matrix product reads little twice; with fewer channels much of a step would be zeros.
   constexpr std::int64_t fewest_taps = 9;
   constexpr std::int64_t fewest_bytes = 16;
   constexpr std::int64_t most_channels = 1 << 14;
   if (plan.window() < fewest_taps || plan.channels > most_channels ||
       plan.channels * static_cast<std::int64_t>(size_of(x.dtype)) < fewest_bytes) {
-    return unsupported("takes windows of at least 9 elements and from 16 bytes to 16384 channels");
+    return unsupported("supports windows of at least 9 elements and from 16 bytes to 16384 channels");
   }
   constexpr std::int64_t most_window = 1024;
   constexpr int step_bits = 6;

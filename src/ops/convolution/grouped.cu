@@ -207,7 +207,7 @@ Status with_form(DType dtype, std::int64_t group_channels, F&& f) {
   return dispatch_device(dtype, [&](auto element) -> Status {
     using T = decltype(element);
     if constexpr (std::is_same_v<T, float>) {
-      return unsupported("takes f16, bf16 and i8");
+      return unsupported("supports f16, bf16 and i8");
     } else if constexpr (std::is_same_v<T, std::int8_t>) {
       return f.template operator()<T, 2>();
     } else {
@@ -222,19 +222,19 @@ Status with_form(DType dtype, std::int64_t group_channels, F&& f) {
 
 Status grouped_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout == Layout::linear || x.dtype == DType::f32) return unsupported("takes hwc8 of 16 bits and chw32");
+  if (x.layout == Layout::linear || x.dtype == DType::f32) return unsupported("supports hwc8 of 16 bits and chw32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   const std::int64_t size = plan.group_channels();
   const bool known = x.dtype == DType::i8 ? size == 32 : size == 8 || size == 16 || size == 32;
   if (plan.group == 1 || size != plan.group_outputs() || !known) {
-    return unsupported("takes several groups of 8, 16 or 32 channels of x and as many of y, of i8 of 32");
+    return unsupported("supports several groups of 8, 16 or 32 channels of x and as many of y, of i8 of 32");
   }
   constexpr std::int64_t most_window = 256;
   constexpr int step_bits = 4;
   if (Status status = check_patches(plan, most_window, step_bits); !status.ok()) return status;
-  if (plan.channels > most_patch_pixels / 2) return unsupported("takes up to 2^29 pixels");
+  if (plan.channels > most_patch_pixels / 2) return unsupported("supports up to 2^29 pixels");
   const GroupedTask task = make_grouped(op, plan, problem.outputs[0]);
   return with_form(x.dtype, size, [&]<class T, int GroupUnits>() -> Status {
     return check_patch_memory(GroupedForm<T, GroupUnits>(task.steps, task.patch_pixels).bytes);

@@ -115,12 +115,12 @@ inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_windo
   for (const ConvolutionAxis& axis : {height, width}) {
     if (axis.kernel > most_window || axis.stride > most_step || axis.dilation > most_step ||
         axis.in + axis.pad > most_patch_pixels / most_step || axis.out > most_patch_pixels / most_step) {
-      return unsupported("takes images of up to 2^" + std::to_string(29 - step_bits) + " rows and columns");
+      return unsupported("supports images of up to 2^" + std::to_string(29 - step_bits) + " rows and columns");
     }
   }
   if (plan.window() > most_window || plan.in_pixels() > most_patch_pixels || plan.out_pixels() > most_patch_pixels ||
       plan.batch * (plan.out_pixels() + patch_side * (height.out + width.out + patch_side)) > most_patch_pixels) {
-    return unsupported("takes up to 2^29 pixels");
+    return unsupported("supports up to 2^29 pixels");
   }
   return {};
 }
@@ -129,7 +129,7 @@ inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_windo
 inline Status check_patch_memory(int bytes) {
   constexpr int most = 99 * 1024;  // per block, on every GPU from compute capability 8.0 on
   if (bytes <= most) return {};
-  return unsupported("takes windows and strides for which " + std::to_string(most) +
+  return unsupported("supports windows and strides for which " + std::to_string(most) +
                      " bytes of shared memory suffice, these need " + std::to_string(bytes));
 }
 

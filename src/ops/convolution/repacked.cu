@@ -11,16 +11,16 @@ namespace graft::ops {
 
 Status repacked_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout != Layout::linear || x.dtype == DType::f32) return unsupported("takes linear f16, bf16 and i8");
+  if (x.layout != Layout::linear || x.dtype == DType::f32) return unsupported("supports linear f16, bf16 and i8");
   constexpr std::int64_t most = std::numeric_limits<int>::max() / 4;
   for (const TensorDesc& desc : {x, problem.inputs[Convolution::weight], problem.outputs[0]}) {
     if (desc.extents.element_count() / 256 > most || desc.extents[0] * desc.extents[1] > most) {
-      return unsupported("takes tensors of up to 2^37 elements");
+      return unsupported("supports tensors of up to 2^37 elements");
     }
   }
   const ConvolutionPlan plan = plan_convolution(op, problem);
   if (plan.axis[0].in != 1 || plan.axis[0].kernel != 1 || plan.axis[0].out != 1) {
-    return unsupported("takes 1 or 2 spatial axes");
+    return unsupported("supports 1 or 2 spatial axes");
   }
   const VectorProblem vectors(problem);
   return wgmma_fits(op, vectors.problem());

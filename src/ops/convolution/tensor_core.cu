@@ -168,24 +168,25 @@ TensorCoreChoice choose(const TensorCoreTask& task, const DeviceTraits& device) 
 
 Status tensor_core_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.dtype == DType::f32) return unsupported("takes f16, bf16 and i8");
+  if (x.dtype == DType::f32) return unsupported("supports f16, bf16 and i8");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
-  if (height.kernel > most_window || width.kernel > most_window) return unsupported("takes windows of up to 16 x 16");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
+  if (height.kernel > most_window || width.kernel > most_window)
+    return unsupported("supports windows of up to 16 x 16");
   const std::int64_t unit = channels_per_unit(x.dtype, x.layout);
   if (plan.group > 1) {
     const bool vectors = x.layout != Layout::linear;
     if (vectors && (plan.group_channels() % unit != 0 || plan.group_outputs() % unit != 0)) {
-      return unsupported("takes groups of whole vectors of channels");
+      return unsupported("supports groups of whole vectors of channels");
     }
-    if (2 * plan.group_channels() < unit) return unsupported("takes groups of at least half a chunk of channels");
+    if (2 * plan.group_channels() < unit) return unsupported("supports groups of at least half a chunk of channels");
   }
   const auto element = static_cast<std::int64_t>(size_of(x.dtype));
   const std::int64_t group_channels = padded(plan.group_channels(), unit);
-  if (group_channels == 0) return unsupported("takes at least one channel");
+  if (group_channels == 0) return unsupported("supports at least one channel");
   if (group_channels * plan.window() * element > most_chunks * chunk_bytes) {
-    return unsupported("takes sums of up to " + std::to_string(most_chunks * chunk_bytes / element) + " products");
+    return unsupported("supports sums of up to " + std::to_string(most_chunks * chunk_bytes / element) + " products");
   }
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   const std::int64_t image_bytes = group_channels * plan.group * element * plan.in_pixels();
@@ -193,7 +194,7 @@ Status tensor_core_fits(const Convolution& op, const Problem& problem) {
                              group_channels * plan.group * element;
   const std::int64_t pixels = plan.batch * plan.out_pixels();
   if (image_bytes > most || reach > most || pixels > most - 1024 || plan.outputs > most / 2) {
-    return unsupported("takes images of up to 2 GiB and up to 2^31 pixels");
+    return unsupported("supports images of up to 2 GiB and up to 2^31 pixels");
   }
   return {};
 }

@@ -291,14 +291,14 @@ Status launch_tf32(const ConvolutionPlan& plan, const Tf32Inputs& inputs, Tf32Ta
 }  // namespace
 
 Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
-  if (!op.allow_tf32) return unsupported("takes allow_tf32 = 1");
-  if (problem.inputs[Convolution::x].dtype != DType::f32) return unsupported("takes f32");
-  if (op.group != 1) return unsupported("takes one group, found " + std::to_string(op.group));
+  if (!op.allow_tf32) return unsupported("supports allow_tf32 = 1");
+  if (problem.inputs[Convolution::x].dtype != DType::f32) return unsupported("supports f32");
+  if (op.group != 1) return unsupported("supports one group, found " + std::to_string(op.group));
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
-  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   constexpr std::int64_t fewest = 8;
-  if (plan.channels < fewest) return unsupported("takes " + std::to_string(fewest) + " channels and more");
+  if (plan.channels < fewest) return unsupported("supports " + std::to_string(fewest) + " channels and more");
   // The limits of the fields of a tensor map.
   constexpr std::int64_t most_corner = 127;
   constexpr std::int64_t most_reach = 255;
@@ -308,12 +308,12 @@ Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
     const std::int64_t end = (axis.out - 1) * axis.stride - axis.pad + 1 - axis.in;
     if (axis.stride > most_stride || axis.pad > most_corner || end > most_corner || end < -most_corner ||
         (axis.kernel - 1) * axis.dilation > most_reach) {
-      return unsupported("takes strides up to 8, windows up to 127 wide");
+      return unsupported("supports strides up to 8, windows up to 127 wide");
     }
   }
   if (plan.batch * plan.out_pixels() > most || plan.batch * plan.channels > most ||
       plan.outputs * plan.channels > most || plan.in_pixels() > most || plan.window() * plan.channels > most) {
-    return unsupported("takes up to " + std::to_string(most) + " pixels, and products of a sum");
+    return unsupported("supports up to " + std::to_string(most) + " pixels, and products of a sum");
   }
 #if GRAFT_SM90A
   return {};

@@ -182,16 +182,16 @@ bool has_shape(const ConvolutionPlan& plan, const WgmmaShape& shape) {
 Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]] const WgmmaShape& shape) {
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1024;
   const TensorDesc& from = problem.inputs[Convolution::x];
-  if (from.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
+  if (from.layout == Layout::linear) return unsupported("supports hwc8 and chw32, found linear");
   constexpr std::int64_t fewest = 9;
   if (from.extents[1] < fewest) {
-    return unsupported("takes " + std::to_string(fewest) + " channels and more: copies of fewer are too short");
+    return unsupported("supports " + std::to_string(fewest) + " channels and more: copies of fewer are too short");
   }
   // All 32 channels of a partial plane are copied, and its padding may hold any values.
   if (from.layout == Layout::chw32 && from.extents[1] % channels_per_vector(Layout::chw32) != 0) {
-    return unsupported("takes full planes of 32 channels");
+    return unsupported("supports full planes of 32 channels");
   }
-  if (op.group != 1) return unsupported("takes one group, found " + std::to_string(op.group));
+  if (op.group != 1) return unsupported("supports one group, found " + std::to_string(op.group));
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const bool planes = from.layout == Layout::chw32;
   // The limits of the fields of a tensor map.
@@ -202,12 +202,12 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
     const std::int64_t end = wgmma::last_corner(axis);
     if (axis.stride > most_stride || axis.pad > most_corner || end > most_corner || end < -most_corner ||
         (axis.kernel - 1) * axis.dilation > most_reach) {
-      return unsupported("takes strides up to 8, windows up to " + std::to_string(most_corner) + " wide");
+      return unsupported("supports strides up to 8, windows up to " + std::to_string(most_corner) + " wide");
     }
   }
   if (plan.batch * plan.out_pixels() > most || plan.window() * plan.channels > most ||
       std::max({plan.axis[1].in, plan.axis[2].in, plan.outputs}) > most) {
-    return unsupported("takes up to " + std::to_string(most) + " pixels, and products of a sum");
+    return unsupported("supports up to " + std::to_string(most) + " pixels, and products of a sum");
   }
 #if GRAFT_SM90A
   return dispatch_device(from.dtype, [&](auto element) -> Status {

@@ -104,7 +104,7 @@ Status DeformableConvolution::check(const Problem& problem) const {
   if (image[1] % group != 0 || filters[0] % group != 0 || image[1] % offset_group != 0) {
     return refuse_deformable(std::to_string(image[1]) + " channels of x and " + std::to_string(filters[0]) +
                              " of y, allowed are multiples of group, " + std::to_string(group) +
-                             ", and of x those of " + "offset_group, " + std::to_string(offset_group));
+                             ", and for x also of offset_group, " + std::to_string(offset_group));
   }
   Extents window;
   for (int axis = 0; axis < static_cast<int>(image_axes); ++axis) {
@@ -124,7 +124,7 @@ Status DeformableConvolution::check(const Problem& problem) const {
   }
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // kernels hold rows and columns in 32 bits
   if (image[2] > most || image[3] > most) {
-    return refuse_deformable("x has shape " + to_string(image) + ", allowed are images of 2147483647 rows and columns");
+    return refuse_deformable("x has shape " + to_string(image) + ", allowed are at most 2147483647 rows and columns");
   }
   const std::int64_t samples = offset_group * window.element_count();
   if (Status status = check_deformable_shape(problem, offset, {image[0], 2 * samples, results[2], results[3]});
@@ -156,7 +156,7 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
         }
         if (padding.size() != image_axes) {
           return refuse_deformable("attribute `padding`: found " + to_string(field.value) +
-                                   ", allowed are 2 numbers, of rows and columns, or each of them twice");
+                                   ", allowed are 2 numbers, for rows and columns, or each of them twice");
         }
         attributes.push_back({"pads", std::vector{padding[0], padding[1], padding[0], padding[1]}});
       } else if (field.name == "bias" && std::get<std::int64_t>(field.value) != 0) {
@@ -165,7 +165,7 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
     }
     return {};
   };
-  const DropInField padding{"padding", "", AttributeType::integers, "of rows and of columns, the same at both ends"};
+  const DropInField padding{"padding", "", AttributeType::integers, "rows and columns, the same at both ends"};
   const auto from_nvidia = [&](std::string_view plugin_version) -> DropIn {
     return {.plugin_name = "ModulatedDeformConv2d",
             .version = plugin_version,
@@ -192,13 +192,13 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
             .inputs = {"x", "offset", "mask", "weight", "bias"}};
   };
   std::vector<DropInField> of_first_version = named_as_in_mmcv;
-  of_first_version.push_back({"bias", "", AttributeType::integer, "has to be 0: it has no bias"});
-  of_first_version.push_back({"im2col_step", "", AttributeType::integer, "items that their kernel takes at a time"});
+  of_first_version.push_back({"bias", "", AttributeType::integer, "must be 0: the plugin has no bias"});
+  of_first_version.push_back({"im2col_step", "", AttributeType::integer, "number of items per call of mmcv's kernel"});
   return {from_nvidia("1"),
           from_nvidia("2"),
           modulated("MMCVModulatedDeformConv2d", "mmcv.ops.ModulatedDeformConv2d, as mmcv and mmdeploy export it"),
           modulated("ModulatedDeformableConv2dTRT", "BEVFormer_tensorrt's plugin"),
-          modulated("ModulatedDeformableConv2dTRT2", "the same for pairs of f16"),
+          modulated("ModulatedDeformableConv2dTRT2", "BEVFormer_tensorrt's plugin for pairs of f16"),
           {.plugin_name = "MMCVDeformConv2d",
            .version = "1",
            .fields = std::move(of_first_version),

@@ -9,16 +9,17 @@ struct DeformableConvolution {
   static constexpr auto name = "DeformableConvolution";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. Between pixels x is "
-      "interpolated from the four around; each of them beyond the image counts as 0, and a position that is no number "
-      "lies beyond it. The channels of an offset group share offsets and mask. Positions are computed and sums are "
-      "held in f32. A kernel on tensor cores rounds samples of f16 and bf16 to that type before they are multiplied, "
-      "and makes each product of f32 out of three of TF32.";
+      "y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. x is interpolated "
+      "bilinearly from the four pixels around a position; pixels outside the image are 0, and a NaN position is "
+      "outside. The channels of an offset group share offsets and mask. Positions are computed and sums are held in "
+      "f32. Kernels on tensor cores round f16 and bf16 samples to that type before they are multiplied, and compute "
+      "each f32 product from three TF32 products.";
   static constexpr auto source =
       "Dai et al. 2017, Deformable Convolutional Networks; Zhu et al. 2018, Deformable ConvNets v2; ONNX DeformConv "
       "19; torchvision.ops.deform_conv2d";
   static constexpr auto why_plugin =
-      "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel and stores no columns";
+      "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel without an "
+      "intermediate tensor";
 
   /// Indices of the inputs.
   enum : std::size_t { x, weight, offset, bias, mask };
@@ -34,23 +35,25 @@ struct DeformableConvolution {
     using D = DeformableConvolution;
     constexpr Range positive{.lowest = 1, .highest = 1 << 30};
     return std::tuple{
-        attribute("dilations", &D::dilations, "distance of the window's elements: down, across; empty: 1", positive),
-        attribute("group", &D::group, "sets of channels that are convolved by themselves", positive),
-        attribute("kernel_shape", &D::kernel_shape, "height and width of the window; empty: as weight has", positive),
-        attribute("offset_group", &D::offset_group, "sets of channels that share offsets", positive),
-        attribute("pads", &D::pads, "rows above, columns left, rows below, columns right of the image; empty: 0",
+        attribute("dilations", &D::dilations, "distance of the window's elements: vertical, horizontal; empty: 1",
+                  positive),
+        attribute("group", &D::group, "number of groups of channels, which are convolved separately", positive),
+        attribute("kernel_shape", &D::kernel_shape, "height and width of the window; empty: from weight", positive),
+        attribute("offset_group", &D::offset_group, "number of groups of channels that share offsets", positive),
+        attribute("pads", &D::pads,
+                  "zeros added: rows above, columns left, rows below, columns right of the image; empty: 0",
                   {.lowest = 0, .highest = 1 << 30}),
-        attribute("strides", &D::strides, "step of the window: down, across; empty: 1", positive)};
+        attribute("strides", &D::strides, "step of the window: vertical, horizontal; empty: 1", positive)};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,H,W", "the image"),
-                      input("weight", "T", "K,C/group,kernel_shape", "the filters"),
-                      input("offset", "T", "N,offset_group*window*2,OH,OW",
-                            "how far each element of the window is moved, down and then across, for each pixel of y"),
-                      optional_input("bias", "T", "K or 0", "added to the sums; left out, or of no elements: 0"),
-                      optional_input("mask", "T", "N,offset_group*window,OH,OW or 0",
-                                     "what samples are multiplied by; left out, or of no elements: 1"),
-                      output("y", "T", "N,K,OH,OW", "of the type of x")};
+    return std::array{
+        input("x", "T", "N,C,H,W", "the image"),
+        input("weight", "T", "K,C/group,kernel_shape", "the filters"),
+        input("offset", "T", "N,offset_group*window*2,OH,OW",
+              "vertical and then horizontal offset of each element of the window, for each pixel of y"),
+        optional_input("bias", "T", "K or 0", "added to the sums; absent or empty: 0"),
+        optional_input("mask", "T", "N,offset_group*window,OH,OW or 0", "factors of the samples; absent or empty: 1"),
+        output("y", "T", "N,K,OH,OW", "same type as x")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -100,13 +100,14 @@ Status repack(const DeformableSizes& sizes, const DeformableSections& sections, 
 
 Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& problem) {
   const DeformableSizes sizes(op, problem);
-  if (!DeformableSections::exist(sizes)) return unsupported("group and offset_group: takes one that divides the other");
+  if (!DeformableSections::exist(sizes))
+    return unsupported("supports only group and offset_group of which one divides the other");
   const DType dtype = problem.inputs[DeformableConvolution::x].dtype;
   const DeformableSections sections(sizes, dtype);
   constexpr std::int64_t least = 8;
   if (sections.channels < least || sizes.group_outputs() < least) {
     return unsupported(
-        "takes at least 8 filters of a group, and 8 channels that have group and offset group in common");
+        "supports at least 8 filters per group, and at least 8 channels that share a group and an offset group");
   }
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   constexpr std::int64_t least_tile = 64;
@@ -116,7 +117,7 @@ Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& pro
                              ceil_divide(sizes.group_outputs(), least_tile);
   if (item_bytes > most || sizes.out_pixels() > most - 2 * least_tile || sections.steps > most ||
       sizes.outputs > most || tiles > most) {
-    return unsupported("takes images of up to 2 GiB and up to 2^31 pixels and filters");
+    return unsupported("supports images of up to 2 GiB and up to 2^31 pixels and filters");
   }
   return {};
 }

@@ -27,12 +27,11 @@ struct InstanceNorm {
       "Ulyanov et al. 2016, Instance Normalization: The Missing Ingredient for Fast Stylization; ONNX "
       "InstanceNormalization; torch.nn.functional.instance_norm";
   static constexpr auto why_plugin =
-      "TensorRT's own InstanceNormalization has no int8 input and output and runs the activation as a layer of its "
-      "own; "
+      "TensorRT's own InstanceNormalization has no int8 input and output and runs the activation as a separate layer; "
       "the plugin reads the tensor once and keeps the statistics in f32";
   static constexpr auto why_plugin_for_floats =
-      "TensorRT's own InstanceNormalization runs the activation as a layer of its own; the plugin reads the "
-      "tensor once and keeps the statistics in f32";
+      "TensorRT's own InstanceNormalization runs the activation as a separate layer; the plugin reads the tensor once "
+      "and keeps the statistics in f32";
 
   float epsilon = 1e-5F;
   InstanceNormActivation activation = InstanceNormActivation::none;
@@ -45,19 +44,20 @@ struct InstanceNorm {
   static constexpr auto attributes() {
     return std::tuple{
         attribute("epsilon", &InstanceNorm::epsilon, "added to the variance", {.lowest = 0, .finite = true}),
-        attribute("activation", &InstanceNorm::activation, "what follows the normalization"),
+        attribute("activation", &InstanceNorm::activation, "applied after the normalization"),
         attribute("alpha", &InstanceNorm::alpha, "slope of leaky_relu for negative y", {.finite = true}),
-        attribute("scales", &InstanceNorm::scales, "one for each channel, where there is no input scale; empty: all 1"),
-        attribute("bias", &InstanceNorm::bias, "one for each channel, where there is no input bias; empty: all 0"),
+        attribute("scales", &InstanceNorm::scales,
+                  "one value for each channel, if the input scale is absent; empty: all 1"),
+        attribute("bias", &InstanceNorm::bias, "one value for each channel, if the input bias is absent; empty: all 0"),
         attribute("x_scale", &InstanceNorm::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &InstanceNorm::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{
-        input("x", "T", "N,C,spatial...", "of rank 3 to 5").scaled_by("x_scale"),
-        optional_input("scale", DType::f32, "C", "a factor for each channel; left out: the attribute scales"),
-        optional_input("bias", DType::f32, "C", "a summand for each channel; left out: the attribute bias"),
-        output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
+        input("x", "T", "N,C,spatial...", "a tensor of rank 3 to 5").scaled_by("x_scale"),
+        optional_input("scale", DType::f32, "C", "a factor for each channel; absent: the attribute scales"),
+        optional_input("bias", DType::f32, "C", "a summand for each channel; absent: the attribute bias"),
+        output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -74,7 +74,7 @@ Status channels_fits(const InstanceNorm& /*op*/, const Problem& problem) {
   const std::int64_t length = length_of(problem.inputs[0].extents);
   const auto width = static_cast<std::int64_t>(vector_bytes / size_of(problem.inputs[0].dtype));
   if (length <= channel_capacity * width) return {};
-  return unsupported("takes channels of up to " + std::to_string(channel_capacity * width) + " elements, found " +
+  return unsupported("supports channels of up to " + std::to_string(channel_capacity * width) + " elements, found " +
                      std::to_string(length));
 }
 

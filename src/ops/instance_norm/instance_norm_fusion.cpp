@@ -155,7 +155,7 @@ class Finder {
       const auto nodes = nodes_between({&x}, *result.y, why_not);
       if (nodes && same_spatial(x, channel_axis, *result.y, result.channel_axis) && result.y->type == x.type) {
         if (to_dtype(*x.type)) return change({x, channel_axis, found.epsilon}, result, *nodes);
-        why_not = fmt::format("'{}' is {}; InstanceNorm takes f32, f16 and bf16", x.name, to_string(*x.type));
+        why_not = fmt::format("'{}' is {}; InstanceNorm supports f32, f16 and bf16", x.name, to_string(*x.type));
       }
       if (!leak && !why_not.empty()) leak = onnx::NearMiss{result.y->producer, 8, 8, why_not};
     }
@@ -190,7 +190,7 @@ class Finder {
          .inputs = {&x},
          .outputs = {result.y},
          .replacement = to_text(*op) + (moves ? " and transpositions" : ""),
-         .reason = fmt::format("(x - mean) / sqrt(variance + {}) over all but batch and channels of '{}'",
+         .reason = fmt::format("(x - mean) / sqrt(variance + {}) over all axes except batch and channels of '{}'",
                                static_cast<float>(source.epsilon), x.name),
          .by_definition = "",
          .edit = edit_for(std::move(change))});
@@ -238,7 +238,7 @@ void fuse_instance_norm(Rewriter& rewriter) {
           {.node = match.root,
            .matched_nodes = match.nodes.size(),
            .pattern_nodes = match.nodes.size(),
-           .reason = fmt::format("it normalizes over the axes [{}], not over all but batch and channels",
+           .reason = fmt::format("it normalizes over the axes [{}], not over all axes except batch and channels",
                                  fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
     }
     fuse_activations(rewriter, *graph);
@@ -252,7 +252,8 @@ void fuse_instance_norm(Rewriter& rewriter) {
 namespace graft::passes {
 
 extern const OperatorFusion instance_norm_fusion{
-    .pass = {"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows",
+    .pass = {"fuse_instance_norm",
+             "runs after fuse_leaky_relu, because a following leaky ReLU becomes part of InstanceNorm",
              instance_norm::fuse_instance_norm},
     .after = "fuse_leaky_relu"};
 

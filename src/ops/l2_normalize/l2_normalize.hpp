@@ -15,14 +15,14 @@ struct L2Normalize {
   static constexpr auto name = "L2Normalize";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode says how a norm of zero is kept away: "
+      "y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode selects how a division by zero is avoided: "
       "max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + "
       "epsilon).";
   static constexpr auto source =
       "tf.math.l2_normalize (max), torch.nn.functional.normalize (norm), Caffe NormalizeLayer (add)";
   static constexpr auto why_plugin =
-      "no single TensorRT layer has this epsilon (LpNormalization has none); the plugin reads the tensor once and sums "
-      "in f32";
+      "no single TensorRT layer has this epsilon (LpNormalization has no epsilon); the plugin reads the tensor once "
+      "and sums in f32";
 
   std::vector<std::int64_t> axes{1};
   float epsilon = 1e-12F;
@@ -31,16 +31,15 @@ struct L2Normalize {
   float y_scale = 1;
 
   static constexpr auto attributes() {
-    return std::tuple{
-        attribute("axes", &L2Normalize::axes, "axes that the norm runs over; negative ones count from the end"),
-        attribute("epsilon", &L2Normalize::epsilon, "see epsilon_mode", {.lowest = 0, .finite = true}),
-        attribute("epsilon_mode", &L2Normalize::epsilon_mode, "where epsilon goes"),
-        attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
-        attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
+    return std::tuple{attribute("axes", &L2Normalize::axes, "axes of the norm; negative axes count from the end"),
+                      attribute("epsilon", &L2Normalize::epsilon, "see epsilon_mode", {.lowest = 0, .finite = true}),
+                      attribute("epsilon_mode", &L2Normalize::epsilon_mode, "how epsilon is applied"),
+                      attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
+                      attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "any of rank 1 to 8", "the vectors to normalize").scaled_by("x_scale"),
-                      output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
+                      output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
   /// Accepts the channel-vector layouts only for a norm over the channels.

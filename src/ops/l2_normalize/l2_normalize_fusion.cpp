@@ -98,12 +98,13 @@ const std::vector<Lookalike>& lookalikes() {
     const auto add = [&](std::string_view reason, const std::string& text) {
       result.push_back({reason, onnx::Pattern(norm + text, "L2Normalize")});
     };
-    constexpr std::string_view none = "there is no epsilon: a vector of zeros gives NaN, and has to go on doing so";
+    constexpr std::string_view none =
+        "there is no epsilon: a vector of zeros becomes NaN, which the operator would change";
     add(none, "y = Div(x, Expand(norm, _) | norm)");
     add(none, "inverse = Reciprocal(norm) | Div(1, norm)\ny = Mul(x, inverse)");
-    add("epsilon is added to the norm, which is none of the modes max, norm and add",
+    add("epsilon is added to the norm, which is not one of the modes max, norm and add",
         "y = Div(x, Add(norm, @epsilon))");
-    add("the norm divided by x, not x by its norm",
+    add("the norm is divided by x, not x by its norm",
         "y = Div(Max(norm, @epsilon) | Clip(norm, @epsilon, @ceiling?), x)");
     return result;
   }();
@@ -134,10 +135,10 @@ Fusion read(const Form& form, const onnx::Match& match) {
   auto axes = match.ints("axes");
   if (!axes || axes->empty()) return Fusion("there are no axes to sum over");
   axes = normalized(*axes, rank);
-  if (!axes) return Fusion(fmt::format("an axis lies outside of rank {}", rank));
+  if (!axes) return Fusion(fmt::format("an axis is out of range for rank {}", rank));
   if (match.has("unsqueezed")) {
     const auto back = normalized(match.ints("unsqueezed").value_or(std::vector<std::int64_t>{}), rank);
-    if (back != axes) return Fusion("the norm is put back along another axis than it was taken over");
+    if (back != axes) return Fusion("the norm is unsqueezed along other axes than it was computed over");
   }
   if (match.has("target")) {
     const onnx::Value& target = match.value("target");
@@ -147,17 +148,17 @@ Fusion read(const Form& form, const onnx::Match& match) {
       if (matched && use.node->is("Expand")) expanded = use.node->output();
     }
     const bool to_x = is_whole_shape_of(target, x) || (expanded != nullptr && same_shape(*expanded, x));
-    if (!to_x) return Fusion("the norm is expanded to a shape that need not be that of x");
+    if (!to_x) return Fusion("the norm is expanded to a shape that may differ from the shape of x");
   }
   if (match.has("ceiling") && match.scalar("ceiling").value_or(0) < std::numeric_limits<float>::max()) {
-    return Fusion("Clip limits from above as well");
+    return Fusion("Clip also has an upper limit");
   }
 
   const bool by_cap = match.has("cap");
   const std::string_view constant = by_cap ? "cap" : "epsilon";
   const auto number = match.scalar(constant);
   if (!number) {
-    return Fusion(fmt::format("{} holds {} values, the operator takes one",
+    return Fusion(fmt::format("{} has {} values; the operator supports one",
                               by_cap ? "the cap on the reciprocal" : "epsilon",
                               match.constants.find(constant)->second.element_count()));
   }
@@ -194,8 +195,8 @@ void fuse_l2_normalize(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion l2_normalize_fusion{
-    .pass = {"fuse_l2_normalize", "the larger patterns first, so that no smaller one takes a part of them",
-             fuse_l2_normalize},
+    .pass = {"fuse_l2_normalize",
+             "matches the larger patterns first, so that no smaller pattern matches a part of them", fuse_l2_normalize},
     .after = "fuse_spatial_pyramid_pooling"};
 
 }  // namespace graft::passes

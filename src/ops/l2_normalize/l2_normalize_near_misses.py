@@ -302,7 +302,7 @@ SAME_VALUES = {
 
 # A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
-    "wrong_axis_unsqueezed": "put back along another axis",
+    "wrong_axis_unsqueezed": "unsqueezed along other axes",
     "wrong_axis_keepdims_0": "`keepdims` is 0",
     "no_epsilon_div": "no epsilon",
     "no_epsilon_reduce_l2": "no epsilon",
@@ -322,7 +322,7 @@ EXPLAINED = {
     "sqrt_before_sum": "(ReduceSum)",
     "clamp_on_x": "(ReduceSum): the pattern wants Max",
     "clamp_on_squares": "(ReduceSum): the pattern wants Max",
-    "epsilon_per_channel": "epsilon holds 4 values",
+    "epsilon_per_channel": "epsilon has 4 values",
     "epsilon_of_rank_5": "raises the rank of the result from 4 to 5",
     "epsilon_negative_max": "allowed is at least 0",
     "epsilon_negative_add": "allowed is at least 0",
@@ -335,7 +335,7 @@ EXPLAINED = {
     "product_of_two": "is 'z', the pattern wants x",
     "divides_another": "the pattern wants x, which is 'z'",
     "norm_of_activation": "the pattern wants x, which is 'x'",
-    "division_upside_down": "the norm divided by x",
+    "division_upside_down": "the norm is divided by x",
     "reduce_mean": "(ReduceMean)",
     "reduce_max": "(ReduceMax)",
     "summed_twice": "(ReduceSum): the pattern wants Mul",
@@ -343,12 +343,12 @@ EXPLAINED = {
     "min_not_max": "(Min)",
     "max_of_three": "it has an input 2",
     "clip_above_only": "input 1 is absent",
-    "clip_both": "limits from above as well",
-    "cap_per_channel": "the cap on the reciprocal holds 4 values",
+    "clip_both": "also has an upper limit",
+    "cap_per_channel": "the cap on the reciprocal has 4 values",
     "axes_at_run_time": "no constant, the pattern wants one for @axes",
     "no_axes_no_sum": "no axes to sum over",
-    "expanded_further": "need not be that of x",
-    "expanded_as_another": "need not be that of x",
+    "expanded_further": "may differ from the shape of x",
+    "expanded_as_another": "may differ from the shape of x",
     "used_in_if": "'s' inside the match is used by",
 }
 

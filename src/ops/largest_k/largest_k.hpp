@@ -11,10 +11,10 @@ struct LargestK {
   static constexpr auto name = "LargestK";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "values = the k largest elements of x along an axis, or the k smallest, the first of equal ones first; indices = "
-      "their places along the axis. NaN is the largest number; both zeros are equal.";
+      "values = the k largest elements of x along an axis, or the k smallest; of equal elements the first comes first. "
+      "indices = their positions along the axis. NaN is larger than every number; 0 and -0 are equal.";
   static constexpr auto source = "ONNX TopK 11; torch.topk";
-  static constexpr auto why_plugin = "TensorRT's TopK takes a k of 3840 at most";
+  static constexpr auto why_plugin = "TensorRT's TopK supports a k of at most 3840";
 
   std::int64_t k = 1;
   std::int64_t axis = -1;
@@ -23,15 +23,16 @@ struct LargestK {
 
   static constexpr auto attributes() {
     using Self = LargestK;
-    return std::tuple{attribute("k", &Self::k, "how many; at most the length of the axis", at_least(0)),
-                      attribute("axis", &Self::axis, "negative: from the last axis"),
-                      attribute("largest", &Self::largest, "1: the largest elements, 0: the smallest"),
-                      attribute("sorted", &Self::sorted, "0: in any order, which is that of 1")};
+    return std::tuple{
+        attribute("k", &Self::k, "number of elements; at most the length of the axis", at_least(0)),
+        attribute("axis", &Self::axis, "the axis; negative axes count from the last one"),
+        attribute("largest", &Self::largest, "1: the largest elements, 0: the smallest"),
+        attribute("sorted", &Self::sorted, "1: sorted; 0: any order is allowed, and the elements are sorted as well")};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "any", "1 to 8 dimensions"),
-                      output("values", "T", "as x, k along the axis", "the largest first, or the smallest"),
-                      output("indices", DType::i64, "as values", "along the axis")};
+                      output("values", "T", "as x, k along the axis", "the largest first, or the smallest first"),
+                      output("indices", DType::i64, "as values", "positions along the axis")};
   }
   static constexpr auto types() {
     using enum DType;
@@ -47,7 +48,7 @@ struct LargestK {
     const Extents& x = problem.inputs[0].extents;
     const int along = axis_of(x.rank());
     if (k <= x[along]) return {};
-    return invalid_argument("LargestK: `k` is " + std::to_string(k) + ", allowed is the length of axis " +
+    return invalid_argument("LargestK: `k` is " + std::to_string(k) + ", allowed is at most the length of axis " +
                             std::to_string(along) + " of x, " + std::to_string(x[along]));
   }
   [[nodiscard]] std::size_t workspace(const Problem& problem) const;
@@ -57,7 +58,7 @@ struct LargestK {
   /// Returns the axis counted from 0. Throws std::invalid_argument if x has no such axis.
   [[nodiscard]] int axis_of(int rank) const {
     if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
-    throw std::invalid_argument("`axis` is " + std::to_string(axis) + ", of x with " + std::to_string(rank) +
+    throw std::invalid_argument("`axis` is " + std::to_string(axis) + ", but x has " + std::to_string(rank) +
                                 " dimensions");
   }
 };

@@ -278,7 +278,7 @@ Status fits_sort(const LargestK& op, const Problem& problem) {
   const LargestRows rows(op, problem);
   if (rows.length == 0 || rows.rows <= most_elements / rows.length) return {};
   return unsupported(std::to_string(rows.rows) + " rows of " + std::to_string(rows.length) +
-                     " elements, allowed are 2147483647 elements");
+                     " elements, allowed are at most 2147483647 elements");
 }
 
 template <class Element>

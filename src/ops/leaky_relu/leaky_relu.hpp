@@ -12,8 +12,8 @@ struct LeakyReLU : Elementwise {
   static constexpr auto source =
       "Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models; torch.nn.LeakyReLU";
   static constexpr auto why_plugin =
-      "TensorRT's own LeakyRelu has no int8 input and output, and plugins named LReLU_TRT left TensorRT in 11.0";
-  static constexpr auto why_plugin_for_floats = "plugins named LReLU_TRT left TensorRT in 11.0";
+      "TensorRT's own LeakyRelu has no int8 input and output, and TensorRT 11.0 removed the plugin LReLU_TRT";
+  static constexpr auto why_plugin_for_floats = "TensorRT 11.0 removed the plugin LReLU_TRT";
 
   float alpha = 0.01F;
 

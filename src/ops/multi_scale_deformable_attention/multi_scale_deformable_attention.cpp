@@ -79,9 +79,10 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
   }
   const std::string levels = std::to_string(level_count(problem));
   if (shapes[0] != static_cast<std::int64_t>(level_count(problem)) || shapes[1] != 2) {
-    return refuse("spatial_shapes", shapes,
-                  levels + "x2: " +
-                      (points.empty() ? "sampling_locations has as many maps" : "points has " + levels + " numbers"));
+    return refuse(
+        "spatial_shapes", shapes,
+        levels + "x2: " +
+            (points.empty() ? "sampling_locations has this number of maps" : "points has " + levels + " numbers"));
   }
   const int last = locations.rank() - 1;
   const std::int64_t all_points = point_count(problem);
@@ -89,15 +90,15 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
       count_after_heads(locations, last) != all_points) {
     return refuse("sampling_locations", locations,
                   std::to_string(value[0]) + "xQx" + std::to_string(value[2]) + "x" + std::to_string(all_points) +
-                      "x2: of value, and the sum of points");
+                      "x2, with the sizes of value and the sum of points");
   }
   if (weights[0] != locations[0] || weights[1] != locations[1] || weights[2] != locations[2] ||
       count_after_heads(weights, weights.rank()) != all_points) {
-    return refuse("attention_weights", weights, "that of sampling_locations without its last axis");
+    return refuse("attention_weights", weights, "the shape of sampling_locations without its last axis");
   }
   constexpr std::int64_t most = 0x7FFFFFFF;  // kernels index pixels, and the channels of one, with 32 bits
   if (value[1] > most || (value[3] != 0 && value[2] > most / value[3])) {
-    return refuse("value", value, "one of at most 2147483647 pixels, and as many channels in all heads");
+    return refuse("value", value, "at most 2147483647 pixels, and at most 2147483647 channels in all heads");
   }
   return {};
 }
@@ -238,7 +239,7 @@ std::vector<DropIn> MultiScaleDeformableAttention::drop_ins() {
     return {.plugin_name = "MultiscaleDeformableAttnPlugin_TRT",
             .version = plugin_version,
             .fields = {},
-            .doc = "NVIDIA's plugin of TensorRT 8.5 and later; where each map begins follows from the maps' sizes",
+            .doc = "NVIDIA's plugin of TensorRT 8.5 and later; the start of each map is computed from the maps' sizes",
             .inputs = {"value", "spatial_shapes", "", "sampling_locations", "attention_weights"}};
   };
   return {from_nvidia("1"), from_nvidia("2")};

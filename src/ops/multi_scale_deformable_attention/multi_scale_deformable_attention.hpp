@@ -12,9 +12,9 @@ struct MultiScaleDeformableAttention {
       "value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D "
       "channels. "
       "A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; "
-      "a point is x, y as a part of the map's width and height. y is the sum over the points of the attention weight "
-      "times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel beyond its map, or beyond value, adds "
-      "nothing, whatever the weight. Positions and sums are held in f32.";
+      "a point is x, y as fractions of the map's width and height. y is the sum over the points of the attention "
+      "weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel outside its map or outside value "
+      "adds 0, even if its weight is infinite or NaN. Positions and sums are held in f32.";
   static constexpr auto source =
       "Zhu et al. 2020, Deformable DETR: Deformable Transformers for End-to-End Object Detection";
   static constexpr auto why_plugin =
@@ -31,15 +31,16 @@ struct MultiScaleDeformableAttention {
   static constexpr auto attributes() {
     return std::tuple{attribute(
         "points", &MultiScaleDeformableAttention::points,
-        "of a query in each map, for each head; empty: P in each of L maps, into which sampling_locations is split",
+        "number of points per query and head in each map; empty: P in each of L maps, axes of sampling_locations",
         {.lowest = 1, .highest = most_points})};
   }
   static constexpr auto ports() {
-    return std::array{input("value", "T", "B,S,M,D", "pixels of all maps"),
-                      input("spatial_shapes", "I", "L,2", "height and width of each map"),
-                      input("sampling_locations", "T", "B,Q,M,T,2", "points; T may be split into several axes, as L,P"),
-                      input("attention_weights", "T", "B,Q,M,T", "of the points; T as that of the points"),
-                      output("y", "T", "B,Q,M,D", "a sum for each query and head")};
+    return std::array{
+        input("value", "T", "B,S,M,D", "pixels of all maps"),
+        input("spatial_shapes", "I", "L,2", "height and width of each map"),
+        input("sampling_locations", "T", "B,Q,M,T,2", "points; T may be split into several axes, as L,P"),
+        input("attention_weights", "T", "B,Q,M,T", "weights of the points; T is split like T of the points"),
+        output("y", "T", "B,Q,M,D", "a sum for each query and head")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -136,7 +136,7 @@ std::string read_maps(Attention& found) {
     found.points.push_back(fixed_size(sample.grid, 2));
     found.sizes.insert(found.sizes.end(), {sample.height, sample.width});
     if (std::min({found.points.back(), sample.height, sample.width}) > 0) continue;
-    return fmt::format("the sizes of the map '{}' or the points of '{}' are not fixed", sample.image->name,
+    return fmt::format("the sizes of the map '{}' or the points of '{}' are dynamic", sample.image->name,
                        sample.grid->name);
   }
   return "";
@@ -235,7 +235,7 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
         }
         return AxisLayout(std::move(axes), start_of(pixel, level));
       });
-  if (found.value == nullptr) return "the maps are not those of one tensor of items, pixels, heads, channels";
+  if (found.value == nullptr) return "the maps are not parts of one tensor of items, pixels, heads, channels";
   const std::int64_t heads = fixed_size(found.value, 2);
   const auto has_points = [&](const onnx::Value& value, std::size_t end) {
     std::int64_t count = 1;
@@ -279,8 +279,8 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
     found.constant_weights = by_queries(found, {weights}, 1, [](double weight) { return weight; });
   }
   if (found.weights != nullptr || found.constant_weights) return "";
-  return fmt::format("'{}' is not made of one tensor of items, queries, {} heads, {} points", weights->name, heads,
-                     points);
+  return fmt::format("'{}' is not computed from one tensor of items, queries, {} heads, {} points", weights->name,
+                     heads, points);
 }
 
 /// Follows the sum, [B*M,D,Q], to the value whose axes are ordered as in the operator's output.
@@ -309,7 +309,7 @@ std::string find_output(Attention& found, const onnx::Node& sum) {
     value = next->output();
     layout = layout->after(*next, *value);
   }
-  return fmt::format("the sum '{}' does not become one of items, queries and channels", sum.output()->name);
+  return fmt::format("the sum '{}' is not reshaped to items, queries and channels", sum.output()->name);
 }
 
 bool sums_points(const onnx::Node& node) {
@@ -334,7 +334,7 @@ Attention read_attention(const onnx::Node& sum) {
   if (!sums_points(sum)) found.obstacle = "the sum is not over the last of four axes, the points";
   if (found.obstacle.empty()) found.obstacle = read_maps(found);
   if (found.obstacle.empty() && !are_side_by_side(found, product->input(side))) {
-    found.obstacle = "the samples of the maps do not lie side by side along the points";
+    found.obstacle = "the samples of the maps are not concatenated along the points";
   }
   if (found.obstacle.empty()) found.obstacle = find_inputs(found, product->input(1 - side));
   if (found.obstacle.empty()) found.obstacle = find_output(found, sum);
@@ -401,7 +401,7 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
       }
       const auto dtype = found.value->type ? to_dtype(*found.value->type) : std::nullopt;
       if (!dtype || !is_floating_point(*dtype)) {
-        near(fmt::format("'{}' has no type that {} takes", found.value->name, attention_name));
+        near(fmt::format("the type of '{}' is not supported by {}", found.value->name, attention_name));
         continue;
       }
       constexpr std::size_t inputs = 4;
@@ -432,7 +432,7 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion multi_scale_deformable_attention_fusion{
-    .pass = {"fuse_multi_scale_deformable_attention", "before anything else takes a part of its movements",
+    .pass = {"fuse_multi_scale_deformable_attention", "runs before other fusions replace some of its nodes",
              fuse_multi_scale_deformable_attention}};
 
 }  // namespace graft::passes

@@ -11,10 +11,9 @@ struct NonMaxSuppression {
   static constexpr auto name = "NonMaxSuppression";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "For each item and class: boxes in the order of falling scores, of equal ones the first, are selected until "
-      "there "
-      "are max_output_boxes_per_class, but for those whose score is not above score_threshold and those whose "
-      "intersection with a box that was selected is more than iou_threshold of the union.";
+      "For each item and class, boxes are selected in the order of decreasing scores, of equal scores the first box "
+      "first, up to max_output_boxes_per_class. A box is skipped if its score is not above score_threshold, or if its "
+      "intersection with a selected box is more than iou_threshold of their union.";
   static constexpr auto source = "ONNX NonMaxSuppression 11";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
 
@@ -33,20 +32,21 @@ struct NonMaxSuppression {
                   "0: boxes are y1, x1, y2, x2 of two opposite corners; 1: x, y of the center, width, height",
                   {.lowest = 0, .highest = 1}),
         attribute("max_output_boxes_per_class", &Self::max_output_boxes_per_class,
-                  "where there is no input of that name; memory is then set aside for so many", at_least(0)),
-        attribute("iou_threshold", &Self::iou_threshold, "where there is no input of that name"),
+                  "used if the input of this name is absent; memory is then reserved for this number of boxes",
+                  at_least(0)),
+        attribute("iou_threshold", &Self::iou_threshold, "used if the input of this name is absent"),
         attribute("score_threshold", &Self::score_threshold,
-                  "where there is no input of that name; the lowest number: none")};
+                  "used if the input of this name is absent; the lowest number: no threshold")};
   }
   static constexpr auto ports() {
     return std::array{input("boxes", "T", "N,boxes,4", "corners or centers"),
-                      input("scores", "T", "N,classes,boxes", "of each class"),
-                      optional_input("max_output_boxes_per_class", DType::i64, "scalar", "left out: the attribute"),
-                      optional_input("iou_threshold", DType::f32, "scalar", "left out: the attribute"),
-                      optional_input("score_threshold", DType::f32, "scalar", "left out: the attribute"),
+                      input("scores", "T", "N,classes,boxes", "scores of each class"),
+                      optional_input("max_output_boxes_per_class", DType::i64, "scalar", "absent: the attribute"),
+                      optional_input("iou_threshold", DType::f32, "scalar", "absent: the attribute"),
+                      optional_input("score_threshold", DType::f32, "scalar", "absent: the attribute"),
                       output("selected_indices", DType::i64, "count,3",
-                             "item, class and box of each that is selected, by item, class and falling score"),
-                      size_output("count", "how many they are")};
+                             "item, class and box of each selected box, sorted by item, class and decreasing score"),
+                      size_output("count", "number of results")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -143,13 +143,14 @@ Status fits_segments(const NonMaxSuppression& /*op*/, const Problem& problem) {
   constexpr std::int64_t most = 0x7FFFFFFF;
   const std::int64_t scores = problem.inputs[1].extents.element_count();
   if (scores <= most) return {};
-  return unsupported(std::to_string(scores) + " scores, allowed are 2147483647");
+  return unsupported(std::to_string(scores) + " scores, allowed are at most 2147483647");
 }
 
 Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
   const SuppressionSizes sizes(problem);
-  if (sizes.most <= SuppressionPlan::few_selected) return unsupported("takes more than 512 boxes to select");
-  if (sizes.segments > SuppressionPlan::most_chunked) return unsupported("takes at most 128 classes of all items");
+  if (sizes.most <= SuppressionPlan::few_selected) return unsupported("supports more than 512 boxes to select");
+  if (sizes.segments > SuppressionPlan::most_chunked)
+    return unsupported("supports at most 128 classes in all items together");
   return fits_segments(op, problem);
 }
 

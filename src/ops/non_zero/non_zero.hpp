@@ -11,7 +11,8 @@ struct NonZero {
   static constexpr auto name = "NonZero";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN is not zero, -0 is.";
+      "y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN counts as not zero, -0 "
+      "as zero.";
   static constexpr auto source = "ONNX NonZero; numpy.nonzero";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
 
@@ -19,7 +20,7 @@ struct NonZero {
   static constexpr auto ports() {
     return std::array{input("x", "T", "any", "1 to 8 dimensions"),
                       output("y", DType::i64, "rank,count", "a column for each element that is not zero"),
-                      size_output("count", "how many they are")};
+                      size_output("count", "number of results")};
   }
   static constexpr auto types() {
     using enum DType;

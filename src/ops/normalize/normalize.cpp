@@ -59,8 +59,8 @@ Status Normalize::check(const Problem& problem) const {
   if (found.rank() == 1 && found[0] == allowed) return {};
   return invalid_argument(
       "Normalize: scale has shape " + to_string(found) + ", allowed is " +
-      (channel_shared ? "one value: channel_shared is 1"
-                      : "one value for each of " + std::to_string(allowed) + " channels: channel_shared is 0"));
+      (channel_shared ? "one value, because channel_shared is 1"
+                      : "one value for each of " + std::to_string(allowed) + " channels, because channel_shared is 0"));
 }
 
 TensorDesc Normalize::constant(std::size_t /*port*/, std::span<const TensorDesc> given) const {

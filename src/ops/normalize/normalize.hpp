@@ -33,14 +33,14 @@ struct Normalize {
         attribute("across_spatial", &Normalize::across_spatial, "1: one norm for each item; 0: one for each pixel"),
         attribute("channel_shared", &Normalize::channel_shared, "1: one factor for all channels; 0: one for each"),
         attribute("epsilon", &Normalize::epsilon, "added to the sum of squares", {.lowest = 0, .finite = true}),
-        attribute("weights", &Normalize::weights, "the factors, where there is no input scale; empty: all 1"),
+        attribute("weights", &Normalize::weights, "the factors, if the input scale is absent; empty: all 1"),
         attribute("x_scale", &Normalize::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,spatial...", "of rank 2 to 8").scaled_by("x_scale"),
-                      optional_input("scale", DType::f32, "C or 1", "the factors; left out: the attribute weights"),
-                      output("y", "T", "as x", "of the type of x").scaled_by("y_scale")};
+    return std::array{input("x", "T", "N,C,spatial...", "a tensor of rank 2 to 8").scaled_by("x_scale"),
+                      optional_input("scale", DType::f32, "C or 1", "the factors; absent: the attribute weights"),
+                      output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
   /// Accepts the channel-vector layouts only for a norm over the channels.

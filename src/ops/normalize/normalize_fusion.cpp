@@ -81,7 +81,7 @@ Found read(const onnx::Match& match) {
   std::sort(axes.begin(), axes.end());
   const bool over_channels = axes == std::vector<std::int64_t>{1};
   if (!over_channels && axes != all) {
-    return fail(fmt::format("the norm is over the axes [{}], neither the channels nor all but the batch",
+    return fail(fmt::format("the norm is over the axes [{}], neither the channels nor all axes except the batch",
                             fmt::join(axes, ", ")));
   }
   if (!match.scalar("epsilon")) return fail("epsilon is not one number");
@@ -113,7 +113,7 @@ void fuse(Rewriter& rewriter, const onnx::Pattern& pattern) {
                       .inputs = {&x},
                       .outputs = {match.root->output()},
                       .replacement = to_text(*found.op),
-                      .reason = "x / sqrt(sum(x^2) + epsilon) * scale, as SSD has it",
+                      .reason = "x / sqrt(sum(x^2) + epsilon) * scale, as in SSD",
                       .by_definition = "",
                       .edit = [op = found.op, scale = found.scale, x_name = x.name,
                                y_name = match.root->output()->name](onnx::Graph& edited) {
@@ -137,7 +137,8 @@ void fuse_normalize(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion normalize_fusion{
-    .pass = {"fuse_normalize", "an L2Normalize that has just been found, with the factor after it", fuse_normalize},
+    .pass = {"fuse_normalize", "an L2Normalize that fuse_l2_normalize created, with the factor after it",
+             fuse_normalize},
     .after = "fuse_l2_normalize"};
 
 }  // namespace graft::passes

@@ -92,7 +92,7 @@ Status to_pads(std::span<const NamedAttribute> own_fields, std::vector<NamedAttr
       default:
         return invalid_argument("attribute `padding`: found " + std::to_string(given.size()) +
                                 " integers, allowed are 1 (all sides of H and W), 4 (left, right, top, bottom) and 8 "
-                                "(as ONNX has them, for N,C,H,W)");
+                                "(as in ONNX, for N,C,H,W)");
     }
   }
   return {};
@@ -116,7 +116,7 @@ std::vector<Shape> Padding::infer_shapes(std::span<const Shape> inputs) const {
     dim = dim + (begin(axis) + end(axis));
     if (dim.is_constant() && dim.value() < 0) {
       throw std::invalid_argument("attribute `pads`: axis " + std::to_string(axis) +
-                                  " loses more elements than it has");
+                                  " is cropped by more elements than it has");
     }
   }
   return {shape};
@@ -133,8 +133,8 @@ Status Padding::check(const Problem& problem) const {
   if (mode == PaddingMode::constant || problem.outputs[0].extents.element_count() == 0) return {};
   for (int axis = 0; axis < rank(); ++axis) {
     if (x[axis] == 0) {
-      return invalid_argument("attribute `mode`: " + mode_name(mode) + " finds nothing in axis " +
-                              std::to_string(axis) + ", which has no elements; constant is allowed");
+      return invalid_argument("attribute `mode`: " + mode_name(mode) + " cannot pad axis " + std::to_string(axis) +
+                              ", which has no elements; constant is allowed");
     }
   }
   return {};
@@ -195,9 +195,9 @@ std::vector<DropIn> Padding::drop_ins() {
            .fields = {{.name = "padding",
                        .attribute = {},
                        .type = AttributeType::integers,
-                       .doc = "for N,C,H,W: one integer for all sides of H and W; left, right, top, bottom as PyTorch "
-                              "has them; or all eight as ONNX has them"}},
-           .doc = "the plugin that exports of style-transfer and depth networks ask for",
+                       .doc = "for N,C,H,W: one integer for all sides of H and W; left, right, top, bottom as in "
+                              "PyTorch; or all eight as in ONNX"}},
+           .doc = "the plugin that exported style-transfer and depth networks use",
            .defaults = {{"mode", std::string("reflect")}},
            .translate = to_pads}};
 }

@@ -32,10 +32,10 @@ struct Padding {
       "its other end (wrap). Mirrors and wraps repeat where pads are larger than the axis. Negative pads crop.";
   static constexpr auto source = "numpy.pad, torch.nn.functional.pad, tf.pad; ONNX Pad";
   static constexpr auto why_plugin =
-      "TensorRT's padding has no symmetric mode and no int8 input and output; plugins named ReflectPad did not come "
-      "with TensorRT";
+      "TensorRT's padding has no symmetric mode and no int8 input and output; plugins named ReflectPad are not part of "
+      "TensorRT";
   static constexpr auto why_plugin_for_floats =
-      "TensorRT's padding has no symmetric mode; plugins named ReflectPad did not come with TensorRT";
+      "TensorRT's padding has no symmetric mode; plugins named ReflectPad are not part of TensorRT";
   // "rows" or "tiles" were faster than "fastest" in 2 of 60 random problems on an H200: .88 to .92 of its time.
   static constexpr bool timed_variants = true;
 
@@ -48,16 +48,16 @@ struct Padding {
   static constexpr auto attributes() {
     constexpr Range pad_range{.lowest = -2147483647., .highest = 2147483647.};
     return std::tuple{
-        attribute("mode", &Padding::mode, "what lies outside x"),
+        attribute("mode", &Padding::mode, "how x is continued outside its axes"),
         required_attribute("pads", &Padding::pads,
-                           "elements to add before each axis, then after each axis; negative ones crop", pad_range),
-        attribute("value", &Padding::value, "mode constant only: what lies outside x"),
+                           "elements to add before each axis, then after each axis; negative numbers crop", pad_range),
+        attribute("value", &Padding::value, "mode constant only: the value outside x"),
         attribute("x_scale", &Padding::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "any", "of any rank up to 8").scaled_by("x_scale"),
-                      output("y", "T", "x + pads", "of the type of x").scaled_by("y_scale")};
+    return std::array{input("x", "T", "any", "a tensor of any rank up to 8").scaled_by("x_scale"),
+                      output("y", "T", "x + pads", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
   /// Refuses channel-vector layouts with padded channels, and f8e4m3fn with two different scales.

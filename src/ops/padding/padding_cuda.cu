@@ -44,7 +44,7 @@ Status rows_that_count(const Geometry& geometry) {
   bool fits = std::max({geometry.rows, geometry.row_units(), geometry.column.size * geometry.inner}) <= most;
   for (int axis = 0; axis < geometry.outer_rank; ++axis) fits = fits && geometry.outer_maps[axis].size <= most;
   if (fits) return {};
-  return unsupported("takes at most 2^30 rows of at most 2^30 elements, found " + std::to_string(geometry.rows) +
+  return unsupported("supports at most 2^30 rows of at most 2^30 elements, found " + std::to_string(geometry.rows) +
                      " of " + std::to_string(geometry.row_units()));
 }
 
@@ -56,7 +56,7 @@ Status counts_fit(const Padding& op, const Problem& problem) {
 
 Status elements_fits(const Padding& /*op*/, const Problem& problem) {
   if (problem.inputs[0].layout == Layout::linear) return {};
-  return unsupported("takes linear, found " + std::string(to_string(problem.inputs[0].layout)));
+  return unsupported("supports linear, found " + std::string(to_string(problem.inputs[0].layout)));
 }
 
 Status linear_counts_fit(const Padding& op, const Problem& problem) {

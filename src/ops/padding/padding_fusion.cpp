@@ -71,8 +71,9 @@ std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
                            [&](auto mode) { return begin_of(mode, some, axis).has_value(); });
       };
       if (fits_one({run}) && !fits_one({run, other})) {
-        return fmt::format("with an axis {} of {} elements it is padding, with {} it is another kind or none", axis,
-                           run.x_dims[axis], other.x_dims[axis]);
+        return fmt::format(
+            "it is padding if axis {} has {} elements, but with {} elements it is a different padding or no padding",
+            axis, run.x_dims[axis], other.x_dims[axis]);
       }
     }
   }
@@ -86,7 +87,7 @@ std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
     }
     if (fitting.empty()) {
       const std::size_t shown = std::min<std::size_t>(map.size(), 12);
-      return fmt::format("axis {} of {} elements becomes [{}{}], which is no mode of padding", axis, n,
+      return fmt::format("axis {} of {} elements becomes [{}{}], which is not a mode of padding", axis, n,
                          fmt::join(map.begin(), map.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                          shown < map.size() ? ", ..." : "");
     }
@@ -94,7 +95,7 @@ std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
       text += fmt::format("{}axis {} as {}", text.empty() ? "" : ", ", axis, fitting);
     }
   }
-  return "no one mode pads all axes: " + text;
+  return "no single mode pads all axes: " + text;
 }
 
 MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vector<AxisMaps>& runs) {
@@ -119,7 +120,7 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
     if (!is_wanted(rewriter, *op, *movement.x, *movement.y)) return {};
     return {.edit = operator_edit(op, {movement.x->name}, movement.y->name),
             .replacement = to_text(*op),
-            .why = fmt::format("{} nodes move elements as padding in mode {} does", movement.nodes.size(), mode),
+            .why = fmt::format("{} nodes move elements like padding in mode {}", movement.nodes.size(), mode),
             .obstacle = ""};
   }
   return MovementFusion::none(describe_obstacle(runs));
@@ -135,7 +136,9 @@ void fuse_padding(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion padding_fusion{
-    .pass = {"fuse_padding", "the same; after repetitions, parts of which look like a border", fuse_padding},
+    .pass = {"fuse_padding",
+             "elements that only move; runs after fuse_upsampling, because parts of a repetition look like a border",
+             fuse_padding},
     .after = "fuse_upsampling"};
 
 }  // namespace graft::passes

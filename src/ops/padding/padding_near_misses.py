@@ -109,14 +109,14 @@ SAME_VALUES = {
 
 # A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
-    "reflect_and_edge": "which is no mode of padding",
+    "reflect_and_edge": "which is not a mode of padding",
     "not_flipped": "becomes [1, 2, 0, 1, 2, 3, 4, 2, 3]",
     "one_off": "becomes [3, 2, 0, 1, 2, 3, 4, 3, 2]",
     "border_is_output": "is an output of the graph",
     "border_used_elsewhere": "is used by node 'Sigmoid",
     "split_not_flipped": "becomes [1, 2, 0, 1, 2, 3, 4]",
     "split_used_elsewhere": "is used by node 'Sigmoid",
-    "permuted": "which is no mode of padding",
+    "permuted": "which is not a mode of padding",
     "zeros_and_ones": "both 0 and 1 are filled in",
 }
 

@@ -23,15 +23,14 @@ struct RegionAlign {
   static constexpr auto name = "RegionAlign";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "A region, in pixels of x once it is multiplied by spatial_scale, is divided into output_height times "
-      "output_width "
-      "bins, and a bin into equal cells. A sample in the middle of each cell is interpolated between the four pixels "
-      "around it; more than a pixel beyond the map it is 0. y is the mean of a bin's samples (avg), or the largest "
-      "product of a pixel and its weight in a sample, as ONNX has it (max). A pixel of weight 0 does not count in a "
-      "mean, whatever it holds; NaN is the largest. A region of an item that x does not have is 0.";
+      "A region, multiplied by spatial_scale to be in pixels of x, is divided into output_height x output_width bins, "
+      "and a bin into equal cells. The sample at the center of a cell is interpolated bilinearly from the four pixels "
+      "around it; more than a pixel outside the map it is 0. y is the mean of a bin's samples (avg), or the largest "
+      "product of a pixel and its weight in a sample, as in ONNX (max). A pixel of weight 0 does not change a mean, "
+      "even if it is NaN; NaN is the largest value. A region of an item that x does not have is 0.";
   static constexpr auto source = "He et al. 2017, Mask R-CNN; ONNX RoiAlign 16; torchvision.ops.roi_align";
   static constexpr auto why_plugin =
-      "TensorRT-RTX makes NVIDIA's plugin of RoiAlign, which calls CUDA when it is made and fails without a GPU";
+      "TensorRT-RTX builds RoiAlign with NVIDIA's plugin, which calls CUDA when it is created and fails without a GPU";
 
   RegionCoordinates coordinate_transformation_mode = RegionCoordinates::half_pixel;
   RegionPooling mode = RegionPooling::avg;
@@ -45,20 +44,21 @@ struct RegionAlign {
     constexpr Range size{.lowest = 1, .highest = 1 << 15};
     return std::tuple{
         attribute("coordinate_transformation_mode", &Self::coordinate_transformation_mode,
-                  "half_pixel: half a pixel is taken off coordinates; output_half_pixel: it is not, and regions are at "
-                  "least a pixel wide and high"),
-        attribute("mode", &Self::mode, "what becomes of the samples of a bin"),
-        attribute("output_height", &Self::output_height, "bins above each other", size),
-        attribute("output_width", &Self::output_width, "bins beside each other", size),
+                  "half_pixel: half a pixel is subtracted from coordinates; output_half_pixel: it is not, and regions "
+                  "are at least a pixel wide and high"),
+        attribute("mode", &Self::mode, "how the samples of a bin are combined"),
+        attribute("output_height", &Self::output_height, "number of rows of bins", size),
+        attribute("output_width", &Self::output_width, "number of columns of bins", size),
         attribute("sampling_ratio", &Self::sampling_ratio,
-                  "samples along each side of a bin; 0: as many as the bin has pixels there, rounded up",
+                  "samples along each side of a bin; 0: the length of the side in pixels, rounded up",
                   {.lowest = 0, .highest = 1 << 15}),
-        attribute("spatial_scale", &Self::spatial_scale, "of the map, as a part of the image that regions lie in",
-                  positive_and_finite())};
+        attribute("spatial_scale", &Self::spatial_scale,
+                  "size of the map divided by the size of the image that regions refer to", positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "N,C,H,W", "the map"), input("rois", "T", "R,4", "x1, y1, x2, y2 of each region"),
-                      input("batch_indices", DType::i64, "R", "the item of x that each lies in"),
+    return std::array{input("x", "T", "N,C,H,W", "the feature maps"),
+                      input("rois", "T", "R,4", "x1, y1, x2, y2 of each region"),
+                      input("batch_indices", DType::i64, "R", "the item of x of each region"),
                       output("y", "T", "R,C,output_height,output_width", "a small map of each region")};
   }
   static constexpr auto types() {
@@ -87,7 +87,8 @@ struct RegionAlign {
     }
     constexpr std::int64_t most = 0x7FFFFFFF;  // kernels index the pixels of a map with 32 bits
     if (x[2] == 0 || x[3] <= most / x[2]) return {};
-    return invalid_argument("RegionAlign: x has shape " + to_string(x) + ", allowed are maps of 2147483647 pixels");
+    return invalid_argument("RegionAlign: x has shape " + to_string(x) +
+                            ", allowed are maps of at most 2147483647 pixels");
   }
   [[nodiscard]] static std::optional<Function> function(const FunctionInputs& inputs) {
     return function_in_f32(name, inputs.dtype,

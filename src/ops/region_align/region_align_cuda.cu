@@ -164,7 +164,7 @@ Status fits_windows(const RegionAlign& op, const Problem& problem) {
   constexpr std::int64_t most = 48 * 1024;
   const std::int64_t bytes = window_bytes(RegionSizes(op, problem));
   if (bytes <= most) return {};
-  return unsupported("a region's taps may take " + std::to_string(bytes) + " bytes, a block has " +
+  return unsupported("a region's taps may need " + std::to_string(bytes) + " bytes, a block has " +
                      std::to_string(most));
 }
 

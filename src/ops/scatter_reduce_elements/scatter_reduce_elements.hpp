@@ -11,14 +11,13 @@ struct ScatterReduceElements {
   static constexpr auto name = "ScatterReduceElements";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y = data; then, for each element of updates in order, the element of y at the same place, but at indices[place] "
-      "along the axis, becomes itself + the update, or *, min, max. An element may be named often. Negative indices "
-      "count from the end; an update whose index is out of range is left out. f16 and bf16 are reduced in f32 and "
-      "rounded once; integers wrap around; min and max of NaN are the update, so that NaN stays if it comes last, as "
-      "in "
-      "ONNX Runtime.";
+      "y = data; then, for each element of updates in order, the element of y at the same position, but at "
+      "indices[position] along the axis, is combined with the update by +, *, min or max. Indices may repeat. Negative "
+      "indices count from the end; an update whose index is out of range is ignored. f16 and bf16 are reduced in f32 "
+      "and rounded once; integers wrap around; min and max with NaN return the update, so that NaN remains only if it "
+      "comes last, as in ONNX Runtime.";
   static constexpr auto source = "ONNX ScatterElements 18; torch.Tensor.scatter_reduce_";
-  static constexpr auto why_plugin = "TensorRT-RTX scatters without reduction only";
+  static constexpr auto why_plugin = "TensorRT-RTX supports scatter only without a reduction";
 
   ScatterReduction reduction = ScatterReduction::add;
   std::int64_t axis = 0;
@@ -27,17 +26,19 @@ struct ScatterReduceElements {
   static constexpr auto attributes() {
     using Self = ScatterReduceElements;
     return std::tuple{
-        required_attribute("reduction", &Self::reduction, "without one, use the layer of TensorRT's own"),
-        attribute("axis", &Self::axis, "along which indices count; negative: from the last"),
+        required_attribute("reduction", &Self::reduction,
+                           "how updates are combined; without a reduction, use TensorRT's own layer"),
+        attribute("axis", &Self::axis, "the axis of the indices; negative axes count from the last one"),
         attribute("deterministic", &Self::deterministic,
-                  "1: updates are sorted by where they go and reduced in their order, so that every run gives the same "
-                  "bits; 0: sums of floating-point numbers may be added in any order, and in their own type")};
+                  "1: updates are sorted by their target and reduced in their order, so that every run computes the "
+                  "same bits; 0: floating-point numbers may be added in any order, and in their own type")};
   }
   static constexpr auto ports() {
-    return std::array{input("data", "T", "any", "1 to 8 dimensions"),
-                      input("indices", "Tind", "any", "of the same rank, and no larger but along the axis"),
-                      input("updates", "T", "as indices", "an element for each index"),
-                      output("y", "T", "as data", "data with the updates")};
+    return std::array{
+        input("data", "T", "any", "1 to 8 dimensions"),
+        input("indices", "Tind", "any", "has the rank of data, and is not larger than data except along the axis"),
+        input("updates", "T", "as indices", "an element for each index"),
+        output("y", "T", "as data", "data after the updates")};
   }
   static constexpr auto types() { return scatter_type_constraints(); }
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterElements", .needs_override = true}; }

@@ -25,8 +25,8 @@ Status ScatterReduceElements::check(const Problem& problem) const {
   if (fits) return {};
   return invalid_argument("ScatterReduceElements: data has shape " + to_string(data) + ", indices " +
                           to_string(indices) + " and updates " + to_string(updates) +
-                          "; allowed are indices and updates of one shape, of the rank of data and no larger but along "
-                          "the axis");
+                          "; allowed are indices and updates of the same shape, with the rank of data and not larger "
+                          "than data except along the axis");
 }
 
 Status run(const ScatterReduceElements& op, const Problem& problem, const Buffers& buffers,

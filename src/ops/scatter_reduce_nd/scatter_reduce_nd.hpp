@@ -15,26 +15,27 @@ struct ScatterReduceND {
   static constexpr auto name = "ScatterReduceND";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. A slice "
-      "may be named often. Negative indices count from the end; an update whose index is out of range is left out. f16 "
-      "and bf16 are reduced in f32 and rounded once; integers wrap around; min and max of NaN are the update, so that "
-      "NaN stays if it comes last, as in ONNX Runtime.";
+      "y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. Indices "
+      "may repeat. Negative indices count from the end; an update whose index is out of range is ignored. f16 and bf16 "
+      "are reduced in f32 and rounded once; integers wrap around; min and max with NaN return the update, so that NaN "
+      "remains only if it comes last, as in ONNX Runtime.";
   static constexpr auto source = "ONNX ScatterND 18; torch.Tensor.index_put_ with accumulate";
-  static constexpr auto why_plugin = "TensorRT-RTX scatters without reduction only";
+  static constexpr auto why_plugin = "TensorRT-RTX supports scatter only without a reduction";
 
   ScatterReduction reduction = ScatterReduction::add;
   bool deterministic = true;
 
   static constexpr auto attributes() {
     return std::tuple{
-        required_attribute("reduction", &ScatterReduceND::reduction, "without one, use the layer of TensorRT's own"),
+        required_attribute("reduction", &ScatterReduceND::reduction,
+                           "how updates are combined; without a reduction, use TensorRT's own layer"),
         attribute("deterministic", &ScatterReduceND::deterministic,
-                  "1: updates are sorted by their index and reduced in their order, so that every run gives the same "
-                  "bits; 0: sums of floating-point numbers may be added in any order, and in their own type")};
+                  "1: updates are sorted by their index and reduced in their order, so that every run computes the "
+                  "same bits; 0: floating-point numbers may be added in any order, and in their own type")};
   }
   static constexpr auto ports() {
     return std::array{input("data", "T", "any", "1 to 8 dimensions"),
-                      input("indices", "Tind", "...,depth", "of the first `depth` dimensions of data"),
+                      input("indices", "Tind", "...,depth", "indices into the first `depth` dimensions of data"),
                       input("updates", "T", "...,rest", "a slice for each index"),
                       output("y", "T", "as data", "data with the updates")};
   }

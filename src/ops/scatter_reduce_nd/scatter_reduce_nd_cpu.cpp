@@ -27,9 +27,10 @@ Status ScatterReduceND::check(const Problem& problem) {
   wanted.insert(wanted.end(), data.begin() + depth, data.end());
   const Extents& updates = problem.inputs[2].extents;
   if (std::equal(wanted.begin(), wanted.end(), updates.begin(), updates.end())) return {};
-  return invalid_argument("ScatterReduceND: updates have shape " + to_string(updates) + " with data of " +
-                          to_string(data) + " and indices of " + to_string(indices) +
-                          "; allowed is that of indices without the last dimension, and then that of a slice");
+  return invalid_argument(
+      "ScatterReduceND: updates have shape " + to_string(updates) + " with data of " + to_string(data) +
+      " and indices of " + to_string(indices) +
+      "; allowed is the shape of indices without its last dimension, followed by the shape of a slice");
 }
 
 ScatterSizes ScatterReduceND::sizes(const Problem& problem) {

@@ -115,7 +115,7 @@ Status SpatialPyramidPooling::check(const Problem& problem) const {
   for (const std::int64_t bins : levels) {
     for (int axis = 2; axis < 4; ++axis) {
       if (can_bin(binning, x[axis], bins)) continue;
-      return invalid_argument("attribute `levels`: an axis of " + std::to_string(x[axis]) + " elements has no " +
+      return invalid_argument("attribute `levels`: an axis of " + std::to_string(x[axis]) + " elements cannot have " +
                               std::to_string(bins) + " bins with binning " + name_of(binning) +
                               (x[axis] > 0 ? "; adaptive allows it" : ""));
     }

@@ -20,17 +20,16 @@ struct SpatialPyramidPooling {
   static constexpr auto name = "SpatialPyramidPooling";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "For each level n, C x H x W is pooled to C x n x n and flattened; the levels are concatenated to "
-      "N x C*sum(n^2), whatever H and W are. Bin i of n covers, with `binning` adaptive, floor(i*H/n) to "
-      "ceil((i+1)*H/n); with window, ceil(H/n) from i*floor(H/n) on; with caffe, kernel = ceil(H/n) from "
-      "i*kernel - pad on, pad = floor((kernel*n - H + 1)/2), where an average divides by kernel^2. NaN makes its bins "
-      "NaN.";
+      "For each level n, C x H x W is pooled to C x n x n and flattened; the levels are concatenated to N x C*sum(n^2) "
+      "for every H and W. Bin i of n covers, with `binning` adaptive, floor(i*H/n) to ceil((i+1)*H/n); with window, "
+      "ceil(H/n) from i*floor(H/n) on; with caffe, kernel = ceil(H/n) from i*kernel - pad on, pad = floor((kernel*n - "
+      "H + 1)/2), where an average divides by kernel^2. A bin with a NaN is NaN.";
   static constexpr auto source =
       "He et al. 2015, Spatial Pyramid Pooling in Deep Convolutional Networks for Visual Recognition (window); "
       "torch.nn.AdaptiveMaxPool2d, AdaptiveAvgPool2d (adaptive); Caffe SPPLayer (caffe)";
   static constexpr auto why_plugin =
-      "TensorRT would read the tensor once for each level, and its pooling windows do not follow sizes known at run "
-      "time only; the plugin reads it once for all levels";
+      "TensorRT would read the tensor once for each level, and its pooling windows cannot depend on dynamic sizes; the "
+      "plugin reads it once for all levels";
 
   std::vector<std::int64_t> levels{4, 2, 1};
   PoolingMode mode = PoolingMode::max;
@@ -41,15 +40,15 @@ struct SpatialPyramidPooling {
   static constexpr auto attributes() {
     return std::tuple{attribute("levels", &SpatialPyramidPooling::levels, "bins along each side, level by level",
                                 {.lowest = 1, .highest = 1024}),
-                      attribute("mode", &SpatialPyramidPooling::mode, "what becomes of a bin"),
-                      attribute("binning", &SpatialPyramidPooling::binning, "what the bins cover"),
+                      attribute("mode", &SpatialPyramidPooling::mode, "how a bin is pooled"),
+                      attribute("binning", &SpatialPyramidPooling::binning, "which elements the bins cover"),
                       attribute("x_scale", &SpatialPyramidPooling::x_scale, x_scale_doc, positive_and_finite()),
                       attribute("y_scale", &SpatialPyramidPooling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{
         input("x", "T", "N,C,H,W", "images or feature maps").scaled_by("x_scale"),
-        output("y", "T", "N,C*sum(n^2)", "of the type of x; level by level C x n x n").scaled_by("y_scale")};
+        output("y", "T", "N,C*sum(n^2)", "same type as x; C x n x n level by level").scaled_by("y_scale")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -18,11 +18,11 @@ Status planes_fits(const Op& op, const Problem& problem) {
   if (extents.element_count() == 0) return {};
   Pyramid pyramid;
   if (!make_pyramid(op, extents, pyramid)) {
-    return unsupported("takes up to " + std::to_string(most_levels) + " levels with " + std::to_string(most_axis_bins) +
-                       " bins, and up to 2^30 planes of 2^30 elements");
+    return unsupported("supports up to " + std::to_string(most_levels) + " levels with " +
+                       std::to_string(most_axis_bins) + " bins, and up to 2^30 planes of 2^30 elements");
   }
   if (planes_fit(pyramid, extents[3])) return {};
-  return unsupported("takes rows of which a block holds one for each cell, found " + std::to_string(extents[3]) +
+  return unsupported("supports only rows of which one per cell fits into a block, found " + std::to_string(extents[3]) +
                      " elements in " + std::to_string(pyramid.axes.rows.cells) + " cells");
 }
 

@@ -107,7 +107,7 @@ std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
                            fmt::join(pads, ", "));
   if (kernel.size() != 2 || stride.size() != 2 || pads.size() != 4 || !y.shape || y.shape->size() != image_rank ||
       node.string_or("auto_pad", "NOTSET") != "NOTSET" || dilations != std::vector<std::int64_t>{1, 1}) {
-    why_not = "the pool is dilated or padded by a rule";
+    why_not = "the pool is dilated or has auto_pad";
     return std::nullopt;
   }
   for (std::size_t axis = 0; axis < 2; ++axis) {
@@ -277,7 +277,7 @@ void read_levels(Pyramid& found, const onnx::Node& concat, std::vector<Level>& l
       }
     }
     if (!level) {
-      if (why_not.empty()) why_not = fmt::format("'{}' is no pool of an image", input == nullptr ? "" : input->name);
+      if (why_not.empty()) why_not = fmt::format("'{}' is not a pooled image", input == nullptr ? "" : input->name);
       continue;
     }
     level->by_cells = by_cells;
@@ -300,8 +300,9 @@ Pyramid read(const onnx::Node& concat) {
   found.x = levels[0].x;
   const onnx::Value& x = *found.x;
   for (const Level& level : levels) {
-    if (level.x != &x) return fail(fmt::format("'{}' and '{}' are pooled, not one tensor", x.name, level.x->name));
-    if (level.is_max != levels[0].is_max) return fail("one level takes the maximum, another one the average");
+    if (level.x != &x)
+      return fail(fmt::format("'{}' and '{}' are pooled; all levels must pool one tensor", x.name, level.x->name));
+    if (level.is_max != levels[0].is_max) return fail("one level computes the maximum, another one the average");
   }
   const bool has_windows =
       std::any_of(levels.begin(), levels.end(), [](const Level& level) { return !level.is_whole_image(); });
@@ -314,7 +315,7 @@ Pyramid read(const onnx::Node& concat) {
       counts.push_back(count_by_length(*concat.inputs[i], x));
       if (counts.back() == 0) {
         return fail(
-            fmt::format("height and width of '{}' are not fixed, and windows that follow from them are", x.name));
+            fmt::format("height and width of '{}' are dynamic, but the windows that depend on them are fixed", x.name));
       }
       continue;
     }
@@ -357,15 +358,15 @@ Pyramid read(const onnx::Node& concat) {
     return found;
   }
   if (is_frozen) {
-    return fail(
-        fmt::format("height and width of '{}' are not fixed, and the windows are a pyramid of no size", x.name));
+    return fail(fmt::format("height and width of '{}' are dynamic, and the windows do not form a pyramid for any size",
+                            x.name));
   }
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const bool none = std::none_of(binnings.begin(), binnings.end(),
                                    [&](const auto& rule) { return has_bins(levels[i], counts[i], rule.first); });
     if (none) {
-      return fail(fmt::format("no rule makes {} x {} bins of {} x {} with {}", counts[i], counts[i], levels[i].sizes[0],
-                              levels[i].sizes[1], levels[i].text));
+      return fail(fmt::format("no binning rule results in {} x {} bins of {} x {} with {}", counts[i], counts[i],
+                              levels[i].sizes[0], levels[i].sizes[1], levels[i].text));
     }
   }
   return fail("the levels follow different rules of binning");
@@ -394,8 +395,8 @@ std::string assumption(const Pyramid& found) {
     others += fmt::format("{}{}", i == 1 ? "" : " and ", found.binnings[i]);
   }
   return fmt::format(
-      "the windows are those of an image of {}, which is no longer fixed; the rewrite is proven at {}, and at other "
-      "sizes a pyramid over the whole image is assumed, binning {}{}",
+      "the windows are for an image of {}, whose size is now dynamic; the rewrite is proven at {}, and for other sizes "
+      "a pyramid over the whole image is assumed, binning {}{}",
       size, size, found.binnings.front(),
       others.empty() ? "" : fmt::format(" ({} would be the same at {})", others, size));
 }
@@ -418,7 +419,7 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
       }
       const auto dtype = found.x->type ? to_dtype(*found.x->type) : std::nullopt;
       if (!dtype || !is_floating_point(*dtype)) {
-        near(fmt::format("'{}' has no type that SpatialPyramidPooling takes", found.x->name));
+        near(fmt::format("the type of '{}' is not supported by SpatialPyramidPooling", found.x->name));
         continue;
       }
       if (!is_wanted(rewriter, *found.op, *found.x, *node->output())) continue;
@@ -455,7 +456,7 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion spatial_pyramid_pooling_fusion{
-    .pass = {"fuse_spatial_pyramid_pooling", "pools of one image, while they are still nodes of ONNX",
+    .pass = {"fuse_spatial_pyramid_pooling", "pools of one image; runs while they are still ONNX nodes",
              fuse_spatial_pyramid_pooling},
     .after = "fuse_padding",
     .lifts_frozen_sizes = true};

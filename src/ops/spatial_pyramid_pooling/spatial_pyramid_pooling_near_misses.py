@@ -95,16 +95,16 @@ SAME_VALUES = {
 # Words of the reason that `convert --explain` prints.
 EXPLAINED = {
     "of_two": "'x' and 'z' are pooled",
-    "max_and_average": "one level takes the maximum",
-    "wrong_stride": "no rule makes 2 x 2 bins of 8 x 8",
-    "wrong_kernel": "no rule makes 2 x 2 bins of 8 x 8",
+    "max_and_average": "one level computes the maximum",
+    "wrong_stride": "no binning rule results in 2 x 2 bins of 8 x 8",
+    "wrong_kernel": "no binning rule results in 2 x 2 bins of 8 x 8",
     "not_square": "2 x 1 bins",
-    "by_cells": "is no pool of an image",
+    "by_cells": "is not a pooled image",
     "not_flattened": "as one vector for each item",
     "along_the_batch": "concatenated along axis 0",
     "two_rules": "different rules of binning",
     "pool_is_output": "is an output of the graph",
-    "average_without_padding": "no rule makes 4 x 4 bins of 13 x 13",
+    "average_without_padding": "no binning rule results in 4 x 4 bins of 13 x 13",
 }
 
 CONTROLS = [

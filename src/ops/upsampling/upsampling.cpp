@@ -134,7 +134,7 @@ Status Upsampling::check_attributes() const {
   for (const float scale : scales) {
     if (!simplest_ratio(scale)) {
       return invalid_argument("attribute `scales`: " + std::to_string(scale) +
-                              " is no ratio of two numbers of at most 2^30");
+                              " is not a ratio of two numbers of at most 2^30");
     }
   }
   return {};
@@ -149,7 +149,7 @@ Status Upsampling::check(const Problem& problem) const {
       return unsupported(where + "sizes of more than 2^30, found " + std::to_string(in[axis]) + " to " +
                          std::to_string(out[axis]));
     }
-    if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "there is nothing to take elements from");
+    if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "it has no elements to sample from");
     if (scales.empty()) continue;
     // The frameworks compute the size in float. The exact size differs if the float product is rounded across an
     // integer.
@@ -158,7 +158,7 @@ Status Upsampling::check(const Problem& problem) const {
     if (expected != out[axis]) {
       return unsupported(where + std::to_string(in[axis]) + " times " + std::to_string(scale) + " is " +
                          std::to_string(expected) + " in float arithmetic and " + std::to_string(out[axis]) +
-                         " exactly; give `sizes`");
+                         " exactly; use `sizes`");
     }
   }
   return {};
@@ -219,7 +219,7 @@ std::vector<DropIn> Upsampling::drop_ins() {
            .version = "1",
            .fields = {{"scaleFactor", "", AttributeType::integer, "factor of all spatial axes"},
                       {"alignCorners", "", AttributeType::integer, "1: align_corners, 0: half_pixel"}},
-           .doc = "torch.nn.Upsample(mode=\"bilinear\") as networks carried it before TensorRT had Resize",
+           .doc = "torch.nn.Upsample(mode=\"bilinear\") in networks from before TensorRT had Resize",
            .defaults = {{"mode", std::string("linear")}},
            .translate = translate},
           {.plugin_name = "ResizeNearest_TRT",

@@ -42,16 +42,16 @@ struct Upsampling {
   static constexpr auto doc =
       "y[i] = x at (i + 0.5) / scale - 0.5 (half_pixel), i * (in - 1) / (out - 1) (align_corners) or i / scale "
       "(asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbors, or Keys' "
-      "cubic convolution of four. Sizes are floor(in * scale), or given.";
+      "cubic convolution of four. Sizes are floor(in * scale), or the attribute sizes.";
   static constexpr auto source =
       "torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital "
       "Image Processing";
   static constexpr auto why_plugin =
-      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; UpsamplePlugin is no part of "
+      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; UpsamplePlugin is not part of "
       "TensorRT";
   static constexpr auto why_plugin_for_floats =
-      "TensorRT's Resize rounds coordinates to float; plugins named UpsamplePlugin and ResizeNearest_TRT are "
-      "no part of TensorRT 11";
+      "TensorRT's Resize rounds coordinates to float; plugins named UpsamplePlugin and ResizeNearest_TRT are not part "
+      "of TensorRT 11";
   // A later variant took .47 to .82 of the time of the first one that fits in 3 of 60 random problems on an H200.
   static constexpr bool timed_variants = true;
   static constexpr int max_spatial = 3;
@@ -68,20 +68,20 @@ struct Upsampling {
 
   static constexpr auto attributes() {
     return std::tuple{
-        attribute("mode", &Upsampling::mode, "how values between elements are made"),
+        attribute("mode", &Upsampling::mode, "how values between elements are interpolated"),
         attribute("scales", &Upsampling::scales, "output size / input size: one for all spatial axes or one for each",
                   positive_and_finite()),
         attribute("sizes", &Upsampling::sizes, "sizes of the spatial axes, instead of scales",
                   {.lowest = 1, .highest = largest_size}),
         attribute("coordinate_mode", &Upsampling::coordinate_mode, "where an output element lies in the input"),
-        attribute("nearest_mode", &Upsampling::nearest_mode, "nearest only: which neighbor is taken"),
+        attribute("nearest_mode", &Upsampling::nearest_mode, "nearest only: which neighbor is used"),
         attribute("cubic_a", &Upsampling::cubic_a, "cubic only: slope of the kernel at distance 1", {.finite = true}),
         attribute("x_scale", &Upsampling::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &Upsampling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "N,C,spatial of rank 3 to 5", "the tensor to resample").scaled_by("x_scale"),
-                      output("y", "T", "N,C and the new spatial sizes", "of the type of x").scaled_by("y_scale")};
+                      output("y", "T", "N,C and the new spatial sizes", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
   /// Refuses f8e4m3fn except with "nearest" and equal scales: its elements are only moved.

@@ -169,7 +169,7 @@ namespace graft::ops {
                           const std::string& message) { add(desc, how, "refused_" + what, size).refused = message; };
   refuse({DType::f8e4m3fn, flat, {1, 1, 2, 2}}, linear, "x2", by({2}), "does not take f8e4m3fn 1x1x2x2");
   refuse({DType::i32, flat, {1, 1, 2, 2}}, nearest, "x2", by({2}), "does not take i32 1x1x2x2");
-  refuse({DType::f32, flat, {1, 1, 0, 2}}, nearest, "to_2x2", to({2, 2}), "nothing to take elements from");
+  refuse({DType::f32, flat, {1, 1, 0, 2}}, nearest, "to_2x2", to({2, 2}), "no elements to sample from");
   refuse({DType::f32, Layout::chw32, {1, 1, 2, 2}}, nearest, "x2", by({2}), "does not take f32 chw32");
   refuse({DType::f16, Layout::hwc8, {1, 1, 2, 2, 2}}, nearest, "x2", by({2}), "does not take f16 hwc8");
 

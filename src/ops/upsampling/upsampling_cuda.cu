@@ -59,11 +59,11 @@ Status fits_any(const Upsampling& /*op*/, const Problem& problem) {
   const std::int64_t pitch = problem.inputs[0].layout == Layout::linear ? 1 : ceil_divide(in[1], padding) * padding;
   const std::int64_t longest = std::max(in[in.rank() - 1], out[out.rank() - 1]) * pitch;
   if (longest <= std::numeric_limits<std::int32_t>::max()) return {};
-  return unsupported("takes rows of less than 2^31 elements, found " + std::to_string(longest));
+  return unsupported("supports rows of less than 2^31 elements, found " + std::to_string(longest));
 }
 
 Status fits_packed(const Upsampling& op, const Problem& problem) {
-  if (!(gain_of(op, problem) <= most_steps)) return unsupported("takes x_scale / y_scale up to 16384");
+  if (!(gain_of(op, problem) <= most_steps)) return unsupported("supports x_scale / y_scale up to 16384");
   return fits_any(op, problem);
 }
 
@@ -84,20 +84,20 @@ constexpr int upsample_2x_columns = widest<T> / 2;
 /// padding, or for a single row) there may be more threads; then "scalar" runs.
 Status fits_quick(const Upsampling& op, const Problem& problem) {
   if (problem.outputs[0].extents.element_count() >= 4 * UpsamplingTask::most_quick_items) {
-    return unsupported("takes outputs of less than 2^33 elements");
+    return unsupported("supports outputs of less than 2^33 elements");
   }
   return fits_packed(op, problem);
 }
 
 Status fits_upsample_2x(const Upsampling& op, const Problem& problem) {
-  if (op.mode == Interpolation::cubic) return unsupported("takes nearest and linear interpolation");
+  if (op.mode == Interpolation::cubic) return unsupported("supports nearest and linear interpolation");
   const auto axes = sampled_axes(op, problem);
   if (axes[0].out > 1 || axes[0].in > 1 || !is_upsample_2x(op, axes[1]) || !is_upsample_2x(op, axes[2])) {
-    return unsupported("takes two axes of twice the size");
+    return unsupported("supports only two axes that double in size");
   }
   const bool is_byte = size_of(problem.inputs[0].dtype) == 1;
   if (problem.inputs[0].layout == Layout::linear && is_byte && axes[2].in % upsample_2x_columns<std::int8_t> != 0) {
-    return unsupported("takes rows of a multiple of 8 elements of one byte");
+    return unsupported("supports rows of a multiple of 8 elements of one byte");
   }
   return fits_quick(op, problem);
 }
@@ -111,10 +111,11 @@ Status fits_downsample_2x(const Upsampling& op, const Problem& problem) {
   const auto axes = sampled_axes(op, problem);
   if (op.mode != Interpolation::linear || x.layout != Layout::linear || axes[0].out > 1 || axes[0].in > 1 ||
       !is_downsample_2x(axes[1]) || !is_downsample_2x(axes[2])) {
-    return unsupported("takes two axes of half the size by linear interpolation at half_pixel, in the linear layout");
+    return unsupported(
+        "supports only linear interpolation with half_pixel of two axes to half their size, in the linear layout");
   }
   const int columns = 16 / static_cast<int>(size_of(x.dtype));
-  if (axes[2].in % columns != 0) return unsupported("takes rows of a multiple of 128 bits");
+  if (axes[2].in % columns != 0) return unsupported("supports rows of a multiple of 128 bits");
   return fits_quick(op, problem);
 }
 
@@ -122,22 +123,23 @@ Status fits_line_buffer(const Upsampling& op, const Problem& problem) {
   // In narrower rows most lanes would be idle: on an H100 "gather" took .41 to .92 of the time for rows of 7 to 30.
   constexpr std::int64_t narrowest = 40;
   const auto axes = sampled_axes(op, problem);
-  if (axes[2].out < narrowest) return unsupported("takes rows of 40 elements and more");
+  if (axes[2].out < narrowest) return unsupported("supports rows of 40 elements and more");
   if (axes[1].out < axes[1].in || (axes[0].is_identity() && axes[1].is_identity())) {
-    return unsupported("takes images whose rows are resampled, not to fewer");  // other images use no input row twice
+    return unsupported(
+        "supports images whose number of rows changes and does not shrink");  // other images use no input row twice
   }
   if (op.mode != Interpolation::linear || problem.inputs[0].layout != Layout::linear) {
-    return unsupported("takes linear interpolation in the linear layout");
+    return unsupported("supports linear interpolation in the linear layout");
   }
   for (const SampledAxis& axis : axes) {
-    if (!detail::ShortAxis::fits(axis)) return unsupported("takes places of 31 bits");
+    if (!detail::ShortAxis::fits(axis)) return unsupported("supports places of 31 bits");
   }
   const Extents& in = problem.inputs[0].extents;
   const Extents& out = problem.outputs[0].extents;
   const std::int64_t channels = in[0] * in[1];
   if (channels > 0 &&
       std::max(in.element_count(), out.element_count()) / channels >= UpsamplingTask::most_quick_items) {
-    return unsupported("takes channels of less than 2^31 elements");
+    return unsupported("supports channels of less than 2^31 elements");
   }
   return fits_quick(op, problem);
 }
@@ -202,7 +204,7 @@ std::int64_t window_of(const SampledAxis& axis) {
 Status fits_separable(const Upsampling& op, const Problem& problem) {
   constexpr std::int64_t shared_bytes = 48 << 10;
   if (op.mode != Interpolation::cubic || problem.inputs[0].layout != Layout::linear) {
-    return unsupported("takes cubic interpolation in the linear layout");
+    return unsupported("supports cubic interpolation in the linear layout");
   }
   constexpr auto longest = shared_bytes / static_cast<std::int64_t>(sizeof(float)) / detail::separable_warps;
   // Smaller problems run in "gather", which on an H100 took .41 to .54 of the time for narrow images and small tensors,
@@ -211,11 +213,11 @@ Status fits_separable(const Upsampling& op, const Problem& problem) {
   constexpr std::int64_t narrowest = 24 * detail::separable_columns;
   const auto axes = sampled_axes(op, problem);
   if (problem.outputs[0].extents.element_count() < fewest_elements || axes[2].out < narrowest) {
-    return unsupported("takes 2^22 elements and more, in rows of 96 and more");
+    return unsupported("supports outputs of at least 2^22 elements in rows of at least 96");
   }
   const std::int64_t window = window_of(axes[2]);
   if (window > longest) {
-    return unsupported("takes up to " + std::to_string(longest) + " elements for 128 columns, found " +
+    return unsupported("supports up to " + std::to_string(longest) + " elements for 128 columns, found " +
                        std::to_string(window));
   }
   return fits_packed(op, problem);
@@ -347,18 +349,18 @@ Status fits_index_table(const Upsampling& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[0];
   const TensorDesc& y = problem.outputs[0];
   if (op.mode != Interpolation::nearest || x.layout != Layout::linear || size_of(x.dtype) == 1) {
-    return unsupported("takes the nearest element of f32, f16 and bf16 in the linear layout");
+    return unsupported("supports the nearest element of f32, f16 and bf16 in the linear layout");
   }
   const auto axes = sampled_axes(op, problem);
   if (y.storage_bytes() < Task::fewest_bytes || (axes[0].is_identity() && axes[1].is_identity())) {
-    return unsupported("takes outputs of 4 MiB and more, not of rows alone");
+    return unsupported("supports outputs of at least 4 MiB in which more than the rows change");
   }
   if (axes[2].out < Task::narrowest || axes[2].in > Task::longest_row) {
-    return unsupported("takes rows of 8 elements and more, of rows of up to 65536");
+    return unsupported("supports output rows of at least 8 elements and input rows of at most 65536");
   }
   if (!std::all_of(axes.begin(), axes.end(), detail::ShortAxis::fits) ||
       std::max(x.storage_count(), y.storage_count()) >= UpsamplingTask::most_quick_items) {
-    return unsupported("takes tensors of less than 2^31 elements, and places of 31 bits");
+    return unsupported("supports tensors of less than 2^31 elements, and places of 31 bits");
   }
   return {};
 }
@@ -419,7 +421,7 @@ Status fits_gather(const Upsampling& op, const Problem& problem) {
   const TensorDesc& y = problem.outputs[0];
   const std::int64_t planes = std::max<std::int64_t>(x.extents[0] * (x.layout == Layout::linear ? x.extents[1] : 1), 1);
   if (!detail::GatherTask::fits(axes, y.storage_count(), x.storage_count() / planes)) {
-    return unsupported("takes outputs and channels of less than 2^31 elements, and places of 31 bits");
+    return unsupported("supports outputs and channels of less than 2^31 elements, and places of 31 bits");
   }
   return fits_packed(op, problem);
 }

@@ -62,7 +62,7 @@ std::optional<std::int64_t> factor_of(const std::vector<AxisMaps>& runs, std::si
 std::string describe_obstacle(const AxisMaps& run, std::size_t axis) {
   const std::vector<std::int64_t>& map = run.axes[axis];
   const std::size_t shown = std::min<std::size_t>(map.size(), 12);
-  return fmt::format("axis {} of {} elements becomes [{}{}]; upsampling repeats each element in its place", axis,
+  return fmt::format("axis {} of {} elements becomes [{}{}]; upsampling repeats each element next to itself", axis,
                      run.x_dims[axis], fmt::join(map.begin(), map.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                      shown < map.size() ? ", ..." : "");
 }
@@ -116,7 +116,7 @@ MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const
                        std::all_of(factors.begin() + 1, factors.end() - 1, [](std::int64_t f) { return f > 1; });
   if (!is_first && !is_last) {
     return MovementFusion::none(
-        fmt::format("the axes are repeated [{}] times; upsampling is of the axes after batch and channels",
+        fmt::format("the axes are repeated [{}] times; upsampling repeats only the axes after batch and channels",
                     fmt::join(factors, ", ")));
   }
   std::vector<float> scales;
@@ -132,7 +132,7 @@ MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const
   return {.edit = is_first ? operator_edit(made.op, {movement.x->name}, movement.y->name)
                            : channels_last_edit(made.op, movement.x->name, movement.y->name),
           .replacement = to_text(*made.op) + (is_first ? "" : " between two transpositions"),
-          .why = fmt::format("{} nodes repeat every element [{}] times in its place", movement.nodes.size(),
+          .why = fmt::format("{} nodes repeat every element [{}] times next to itself", movement.nodes.size(),
                              fmt::join(scales, ", ")),
           .obstacle = ""};
 }
@@ -218,12 +218,12 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
   const std::int64_t group = node.int_or("group", 1);
   const bool is_grouped = group == channels && weight.dims[1] == 1;
   if (!is_grouped && !(group == 1 && weight.dims[1] == channels)) {
-    return fail(fmt::format("{} channels become {} in {} groups; each has to become itself", channels,
+    return fail(fmt::format("{} channels become {} in {} groups; each channel must be resampled separately", channels,
                             weight.dims[1] * group, group));
   }
   if (ints_or(node, "dilations", spatial, 1) != std::vector<std::int64_t>(spatial, 1)) return fail("it is dilated");
   if (node.string_or("auto_pad", "NOTSET") != "NOTSET" || node.attribute("output_shape") != nullptr) {
-    return fail("its pads follow from its output's size");
+    return fail("its pads are computed from its output size");
   }
   found.factors = ints_or(node, "strides", spatial, 1);
   found.sizes.assign(weight.dims.begin() + first_spatial, weight.dims.end());
@@ -234,8 +234,8 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
     const auto here = kernel_of(found.sizes[axis], found.factors[axis]);
     if (!here || (kernel && *here != *kernel)) {
       return fail(
-          fmt::format("a kernel of [{}] with stride [{}] is no interpolation; linear ones have 2 f or 2 f - 1 "
-                      "for stride f",
+          fmt::format("a kernel of [{}] with stride [{}] is not an interpolation; linear kernels have 2 f or 2 f - 1 "
+                      "elements for stride f",
                       fmt::join(found.sizes, ", "), fmt::join(found.factors, ", ")));
     }
     kernel = here;
@@ -246,7 +246,7 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
   const auto numbers = weight.numbers();
   const double worst = numbers ? largest_difference(*numbers, channels, is_grouped, found) : 1;
   if (worst > step_of(weight.type)) {
-    return fail(fmt::format("the weights are not those of {}: they differ by up to {:.2g}",
+    return fail(fmt::format("the weights differ from the weights of {} by up to {:.2g}",
                             found.kernel == Kernel::repeat ? "a repetition" : "linear interpolation", worst));
   }
   if (const onnx::Value* bias = node.input(2)) {
@@ -348,7 +348,7 @@ void fuse_deconvolution(Rewriter& rewriter, onnx::Node& node) {
   const auto is_negative = [](std::int64_t n) { return n < 0; };
   if (std::any_of(crop.begins.begin(), crop.begins.end(), is_negative) ||
       std::any_of(crop.ends.begin(), crop.ends.end(), is_negative)) {
-    return near("the result is larger than the interpolation of the image between zeros");
+    return near("the result is larger than the interpolation of the zero-padded image");
   }
   const bool is_repeat = found.kernel == Kernel::repeat;
   const std::vector<float> scales(found.factors.begin(), found.factors.end());
@@ -359,16 +359,15 @@ void fuse_deconvolution(Rewriter& rewriter, onnx::Node& node) {
        {"nearest_mode", std::string("floor")}});
   if (!made.op) return near(made.obstacle);
   if (!is_wanted(rewriter, *made.op, *x, *node.output())) return;
-  rewriter.apply({.nodes = {&node},
-                  .inputs = {x},
-                  .outputs = {node.output()},
-                  .replacement = to_text(*made.op) + (is_repeat ? "" : " of the image between zeros"),
-                  .reason = is_repeat
-                                ? "a deconvolution whose weights are ones, with no overlap, repeats elements"
-                                : "a deconvolution with fixed bilinear weights interpolates, and takes zeros from "
-                                  "beyond the edge",
-                  .by_definition = "",
-                  .edit = deconvolution_edit(made.op, !is_repeat, crop, x->name, node.output()->name)});
+  rewriter.apply(
+      {.nodes = {&node},
+       .inputs = {x},
+       .outputs = {node.output()},
+       .replacement = to_text(*made.op) + (is_repeat ? "" : " of the zero-padded image"),
+       .reason = is_repeat ? "a deconvolution whose weights are ones, without overlap, repeats elements"
+                           : "a deconvolution with fixed bilinear weights interpolates, with zeros beyond the edge",
+       .by_definition = "",
+       .edit = deconvolution_edit(made.op, !is_repeat, crop, x->name, node.output()->name)});
 }
 
 // ---- Resize
@@ -405,7 +404,7 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
     return found;
   };
   const auto rank = static_cast<std::size_t>(x.rank().value_or(0));
-  if (rank < least_rank || rank > most_rank) return fail(fmt::format("'{}' is of rank {}", x.name, rank));
+  if (rank < least_rank || rank > most_rank) return fail(fmt::format("'{}' has rank {}", x.name, rank));
   const std::string mode = node.string_or("mode", "nearest");
   std::string coordinates = node.string_or("coordinate_transformation_mode", "half_pixel");
   std::string nearest = node.string_or("nearest_mode", "round_prefer_floor");
@@ -427,7 +426,7 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
       const bool is_spatial = axis >= first_spatial;
       if (is_spatial)
         spatial_sizes.push_back(static_cast<std::int64_t>(all[axis] > 0 ? all[axis] : known ? dim.value() : 0));
-      if (is_spatial && spatial_sizes.back() < 1) return fail("a size is not known");
+      if (is_spatial && spatial_sizes.back() < 1) return fail("a size is unknown");
       if (!is_spatial && !(y.shape && axis < y.shape->size() && (*y.shape)[axis] == dim)) {
         return fail("batch or channels are resized");
       }
@@ -435,40 +434,42 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
                               : std::numeric_limits<double>::quiet_NaN());
     }
   }
-  if (factors.size() != rank) return fail(fmt::format("{} scales for rank {}", factors.size(), rank));
+  if (factors.size() != rank) return fail(fmt::format("it has {} scales for rank {}", factors.size(), rank));
   if (scales && (factors[0] != 1 || factors[1] != 1)) return fail("batch or channels are resized");
   const auto spatial = [&](auto holds) { return std::all_of(factors.begin() + first_spatial, factors.end(), holds); };
 
   if (node.int_or("antialias", 0) != 0) {
-    if (!spatial([](double f) { return f >= 1; })) return fail("it is antialiased, and may shrink");
-    if (mode != "nearest") found.why = "TensorRT refuses antialias, which changes nothing where no axis shrinks";
+    if (!spatial([](double f) { return f >= 1; })) return fail("it is antialiased, and an axis may shrink");
+    if (mode != "nearest") found.why = "TensorRT refuses antialias, which has no effect if no axis shrinks";
   }
   if (coordinates == "tf_half_pixel_for_nn" && mode == "nearest") {
     // floor((i + 0.5) / scale), as half_pixel with round_prefer_ceil: floor((i + 0.5) / scale - 0.5 + 0.5).
     if (nearest == "floor") {
-      found.why = "TensorRT refuses tf_half_pixel_for_nn, which with floor is half_pixel with round_prefer_ceil";
+      found.why = "TensorRT refuses tf_half_pixel_for_nn, which with floor equals half_pixel with round_prefer_ceil";
       nearest = "round_prefer_ceil";
       coordinates = "half_pixel";
     }
   } else if (coordinates == "half_pixel_symmetric") {
     if (!spatial([](double f) { return f >= 1 && f == std::floor(f); })) {
-      return fail("half_pixel_symmetric is half_pixel for whole factors only");
+      return fail("half_pixel_symmetric equals half_pixel only for integer factors");
     }
-    found.why = "TensorRT refuses half_pixel_symmetric, which for whole factors is half_pixel";
+    found.why = "TensorRT refuses half_pixel_symmetric, which equals half_pixel for integer factors";
     coordinates = "half_pixel";
   } else if (coordinates == "pytorch_half_pixel") {
     const bool longer_than_one = y.shape && std::all_of(y.shape->begin() + first_spatial, y.shape->end(),
                                                         [](const Dim& d) { return d.is_constant() && d.value() > 1; });
-    if (!longer_than_one) return fail("pytorch_half_pixel is half_pixel where every size is above 1");
+    if (!longer_than_one) return fail("pytorch_half_pixel equals half_pixel only if every size is above 1");
     coordinates = "half_pixel";
   }
   if (coordinates != "half_pixel" && coordinates != "align_corners" && coordinates != "asymmetric") {
     return fail(fmt::format("Upsampling has no coordinate mode {}", coordinates));
   }
   if (mode == "cubic") {
-    if (node.int_or("exclude_outside", 0) != 0) return fail("it leaves out the weights of elements outside");
+    if (node.int_or("exclude_outside", 0) != 0)
+      return fail("it ignores the weights of elements outside (exclude_outside)");
     constexpr std::size_t rank_of_images = 4;
-    if (rank > rank_of_images && found.why.empty()) found.why = "TensorRT has cubic interpolation along two axes only";
+    if (rank > rank_of_images && found.why.empty())
+      found.why = "TensorRT supports cubic interpolation only along two axes";
   }
 
   found.attributes = {{"mode", mode}, {"coordinate_mode", coordinates}, {"nearest_mode", nearest}};
@@ -500,7 +501,7 @@ void fuse_resize(Rewriter& rewriter, onnx::Node& node) {
                   .inputs = {x},
                   .outputs = {node.output()},
                   .replacement = to_text(*made.op),
-                  .reason = found.why.empty() ? "asked for: plugins wherever they can stand" : found.why,
+                  .reason = found.why.empty() ? "requested: plugins wherever possible" : found.why,
                   .by_definition = "",
                   .edit = operator_edit(made.op, {x->name}, node.output()->name)});
 }
@@ -525,7 +526,7 @@ void fuse_upsampling(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion upsampling_fusion{
-    .pass = {"fuse_upsampling", "elements that only move, before anybody takes some of their nodes for something else",
+    .pass = {"fuse_upsampling", "elements that only move; runs before other fusions replace some of their nodes",
              fuse_upsampling}};
 
 }  // namespace graft::passes

@@ -140,13 +140,13 @@ SAME_VALUES = {
 # A part of the reason that `convert --explain` reports for each network.
 EXPLAINED = {
     "channels": "repeated [1, 2, 1, 1] times",
-    "tiled": "upsampling repeats each element in its place",
+    "tiled": "upsampling repeats each element next to itself",
     "uneven": "becomes [0, 0, 1, 1, 2, 2, 3, 3, 4]",
     "repeat_used_elsewhere": "is used by node 'Sigmoid",
-    "weights_rounded": "not those of linear interpolation",
-    "weights_doubled": "not those of linear interpolation",
-    "wrong_stride": "with stride [3, 3] is no interpolation",
-    "channels_mixed": "not those of linear interpolation",
+    "weights_rounded": "differ from the weights of linear interpolation",
+    "weights_doubled": "differ from the weights of linear interpolation",
+    "wrong_stride": "with stride [3, 3] is not an interpolation",
+    "channels_mixed": "differ from the weights of linear interpolation",
     "channels_multiplied": "4 channels become 8",
     "with_bias": "it has a bias",
     "dilated": "it is dilated",

@@ -166,7 +166,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
     return;
   }
   if (mode == Plugins::always) {
-    choose_plugin(rewriter, node, who, name, "asked for: plugins wherever they can stand");
+    choose_plugin(rewriter, node, who, name, "requested: plugins wherever possible");
     return;
   }
   const auto dtype = dtype_of(node);
@@ -203,7 +203,7 @@ void choose_for_standard(Rewriter& rewriter, const NativeForms& forms, onnx::Nod
     return;
   }
   if (rewriter.options().plugins == Plugins::always) {
-    const std::string reason = "asked for: plugins wherever they can stand";
+    const std::string reason = "requested: plugins wherever possible";
     Proposal proposal = proposal_for(node, to_text(*op), reason);
     proposal.edit = operator_edit(op, input_names(node), node.output()->name);
     const std::string output = node.output()->name;

@@ -107,7 +107,7 @@ void fuse_activations(Rewriter& rewriter, onnx::Graph& graph) {
                     .inputs = {node->input(0)},
                     .outputs = {next->output()},
                     .replacement = to_text(*norm->op),
-                    .reason = "the activation needs no layer of its own",
+                    .reason = "the activation becomes part of InstanceNorm",
                     .by_definition = "",
                     .edit = [op = norm->op, names, constants = norm->constants, y_name = next->output()->name,
                              permutation = between == nullptr ? std::optional<std::vector<std::int64_t>>()

@@ -195,8 +195,8 @@ class Follower {
     if (const Followed* found = known(value)) return *found;
     const auto constant = value == nullptr ? std::nullopt : value->constant();
     if (!constant) {
-      return fail(
-          fmt::format("'{}' does not follow from '{}' and constants", value == nullptr ? "" : value->name, x_.name));
+      return fail(fmt::format("'{}' is not computed from '{}' and constants only", value == nullptr ? "" : value->name,
+                              x_.name));
     }
     const auto numbers = per_channel(*constant, rank, other->channel_axis);
     if (!numbers) {
@@ -280,11 +280,11 @@ class Follower {
     const auto constant = formula.rest.factor({});
     const std::size_t expected = (factor ? 1 : 0) + (constant ? 1 : 0);
     if (!factor || formula.rest.terms().size() != expected) {
-      return fail(fmt::format("under the root is {}, not variance + epsilon", formula.rest.to_string()));
+      return fail(fmt::format("the square root is of {}, not of variance + epsilon", formula.rest.to_string()));
     }
     if (common_value(*factor) != 1.0) {
-      return fail(fmt::format("under the root is {}: the variance is not the one that divides by the count",
-                              formula.rest.to_string()));
+      return fail(
+          fmt::format("the square root is of {}: the variance is not divided by the count", formula.rest.to_string()));
     }
     const auto epsilon = constant ? common_value(*constant) : std::optional(0.0);
     if (!epsilon) return fail("epsilon differs between channels");
@@ -329,9 +329,9 @@ class Follower {
     if (node.is("Relu")) return *a;
     if (node.is("Max")) {
       const bool of_two = node.inputs.size() == 2 && (is_zero(node.input(0)) || is_zero(node.input(1)));
-      return of_two ? Outcome(*a) : fail("the variance is limited");
+      return of_two ? Outcome(*a) : fail("the variance is clipped");
     }
-    return is_zero(node.input(1)) && node.input(2) == nullptr ? Outcome(*a) : fail("the variance is limited");
+    return is_zero(node.input(1)) && node.input(2) == nullptr ? Outcome(*a) : fail("the variance is clipped");
   }
 
   /// Returns the ReduceSum of a followed value that this node divides, or null if the node is something else.
@@ -342,7 +342,7 @@ class Follower {
   }
 
   Outcome average_of_sum(const onnx::Node& quotient, const onnx::Node& sum) {
-    if (!is_count(quotient.input(1), sum)) return fail("the sum is not divided by the count of what is summed");
+    if (!is_count(quotient.input(1), sum)) return fail("the sum is not divided by the number of its elements");
     if (quotient.output()->rank() != sum.output()->rank()) return fail("the ranks of its inputs differ");
     return average(sum, *known(sum.input(0)));
   }
@@ -356,7 +356,7 @@ class Follower {
       const bool is_averaged = std::find(axes->begin(), axes->end(), axis) != axes->end();
       const bool is_kept = axis == 0 || axis == a.channel_axis;
       if (is_kept ? is_averaged : !is_averaged && !is_constant_dim((*x.shape)[axis], 1)) {
-        return fail(fmt::format("it averages over the axes [{}] of {}, not over all but batch and channels",
+        return fail(fmt::format("it averages over the axes [{}] of {}, not over all axes except batch and channels",
                                 fmt::join(*axes, ", "), to_string(*x.shape)));
       }
       if (axis < a.channel_axis && !is_averaged) ++kept_before_channel;
@@ -376,7 +376,7 @@ class Follower {
       if (from == static_cast<std::int64_t>(a.channel_axis)) {
         result.channel_axis = axis;
       } else {
-        if (a.formula.has_x() && from < last) return fail("the spatial axes change places");
+        if (a.formula.has_x() && from < last) return fail("the spatial axes are permuted");
         last = from;
       }
     }
@@ -414,8 +414,7 @@ class Follower {
       // If two of the three parts keep their sizes, the third part does as well.
       if (same_middle && (same_inner || same_batch)) return Followed{a.formula, axis};
     }
-    return fail(
-        fmt::format("{} becomes {}: the channels do not stay what they were", to_string(before), to_string(after)));
+    return fail(fmt::format("{} becomes {}: the reshape changes the channels", to_string(before), to_string(after)));
   }
 
   Outcome instance_normalization(const onnx::Node& node) {
@@ -432,7 +431,8 @@ class Follower {
     const auto scale = numbers(1);
     const auto bias = numbers(2);
     if (!scale || !bias) return fail("its scale and bias are computed at run time");
-    if (scale->empty() || scale->size() != bias->size()) return fail("its scale and bias are not of as many channels");
+    if (scale->empty() || scale->size() != bias->size())
+      return fail("its scale and bias have different numbers of channels");
     const double epsilon = node.float_or("epsilon", 1e-5F);
     if (epsilon_ && *epsilon_ != epsilon) return fail("there are two different epsilons");
     epsilon_ = epsilon;
@@ -448,7 +448,7 @@ class Follower {
     const auto scale = formula.linear.factor({0, 0, -1});
     if (!scale || formula.linear.terms().size() != 1) return std::nullopt;
     if (!epsilon_ || *epsilon_ == 0) {
-      why_not = "there is no epsilon: a channel of equal numbers gives NaN, and has to go on doing so";
+      why_not = "there is no epsilon: a channel of equal numbers becomes NaN, which the operator would change";
       return std::nullopt;
     }
     const Statistic left = formula.rest + Statistic({1, 0, -1}, *scale);

@@ -200,7 +200,7 @@ GridSampling sampled_at(onnx::Value& samples, onnx::Value& grid) {
   const auto positions = program->positions();
   const auto image = positions ? image_of(*program, *positions) : std::nullopt;
   if (!image) {
-    found.obstacle = fmt::format("'{}' does not read its pixels by the positions in '{}'", samples.name, grid.name);
+    found.obstacle = fmt::format("'{}' does not read its pixels at the positions in '{}'", samples.name, grid.name);
     return found;
   }
   // At a coordinate x from -1 to 1 the position is (x + 1) * size / 2 - 0.5, and x is scale * g + offset.
@@ -213,10 +213,9 @@ GridSampling sampled_at(onnx::Value& samples, onnx::Value& grid) {
   const bool is_one_grid =
       std::abs(across.first - down.first) < close_enough && std::abs(across.second - down.second) < close_enough;
   if (!is_one_grid) {
-    found.obstacle = fmt::format(
-        "'{}' is not sampled at (x + 1) * size / 2 - 0.5 of '{}', as where corners are not "
-        "aligned",
-        samples.name, grid.name);
+    found.obstacle =
+        fmt::format("'{}' is not sampled at (x + 1) * size / 2 - 0.5 of '{}', the positions for align_corners = 0",
+                    samples.name, grid.name);
     return found;
   }
   if (!image->is_sampled_by(*program)) {

@@ -278,11 +278,12 @@ class SamplingCompiler {
     const bool takes_a_part = node.is("Slice") || node.is("Split") || node.is("Gather");
     const bool is_exact = node.is("Transpose") || takes_a_part || accounts_for(input->layout, *node.input(0));
     const auto layout = is_exact ? input->layout.after(node, value) : std::nullopt;
-    if (!layout) return refuse("{} moves elements in a way that is not followed", onnx::describe(node));
+    if (!layout) return refuse("{} moves elements in a way that the fusion does not support", onnx::describe(node));
     AxisLayout::Starts others = layout->starts();
     const std::int64_t which = std::exchange(others[coordinate], 0);
     const bool takes_all = !takes_a_part || factors_but_coordinates(*layout) == factors_but_coordinates(input->layout);
-    if (!takes_all || others != AxisLayout::Starts{}) return refuse("{} takes a part", onnx::describe(node));
+    if (!takes_all || others != AxisLayout::Starts{})
+      return refuse("{} selects only a part of the elements", onnx::describe(node));
     AxisLayout clean(layout->axes(), {});
     Operation operation = Operation::copy;
     if (has_coordinates(input->layout) && !has_coordinates(clean)) {
@@ -322,7 +323,8 @@ class SamplingCompiler {
     if (!input) return std::nullopt;
     const auto to = static_cast<onnx::ElementType>(node.int_or("to", 0));
     const bool is_real = onnx::is_floating_point(to);
-    if (!is_real && (!onnx::is_integer(to) || input->is_pixels)) return refuse("{} is not followed", describe(node));
+    if (!is_real && (!onnx::is_integer(to) || input->is_pixels))
+      return refuse("the fusion does not support {}", describe(node));
     const bool was_real = node.input(0)->type && onnx::is_floating_point(*node.input(0)->type);
     return add(was_real && !is_real ? Operation::truncate : Operation::copy, {input->index}, input->layout,
                input->is_pixels);
@@ -363,7 +365,7 @@ class SamplingCompiler {
     bool is_linear = !a.is_pixels && !b.is_pixels;
     if (is_sum) is_linear = a.is_pixels == b.is_pixels;
     if (is_product) is_linear = !a.is_pixels || !b.is_pixels;
-    if (!layout) return refuse("elements of different points meet");
+    if (!layout) return refuse("elements of different points are combined");
     if (!is_linear) return refuse("it is not a weighted sum of pixels");
     return add(operation, {a.index, b.index}, *layout, a.is_pixels || b.is_pixels);
   }
@@ -419,7 +421,7 @@ class SamplingCompiler {
     onnx::Value* rows = node.input(0);
     const std::int64_t axis = node.int_or("axis", 0);
     const auto source = source_of_rows(rows);
-    if ((axis != 2 && axis != -1) || !reads(source)) return refuse("{} gathers no pixels", onnx::describe(node));
+    if ((axis != 2 && axis != -1) || !reads(source)) return refuse("{} does not gather pixels", onnx::describe(node));
     const auto at = operand(node.input(1));
     if (!at) return std::nullopt;
     const std::vector<AxisFactor> items{{item, 1, fixed_size(&grid_, 0)}};
@@ -441,7 +443,7 @@ class SamplingCompiler {
                           fixed_size(rows, 1) > 0 && rank_of(rows->producer->input(0)) == 4 &&
                           fixed_size(rows->producer->input(0), 3) == fixed_size(rows, 1);
     if (!is_table || !reads(source_of_channels_last(rows->producer->input(0)))) {
-      return refuse("{} gathers no pixels", onnx::describe(node));
+      return refuse("{} does not gather pixels", onnx::describe(node));
     }
     const auto at = operand(node.input(1));
     if (!at || at->is_pixels || has_coordinates(at->layout)) return std::nullopt;
@@ -457,11 +459,11 @@ class SamplingCompiler {
     const bool is_apart =
         indices != nullptr && indices->is("Concat") && indices->inputs.size() == 3 && node.int_or("batch_dims", 0) == 0;
     if (!is_apart || !reads(source_of_channels_last(image))) {
-      return refuse("{} gathers no pixels", onnx::describe(node));
+      return refuse("{} does not gather pixels", onnx::describe(node));
     }
     const std::int64_t axis = indices->int_or("axis", 0);
     const auto last = static_cast<std::int64_t>(rank_of(node.input(1))) - 1;
-    if (axis != -1 && axis != last) return refuse("{} is not followed", onnx::describe(*indices));
+    if (axis != -1 && axis != last) return refuse("the fusion does not support {}", onnx::describe(*indices));
     std::array<std::size_t, 3> parts{};
     std::optional<AxisLayout> layout(AxisLayout({}, {}));
     for (std::size_t i = 0; i < parts.size(); ++i) {
