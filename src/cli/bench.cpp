@@ -72,7 +72,7 @@ Exit bench_operators(const Console& console, const BenchArguments& arguments) {
 
 Exit bench_model(const Console& console, const BenchArguments& arguments) {
   if (arguments.device == "cuda") {
-    throw Error("--device cuda: a model is timed on the CPU only\nLeave it out, or time an operator: --op NAME");
+    throw Error("--device cuda: models are timed on the CPU only\nRemove --device, or time an operator: --op NAME");
   }
   check_is_onnx(arguments.model);
   const toolkit::Model model = toolkit::load(arguments.model);
@@ -93,12 +93,12 @@ Exit bench_model(const Console& console, const BenchArguments& arguments) {
 
 Exit bench(const Console& console, const BenchArguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {
-    throw Error("graft bench takes a MODEL or --op NAME\n`graft bench --help` shows what there is");
+    throw Error("graft bench: give either MODEL or --op NAME\n`graft bench --help` shows the usage");
   }
   if (arguments.seed && arguments.op.empty()) {
-    throw Error("--random: a model has no random problems\nAdd --op all, or --op NAME");
+    throw Error("--random: only operators have random problems\nAdd --op all or --op NAME");
   }
-  check_files_apart(report_files(arguments.report), {{"the model itself", arguments.model}});
+  check_files_apart(report_files(arguments.report), {{"the input model", arguments.model}});
   check_report(arguments.report);
   return arguments.op.empty() ? bench_model(console, arguments) : bench_operators(console, arguments);
 }
@@ -108,33 +108,37 @@ Exit bench(const Console& console, const BenchArguments& arguments) {
 void add_bench(Program& program) {
   const auto arguments = std::make_shared<BenchArguments>();
   Command* command = program.add_command(
-      "bench", "times operators beside PyTorch, against the bandwidth of a copy, or a model on the CPU",
+      "bench",
+      "times operators and compares them with PyTorch and with the bandwidth of a copy, or times a model on the CPU",
       "graft bench --op L2Normalize --device cuda --report speed.html",
       [arguments](const Console& c) { return bench(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model, timed on the CPU with synthetic inputs");
   command->add_option("--op", arguments->op, "an operator, several joined by commas, or all")->type_name("NAME");
   command
-      ->add_option("--device", arguments->device,
-                   "cuda: every type, beside PyTorch eager and torch.compile; cpu: small cases in f32, reference "
-                   "kernels beside PyTorch and ONNX Runtime where those are installed (cuda; of a model cpu)")
+      ->add_option(
+          "--device", arguments->device,
+          "cuda: every type, compared with PyTorch eager and torch.compile; cpu: small cases in f32, reference kernels "
+          "compared with PyTorch and ONNX Runtime if installed (default: cuda; for a model cpu)")
       ->type_name("DEVICE")
       ->check(one_of({"cuda", "cpu"}));
   Option* random =
       command
           ->add_option("--random", arguments->seed,
-                       "random problems of this seed instead of the listed ones, from the ranges beside each "
-                       "operator's cases; prints the geometric mean and the worst case beside the fastest peer")
+                       "time random problems, created from this seed and each operator's ranges, instead of the listed "
+                       "cases; prints the geometric mean and the worst case relative to the fastest peer")
           ->type_name("SEED");
-  command->add_option("--cases", arguments->cases, "random problems of each operator (60)")
+  command->add_option("--cases", arguments->cases, "random problems for each operator (default: 60)")
       ->type_name("N")
       ->needs(random)
       ->check(positive());
-  command->add_option("--match", arguments->match, "only the cases whose name contains this")->type_name("TEXT");
-  command->add_flag("--no-peers", arguments->without_peers, "Graft's kernels alone");
-  command->add_option("--input", arguments->inputs, "shape of a model's input, NAME:1x3x224x224; once for each")
+  command->add_option("--match", arguments->match, "time only the cases whose name contains this text")
+      ->type_name("TEXT");
+  command->add_flag("--no-peers", arguments->without_peers, "time only Graft's kernels");
+  command->add_option("--input", arguments->inputs, "shape of a model's input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");
   command
-      ->add_option("--time-limit", arguments->time_limit, "begin nothing new after this many seconds (none; model: 5)")
+      ->add_option("--time-limit", arguments->time_limit,
+                   "start no further case after this many seconds (default: no limit; model: 5)")
       ->type_name("SECONDS")
       ->check(positive());
   add_report_option(*command, arguments->report, "bar charts and every figure");

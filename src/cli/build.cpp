@@ -33,27 +33,29 @@ struct DriverOption {
 
 constexpr std::array<DriverOption, 16> driver_options{{
     {"--profile", "RANGES",
-     "one more optimization profile, its ranges joined by commas: NAME=MIN..OPT..MAX,...; once for each; those of "
-     "--shapes are in every profile"},
+     "one additional optimization profile, ranges separated by commas: NAME=MIN..OPT..MAX,...; repeatable; ranges from "
+     "--shapes belong to every profile"},
     {"--memory", "LIMITS",
-     "the most that the builder may use of a memory pool: workspace=2GiB,tacticSharedMemory=48KiB; also tacticDRAM, "
+     "maximum size of each memory pool of the builder: workspace=2GiB,tacticSharedMemory=48KiB; also tacticDRAM, "
      "dlaSRAM, dlaLocalDRAM, dlaGlobalDRAM"},
-    {"--optimization-level", "LEVEL", "how much TensorRT tries, 0 to 5; more takes longer (TensorRT's own: 3)"},
+    {"--optimization-level", "LEVEL",
+     "builder optimization level, 0 to 5; higher levels take longer (TensorRT's default: 3)"},
     {"--input-format", "FORMAT",
-     "how an input may lie in memory, NAME=FORMAT, several joined by +, with its type if you like: x=f16:hwc8+linear; "
-     "once for each"},
-    {"--output-format", "FORMAT", "the same of an output"},
-    {"--tf32", nullptr, "let f32 layers compute in TF32, with 10 bits of mantissa; without it f32 means f32"},
-    {"--version-compatible", nullptr, "an engine that later versions of TensorRT load too"},
-    {"--exclude-lean-runtime", nullptr, "with --version-compatible: without the lean runtime inside"},
-    {"--embed-plugins", nullptr, "put the plugin libraries into the engine, which then needs no file beside it"},
-    {"--refit", nullptr, "an engine whose weights can be changed later"},
-    {"--strip-weights", nullptr, "leave out the weights, to be put back when the engine is loaded"},
-    {"--weight-streaming", nullptr, "let weights stay in host memory at run time"},
+     "allowed memory formats of an input, NAME=FORMAT, several joined by +, optionally with a type: x=f16:hwc8+linear; "
+     "repeatable"},
+    {"--output-format", "FORMAT", "allowed memory formats of an output, as --input-format has them"},
+    {"--tf32", nullptr,
+     "allow f32 layers to compute in TF32, with 10 bits of mantissa; by default they compute in f32"},
+    {"--version-compatible", nullptr, "build an engine that later versions of TensorRT can also load"},
+    {"--exclude-lean-runtime", nullptr, "with --version-compatible: do not embed the lean runtime"},
+    {"--embed-plugins", nullptr, "embed the plugin libraries in the engine, so that it needs no other file"},
+    {"--refit", nullptr, "build an engine whose weights can be changed later"},
+    {"--strip-weights", nullptr, "omit the weights, which have to be supplied when the engine is loaded"},
+    {"--weight-streaming", nullptr, "allow weights to stay in host memory at run time"},
     {"--dla", "CORE", "run on this DLA core"},
-    {"--gpu-fallback", nullptr, "with --dla: layers that DLA cannot run, run on the GPU"},
-    {"--device", "NUMBER", "the GPU to build on, as CUDA counts them (0)"},
-    {"--plugin-override", nullptr, "plugins win over ONNX operators and functions of their name"},
+    {"--gpu-fallback", nullptr, "with --dla: run layers that DLA does not support on the GPU"},
+    {"--device", "NUMBER", "CUDA index of the GPU to build on (default: 0)"},
+    {"--plugin-override", nullptr, "plugins take precedence over ONNX operators and functions with the same name"},
 }};
 
 struct BuildArguments {
@@ -107,7 +109,7 @@ toolkit::BuildReport build_engine(const Console& console, const BuildArguments& 
 
 Exit build(const Console& console, const BuildArguments& arguments, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) console.warn(note);
-  std::vector<NamedFile> read{{"the model itself", arguments.model}};
+  std::vector<NamedFile> read{{"the input model", arguments.model}};
   for (const std::string& library : arguments.libraries) read.push_back({"a plugin library", library});
   check_files_apart({{"-o", arguments.output}, {"--timing-cache", arguments.timing_cache}}, read);
   check_is_onnx(arguments.model);
@@ -125,7 +127,7 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
   const auto next = present::canary_of_own_plugins(report, arguments.model);
   if (report.layers) {
     if (!report.layers->unknown.empty()) {
-      console.warn(fmt::format("the engine's layers are not known: {}", report.layers->unknown));
+      console.warn(fmt::format("the engine's layers cannot be listed: {}", report.layers->unknown));
     }
     console.print(present::engine_layers_text(*report.layers));
   }
@@ -146,10 +148,9 @@ void add_build(Program& program) {
   const auto notes = std::make_shared<std::vector<std::string>>();
   Command* command = program.add_command(
       "build",
-      "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX; "
-      "trtexec's options are understood too. Exit code 1 if TensorRT does not build it, or if the plugin library has "
-      "no "
-      "code for a GPU that the engine is for",
+      "builds a TensorRT engine with Graft's plugins from an ONNX model; TensorRT-RTX needs no GPU for it; trtexec's "
+      "options are accepted too. Exit code 1 if the build fails, or if the plugin library has no code for a GPU that "
+      "the engine is built for",
       "graft build digits.graft.onnx -o digits.engine --target sm120,sm121 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
   program.translate("build", [notes](const std::vector<std::string>& words) {
@@ -157,33 +158,34 @@ void add_build(Program& program) {
     *notes = std::move(translation.notes);
     return std::move(translation.words);
   });
-  command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one that TensorRT can run")
+  command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` writes one that TensorRT can run")
       ->required();
-  command->add_option("-o,--output", arguments->output, "the engine to write")->type_name("FILE")->required();
+  command->add_option("-o,--output", arguments->output, "engine file to write")->type_name("FILE")->required();
   command
-      ->add_option(
-          "--target", arguments->targets,
-          "GPU generations, for example sm120,sm121, or current (TensorRT-RTX: Ampere and later; TensorRT: current)")
+      ->add_option("--target", arguments->targets,
+                   "GPU architectures, for example sm120,sm121, or current (default with TensorRT-RTX: Ampere and "
+                   "later; with TensorRT: current)")
       ->type_name("LIST")
       ->delimiter(',');
   command
       ->add_option("--shapes", arguments->shapes,
-                   "smallest, usual and largest shape of a dynamic input, NAME=MIN..OPT..MAX; once for each")
+                   "minimum, optimum and maximum shape of a dynamic input, NAME=MIN..OPT..MAX; repeatable")
       ->type_name("RANGE");
   command
       ->add_option("--plugin-lib", arguments->libraries,
-                   "plugin library to load; once for each (default: Graft's own, if the model needs it)")
+                   "plugin library to load; repeatable (default: Graft's own, if the model needs it)")
       ->type_name("FILE");
   command
       ->add_option("--plugins", arguments->plugins,
-                   "auto: Graft's operators become plugins; never: native layers, from their ONNX functions (auto)")
+                   "auto: Graft's operators run as plugins; never: as native layers, built from their ONNX functions "
+                   "(default: auto)")
       ->type_name("WHEN")
       ->check(one_of({"auto", "never"}));
   program.add_operators_option(*command);
-  command->add_flag("--layers", arguments->layers,
-                    "list the engine's layers with their types and the nodes in them, and name what is meant for int8 "
-                    "and is not");
-  command->add_option("--tensorrt", arguments->tensorrt, "which TensorRT: auto, rtx, full (auto)")
+  command->add_flag(
+      "--layers", arguments->layers,
+      "list the engine's layers with their types and nodes, and report nodes that were quantized but do not read int8");
+  command->add_option("--tensorrt", arguments->tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   for (const DriverOption& option : driver_options) {
@@ -199,18 +201,18 @@ void add_build(Program& program) {
   }
   command
       ->add_option("--profiling-verbosity", arguments->profiling_verbosity,
-                   "what the engine tells of its layers: none, layer_names_only, detailed (TensorRT's own: "
+                   "layer information stored in the engine: none, layer_names_only, detailed (TensorRT's default: "
                    "layer_names_only)")
       ->type_name("HOW")
       ->check(one_of({"none", "layer_names_only", "detailed"}));
   command
       ->add_option("--timing-cache", arguments->timing_cache,
-                   "file to read and extend; several builds may share it; TensorRT-RTX keeps none")
+                   "timing cache to read and extend; several builds may share it; TensorRT-RTX does not use one")
       ->type_name("FILE");
   command
       ->add_option("--time-limit", arguments->time_limit,
-                   "a build that says nothing for longer counts as hanging (3600), as does a plugin library that takes "
-                   "longer to be opened (120)")
+                   "a build that prints no message for longer is stopped as hanging (default: 3600), and so is the "
+                   "loading of a plugin library (default: 120)")
       ->type_name("SECONDS")
       ->check(positive());
 }

@@ -46,7 +46,7 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::check_is_one_network(arguments.model.model, arguments.model.model);
   const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
   if (!data.empty() && arguments.seeds != 0) {
-    throw Error("--seeds makes synthetic inputs, and with --data there are none\nGive one of both");
+    throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove one of the two options");
   }
   const TypedShapes shapes = parse_shapes(shapes_option, arguments.model.shapes, false);
   Progress progress(console);
@@ -72,9 +72,10 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
       console.detail(text);
     }
   }
-  console.say(fmt::format(
-      "\nNext, on the machine with the GPU, in a Python with NumPy, TensorRT and PyTorch or cuda-python\n  {}",
-      present::canary_command(result)));
+  console.say(
+      fmt::format("\nNext, on the machine with the GPU, in a Python environment with NumPy, TensorRT and PyTorch or "
+                  "cuda-python\n  {}",
+                  present::canary_command(result)));
   console.result(present::to_json(result));
   return Exit::done;
 }
@@ -83,34 +84,31 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
 
 void add_canary(Program& program) {
   const auto arguments = std::make_shared<CanaryArguments>();
-  Command* command =
-      program.add_command("canary",
-                          "a folder to take to a machine with a GPU: the model, inputs, what the CPU has for every "
-                          "tensor, and a script that "
-                          "builds the model with the TensorRT there and names the first node that is wrong",
-                          "graft canary digits.onnx -o canary --data image=digits_test.npz:images",
-                          [arguments](const Console& c) { return write_canary(c, *arguments); });
+  Command* command = program.add_command(
+      "canary",
+      "writes a folder to copy to a machine with a GPU: the model, inputs, the CPU's values of every tensor, and a "
+      "script that builds the model with TensorRT there and names the first node whose result is wrong",
+      "graft canary digits.onnx -o canary --data image=digits_test.npz:images",
+      [arguments](const Console& c) { return write_canary(c, *arguments); });
   add_model_files(*command, arguments->model);
-  command->add_option("-o,--output", arguments->folder, "the folder to make")->type_name("FOLDER")->required();
+  command->add_option("-o,--output", arguments->folder, "folder to create")->type_name("FOLDER")->required();
   command
       ->add_option("--data", arguments->data,
-                   "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model of a fixed batch runs "
-                   "once for each so many samples; without it inputs are made up")
+                   "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model with a fixed batch size runs once "
+                   "for each batch of samples; by default synthetic inputs are used")
       ->type_name("TENSOR");
   command
-      ->add_option(shapes_option, arguments->model.shapes,
-                   "shape of a synthetic input, NAME:1x3x224x224; once for each")
+      ->add_option(shapes_option, arguments->model.shapes, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");
-  command->add_option("--seeds", arguments->seeds, "runs with synthetic inputs (1)")
+  command->add_option("--seeds", arguments->seeds, "number of runs with synthetic inputs (default: 1)")
       ->type_name("N")
       ->check(range(1, 1000));
   add_kept_outputs(*command, arguments->model);
   program.add_operators_option(*command);
   command
-      ->add_option(
-          "--plugin-lib", arguments->libraries,
-          "shared library with TensorRT plugins, which is copied into the folder; once for each. Graft's operators "
-          "are then plugins, and without one TensorRT's own layers")
+      ->add_option("--plugin-lib", arguments->libraries,
+                   "shared library with TensorRT plugins, which is copied into the folder; repeatable. With one, "
+                   "Graft's operators run as plugins, otherwise as TensorRT's own layers")
       ->type_name("LIB");
 }
 

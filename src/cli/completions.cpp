@@ -188,7 +188,7 @@ void add_completions(Program& program) {
   static const std::map<std::string, Writer> writers{{"bash", for_bash}, {"fish", for_fish}, {"zsh", for_zsh}};
   const auto shell = std::make_shared<std::string>();
   Command* command = program.add_command(
-      "completions", "what makes a shell complete graft's commands and options",
+      "completions", "prints a script with which a shell completes graft's commands and options",
       "graft completions bash | install -D /dev/stdin ~/.local/share/bash-completion/completions/graft",
       [shell, &app = program.app()](const Console& console) {
         const std::string script = writers.at(*shell)(app);

@@ -63,8 +63,8 @@ void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOption
   }
   if (!options.only.empty() && !options.without.empty()) {
     throw Error(
-        "--passes: names with and without a minus\nEither name the passes to run, or those to leave out, as in "
-        "--passes=-fuse_leaky_relu");
+        "--passes: some names have a minus and others do not\nName either the passes to run or the passes to skip, as "
+        "in --passes=-fuse_leaky_relu");
   }
 }
 
@@ -123,8 +123,9 @@ void say_explanation(const Console& console, const report::ConvertReport& report
   const Table nearly = present::near_misses_table(report, console.verbose);
   if (!nearly.empty()) {
     console.print();
-    console.print(report.near_misses.front().is_of_library ? "nearly, patterns of loaded libraries before Graft's own"
-                                                           : "nearly, the nearest first");
+    console.print(report.near_misses.front().is_of_library
+                      ? "near misses, patterns of loaded libraries before Graft's own"
+                      : "near misses, the closest first");
     console.print(nearly);
   }
   if (idle.empty()) return;
@@ -132,13 +133,13 @@ void say_explanation(const Console& console, const report::ConvertReport& report
   if (!console.verbose) {
     const bool are_all = idle.size() == report.passes.size();
     console.print(fmt::format(
-        "{} had nothing to do; -v names them",
+        "{} changed nothing; -v lists them",
         are_all ? count_text(idle.size(), "pass", "passes") : count_text(idle.size(), "other pass", "other passes")));
     return;
   }
   Table names;
   names.add({{fmt::format("{}", fmt::join(idle, ", ")), Color::faint}});
-  console.print("nothing to do");
+  console.print("passes that changed nothing");
   console.print(names);
 }
 
@@ -186,14 +187,15 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
 void check_probe(ConvertArguments& arguments) {
   if (!arguments.cut && arguments.probe.level != "auto") {
     throw Error(
-        "--probe says who judges where the network is cut\nAdd --cut, or use --no-check, with which the installed "
-        "TensorRT is not run");
+        "--probe selects how the place of the cut is found, and --cut is missing\nAdd --cut, or use --no-check if the "
+        "installed TensorRT should not run");
   }
   const std::string_view rules_option = arguments.no_check ? "--no-check" : arguments.release.empty() ? "" : "--for";
   check_probe_options(arguments.probe, rules_option);
   if (!rules_option.empty()) arguments.probe.level = "none";
   if (arguments.cut && arguments.no_functions) {
-    throw Error("--no-functions: with --cut the host runs a half, and needs the functions\nLeave one of both out");
+    throw Error(
+        "--no-functions: the half for the host that --cut writes needs the functions\nRemove one of the two options");
   }
 }
 
@@ -298,74 +300,72 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
 
 void add_convert(Program& program) {
   const auto arguments = std::make_shared<ConvertArguments>();
-  Command* command = program.add_command("convert",
-                                         "reads a model and rewrites it so that TensorRT can run it, and proves on "
-                                         "the CPU that nothing changed; compares the values of both at the end, and "
-                                         "builds the result with the TensorRT that is installed. Exit code 0 if it "
-                                         "builds, 1 if it does not, if that is not known, or if values differ",
-                                         "graft convert digits.onnx -o digits.graft.onnx\n"
-                                         "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
-                                         "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
-                                         "  graft convert detector.onnx -o detector.graft.onnx --cut",
-                                         [arguments](const Console& c) { return convert(c, *arguments); });
+  Command* command = program.add_command(
+      "convert",
+      "rewrites a model so that TensorRT can run it, and proves on the CPU that the results do not change; then "
+      "compares the outputs of both models, and builds the result with the installed TensorRT. Exit code 0 if the "
+      "result builds; 1 if it does not, if this is unknown, or if outputs differ",
+      "graft convert digits.onnx -o digits.graft.onnx\n"
+      "  graft convert digits.pb -o digits.tensorflow.onnx --input image:1x8x8x1\n"
+      "  graft convert digits.prototxt digits.caffemodel -o digits.caffe.onnx\n"
+      "  graft convert detector.onnx -o detector.graft.onnx --cut",
+      [arguments](const Console& c) { return convert(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);
-  command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
+  command->add_option("-o,--output", arguments->output, "ONNX model to write")->type_name("FILE")->required();
   add_input_shapes(*command, arguments->model);
   add_kept_outputs(*command, arguments->model);
   command
       ->add_option("--plugins", arguments->plugins,
-                   "auto: a plugin where no native layer is exact and as fast; always; never (auto)")
+                   "auto: a plugin where no native layer is exact and as fast; always; never (default: auto)")
       ->type_name("WHEN")
       ->check(one_of({"auto", "always", "never"}));
   command
       ->add_option("--passes", arguments->passes,
-                   "passes to run, joined by commas; with a minus before each, those to leave out: --passes=-NAME")
+                   "passes to run, separated by commas; a minus before each name skips these passes: --passes=-NAME")
       ->type_name("LIST")
       ->delimiter(',');
   command
-      ->add_option(
-          "--for", arguments->release,
-          "the release of TensorRT that the model is for, rtx-1.5 or tensorrt-10.13: nodes that it is reported to "
-          "compute wrongly are rewritten, and its rules judge the result; the TensorRT that is installed is not run")
+      ->add_option("--for", arguments->release,
+                   "TensorRT release that the model is for, rtx-1.5 or tensorrt-10.13: nodes that this release is "
+                   "known to compute wrongly are rewritten, and Graft's rules for it judge the result; the installed "
+                   "TensorRT does not run")
       ->type_name("RELEASE")
       ->check(known_release());
   command
-      ->add_option(
-          "--rules", arguments->rules,
-          "your own changes to the network, in YAML; exit code 1 where one could not be done (docs/guide/rules.md)")
+      ->add_option("--rules", arguments->rules,
+                   "YAML file with your own changes to the network; exit code 1 if a rule could not be applied "
+                   "(docs/guide/rules.md)")
       ->type_name("FILE");
-  command->add_flag("--cut", arguments->cut,
-                    "where nodes remain that neither TensorRT nor a plugin runs, write two halves: -o for TensorRT, "
-                    "and beside it one for ONNX Runtime on the host and a .cut.json that names both; with --plugins "
-                    "never, ONNX's operators that need a plugin of Graft's go to the host too. Exit code 0 if both "
-                    "halves together compute what the model computes, 1 if they do not or were not compared, or if no "
-                    "cut leaves TensorRT anything to compute");
-  add_probe_options(*command, arguments->probe,
-                    "with --cut, who judges which nodes TensorRT runs: auto, the parser and the builder of the "
-                    "TensorRT that is installed, for suggested sizes where --shapes gives none, and Graft's rules "
-                    "where there is no TensorRT; parser; builder, which needs --shapes for inputs with dynamic "
-                    "dimensions; none, the rules alone. Without --cut the choice is always auto, and --no-check leaves "
-                    "TensorRT out (auto)");
   command->add_flag(
-      "--no-check", arguments->no_check,
-      "leave out the check of the result, which compares its values with those of the given model, as `graft "
-      "verify` does, and builds it with the TensorRT that is installed; the rules judge it then, as they do "
-      "where no TensorRT is installed. The halves of --cut are compared nevertheless");
+      "--cut", arguments->cut,
+      "if nodes remain that neither TensorRT nor a plugin runs, write two halves: -o for TensorRT, and next to it a "
+      "half for ONNX Runtime on the host and a .cut.json that names both; with --plugins never, ONNX operators that "
+      "need a Graft plugin run on the host too. Exit code 0 if both halves together compute the same as the model; 1 "
+      "if they do not or were not compared, or if no cut leaves TensorRT anything to compute");
+  add_probe_options(
+      *command, arguments->probe,
+      "with --cut, how to find the nodes that TensorRT runs. auto: the parser and the builder of the installed "
+      "TensorRT, with suggested sizes if --shapes has none, or Graft's rules if TensorRT is not installed; parser; "
+      "builder, which needs --shapes for inputs with dynamic dimensions; none: only the rules. Without --cut the "
+      "choice is always auto, and --no-check disables TensorRT (default: auto)");
+  command->add_flag("--no-check", arguments->no_check,
+                    "skip the check of the result, which compares its outputs with the outputs of the original model, "
+                    "as `graft verify` does, and builds it with the installed TensorRT; Graft's rules judge the result "
+                    "instead, as if no TensorRT were installed. The halves of --cut are still compared");
   add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
   command->add_flag("--explain", arguments->explain,
-                    "what each pass and rule matched, what it nearly matched, and why not");
+                    "print what each pass and rule matched, the near misses, and the condition that failed");
   add_engine_option(*command, arguments->engine);
   command->add_flag(
       "--no-prove", arguments->no_prove,
-      "rewrite without proofs: no rewrite is run and compared, and neither is the result, nor are the halves of --cut");
+      "rewrite without proofs: neither the rewrites nor the result nor the halves of --cut are run and compared");
   command->add_flag("--prove-each", arguments->prove_each,
-                    "prove also the rewrites that differ from a proven one in the values of weights alone");
-  command->add_flag(
-      "--no-functions", arguments->no_functions,
-      "leave out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser: for "
-      "trtexec --dynamicPlugins and TensorRT's Python; other runtimes, ONNX Runtime among them, cannot run "
-      "such a file, and TensorRT needs the plugin library for it");
+                    "also prove rewrites that differ from an already proven rewrite only in the values of weights");
+  command->add_flag("--no-functions", arguments->no_functions,
+                    "omit the ONNX functions of Graft's nodes, which TensorRT's own parser prefers to plugins: for "
+                    "trtexec --dynamicPlugins and TensorRT's Python API; ONNX Runtime and other runtimes cannot run "
+                    "such a file, and TensorRT needs the plugin library for it");
 }
 
 }  // namespace graft::cli

@@ -15,11 +15,11 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
   for (const std::string& text : texts) {
     const auto refuse = [&](const std::string& why) {
       throw Error(fmt::format("{} {}: {}\nWrite NAME:SIZES, for example image:1x3x224x224{}", option, text, why,
-                              unknown_allowed ? ", with ? for a size that stays open" : ""));
+                              unknown_allowed ? ", with ? for a dynamic size" : ""));
     };
     // Names may contain colons, so that the last colon ends the name. --shapes and --data use an equals sign instead.
     const std::size_t colon = text.find_last_of(":=");
-    if (colon == std::string::npos || colon == 0) refuse("no name before a colon");
+    if (colon == std::string::npos || colon == 0) refuse("there is no name before a colon");
     std::vector<std::int64_t> sizes;
     std::string_view rest = std::string_view(text).substr(colon + 1);
     while (true) {
@@ -27,14 +27,14 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
       std::int64_t size = -1;
       if (!(unknown_allowed && (part == "?" || part == "-1"))) {
         const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
-        if (failed != std::errc{} || end != part.data() + part.size()) refuse(fmt::format("'{}' is no size", part));
-        if (size < 1) refuse(fmt::format("a size of {}, and 1 is the least", size));
+        if (failed != std::errc{} || end != part.data() + part.size()) refuse(fmt::format("'{}' is not a size", part));
+        if (size < 1) refuse(fmt::format("found a size of {}, the minimum is 1", size));
       }
       sizes.push_back(size);
       if (part.size() == rest.size()) break;
       rest = rest.substr(part.size() + 1);
     }
-    if (!shapes.emplace(text.substr(0, colon), std::move(sizes)).second) refuse("this input was given before");
+    if (!shapes.emplace(text.substr(0, colon), std::move(sizes)).second) refuse("this input is given twice");
   }
   return shapes;
 }

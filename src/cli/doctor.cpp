@@ -24,7 +24,7 @@ Exit doctor(const Console& console) {
 }  // namespace
 
 void add_doctor(Program& program) {
-  program.add_command("doctor", "what is installed and usable, and what is missing", "graft doctor", doctor);
+  program.add_command("doctor", "reports what is installed and usable, and what is missing", "graft doctor", doctor);
 }
 
 }  // namespace graft::cli

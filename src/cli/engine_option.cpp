@@ -6,9 +6,9 @@ namespace graft::cli {
 void add_engine_option(Command& command, std::string& engine) {
   command
       .add_option("--engine", engine,
-                  "the CPU engine that runs models: onnxruntime, in a Python process; openvino; both, and no verdict "
-                  "is given where they disagree; auto: onnxruntime for values and comparisons, openvino for proofs of "
-                  "rewrites and for what onnxruntime does not run (auto)")
+                  "CPU engine that runs models: onnxruntime, in a Python process; openvino; both, and no verdict is "
+                  "given if they disagree; auto: onnxruntime for values and comparisons, openvino for proofs of "
+                  "rewrites and for models that onnxruntime does not run (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "openvino", "onnxruntime", "both"}));
 }

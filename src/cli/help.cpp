@@ -140,7 +140,7 @@ void add_help(Program& program) {
   const auto man = std::make_shared<bool>(false);
   const CLI::App& app = program.app();
   Command* command = program.add_command(
-      "help", "what --help says, of graft or of a command", "graft help convert",
+      "help", "prints the --help text of graft or of a command", "graft help convert",
       [name, man, &app](const Console& console) {
         const CLI::App& subject = name->empty() ? app : *app.get_subcommand(*name);
         const std::string text =
@@ -149,8 +149,9 @@ void add_help(Program& program) {
         console.result({{"help", text}});
         return Exit::done;
       });
-  const Option* of_command = command->add_option("COMMAND", *name, "a command; none lists all")->check(is_command(app));
-  command->add_flag("--man", *man, "all commands as a page for man, in roff")->excludes(of_command);
+  const Option* of_command =
+      command->add_option("COMMAND", *name, "a command; by default all commands are listed")->check(is_command(app));
+  command->add_flag("--man", *man, "print a man page of all commands, in roff format")->excludes(of_command);
 }
 
 }  // namespace graft::cli

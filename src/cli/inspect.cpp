@@ -54,9 +54,9 @@ void add_inspect(Program& program) {
   const auto arguments = std::make_shared<InspectArguments>();
   Command* command = program.add_command(
       "inspect",
-      "a model's inputs and outputs, and how each node will run in TensorRT: the TensorRT that is installed parses and "
-      "builds the model, and Graft's rules judge where there is none. Exit code 0 if it builds, as it is or after "
-      "`graft convert`; 1 if a node does not run, or that is not known",
+      "reports a model's inputs and outputs, and how each node will run in TensorRT: the installed TensorRT parses and "
+      "builds the model, or Graft's rules judge it if TensorRT is not installed. Exit code 0 if it builds, as it is or "
+      "after `graft convert`; 1 if a node does not run or this is unknown",
       "graft inspect digits.onnx\n"
       "  graft inspect digits.onnx --for tensorrt-10.13\n"
       "  graft inspect digits.onnx --probe none\n"
@@ -68,24 +68,24 @@ void add_inspect(Program& program) {
   add_input_shapes(*command, arguments->model);
   add_kept_outputs(*command, arguments->model);
   command->add_flag("--convert", arguments->convert,
-                    "inspect what `graft convert` makes of the model, in memory, with nothing proven");
+                    "inspect the result of `graft convert`, created in memory without proofs");
   command
       ->add_option("--for", arguments->release,
-                   "judge by the rules of this release of TensorRT, rtx-1.5 or tensorrt-10.13; the TensorRT that is "
-                   "installed is not run (the newest that was measured)")
+                   "judge by Graft's rules for this TensorRT release, rtx-1.5 or tensorrt-10.13; the installed "
+                   "TensorRT does not run (default: rules of the newest measured release)")
       ->type_name("RELEASE")
       ->check(known_release());
   command->add_flag("--all", arguments->all,
-                    "list every node; without it, the problems, and the number of other nodes");
-  add_probe_options(*command, arguments->probe,
-                    "who judges: auto, the parser and the builder of the TensorRT that is installed, for suggested "
-                    "sizes where --shapes gives none, and Graft's rules where there is no TensorRT; parser; builder, "
-                    "which needs --shapes for inputs with dynamic dimensions; none, the rules alone (auto)");
+                    "list every node; by default only the problems and the number of other nodes");
+  add_probe_options(
+      *command, arguments->probe,
+      "how nodes are judged. auto: by the parser and the builder of the installed TensorRT, with suggested sizes if "
+      "--shapes has none, or by Graft's rules if TensorRT is not installed; parser; builder, which needs --shapes for "
+      "inputs with dynamic dimensions; none: only by the rules (default: auto)");
   command
-      ->add_option(
-          "--reduce", arguments->probe.reduce,
-          "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
-          "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
+      ->add_option("--reduce", arguments->probe.reduce,
+                   "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes "
+                   "with; if there are several, the worst one first: out.onnx, out.2.onnx ...")
       ->type_name("FILE");
   add_report_option(*command, arguments->report, "the network, colored by verdict, and every node with the reason");
 }

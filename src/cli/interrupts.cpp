@@ -37,7 +37,7 @@ void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
   write_error("error: ");
   for (const char* c = path; *c != '\0'; ++c)
     write_error(std::iscntrl(static_cast<unsigned char>(*c)) == 0 ? std::string_view(c, 1) : "?");
-  write_error(": the file was cut short while it was read, or its disk fails\n");
+  write_error(": the file was truncated while it was read, or its disk failed\n");
   ::_exit(2);
 }
 

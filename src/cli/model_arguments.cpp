@@ -15,8 +15,8 @@
 namespace graft::cli {
 
 std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others) {
-  others.push_back({"the model itself", arguments.model});
-  others.push_back({"the model itself", arguments.weights});
+  others.push_back({"the input model", arguments.model});
+  others.push_back({"the input model", arguments.weights});
   return others;
 }
 
@@ -30,17 +30,17 @@ void add_model_files(Command& command, ModelArguments& arguments) {
 
 void add_input_shapes(Command& command, ModelArguments& arguments) {
   command
-      .add_option(
-          shapes_option, arguments.shapes,
-          "shape of an input, in place of the file's, NAME:1x3x224x224 with ? for a dynamic dimension; once for each")
+      .add_option(shapes_option, arguments.shapes,
+                  "shape of an input, which replaces its shape in the file, NAME:1x3x224x224 with ? for a dynamic "
+                  "dimension; repeatable")
       ->type_name("SHAPE");
 }
 
 void add_kept_outputs(Command& command, ModelArguments& arguments) {
   command
       .add_option("--keep-output", arguments.outputs,
-                  "tensor of a TensorFlow or Caffe network that becomes an output, in place of all that no node "
-                  "reads; once for each")
+                  "tensor of a TensorFlow or Caffe network that becomes an output, instead of all tensors that no node "
+                  "reads; repeatable")
       ->type_name("TENSOR");
 }
 
@@ -63,7 +63,7 @@ void check_is_onnx(const std::string& model) {
   }
   std::filesystem::path converted = model;
   converted.replace_extension(".graft.onnx");
-  throw Error(fmt::format("{}: {}; this command takes an ONNX model\nMake one with: graft convert {} -o {}", model,
+  throw Error(fmt::format("{}: {}; this command needs an ONNX model\nCreate one with: graft convert {} -o {}", model,
                           is_caffe ? "a Caffe network" : "a TensorFlow graph", files, present::shell_path(converted)));
 }
 
@@ -71,7 +71,7 @@ std::string written_text(const Console& console, const std::string& file,
                          const std::optional<std::filesystem::path>& data_file) {
   std::string text = console.paint(file, Color::strong);
   if (data_file) {
-    text += fmt::format(" and {}, which has its weights and has to stay beside it",
+    text += fmt::format(" and {}, which contains its weights and has to stay next to it",
                         console.paint(data_file->string(), Color::strong));
   }
   return text;

@@ -51,9 +51,9 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
   console.say(fmt::format("{}\n\nNext\n  {}", what, fmt::join(commands, "\n  ")));
   if (!written.has_package && !written.is_configured) {
     console.warn(
-        "the project needs Graft's headers and its CMake package, which are not beside this program: it lies in a "
-        "build folder\nMake them in Graft's checkout with `make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR "
-        "to the first command");
+        "the project needs Graft's headers and its CMake package, which are not installed with this program, because "
+        "it is in a build folder\nInstall them from Graft's checkout with `make install PREFIX=DIR`, and add "
+        "-DCMAKE_PREFIX_PATH=DIR to the first command");
   }
   console.result({{"folder", written.folder.string()},
                   {"name", written.name},
@@ -69,25 +69,25 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
 
 void add_new(Program& program) {
   const auto request = std::make_shared<toolkit::NewProject>();
-  Command* command = program.add_command(
-      "new",
-      "a project with an operator of your own, or one more in it: kernels, a fusion, cases, tests, ready to be built",
-      "graft new my_ops --like reduction --operator RowNorm",
-      [request](const Console& c) { return write_new(c, *request); });
+  Command* command = program.add_command("new",
+                                         "creates a project with an operator of your own, or adds an operator to a "
+                                         "project: kernels, a fusion, cases and tests, ready to build",
+                                         "graft new my_ops --like reduction --operator RowNorm",
+                                         [request](const Console& c) { return write_new(c, *request); });
   command
       ->add_option("FOLDER", request->folder,
-                   "that is made; its name is that of the project and its library. A project that is there gets one "
-                   "more operator, that of --operator")
+                   "folder to create; its name becomes the name of the project and its library. If the project exists, "
+                   "the operator of --operator is added to it")
       ->required();
   command
       ->add_option("--like", request->kind,
-                   fmt::format("what the operator is like until you change it: {} (elementwise)",
+                   fmt::format("template of the operator, to be changed by you: {} (default: elementwise)",
                                fmt::join(toolkit::project_kinds(), ", ")))
       ->type_name("KIND")
       ->check(one_of(toolkit::project_kinds()));
   command
       ->add_option("--operator", request->operator_name,
-                   fmt::format("what it is called; without it by the template: {}",
+                   fmt::format("name of the operator (default, by template: {})",
                                fmt::join(toolkit::template_operator_names(), ", ")))
       ->type_name("NAME");
 }

@@ -40,12 +40,14 @@ Exit ops(const Console& console, const OpsArguments& arguments) {
 
 void add_ops(Program& program) {
   const auto arguments = std::make_shared<OpsArguments>();
-  Command* command =
-      program.add_command("ops", "Graft's operators: what they compute, their attributes, types and drop-in names",
-                          "graft ops L2Normalize", [arguments](const Console& c) { return ops(c, *arguments); });
-  auto* name =
-      command->add_option("NAME", arguments->name, "an operator, or a plugin that one stands in for; none lists all");
-  command->add_option("--reads", arguments->reads, "what `graft convert` reads of another format: caffe, tensorflow")
+  Command* command = program.add_command(
+      "ops", "lists Graft's operators: what they compute, their attributes, types, and the plugins that they replace",
+      "graft ops L2Normalize", [arguments](const Console& c) { return ops(c, *arguments); });
+  auto* name = command->add_option("NAME", arguments->name,
+                                   "an operator, or a plugin that an operator replaces; by default all are listed");
+  command
+      ->add_option("--reads", arguments->reads,
+                   "list what `graft convert` reads from another format: caffe, tensorflow")
       ->type_name("FORMAT")
       ->check(one_of({"caffe", "tensorflow"}))
       ->excludes(name);

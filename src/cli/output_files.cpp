@@ -31,12 +31,12 @@ void check_files_apart(const std::vector<NamedFile>& written, const std::vector<
     if (std::filesystem::exists(file.path, ignored) && !std::filesystem::is_regular_file(file.path, ignored)) continue;
     for (const NamedFile& other : read) {
       if (!is_one_file(file.path, other.path)) continue;
-      throw Error(fmt::format("{} {}: that is {}, which stays as it is\nGive the result a name of its own", file.what,
-                              file.path, other.what));
+      throw Error(fmt::format("{} {}: this file is {}, which is never overwritten\nChoose another name for the result",
+                              file.what, file.path, other.what));
     }
     for (std::size_t k = 0; k < i; ++k) {
       if (!is_one_file(file.path, written[k].path)) continue;
-      throw Error(fmt::format("{} {}: {} writes that file as well\nGive each a name of its own", file.what, file.path,
+      throw Error(fmt::format("{} {}: {} writes the same file\nChoose different names for them", file.what, file.path,
                               written[k].what));
     }
   }

@@ -10,7 +10,7 @@
 namespace graft::cli {
 
 void add_report_option(Command& command, std::string& page, const std::string& shows) {
-  command.add_option("--report", page, fmt::format("HTML page to write, with its JSON beside it: {}", shows))
+  command.add_option("--report", page, fmt::format("HTML page to write, and next to it its data as JSON: {}", shows))
       ->type_name("FILE");
 }
 
@@ -22,7 +22,7 @@ void check_report(const std::string& page) {
 
 std::vector<NamedFile> report_files(const std::string& page) {
   if (page.empty()) return {};
-  return {{"--report", page}, {"the JSON beside --report,", html::json_beside(page).string()}};
+  return {{"--report", page}, {"the JSON file of --report,", html::json_beside(page).string()}};
 }
 
 void write_report(const Console& console, const html::Report& report, const std::string& page) {

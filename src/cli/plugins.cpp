@@ -40,16 +40,19 @@ Exit plugins(const Console& console, const toolkit::PluginsRequest& request) {
 void add_plugins(Program& program) {
   const auto arguments = std::make_shared<toolkit::PluginsRequest>();
   Command* command = program.add_command(
-      "plugins", "the creators and fields in any TensorRT plugin library, as a real plugin registry sees them",
+      "plugins",
+      "lists the creators and fields of TensorRT plugin libraries, as TensorRT's plugin registry reports them",
       "graft plugins build/lib/libgraft_plugins.so", [arguments](const Console& c) { return plugins(c, *arguments); });
   command->add_option("LIBRARY", arguments->libraries, "shared libraries with TensorRT plugins")->required();
   command->add_flag("--check", arguments->check,
-                    "whether each creator and its plugin keep TensorRT's contract, and an engine with it builds; says "
-                    "which checks were made and which were not; exit code 1 if one fails");
-  command->add_option("--tensorrt", arguments->tensorrt, "whose registry: auto, rtx, full, lean (auto)")
+                    "check whether each creator and its plugin meet TensorRT's contract, and whether an engine with it "
+                    "builds; lists which checks were made and which were not; exit code 1 if one fails");
+  command->add_option("--tensorrt", arguments->tensorrt, "TensorRT to use: auto, rtx, full or lean (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full", "lean"}));
-  command->add_option("--time-limit", arguments->time_limit, "a library that takes longer counts as hanging (120)")
+  command
+      ->add_option("--time-limit", arguments->time_limit,
+                   "a library that takes longer is stopped as hanging (default: 120)")
       ->type_name("SECONDS")
       ->check(positive());
 }

@@ -26,43 +26,44 @@ void add_probe_options(Command& command, ProbeArguments& arguments, const std::s
       ->check(one_of({"auto", "none", "parser", "builder"}));
   command
       .add_option("--plugin-lib", arguments.trials.libraries,
-                  "plugin library for TensorRT to load; once for each (Graft's own, if the model needs it)")
+                  "plugin library for TensorRT to load; repeatable (default: Graft's own, if the model needs it)")
       ->type_name("FILE");
   command
-      .add_option(
-          "--shapes", arguments.shapes,
-          "smallest, usual and largest shape of an input with dynamic dimensions, NAME=MIN..OPT..MAX, for the builder; "
-          "once for each")
+      .add_option("--shapes", arguments.shapes,
+                  "minimum, optimum and maximum shape of an input with dynamic dimensions, NAME=MIN..OPT..MAX, for the "
+                  "builder; repeatable")
       ->type_name("RANGE");
-  command.add_option("--target", arguments.trials.targets, "GPU generations to build for, as for `graft build`")
+  command.add_option("--target", arguments.trials.targets, "GPU architectures to build for, as for `graft build`")
       ->type_name("LIST")
       ->delimiter(',');
-  command.add_option("--tensorrt", arguments.trials.tensorrt, "which TensorRT: auto, rtx, full (auto)")
+  command.add_option("--tensorrt", arguments.trials.tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   command.add_flag("--plugin-override", arguments.trials.plugin_override,
-                   "plugins win over ONNX operators and functions of their name");
+                   "plugins take precedence over ONNX operators and functions with the same name");
   command
-      .add_option("--time-limit", arguments.trials.limit,
-                  "a parse or build, or a plugin library being opened, that takes longer counts as hanging (300)")
+      .add_option(
+          "--time-limit", arguments.trials.limit,
+          "a parse, a build or the loading of a plugin library that takes longer is stopped as hanging (default: 300)")
       ->type_name("SECONDS")
       ->check(positive());
   command
       .add_option("--max-builds", arguments.trials.max_builds,
-                  "maximum number of builds in all; nodes without an answer by then are reported (60)")
+                  "maximum number of builds in total; nodes that are not judged by then are reported (default: 60)")
       ->type_name("N")
       ->check(positive());
   command
-      .add_option("--max-seconds", arguments.trials.max_seconds,
-                  "maximum time of all parses and builds; nodes without an answer by then are reported (120)")
+      .add_option(
+          "--max-seconds", arguments.trials.max_seconds,
+          "maximum time of all parses and builds; nodes that are not judged by then are reported (default: 120)")
       ->type_name("SECONDS")
       ->check(positive());
 }
 
 void check_probe_options(const ProbeArguments& arguments, std::string_view rules_option) {
   const auto refuse = [](std::string_view option, std::string_view chosen) {
-    throw Error(fmt::format("{} is about the TensorRT that is installed, and {} does not run it\nLeave one of both out",
-                            option, chosen));
+    throw Error(fmt::format(
+        "{} applies to the installed TensorRT, and {} does not run it\nRemove one of the two options", option, chosen));
   };
   const bool names_tensorrt = arguments.level == "parser" || arguments.level == "builder";
   if (names_tensorrt && !rules_option.empty()) refuse("--probe " + arguments.level, rules_option);

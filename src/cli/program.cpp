@@ -176,27 +176,27 @@ class DashedWords {
 }  // namespace
 
 Program::Program()
-    : app_(std::make_shared<CLI::App>("Makes networks run that TensorRT cannot run, and proves that nothing changed.",
-                                      "graft")) {
+    : app_(std::make_shared<CLI::App>(
+          "Rewrites networks so that TensorRT can run them, and proves that their results do not change.", "graft")) {
   app_->formatter(std::make_shared<HelpFormatter>());
-  app_->set_help_flag("-h,--help", "this text");
-  app_->set_version_flag("--version", "graft " GRAFT_VERSION, "the version");
+  app_->set_help_flag("-h,--help", "show this help");
+  app_->set_version_flag("--version", "graft " GRAFT_VERSION, "show the version");
   app_->require_subcommand(1);
   app_->footer(
-      "Every command has --help with an example, and --json.\n"
-      "Exit codes: 0 done; 1 done, and the answer is no; 2 wrong use or bad input; 3 something is missing, with the\n"
-      "command that installs it; 4 a defect of Graft.");
+      "Every command has --help with an example, and --json.\nExit codes: 0 success; 1 completed with a negative "
+      "result; 2 wrong usage or bad input; 3 a tool is missing, and the\nmessage has the command that installs it; 4 a "
+      "defect of Graft.");
 }
 
 Command* Program::add_command(const std::string& name, const std::string& description, const std::string& example,
                               std::function<Exit(const Console&)> action) {
   CLI::App* command = app_->add_subcommand(name, description);
   command->formatter(std::make_shared<HelpFormatter>());
-  command->set_help_flag("-h,--help", "this text")->group(common_group);
+  command->set_help_flag("-h,--help", "show this help")->group(common_group);
   command->footer("Example\n  " + example);
-  command->add_flag("--json", console_.json, "the result as JSON on standard output")->group(common_group);
-  command->add_flag("-v,--verbose", console_.verbose, "say more, on standard error")->group(common_group);
-  command->add_flag("-q,--quiet", console_.quiet, "errors only")->group(common_group);
+  command->add_flag("--json", console_.json, "print the result as JSON on standard output")->group(common_group);
+  command->add_flag("-v,--verbose", console_.verbose, "print more details on standard error")->group(common_group);
+  command->add_flag("-q,--quiet", console_.quiet, "print only errors and requested lists")->group(common_group);
   command->callback([this, action = std::move(action)] { chosen_ = action; });
   return &commands_.emplace_back(*command);
 }
@@ -205,7 +205,7 @@ int Program::parse_failure(const CLI::ParseError& error) const {
   const auto parsed = app_->get_subcommands();
   const CLI::App& where = parsed.empty() ? *app_ : *parsed.front();
   const std::string name = parsed.empty() ? "graft" : "graft " + where.get_name();
-  const std::string help = fmt::format("`{} --help` shows what there is", name);
+  const std::string help = fmt::format("`{} --help` shows the usage", name);
 
   const std::vector<std::string> rest = app_->remaining(true);
   if (rest.empty()) {
@@ -243,10 +243,9 @@ int Program::parse_failure(const CLI::ParseError& error) const {
 
 void Program::add_operators_option(Command& command) {
   command
-      .add_option(
-          "--operators", operator_libraries_,
-          "shared library with operators of your own, as docs/guide/add_an_operator.md makes one; once for each. "
-          "Loading it runs its code")
+      .add_option("--operators", operator_libraries_,
+                  "shared library with operators of your own (see docs/guide/add_an_operator.md); repeatable. Loading "
+                  "it runs its code")
       ->type_name("LIB");
 }
 
@@ -308,7 +307,7 @@ int Program::run(int argument_count, char** arguments) {
   } catch (const Error& error) {
     return report(console_, exit_of(error.kind()), error.what(), Json::object(), hint_for(error, *app_));
   } catch (const std::bad_alloc&) {
-    return report(console_, Exit::bad_input, "not enough memory\nUse a machine with more, or a smaller model");
+    return report(console_, Exit::bad_input, "not enough memory\nUse a machine with more memory, or a smaller model");
   } catch (const std::exception& error) {
     return report(console_, Exit::internal,
                   fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));

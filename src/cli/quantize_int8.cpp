@@ -46,24 +46,25 @@ toolkit::Samples samples_of(const Console& console, const QuantizeArguments& arg
 void check_data(const QuantizeArguments& arguments) {
   if (arguments.data.empty() && arguments.cache.empty()) {
     throw Error(
-        fmt::format("--data: {} needs ranges, and synthetic inputs have others than real ones\n"
-                    "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache",
+        fmt::format("--data: {} needs the ranges of real inputs, and synthetic inputs have other ranges\nGive a "
+                    "hundred or more inputs from real use, or a calibration cache with --cache",
                     arguments.precision));
   }
   const auto given = [](const Option* option) { return option->count() != 0; };
   if (given(arguments.percentile_option) && !arguments.method.empty() && arguments.method != "percentile") {
-    throw Error(fmt::format("--percentile: it has no meaning with --method {}", arguments.method));
+    throw Error(fmt::format("--percentile: this option does not apply to --method {}", arguments.method));
   }
   for (const Option* option : {arguments.method_option, arguments.percentile_option}) {
     if (given(option) && !arguments.cache.empty()) {
-      throw Error(fmt::format("{}: it has no meaning with --cache, which holds the scales", option->get_name()));
+      throw Error(
+          fmt::format("{}: this option does not apply with --cache, which contains the scales", option->get_name()));
     }
   }
   if (!arguments.data.empty()) return;
   for (const Option* option : {arguments.metric_option, arguments.max_drop_option, arguments.limit_option}) {
     if (option->count() == 0) continue;
     throw Error(
-        fmt::format("{}: it needs --data beside --cache, by which single layers are judged", option->get_name()));
+        fmt::format("{}: this option needs --data in addition to --cache, to judge single layers", option->get_name()));
   }
 }
 

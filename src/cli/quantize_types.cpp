@@ -45,7 +45,9 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
   const bool has_data = !arguments.data.empty();
   if (has_data && !arguments.inputs.empty()) {
-    throw Error("--input: it gives synthetic inputs a shape, and there are none with --data\nGive one of the two");
+    throw Error(
+        "--input: this option sets the shape of synthetic inputs, which --data replaces\nRemove one of the two "
+        "options");
   }
   check_output(arguments);
   check_report(arguments.report);

@@ -62,13 +62,14 @@ void add_run(Program& program) {
                                          [arguments](const Console& c) { return run(c, *arguments); });
   add_model_files(*command, arguments->model);
   command
-      ->add_option("-i,--input", arguments->inputs,
-                   "NAME=FILE.npy, NAME=FILE.npz:ARRAY, or FILE.npz for every array under its own name; once for each")
+      ->add_option(
+          "-i,--input", arguments->inputs,
+          "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY, or FILE.npz, whose arrays have the names of inputs; repeatable")
       ->type_name("TENSOR")
       ->required();
   command
       ->add_option("-o,--output", arguments->output,
-                   "the file to write: .npz, an array for each output; or .npy for one output")
+                   "file to write: .npz with an array for each output, or .npy for a single output")
       ->type_name("FILE")
       ->required();
   add_kept_outputs(*command, arguments->model);
@@ -76,11 +77,11 @@ void add_run(Program& program) {
   command
       ->add_option("--kernels", arguments->kernels,
                    "how Graft's operators are computed: functions (as standard operators) or own (their own CPU "
-                   "kernels, in the types of the file) (functions)")
+                   "kernels, in the types of the file) (default: functions)")
       ->type_name("WHICH")
       ->check(one_of({"functions", "own"}));
   add_engine_option(*command, arguments->engine);
-  command->add_option("--threads", arguments->threads, "0 takes every core (0)")
+  command->add_option("--threads", arguments->threads, "0 uses every core (default: 0)")
       ->type_name("N")
       ->check(at_least(0, "an integer from 0"));
 }

@@ -9,7 +9,7 @@ runtime::TensorMap read_tensors(const Console& console, const std::string& optio
                                 const std::vector<std::string>& texts) {
   runtime::TensorMap tensors = toolkit::read_tensors(option, texts);
   for (const toolkit::NanCount& count : toolkit::count_nan(tensors)) {
-    console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so is what is computed from them",
+    console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so are the values computed from them",
                              option, count.nan, count.elements, count.tensor));
   }
   return tensors;

@@ -74,8 +74,9 @@ constexpr std::string_view types_are_in_the_model =
 constexpr std::string_view only_builds =
     "`graft build` builds an engine and does not run it. Run it with `trtexec --loadEngine=FILE`";
 constexpr std::string_view not_offered =
-    "`graft build` does not offer it. trtexec itself builds the models that `graft convert --no-functions` writes, "
-    "with --dynamicPlugins=libgraft_plugins.so; with their functions Graft's nodes would become native layers there";
+    "`graft build` has no such option. trtexec itself can build models that `graft convert --no-functions` writes, "
+    "with --dynamicPlugins=libgraft_plugins.so; if a model contains the functions of Graft's nodes, trtexec builds "
+    "them as native layers";
 
 struct Refusal {
   std::string_view option;
@@ -87,7 +88,8 @@ constexpr std::array<Refusal, 54> refusals{{
     {"--layerPrecisions", types_are_in_the_model},
     {"--layerOutputTypes", types_are_in_the_model},
     {"--precisionConstraints", types_are_in_the_model},
-    {"--calib", "Scales are in the model: `graft quantize MODEL -o OUT --precision int8 --cache FILE` takes them over"},
+    {"--calib",
+     "Scales belong in the model: `graft quantize MODEL -o OUT --precision int8 --cache FILE` writes them there"},
     {"--exportLayerInfo", "Use --layers --json, which writes the layers to standard output"},
     {"--deploy", "`graft convert deploy.prototxt weights.caffemodel -o model.onnx` reads Caffe's networks"},
     {"--uff", "`graft convert frozen.pb -o model.onnx` reads TensorFlow's graphs"},
@@ -168,7 +170,7 @@ std::vector<std::pair<std::string, std::string>> named_shapes(const std::string&
   for (const std::string& part : split(value, ',')) {
     const std::size_t colon = part.rfind(':');
     if (colon == std::string::npos || colon == 0) {
-      throw Error(Error::Kind::bad_input, fmt::format("{}={}: {} is not NAME:SHAPE\nGraft's own spelling is --shapes "
+      throw Error(Error::Kind::bad_input, fmt::format("{}={}: {} is not NAME:SHAPE\nGraft's own notation is --shapes "
                                                       "NAME=MIN..OPT..MAX, for example x=1x3x8x8..4x3x8x8..8x3x8x8",
                                                       option, value, part));
     }
@@ -198,9 +200,9 @@ std::string targets(std::string value) {
 
 [[noreturn]] void refuse_precision(const std::string& option, std::string_view precision) {
   const std::string next =
-      precision.empty() ? "`graft quantize MODEL -o OUT --precision f16`, bf16 or int8 makes such a model"
-                        : fmt::format("`graft quantize MODEL -o OUT --precision {}` makes such a model", precision);
-  throw Error(Error::Kind::bad_input, fmt::format("{} is an option of trtexec's. {} {}; build that one then", option,
+      precision.empty() ? "`graft quantize MODEL -o OUT --precision f16`, bf16 or int8 writes such a model"
+                        : fmt::format("`graft quantize MODEL -o OUT --precision {}` writes such a model", precision);
+  throw Error(Error::Kind::bad_input, fmt::format("{} is an option of trtexec. {} {}, which you can build", option,
                                                   types_are_in_the_model, next));
 }
 
@@ -224,7 +226,7 @@ class Translator {
       std::vector<std::string> words;
       for (const std::string& word : result_.words) words.push_back(present::shell_argument(word));
       result_.notes.push_back(
-          fmt::format("trtexec's options, in Graft's words: graft build {}", fmt::join(words, " ")));
+          fmt::format("trtexec's options, translated to Graft's: graft build {}", fmt::join(words, " ")));
     }
     return std::move(result_);
   }
@@ -234,7 +236,7 @@ class Translator {
     if (const auto precision = find(precisions, option_)) refuse_precision(option_, *precision);
     for (const Refusal& refusal : refusals) {
       if (refusal.option == option_) {
-        throw Error(Error::Kind::bad_input, fmt::format("{} is an option of trtexec's\n{}", option_, refusal.why));
+        throw Error(Error::Kind::bad_input, fmt::format("{} is an option of trtexec\n{}", option_, refusal.why));
       }
     }
     if (const auto reason = find(already_so, option_)) {
@@ -330,7 +332,8 @@ class Translator {
   std::string value() {
     if (value_) return *value_;
     if (at_ + 1 >= words_.size()) {
-      throw Error(Error::Kind::bad_input, fmt::format("{}: it needs a value\nWrite {}=VALUE", option_, option_));
+      throw Error(Error::Kind::bad_input,
+                  fmt::format("{}: this option needs a value\nWrite {}=VALUE", option_, option_));
     }
     return words_[++at_];
   }

@@ -68,11 +68,10 @@ Pair pair_of(const VerifyArguments& arguments) {
   const bool may_be_one = !arguments.emulate.empty();
   if (models.size() == 1 && may_be_one) models.push_back(models.front());
   if (models.size() != 2) {
-    throw Error(
-        fmt::format("graft verify: {} to compare; found {}, allowed are two{}, each network of Caffe with its "
-                    "weights after it",
-                    count_text(models.size(), "model"), fmt::join(arguments.files, ", "),
-                    may_be_one ? " or one" : ", or one with --emulate"));
+    throw Error(fmt::format(
+        "graft verify: {} to compare; found {}, allowed are two{}; the weights of a Caffe network follow the network",
+        count_text(models.size(), "model"), fmt::join(arguments.files, ", "),
+        may_be_one ? " or one" : ", or one with --emulate"));
   }
   models[0].outputs = arguments.outputs;
   if (models[0].model == models[1].model) models[1].outputs = arguments.outputs;
@@ -96,11 +95,12 @@ verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
     const auto lowest = has_parts ? number(text.substr(name_end + 1, dots - name_end - 1)) : std::nullopt;
     const auto highest = has_parts ? number(text.substr(dots + 2)) : std::nullopt;
     if (!lowest || !highest || *lowest > *highest) {
-      throw Error(fmt::format("--range {}: found no range; allowed is NAME=LOWEST..HIGHEST, as image=0..255", text));
+      throw Error(fmt::format(
+          "--range {}: this is not a range; allowed is NAME=LOWEST..HIGHEST, for example image=0..255", text));
     }
     const std::string name = text.substr(0, name_end);
     if (!ranges.emplace(name, verify::InputRange{.lowest = *lowest, .highest = *highest, .why = {}}).second) {
-      throw Error(fmt::format("--range {}: there is a range of '{}' already", text, name));
+      throw Error(fmt::format("--range {}: a range of '{}' was given before", text, name));
     }
   }
   return ranges;
@@ -153,7 +153,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
     reduced = toolkit::write_reduced(arguments.reduce, report);
     if (reduced) {
       command = present::reduced_command(*reduced, repeated_options(arguments, !report.failure));
-      console.say(fmt::format("wrote {}; to see it again:\n  {}", fmt::join(reduced->names(), ", "), command));
+      console.say(fmt::format("wrote {}; to reproduce the result:\n  {}", fmt::join(reduced->names(), ", "), command));
     } else {
       console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
     }
@@ -188,7 +188,7 @@ Exit verify(const Console& console, const VerifyArguments& arguments) {
     }
   }
   std::vector<NamedFile> read = tensor_files("--data", arguments.data);
-  for (const std::string& file : arguments.files) read.push_back({"a model that is compared", file});
+  for (const std::string& file : arguments.files) read.push_back({"one of the compared models", file});
   check_files_apart(written, read);
   check_report(arguments.report);
   toolkit::CompareOptions options = options_of(console, arguments);
@@ -211,77 +211,73 @@ void add_verify(Program& program) {
       "graft verify digits.onnx digits.graft.onnx --data image=digits_test.npz:images",
       [arguments](const Console& c) { return verify(c, *arguments); });
   command
-      ->add_option(
-          "MODELS", arguments->files,
-          "the model that is right, then the one to judge, each of any format; a Caffe network (.prototxt) has "
-          "its .caffemodel after it. One model with --emulate, judged against itself")
+      ->add_option("MODELS", arguments->files,
+                   "the reference model, then the candidate, each of any format; a Caffe network (.prototxt) is "
+                   "followed by its .caffemodel. With --emulate one model is enough, which is compared with itself")
       ->option_text("REFERENCE [CANDIDATE]")
       ->required()
       ->expected(1, 4);
   command
-      ->add_option("--keep-output", arguments->outputs,
-                   "tensor of a TensorFlow or Caffe reference that becomes an output, as for `graft convert`; once for "
-                   "each")
+      ->add_option(
+          "--keep-output", arguments->outputs,
+          "tensor of a TensorFlow or Caffe reference that becomes an output, as for `graft convert`; repeatable")
       ->type_name("TENSOR");
   command
-      ->add_option(
-          "--data", arguments->data,
-          "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model of a fixed batch runs once for "
-          "each so many samples; without it inputs are made up")
+      ->add_option("--data", arguments->data,
+                   "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model with a fixed batch size runs once "
+                   "for each batch of samples; by default synthetic inputs are used")
       ->type_name("TENSOR");
-  command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; once for each")
+  command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");
   command
       ->add_option("--range", arguments->ranges,
-                   "numbers of a synthetic input, NAME=0..255; once for each. Without it what the first layers show: a "
-                   "division by 255, a subtraction of means, the rows of a table; otherwise they are normally "
-                   "distributed, and integers are 0 to 3, from the second run on large ones too where they become no "
-                   "size, index or real number")
+                   "range of the values of a synthetic input, NAME=0..255; repeatable. By default it is inferred from "
+                   "the first layers: a division by 255, a subtraction of means, the rows of a table; otherwise values "
+                   "are normally distributed, and integers are 0 to 3, from the second run on also large if they are "
+                   "not used as sizes, indices or real numbers")
       ->type_name("RANGE");
   command
       ->add_option("--seeds", arguments->seeds,
-                   "runs with synthetic inputs (3; with --layers 1, and 3 of the outputs; 2 with --emulate int8)")
+                   "number of runs with synthetic inputs (default: 3; with --layers 1, and 3 for the outputs; with "
+                   "--emulate int8 2)")
       ->type_name("N")
       ->check(range(1, 10000));
   command->add_flag("--layers", arguments->layers,
-                    "compare every tensor that both models have, and find the node where they part");
+                    "compare every tensor that both models have, and find the first node that differs");
   command
-      ->add_option(
-          "--reduce", arguments->reduce,
-          "write the nodes where the models part as a model of their own, with the same nodes of the reference "
-          "and their inputs beside it; means --layers")
+      ->add_option("--reduce", arguments->reduce,
+                   "write the nodes where the models first differ as a separate model, and next to it the same nodes "
+                   "of the reference and their inputs; implies --layers")
       ->type_name("FILE.onnx");
   command
       ->add_option("--emulate", arguments->emulate,
-                   "what the candidate would give in this type, tensor by tensor: f16, bf16 or int8; means --layers")
+                   "emulate the candidate in this type, tensor by tensor: f16, bf16 or int8; implies --layers")
       ->type_name("TYPE")
       ->check(one_of({"f16", "bf16", "int8"}));
-  arguments->relative_option =
-      command
-          ->add_option("--rtol", arguments->relative,
-                       "relative tolerance (what the type's rounding explains, or what it makes of the "
-                       "reference itself)")
-          ->type_name("X")
-          ->check(at_least(0, "a number from 0"));
-  arguments->absolute_option = command
-                                   ->add_option("--atol", arguments->absolute,
-                                                "absolute tolerance (0; 1 for int8 and uint8 that were quantized)")
+  arguments->relative_option = command
+                                   ->add_option("--rtol", arguments->relative,
+                                                "relative tolerance (default: the error that rounding to the type "
+                                                "explains, or that it causes in the reference itself)")
                                    ->type_name("X")
                                    ->check(at_least(0, "a number from 0"));
-  arguments->snr_option =
+  arguments->absolute_option =
       command
-          ->add_option("--snr", arguments->snr,
-                       "least signal to noise ratio of an output in dB, in place of a tolerance of each element (20 "
-                       "where the candidate was quantized to 8 bits)")
-          ->type_name("DB")
-          ->check(at_least(-1000, "a number of decibels"));
+          ->add_option("--atol", arguments->absolute, "absolute tolerance (default: 0; 1 for quantized int8 and uint8)")
+          ->type_name("X")
+          ->check(at_least(0, "a number from 0"));
+  arguments->snr_option = command
+                              ->add_option("--snr", arguments->snr,
+                                           "minimum signal-to-noise ratio of an output in dB, instead of a tolerance "
+                                           "for each element (default: 20 if the candidate was quantized to 8 bits)")
+                              ->type_name("DB")
+                              ->check(at_least(-1000, "a number of decibels"));
   add_report_option(*command, arguments->report, "the candidate, colored by the error of its tensors");
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);
   command
       ->add_option("--kernels", arguments->kernels,
-                   "how the candidate's Graft operators are computed: functions or own (kernels, in the types of "
-                   "the file) (functions)")
+                   "how the candidate's Graft operators are computed: functions or own (kernels, in the types of the "
+                   "file) (default: functions)")
       ->type_name("WHICH")
       ->check(one_of({"functions", "own"}));
 }

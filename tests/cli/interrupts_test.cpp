@@ -46,7 +46,7 @@ TEST(Interrupts, a_large_file_that_is_cut_short_is_an_error) {
         install_interrupt_handlers();
         std::_Exit(sum_after_cut(file.path()));
       },
-      testing::ExitedWithCode(2), "error: .*zeros-.*: the file was cut short");
+      testing::ExitedWithCode(2), "error: .*zeros-.*: the file was truncated");
 }
 
 TEST(Interrupts, a_small_file_is_in_memory_when_it_is_cut_short) {

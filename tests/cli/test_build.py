@@ -257,7 +257,7 @@ def test_trtexec_profiles(graft, tmp_path):
         ("--best", ["strongly typed", "graft quantize"]),
         ("--loadEngine=e", ["trtexec --loadEngine"]),
         ("--useCudaGraph", ["trtexec --loadEngine"]),
-        ("--sparsity=enable", ["--sparsity", "does not offer it"]),
+        ("--sparsity=enable", ["--sparsity", "has no such option"]),
         ("--minShapes=8x8", ["8x8 is not NAME:SHAPE", "--shapes NAME=MIN..OPT..MAX"]),
     ],
 )

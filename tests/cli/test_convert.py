@@ -75,17 +75,17 @@ def test_explain_says_why_a_near_miss_was_none(graft, tmp_path):
     model = SOURCE / "tests" / "golden" / "near_misses" / "l2_clip_both.onnx"
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--explain")
     assert answer.code == 0
-    near = answer.out.split("nearly, the nearest first")[1].split("\n\n")[0]
+    near = answer.out.split("near misses, the closest first")[1].split("\n\n")[0]
     assert re.search(
         r"fuse_l2_normalize +L2Normalize, epsilon_mode \w+ at node '\w+' \(Div\), (\d) of \1 nodes matched", near
     )
     assert "Clip also has an upper limit" in near
     assert not [n for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"]
     # Passes without a rewrite are counted; -v names them.
-    assert re.search(r"^\d\d other passes had nothing to do; -v names them$", answer.out, re.M)
+    assert re.search(r"^\d\d other passes changed nothing; -v lists them$", answer.out, re.M)
     assert "fuse_upsampling" not in answer.out
     verbose = graft("convert", model, "-o", tmp_path / "out.onnx", "--explain", "-v").out
-    idle = verbose.split("nothing to do\n")[1]
+    idle = verbose.split("passes that changed nothing\n")[1]
     assert "fuse_upsampling" in idle
     assert "fuse_l2_normalize" not in idle, "it stands above, as one that came near"
 

@@ -368,10 +368,10 @@ MISTAKES = {
         ["convert", "digits.onnx", *TO, "--keep-output", "logits"],
         ["digits.onnx", "an ONNX file names its outputs"],
     ),
-    "the model itself": (["convert", "digits.pb", "-o", "digits.pb"], ["digits.pb", "the model itself"]),
+    "the model itself": (["convert", "digits.pb", "-o", "digits.pb"], ["digits.pb", "the input model"]),
     "the weights": (
         ["convert", *DIGITS_CAFFE[:1], "digits.caffemodel", "-o", "digits.caffemodel"],
-        ["the model itself"],
+        ["the input model"],
     ),
     "full device": (["convert", "digits.pb", "-o", "/dev/full"], ["/dev/full"]),
     "folder to write": (["convert", "digits.pb", "-o", "models"], ["models", "folder"]),

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 
 LINE = re.compile(
     r"^(?:next)?\s*(?:[\w ]+: )?(graft [a-z_]+(?: .*)?)$"
-)  # alone on its line, or after "Make one with: "
+)  # alone on its line, or after "Create one with: "
 QUOTED = re.compile(r"`(graft [a-z][^`]*)`")
 # Words in capitals and `...` are placeholders for the user's values.
 PLACEHOLDER = re.compile(r"(?:^|[ =:/])(?:[A-Z]{2,}|N)(?:$|[ =.:])|\.\.\.")

@@ -814,7 +814,7 @@ def test_other_formats_are_converted_first(graft, tmp_path):
     assert answer.code == 2
     assert "graft convert" in answer.err
     answer = graft("quantize", DIGITS, "-o", DIGITS, "--precision", "f16")
-    assert answer.code == 2 and "the model itself" in answer.err
+    assert answer.code == 2 and "the input model" in answer.err
 
 
 def test_a_limit_that_cannot_be_met(graft, tmp_path):

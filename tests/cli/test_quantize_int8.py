@@ -668,22 +668,25 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--precision", "int8"], "--data: int8 needs ranges"),
+        (["--precision", "int8"], "--data: int8 needs the ranges of real inputs"),
         (["--precision", "int8", "--data", "none"], "none: no such file or folder"),
         (
             ["--precision", "int8", "--data", DIGITS_INPUT, "--typed-io"],
-            "--typed-io: it has no meaning with --precision int8",
+            "--typed-io: this option does not apply to --precision int8",
         ),
-        (["--precision", "f16", "--method", "mse"], "--method: it has no meaning with --precision f16"),
+        (["--precision", "f16", "--method", "mse"], "--method: this option does not apply to --precision f16"),
         (["--precision", "int8", "--data", DIGITS_INPUT, "--keep", "Covn"], "did you mean Conv?"),
         (["--precision", "int8", "--data", f"picture={DIGITS_DATA}:images"], "the model's inputs are image"),
         (["--precision", "int8", "--cache", DIGITS_DATA], "a calibration cache begins with TRT-"),
         (["--precision", "int8", "--improve", "bias", "--cache", "CACHE"], "--improve: "),
         (["--precision", "int8", "--improve", "equalize", "--cache", "CACHE"], "change the ranges that --cache holds"),
-        (["--precision", "int8", "--method", "mse", "--cache", "CACHE"], "--method: it has no meaning with --cache"),
+        (
+            ["--precision", "int8", "--method", "mse", "--cache", "CACHE"],
+            "--method: this option does not apply with --cache",
+        ),
         (
             ["--precision", "int8", "--data", DIGITS_INPUT, "--method", "mse", "--percentile", "99"],
-            "--percentile: it has no",
+            "--percentile: this option does not apply to --method mse",
         ),
         (
             ["--precision", "int8", "--data", DIGITS_INPUT, "--limit", "much"],

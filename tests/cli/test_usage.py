@@ -155,7 +155,9 @@ def test_an_option_takes_one_word_and_leaves_the_arguments_after_it(graft, comma
     before = graft(command, option, value, *arguments, *others, "--verbose")
 
     def said(answer):
-        return [line for line in answer.err.splitlines() if "in Graft's words" not in line]  # repeats the command line
+        return [
+            line for line in answer.err.splitlines() if "translated to Graft's" not in line
+        ]  # repeats the command line
 
     assert (before.code, said(before)) == (after.code, said(after))
     assert "required" not in before.err

@@ -929,7 +929,7 @@ def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
     for flags in (["--reduce", "o.onnx"], ["--shapes", "x=1x4"], ["--plugin-override"]):
         answer = graft("inspect", model, "--probe", "none", *flags)
         assert answer.code == 2
-        assert f"{flags[0]} is about the TensorRT that is installed" in answer.err
+        assert f"{flags[0]} applies to the installed TensorRT" in answer.err
     answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", tmp_path / "none.so")
     assert answer.code == 2
     assert "no such file" in answer.err
