@@ -25,7 +25,7 @@ namespace {
 
 template <class Result>
 const auto& details_of(const Result& result) {
-  if (!result.details) throw Error("the result is empty: no call of the toolkit returned it");
+  if (!result.details) throw Error("the result is empty, because no call of the toolkit returned it");
   return *result.details;
 }
 

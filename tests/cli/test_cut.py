@@ -163,8 +163,10 @@ def test_the_cut_is_judged_by_the_release_that_the_model_is_for(graft, detector,
 def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
     answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
     assert "Cut before 1 node that TensorRT does not run: NonMaxSuppression" in answer.out
-    assert "both halves together are the whole" in answer.out
-    assert "overlap above 0.5 goes, scores above 0.25, at most 5 of a class" in " ".join(answer.out.split())
+    assert "both halves together equal the whole network" in answer.out
+    assert "boxes that overlap by more than 0.5 are removed, scores above 0.25, at most 5 per class" in " ".join(
+        answer.out.split()
+    )
     assert "out.cut.json, which names both halves" in answer.out
     assert next_commands(answer) == [
         f"graft build {tmp_path / 'out.onnx'} -o {tmp_path / 'out.engine'} --plugins never",

@@ -59,10 +59,10 @@ NVCC = "Cuda compilation tools, release {}, V1"
 @pytest.mark.parametrize(
     ("cmake", "nvcc", "eigen", "last"),
     [
-        ("3.31.2", "13.0", True, "Everything is there to build operators of your own (`graft new`), with plugins."),
-        ("3.25.0", "99.0", False, "cannot be built until: apt-get install libeigen3-dev"),
-        ("3.9.7", "12.8", True, "cannot be built until: apt-get install cmake"),
-        (None, "12.8", False, "cannot be built until: apt-get install cmake; apt-get install libeigen3-dev"),
+        ("3.31.2", "13.0", True, "Everything is installed to build operators of your own (`graft new`), with plugins."),
+        ("3.25.0", "99.0", False, "cannot be built; to build them: apt-get install libeigen3-dev"),
+        ("3.9.7", "12.8", True, "cannot be built; to build them: apt-get install cmake"),
+        (None, "12.8", False, "cannot be built; to build them: apt-get install cmake; apt-get install libeigen3-dev"),
     ],
 )
 def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cmake, nvcc, eigen, last):
@@ -88,7 +88,7 @@ def test_it_says_whether_a_project_of_ones_own_can_be_built(graft, tmp_path, cma
         assert finding(answer, "Eigen")["facts"]["path"].startswith("/usr/")
         last = last.replace("; apt-get install libeigen3-dev", "")
         if "libeigen3-dev" in last:
-            last = "Everything is there to build operators of your own"
+            last = "Everything is installed to build operators of your own"
     text = graft("doctor", env={"PATH": str(programs), "GRAFT_PYTHON": sys.executable, "CUDACXX": ""}).out
     assert last in text.splitlines()[-1]
 
@@ -122,7 +122,7 @@ def test_it_looks_at_what_cmake_takes(graft, tmp_path, programs, environment, la
     (tmp_path / "share" / "eigen3" / "cmake" / "Eigen3Config.cmake").touch()
     bare = {"PATH": str(folder), "GRAFT_PYTHON": sys.executable, "CUDACXX": "", "CXX": "", "CMAKE_GENERATOR": ""}
     said = graft("doctor", env=bare | environment).out.splitlines()[-1]
-    assert ("cannot be built until: " in said) == bool(last), said
+    assert ("cannot be built; to build them: " in said) == bool(last), said
     assert last in said
 
 

@@ -254,7 +254,7 @@ def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path
     assert answer.code == 1, answer.err
     words = " ".join(answer.out.split())
     assert "FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16" in words, words
-    assert "TensorRT runs now" not in words and "plugin node 'it'" not in words, words
+    assert "TensorRT now runs" not in words and "plugin node 'it'" not in words, words
 
 
 def test_lists_of_texts_and_empty_ones(graft):

@@ -312,10 +312,10 @@ def test_scattering_more_than_there_is(graft, tmp_path, count, verdict):
 @pytest.mark.parametrize(
     ("release", "title", "verdict"),
     [
-        ("rtx-1.4", "TensorRT-RTX 1.4, as it answered when it was asked", "unsupported"),
-        ("rtx-1.5", "TensorRT-RTX 1.5, as it answered when it was asked", "native"),
-        ("tensorrt-10.13.3", "TensorRT 10.13, as public documents say: it was not asked", "unsupported"),
-        ("tensorrt-11.0", "TensorRT 11.0, as public documents say: it was not asked", "native"),
+        ("rtx-1.4", "TensorRT-RTX 1.4, as measured with this release", "unsupported"),
+        ("rtx-1.5", "TensorRT-RTX 1.5, as measured with this release", "native"),
+        ("tensorrt-10.13.3", "TensorRT 10.13, as public documents state; this release was not run", "unsupported"),
+        ("tensorrt-11.0", "TensorRT 11.0, as public documents state; this release was not run", "native"),
     ],
 )
 def test_the_rules_of_a_release(graft, tmp_path, release, title, verdict):
@@ -354,7 +354,7 @@ def test_without_a_release_the_rules_are_those_of_the_newest_that_was_asked(graf
     answer = graft("inspect", model, "--json")
     assert answer.json["release"] is None
     assert answer.json["nodes"] == graft("inspect", model, "--for", "rtx-1.7", "--json").json["nodes"]
-    assert "as it answered when it was asked" not in graft("inspect", model).out
+    assert "as measured with this release" not in graft("inspect", model).out
 
 
 def test_a_release_is_for_the_rules_and_not_for_the_tensorrt_that_is_installed(graft):
@@ -794,7 +794,7 @@ def test_no_build_is_printed_for_sizes_that_the_network_cannot_compute(graft, tm
     model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 4, "h", "w"])], [("y", ["n", 2])], [weights])
     (step,) = graft("inspect", model, "--json").json["next"]
     assert step["command"] == ""
-    assert "no sizes were found that the network computes" in step["why"]
+    assert "no sizes were found for which the network is valid" in step["why"]
 
 
 def test_the_advice_is_a_remedy(graft, tmp_path):

@@ -832,7 +832,7 @@ def test_a_build_names_what_compares_the_results_of_ones_own_kernels(graft, tmp_
     told = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", "--operators", PLUGINS).out
     (command,) = re.findall(r"^next +graft (canary .*)$", told, re.M)
     assert told.count("canary") == 2, "the command and its folder"
-    assert "whether the CUDA kernel of GatedTanh computes what the CPU does" in told
+    assert "checks whether the CUDA kernel of GatedTanh computes the same as the CPU" in told
     assert graft(*shlex.split(command)).code == 0
     assert (tmp_path / "m.canary" / "run_canary.py").is_file() and (tmp_path / "m.canary" / PLUGINS.name).is_file()
     both = onnx.load(model)

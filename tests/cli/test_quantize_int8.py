@@ -181,7 +181,7 @@ def test_what_improve_changed_is_said(graft, tmp_path):
     found = graft("quantize", DIGITS, *options, "--json").json["improvements"]
     assert found["round"] > 0 and found["bias"] > 0
     text = " ".join(graft("quantize", DIGITS, *options).out.split())
-    assert f"improved, rounded adaptively: {found['round']} layer" in text
+    assert f"improvements: rounded adaptively: {found['round']} layer" in text
     assert f"bias corrected: {found['bias']} layer" in text
     plain = graft("quantize", DIGITS, *options[:-2], "--json").json
     assert plain["improvements"] == {}

@@ -365,7 +365,7 @@ def test_convert_shows_which_half_each_node_is_in(graft, show, schema, tmp_path)
     page.locator("#sections tr", has_text="no implementation").last.locator(".link").first.click()
     assert "cause of the cut" in page.locator("aside").inner_text()
     facts = page.locator(".facts").inner_text()
-    assert "both halves together are the whole" in facts and "Cut before 1 node" in facts
+    assert "both halves together equal the whole network" in facts and "Cut before 1 node" in facts
     between = page.locator("#sections tr", has_text="f32 1 x 64 x 4")
     between.locator(".link").click()
     assert page.locator("aside h3").inner_text() == "Sigmoid"
@@ -501,7 +501,7 @@ def test_the_json_of_int8_has_what_the_search_found(searched, schema):
     schema(written)
     alone = {row["alone"] for row in columns(section(written, "Nodes"))} - {None}
     assert alone == {layer["snr_db"] for layer in answer["sensitivities"]}
-    bars = section(written, "Layers that lose")["rows"]
+    bars = section(written, "Most sensitive layers")["rows"]
     assert [sum(value or 0 for value in row["values"]) for row in bars] == sorted(alone)
     kept = {node["node"] for node in answer["nodes"] if node["why"] == "kept"}
     assert kept

@@ -29,7 +29,7 @@ def test_convert_without_proofs(graft, tmp_path):
     assert answer.code == 0, answer.err
     onnx.checker.check_model(onnx.load(out), full_check=True)
     assert answer.json["proofs_run"] == 0
-    assert "nothing proven" in graft("convert", DIGITS, "-o", out, "--no-prove").out
+    assert "nothing was proven" in graft("convert", DIGITS, "-o", out, "--no-prove").out
 
 
 def test_convert_proves_nothing_and_says_so(graft, tmp_path):

@@ -88,7 +88,8 @@ TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now)
   conversion.nodes = {verdict("a", "NonZero", report::Support::unsupported)};
   conversion.report.rewrites = {rewrite({node("b", "NonZero")})};
   conversion.report.rewrites.front().pass = "merge_equal_nodes";
-  EXPECT_EQ(newly_running_text(conversion), "by rule, TensorRT runs now what it did not run before: NonZero")
+  EXPECT_EQ(newly_running_text(conversion),
+            "by Graft's rules, TensorRT now runs nodes that it did not run before: NonZero")
       << "c alone";
   conversion.failed_before.pop_back();
   EXPECT_EQ(newly_running_text(conversion), "");
@@ -113,18 +114,20 @@ TEST(ConvertText, a_function_does_not_run_now_if_a_node_of_its_body_does_not) {
   conversion.nodes = {verdict("call/unique", "Unique", report::Support::unsupported)};
   EXPECT_EQ(newly_running_text(conversion), "");
   conversion.nodes = {verdict("call/unique", "Relu", report::Support::native)};
-  EXPECT_EQ(newly_running_text(conversion), "by rule, TensorRT runs now what it did not run before: my::Act");
+  EXPECT_EQ(newly_running_text(conversion),
+            "by Graft's rules, TensorRT now runs nodes that it did not run before: my::Act");
 }
 
 TEST(ConvertText, operators_run_now_if_tensorrt_built_the_result_or_by_rule_if_it_was_not_run) {
   toolkit::Conversion conversion;
   conversion.failed_before = {verdict("a", "GRU", report::Support::refused)};
   conversion.nodes = {verdict("b", "Transpose", report::Support::native)};
-  EXPECT_EQ(newly_running_text(conversion), "by rule, TensorRT runs now what it did not run before: GRU");
+  EXPECT_EQ(newly_running_text(conversion),
+            "by Graft's rules, TensorRT now runs nodes that it did not run before: GRU");
   conversion.check.emplace();
   EXPECT_EQ(newly_running_text(conversion), "") << "TensorRT did not build the result";
   conversion.check->built = true;
-  EXPECT_EQ(newly_running_text(conversion), "TensorRT runs now what it did not run before: GRU");
+  EXPECT_EQ(newly_running_text(conversion), "TensorRT now runs nodes that it did not run before: GRU");
 }
 
 TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete) {

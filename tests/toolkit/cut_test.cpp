@@ -122,8 +122,8 @@ TEST(Cut, ThePageAndTheJsonSayWhereAndWhy) {
   EXPECT_EQ(result->model.node_count(), 15);
   EXPECT_THAT(to_json(*result), AllOf(HasSubstr(R"("schema":"graft.cut/1")"), HasSubstr(R"("verified":"same")"),
                                       HasSubstr(R"("file":"")")));
-  EXPECT_THAT(to_page(*result), AllOf(StartsWith("<!"), HasSubstr("detector.onnx"), HasSubstr("Why it is cut"),
-                                      HasSubstr("both halves together are the whole, in 3 runs")));
+  EXPECT_THAT(to_page(*result), AllOf(StartsWith("<!"), HasSubstr("detector.onnx"), HasSubstr("Causes of the cut"),
+                                      HasSubstr("both halves together equal the whole network, in 3 runs")));
 }
 
 TEST(Cut, ThePageSaysWhatWasNotVerified) {
@@ -131,7 +131,7 @@ TEST(Cut, ThePageSaysWhatWasNotVerified) {
       cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   EXPECT_THAT(to_json(*result), HasSubstr(R"("verified":null)"));
-  EXPECT_THAT(to_page(*result), Not(HasSubstr("beside the whole network")));
+  EXPECT_THAT(to_page(*result), Not(HasSubstr("The halves compared with the whole network")));
 }
 
 TEST(Cut, NothingIsCutWhereEverythingRuns) {

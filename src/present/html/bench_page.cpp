@@ -111,14 +111,15 @@ std::vector<Chart> charts_of(const json& result) {
   const auto computes = [](const json& row) { return number_of(row, "operations").value_or(0) != 0; };
   const auto is_small = [](const json& row) { return number_of(row, "warm_us").has_value(); };
   const json products = result.value("matmul_tflop_s", json::object());
-  Chart arithmetic{.title = "Arithmetic, TFLOP/s",
-                   .note = on_gpu ? "The mark is what the bandwidth of the copy and a large matrix product allow." : "",
-                   .figure = "tflop_s",
-                   .digits = on_gpu ? 0 : 3,
-                   .line = number_of(products, "f16"),
-                   .line_title = "f16 matrix product",
-                   .takes = computes,
-                   .mark = no_mark};
+  Chart arithmetic{
+      .title = "Arithmetic, TFLOP/s",
+      .note = on_gpu ? "The mark is the speed that the bandwidth of a copy and a large matrix product allow." : "",
+      .figure = "tflop_s",
+      .digits = on_gpu ? 0 : 3,
+      .line = number_of(products, "f16"),
+      .line_title = "f16 matrix product",
+      .takes = computes,
+      .mark = no_mark};
   if (!on_gpu) {
     Chart time{.title = "Time, microseconds",
                .note = "",
@@ -132,7 +133,7 @@ std::vector<Chart> charts_of(const json& result) {
   }
   arithmetic.mark = [&result](const json& row) { return attainable(result, row); };
   Chart bandwidth{.title = "Bandwidth, as a fraction of a copy",
-                  .note = "The mark is what is to be reached.",
+                  .note = "The mark is the target.",
                   .figure = "of_copy",
                   .digits = 2,
                   .line = 1.0,
@@ -191,7 +192,7 @@ html::Table figures_of(const json& result, const std::vector<Series>& series) {
       table.columns.push_back({fmt::format("{} {}", each.title, title), Type::number});
     }
   }
-  table.columns.push_back({"difference", Type::number, "to PyTorch's result, of its norm"});
+  table.columns.push_back({"difference", Type::number, "from PyTorch's result, relative to its norm"});
   table.columns.push_back({"falls short", Type::text});
   for (const json& row : result["results"]) {
     std::vector<html::Cell> cells{text_of(row, "operator"), name_without_operator(row), kind_of(row),
@@ -216,15 +217,16 @@ void add_facts(html::Report& page, const json& result) {
   for (const json& missing : result.value("missing", json::array())) {
     add("left out", missing.get<std::string>() + " is not installed");
   }
-  if (const Number copy = number_of(result, "copy_gb_s")) add("a copy moves", fmt::format("{:.1f} GB/s", *copy));
+  if (const Number copy = number_of(result, "copy_gb_s")) add("bandwidth of a copy", fmt::format("{:.1f} GB/s", *copy));
   if (const Number empty = number_of(result, "empty_kernel_us")) {
-    add("an empty kernel takes", fmt::format("{:.2f} us", *empty));
+    add("time of an empty kernel", fmt::format("{:.2f} us", *empty));
   }
   if (const Number threads = number_of(result, "threads")) add("threads", fmt::format("{:.0f}", *threads));
-  add("how", text_of(result, "device") == "cuda"
-                 ? "each call is timed by itself with device events, the median of 31, before each of which 1 GiB of "
-                   "other data is read; with a warm cache: the same call was made just before"
-                 : "Graft's bar is its reference kernel, which is made to be right: it computes in double precision");
+  add("how",
+      text_of(result, "device") == "cuda"
+          ? "median of 31 calls, each timed by itself with device events after 1 GiB of other data was read; with a "
+            "warm cache: directly after the same call"
+          : "Graft's bar is its reference kernel, which computes in double precision, for accuracy and not for speed");
 }
 
 }  // namespace
@@ -233,8 +235,8 @@ html::Report page_of_operators(const json& result) {
   html::Report page = new_report("bench", "Speed of the operators");
   add_facts(page, result);
   page.kinds = {
-      {.key = good, .mark = "✓", .title = "good", .meaning = "reaches what it has to", .tone = Tone::green},
-      {.key = short_of, .mark = "!", .title = "falls short", .meaning = "of something", .tone = Tone::amber},
+      {.key = good, .mark = "✓", .title = "good", .meaning = "reaches all targets", .tone = Tone::green},
+      {.key = short_of, .mark = "!", .title = "falls short", .meaning = "of at least one target", .tone = Tone::amber},
       {.key = failed, .mark = "✕", .title = failed, .meaning = "did not run", .tone = Tone::red, .is_problem = true}};
   const json& rows = result["results"];
   const std::vector<Series> series = series_of(rows);
@@ -254,8 +256,9 @@ html::Report page_of_operators(const json& result) {
   }
   page.sections.emplace_back(figures_of(result, series));
   if (const json& left_out = result["left_out"]; !left_out.empty()) {
-    html::Table table{
-        .title = "Not timed", .note = "The time limit was reached before these.", .columns = {{"case", Type::text}}};
+    html::Table table{.title = "Not timed",
+                      .note = "The time limit was reached before these cases.",
+                      .columns = {{"case", Type::text}}};
     for (const json& name : left_out) table.rows.push_back({name.get<std::string>()});
     page.sections.emplace_back(std::move(table));
   }
@@ -274,7 +277,8 @@ html::Report page_of_model(const std::string& model, const toolkit::ModelTimes& 
   for (const auto& [name, shape] : measured.shapes) {
     page.summary.push_back({"input", fmt::format("{}: {}", name, fmt::join(shape, "x"))});
   }
-  page.summary.push_back({"median", fmt::format("{:.3f} ms, {:.1f} runs a second", median * milliseconds, 1 / median)});
+  page.summary.push_back(
+      {"median", fmt::format("{:.3f} ms, {:.1f} runs per second", median * milliseconds, 1 / median)});
 
   html::Histogram histogram{.title = "Time of a run", .axis = "milliseconds", .counted = "runs", .bins = {}};
   // Runs that another process slowed down have a bin of their own; otherwise all other runs could share one bin.

@@ -76,12 +76,12 @@ ConvertPage::ConvertPage(const toolkit::Conversion& conversion)
   page_.kinds = {{.key = rewritten,
                   .mark = "➜",
                   .title = rewritten,
-                  .meaning = "other nodes took its place",
+                  .meaning = "replaced by other nodes",
                   .tone = html::Tone::amber},
                  {.key = tidied,
                   .mark = "~",
-                  .title = "tidied away",
-                  .meaning = "folded, moved or not needed",
+                  .title = "cleaned up",
+                  .meaning = "folded, moved or removed",
                   .tone = html::Tone::blue}};
 }
 
@@ -117,7 +117,7 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<report::R
                                 {"nodes", Type::text},
                                 {"become", Type::code},
                                 {"pass", Type::code},
-                                {"why it may be done", Type::text},
+                                {"why it is correct", Type::text},
                                 {"proof", Type::text}},
                     .is_folded = tidying.value_or(false)};
   for (const report::Rewrite& rewrite : rewrites) {
@@ -141,19 +141,19 @@ html::Report ConvertPage::finish() {
   for (const report::Rewrite& rewrite : done.rewrites) mark(rewrite);
   html::Table verdicts =
       add_verdicts(page_, conversion.model, conversion.nodes, conversion.is_judged_by_rules(), "after");
-  verdicts.title = "Nodes after";
+  verdicts.title = "Nodes after the conversion";
 
   const auto add = [&](html::Table table) {
     if (!table.rows.empty()) page_.sections.emplace_back(std::move(table));
   };
   add(rules_of(done));
   add(choices_of(done));
-  add(rewrites("What was rewritten", done.rewrites, false));
-  html::Table undone = rewrites("Not done, as the proof failed", done.rejected, {});
-  undone.columns.back().title = "what disagreed";
+  add(rewrites("Rewrites", done.rewrites, false));
+  html::Table undone = rewrites("Rejected rewrites, whose proof failed", done.rejected, {});
+  undone.columns.back().title = "failed proof";
   add(std::move(undone));
-  add(rewrites("Changes that tidy up", done.rewrites, true));
-  html::Table nearly{.title = "What nearly was rewritten",
+  add(rewrites("Cleanup", done.rewrites, true));
+  html::Table nearly{.title = "Near misses",
                      .columns = {{"at", Type::node},
                                  {"node", Type::text},
                                  {"pattern", Type::text},

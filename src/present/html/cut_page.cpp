@@ -42,13 +42,13 @@ std::vector<html::Kind> cut_kinds() {
           {.key = in_both,
            .mark = "=",
            .title = "in both halves",
-           .meaning = "computed from constants and shapes alone",
+           .meaning = "computed only from constants and shapes",
            .tone = Tone::plain,
            .is_problem = false},
           {.key = cause_of_cut,
            .mark = "✕",
            .title = "cause of the cut",
-           .meaning = "on the host, as TensorRT does not run it",
+           .meaning = "on the host, because TensorRT does not run it",
            .tone = Tone::red,
            .is_problem = true}};
 }
@@ -87,7 +87,7 @@ html::Cell place_of(const std::multimap<std::string, html::Place, std::less<>>& 
 }
 
 html::Table causes_of(const toolkit::CutResult& result, const html::ModelPlaces& drawn) {
-  html::Table table{.title = "Why it is cut",
+  html::Table table{.title = "Causes of the cut",
                     .columns = {{"node", Type::node},
                                 {"operator", Type::code},
                                 {"verdict", Type::text, "how TensorRT would run it"},
@@ -101,8 +101,8 @@ html::Table causes_of(const toolkit::CutResult& result, const html::ModelPlaces&
 }
 
 html::Table between_of(const toolkit::CutResult& result, const html::ModelPlaces& drawn) {
-  html::Table table{.title = "Handed from the first half to the second",
-                    .columns = {{"tensor", Type::code}, {"type", Type::text}, {"of node", Type::node}}};
+  html::Table table{.title = "Tensors from the first half to the second",
+                    .columns = {{"tensor", Type::code}, {"type", Type::text}, {"computed by", Type::node}}};
   for (const toolkit::Port& port : result.between) {
     table.rows.push_back({port.name, type_text(port), place_of(drawn.tensors, port.name, "")});
   }
@@ -110,7 +110,7 @@ html::Table between_of(const toolkit::CutResult& result, const html::ModelPlaces
 }
 
 html::Table tails_of(const toolkit::CutResult& result, const html::ModelPlaces& drawn) {
-  html::Table table{.title = "How the detector ends, on the host",
+  html::Table table{.title = "Selection of detections on the host",
                     .columns = {{"node", Type::node}, {"what it does", Type::text}}};
   for (const toolkit::DetectionTail& tail : result.tails) {
     table.rows.push_back({place_of(drawn.by_id, tail.node.id, tail.node.name), tail_text(tail)});
@@ -119,13 +119,13 @@ html::Table tails_of(const toolkit::CutResult& result, const html::ModelPlaces& 
 }
 
 html::Table outputs_of(const toolkit::VerifyResult& verified) {
-  html::Table table{.title = "The halves beside the whole network",
+  html::Table table{.title = "The halves compared with the whole network",
                     .columns = {{"output", Type::code},
                                 {"verdict", Type::text},
                                 {"largest difference", Type::number},
                                 {"relative", Type::number},
-                                {"elements outside", Type::number},
-                                {"signal to noise in dB", Type::number, "empty where nothing differs", true},
+                                {"elements outside the tolerance", Type::number},
+                                {"SNR in dB", Type::number, "empty if nothing differs", true},
                                 {"note", Type::text}}};
   for (const toolkit::ComparedOutput& output : verified.outputs) {
     table.rows.push_back({output.reference.name, to_string(output.verdict), output.largest_absolute,

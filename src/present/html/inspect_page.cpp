@@ -96,7 +96,7 @@ html::Report inspect_page(const toolkit::Inspection& inspection) {
     page.summary.push_back({"read", origin});
   }
   if (inspection.release) page.summary.push_back({"release", inspect::title_of(*inspection.release)});
-  page.summary.push_back({"answered by", answered_by(inspection)});
+  page.summary.push_back({"judged by", answered_by(inspection)});
   page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
   add_ends(page, inspection.model);
   page.sections.emplace_back(

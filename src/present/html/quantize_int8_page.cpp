@@ -52,7 +52,7 @@ void add_kinds(html::Report& page, const quant::ChosenInt8& chosen) {
       {.key = fused_kind,
        .mark = "+",
        .title = "fused",
-       .meaning = fmt::format("between the sums of the {} node before it and their rounding", type),
+       .meaning = fmt::format("computes on the sums of the {} node before it, before they are rounded", type),
        .tone = Tone::green},
       {.key = moves_kind,
        .mark = "→",
@@ -62,27 +62,27 @@ void add_kinds(html::Report& page, const quant::ChosenInt8& chosen) {
       {.key = rounding_kind,
        .mark = "⇄",
        .title = "Q/DQ",
-       .meaning = fmt::format("to {} and back: TensorRT makes it part of its neighbors", type),
+       .meaning = fmt::format("converts to {} and back; TensorRT fuses it with its neighbors", type),
        .tone = Tone::violet},
       {.key = cast_kind,
        .mark = "⇆",
        .title = "cast",
-       .meaning = "between f32 and the rest's type",
+       .meaning = "converts between f32 and the type of --rest",
        .tone = Tone::violet},
       {.key = rest_kind,
        .mark = "~",
        .title = std::string(to_string(chosen.rest_precision)),
-       .meaning = fmt::format("not in {}, and not in f32 either", type),
+       .meaning = fmt::format("not quantized to {}, and not in f32", type),
        .tone = Tone::blue},
       {.key = form_kind,
        .mark = "=",
        .title = "f32 by form",
-       .meaning = fmt::format("has no {} form where it stands", type),
+       .meaning = fmt::format("has no {} form at its place in the network", type),
        .tone = Tone::blue},
       {.key = kept_kind,
        .mark = "!",
        .title = "kept in f32",
-       .meaning = "by the search, by you, or for want of a scale",
+       .meaning = "by the search, by your options, or because a scale is missing",
        .tone = Tone::amber},
   };
 }
@@ -144,19 +144,19 @@ void color_nodes(const Written& written, const quant::ChosenInt8& chosen, const 
     node.reason = explanation(chosen, planned);
     const auto found = alone.find(planned.node.id);
     if (found != alone.end())
-      node.facts.push_back(
-          {fmt::format("alone in {}", to_string(chosen.plan.type)), fmt::format("SNR {:.1f} dB", found->second)});
+      node.facts.push_back({fmt::format("only this layer in {}", to_string(chosen.plan.type)),
+                            fmt::format("SNR {:.1f} dB", found->second)});
   }
 }
 
 html::Table table_of_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
   html::Table table{
       .title = "Nodes",
-      .columns = {{"node", Type::node}, {"operator", Type::code}, {"does", Type::kind}, {"why", Type::text}}};
+      .columns = {{"node", Type::node}, {"operator", Type::code}, {"role", Type::kind}, {"why", Type::text}}};
   if (!alone.empty()) {
     table.columns.push_back(
         {"alone", Type::number,
-         fmt::format("SNR of the worst output with this layer alone in {}, in dB", to_string(chosen.plan.type)), true});
+         fmt::format("SNR of the worst output with only this layer in {}, in dB", to_string(chosen.plan.type)), true});
   }
   for (const quant::Int8Node& planned : chosen.plan.nodes) {
     std::vector<html::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
@@ -214,12 +214,12 @@ std::vector<html::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& 
   std::vector<html::Fact> facts{
       {fmt::format("{} tensor", to_string(type)), tensor.name},
       {"threshold", threshold_text(tensor)},
-      {type == quant::EightBits::int8 ? "one step" : "1 is worth", fmt::format("{:.4g}", tensor.scale)}};
+      {type == quant::EightBits::int8 ? "size of one step" : "value of 1", fmt::format("{:.4g}", tensor.scale)}};
   const std::string others = others_of(tensor, groups);
-  if (!others.empty()) facts.push_back({"the same scale", others});
+  if (!others.empty()) facts.push_back({"tensors with the same scale", others});
   if (!tensor.found) return facts;
-  facts.push_back(
-      {"seen", fmt::format("{:.4g} to {:.4g}", tensor.found->figures().lowest, tensor.found->figures().highest)});
+  facts.push_back({"observed range",
+                   fmt::format("{:.4g} to {:.4g}", tensor.found->figures().lowest, tensor.found->figures().highest)});
   if (tensor.snr_db) facts.push_back({"after rounding", fmt::format("SNR {:.1f} dB", *tensor.snr_db)});
   facts.push_back({"saturates", fmt::format("{:.2g} %", whole * tensor.saturated)});
   return facts;
@@ -244,11 +244,11 @@ std::string note_on(const std::vector<quant::Int8Tensor>& tensors, quant::EightB
   for (const quant::Int8Tensor& tensor : tensors) {
     if (tensor.snr_db && (worst == nullptr || *tensor.snr_db < *worst->snr_db)) worst = &tensor;
   }
-  std::string note =
-      fmt::format("What lies within ± threshold becomes {}; what lies beyond it saturates.", largest_text(type));
+  std::string note = fmt::format("The threshold becomes {}; values beyond ± threshold saturate.", largest_text(type));
   if (worst != nullptr) {
     note += fmt::format(
-        " The small charts count sizes, |x|, on a logarithmic scale. Rounding costs '{}' most: {:.1f} dB are left.",
+        " The small charts are histograms of |x| on a logarithmic scale. Rounding affects '{}' most: its SNR is {:.1f} "
+        "dB.",
         worst->name, *worst->snr_db);
   }
   return note;
@@ -256,18 +256,18 @@ std::string note_on(const std::vector<quant::Int8Tensor>& tensors, quant::EightB
 
 html::Table add_tensors(html::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors,
                         quant::EightBits type) {
-  html::Table table{.title = fmt::format("Tensors in {}", to_string(type)),
-                    .note = note_on(tensors, type),
-                    .columns = {{"tensor", Type::node},
-                                {"distribution", Type::distribution, "of |x|, and the threshold"},
-                                {"lowest", Type::number, "that was seen"},
-                                {"highest", Type::number, "that was seen"},
-                                {"threshold", Type::number, fmt::format("what becomes {}", largest_text(type))},
-                                {"scale", Type::number,
-                                 type == quant::EightBits::int8 ? "what one step is worth" : "what 1 is worth"},
-                                {"saturated", Type::number, "how many of its numbers lie beyond, in per cent"},
-                                {"SNR", Type::number, "of rounding alone, in dB", true},
-                                {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
+  html::Table table{
+      .title = fmt::format("Tensors in {}", to_string(type)),
+      .note = note_on(tensors, type),
+      .columns = {{"tensor", Type::node},
+                  {"distribution", Type::distribution, "histogram of |x|, and the threshold"},
+                  {"lowest", Type::number, "of the observed values"},
+                  {"highest", Type::number, "of the observed values"},
+                  {"threshold", Type::number, fmt::format("value that becomes {}", largest_text(type))},
+                  {"scale", Type::number, type == quant::EightBits::int8 ? "size of one step" : "value of 1"},
+                  {"saturated", Type::number, "share of values beyond the threshold, in percent"},
+                  {"SNR", Type::number, "of the rounded tensor, in dB", true},
+                  {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
   Groups groups;
   for (const quant::Int8Tensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
   for (const quant::Int8Tensor& tensor : tensors) {
@@ -308,17 +308,16 @@ html::Cell agreement_of(const verify::OutputFigures& output) {
 
 html::Table table_of_outputs(const quant::ChosenInt8& chosen) {
   const bool was_searched = chosen.trials.size() > 1;
-  html::Table table{
-      .title = "Outputs, against the f32 network on the CPU",
-      .columns = {{"output", Type::code},
-                  {"as written", Type::text},
-                  {"SNR", Type::number, "in dB", true},
-                  {"top-1", Type::number, "rows whose largest element is where f32 has it, in per cent"}}};
+  html::Table table{.title = "Outputs, compared with the f32 network on the CPU",
+                    .columns = {{"output", Type::code},
+                                {"as written", Type::text},
+                                {"SNR", Type::number, "in dB", true},
+                                {"top-1", Type::number, "top-1 agreement with f32, in percent"}}};
   if (was_searched) {
     const std::string all = fmt::format("all in {}", to_string(chosen.plan.type));
-    table.columns.push_back({all, Type::text, "nothing kept in f32 by the search"});
+    table.columns.push_back({all, Type::text, "without layers that the search keeps in f32"});
     table.columns.push_back({"SNR, " + all, Type::number, "in dB", true});
-    table.columns.push_back({"top-1, " + all, Type::number, "in per cent"});
+    table.columns.push_back({"top-1, " + all, Type::number, "in percent"});
   }
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     const verify::OutputFigures& is = chosen.outputs[i];
@@ -364,8 +363,8 @@ class Goal {
   [[nodiscard]] std::vector<html::Scatter::Line> lines() const {
     std::vector<html::Scatter::Line> lines;
     if (by_metric_ && metric_f32_) lines.push_back({"f32", *metric_f32_});
-    if (by_metric_ && least_metric_) lines.push_back({"to reach", *least_metric_});
-    if (!by_metric_ && limit_db_) lines.push_back({"to reach", *limit_db_});
+    if (by_metric_ && least_metric_) lines.push_back({"required", *least_metric_});
+    if (!by_metric_ && limit_db_) lines.push_back({"required", *limit_db_});
     return lines;
   }
 
@@ -397,8 +396,8 @@ html::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
   html::Scatter plot{
       .title = "Accuracy against speed",
       .note =
-          "Every model that the search tried. How fast a device would be is estimated by the work of the layers, "
-          "beside that of the network in f32: further left is faster. One multiply-add of f32 counts as 16 of " +
+          "Every model that the search tried. The speed is estimated from the work of the layers, relative to the "
+          "network in f32: further left is faster. One multiply-add in f32 counts as 16 in " +
           std::string(to_string(chosen.plan.type)) + ".",
       .x = {{"multiply-adds, % of f32"}, {"bytes moved, % of f32"}},
       .y = goal.axis(),
@@ -423,11 +422,11 @@ html::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal) {
       .columns = {{"trial", Type::number, "in the order of the search"},
                   {"model", Type::text},
                   {"SNR", Type::number, "of the worst output, in dB"},
-                  {"metric", Type::number, "per cent of top-1 agreement, or your own; nothing where the SNR decides"},
+                  {"metric", Type::number, "top-1 agreement in percent, or your own metric; empty if the SNR decides"},
                   {fmt::format("multiply-adds in {}", to_string(chosen.plan.type)), Type::number},
                   {"multiply-adds in f32", Type::number},
                   {"bytes moved", Type::number},
-                  {"is", Type::text}},
+                  {"result", Type::text}},
       .is_folded = true};
   for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
     const quant::Int8Trial& trial = chosen.trials[i];
@@ -442,19 +441,18 @@ html::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal) {
 
 html::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
   constexpr std::size_t most_rows = 24;
-  html::BarChart chart{
-      .title = "Layers that lose most",
-      .note = fmt::format(
-          "SNR of the worst output with the layer alone in {0}, in dB: short bars are layers that {0} hurts.",
-          to_string(chosen.plan.type)),
-      .line = options.limit_db,
-      .line_title = "to reach",
-      .series = {{fmt::format("in {}", to_string(chosen.plan.type)), html::Tone::green},
-                 {"kept in f32", html::Tone::amber}},
-      .rows = {}};
+  html::BarChart chart{.title = "Most sensitive layers",
+                       .note = fmt::format("SNR of the worst output with only this layer in {0}, in dB. Short bars are "
+                                           "layers that lose accuracy in {0}.",
+                                           to_string(chosen.plan.type)),
+                       .line = options.limit_db,
+                       .line_title = "required",
+                       .series = {{fmt::format("in {}", to_string(chosen.plan.type)), html::Tone::green},
+                                  {"kept in f32", html::Tone::amber}},
+                       .rows = {}};
   if (chosen.sensitivities.size() > most_rows) {
-    chart.note +=
-        fmt::format(" The worst {} of {}; the table of nodes has them all.", most_rows, chosen.sensitivities.size());
+    chart.note += fmt::format(" These are the worst {} of {} layers; the table of nodes has all of them.", most_rows,
+                              chosen.sensitivities.size());
   }
   for (const quant::Sensitivity& layer : chosen.sensitivities) {
     if (chart.rows.size() == most_rows) break;
@@ -487,7 +485,7 @@ void add_facts(html::Report& page, const quant::ChosenInt8& chosen, const quant:
   if (!chosen.trials.empty()) {
     const RelativeCost cost = relative(chosen.trials[chosen.written_trial].cost, chosen.f32_cost);
     page.summary.push_back(
-        {"work of its layers", fmt::format("{:.0f} % of f32's multiply-adds, {:.0f} % of its bytes moved",
+        {"work of the layers", fmt::format("{:.0f} % of f32's multiply-adds, {:.0f} % of its bytes moved",
                                            cost.multiply_adds, cost.bytes_moved)});
     page.summary.push_back(
         {"outputs compared", "for " + count_text(static_cast<std::size_t>(chosen.judged), "sample")});
@@ -500,8 +498,7 @@ void add_facts(html::Report& page, const quant::ChosenInt8& chosen, const quant:
     std::vector<std::string> asked;
     if (options.limit_db) asked.push_back(fmt::format("{:g} dB", *options.limit_db));
     if (options.max_drop) asked.push_back(fmt::format("a drop of at most {:g}", *options.max_drop));
-    page.summary.push_back(
-        {"asked for", fmt::format("{}: {}", fmt::join(asked, ", "), chosen.met ? "met" : "not met")});
+    page.summary.push_back({"limit", fmt::format("{}: {}", fmt::join(asked, ", "), chosen.met ? "met" : "not met")});
   }
   for (const AppliedImprovement& each : applied_improvements(chosen)) {
     page.summary.push_back({each.done, count_text(each.count, each.noun)});
@@ -522,9 +519,9 @@ std::string explanation(const quant::ChosenInt8& chosen, const quant::Int8Node& 
   const std::string_view type = to_string(chosen.plan.type);
   switch (node.kind) {
     case quant::Int8Kind::computes: return node.reason.empty() ? fmt::format("computes from {}", type) : node.reason;
-    case quant::Int8Kind::moves: return fmt::format("gives {} on", type);
+    case quant::Int8Kind::moves: return fmt::format("passes {} on", type);
     case quant::Int8Kind::follows:
-      return fmt::format("between the sums of the {} node before it and their rounding", type) +
+      return fmt::format("computes on the sums of the {} node before it, before they are rounded", type) +
              (node.reason.empty() ? "" : "; " + node.reason);
     case quant::Int8Kind::kept: return node.reason;
     case quant::Int8Kind::none: return "it computes nothing in f32";

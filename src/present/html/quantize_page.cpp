@@ -39,9 +39,9 @@ void add_kinds(html::Report& page, verify::Precision precision) {
         {.key = key, .mark = mark, .title = std::move(title), .meaning = std::move(meaning), .tone = tone});
   };
   add(narrow_kind, "✓", type, "computes in " + type, html::Tone::green);
-  add(left_kind, "=", "f32", "has no other form, was asked for, or all around it is f32", html::Tone::blue);
-  add(kept_type_kind, "!", "kept in f32", "would break or lose in " + type, html::Tone::amber);
-  add(type_cast_kind, "⇄", "cast", "from one type to the other", html::Tone::violet);
+  add(left_kind, "=", "f32", "has no other form, was requested, or all its neighbors are in f32", html::Tone::blue);
+  add(kept_type_kind, "!", "kept in f32", "would fail or lose accuracy in " + type, html::Tone::amber);
+  add(type_cast_kind, "⇄", "cast", "converts from one type to the other", html::Tone::violet);
 }
 
 std::optional<html::Place> place_of(const html::Report& page, const html::ModelPlaces& drawn,
@@ -61,13 +61,13 @@ std::optional<html::Place> place_of(const html::Report& page, const html::ModelP
 std::string explanation(const quant::ChosenNode& node) {
   switch (node.node.type) {
     case quant::NodeType::kept: return node.node.reason;
-    case quant::NodeType::follows: return "all around it is f32";
+    case quant::NodeType::follows: return "all its neighbors are in f32";
     case quant::NodeType::none:
-      return node.node.before ? fmt::format("it is {} already", to_string(*node.node.before))
+      return node.node.before ? fmt::format("it is already in {}", to_string(*node.node.before))
                               : "it computes nothing in f32";
     case quant::NodeType::narrow: break;
   }
-  if (!node.has_figures) return "it reads what is there, and gives no f32";
+  if (!node.has_figures) return "it reads its inputs as they are, and has no f32 output";
   const std::string lost = node.rounding.to_string();
   return fmt::format("{}{}{}", node.range.to_string(),
                      node.rounding.snr_db ? fmt::format(", {:.0f} dB after rounding", *node.rounding.snr_db) : "",
@@ -88,7 +88,7 @@ std::string quality_text(const verify::OutputFigures& output) {
                                                  : std::string("no signal");
   if (output.largest_error != 0) text += fmt::format(", largest error {:.2g}", output.largest_error);
   if (output.rows != 0) {
-    text += fmt::format(", the largest of a row is the same in {} of {}", output.same_top, output.rows);
+    text += fmt::format(", top-1 agreement in {} of {} rows", output.same_top, output.rows);
   }
   return text;
 }
@@ -105,7 +105,7 @@ html::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& 
   for (const std::string& input : chosen.inputs) {
     page.summary.push_back({has_data ? "input" : "synthetic input", input});
   }
-  page.summary.push_back({"decided by", count_text(chosen.runs, "run")});
+  page.summary.push_back({"based on", count_text(chosen.runs, "run")});
   using Type = html::Column::Type;
   add_kinds(page, precision);
   const std::string type(to_string(precision));
@@ -115,8 +115,8 @@ html::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& 
       if (node.op == "Cast" && !node.is_end) node.kind = type_cast_kind;
     }
   }
-  html::Table outputs{.title = "Outputs, against the f32 network on the CPU",
-                      .columns = {{"output", Type::code}, {"is", Type::text}, {"all in " + type, Type::text}}};
+  html::Table outputs{.title = "Outputs, compared with the f32 network on the CPU",
+                      .columns = {{"output", Type::code}, {"as written", Type::text}, {"all in " + type, Type::text}}};
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     outputs.rows.push_back({chosen.outputs[i].name, quality_text(chosen.outputs[i]), quality_text(chosen.plain[i])});
   }
@@ -125,8 +125,8 @@ html::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& 
                                 {"operator", Type::code},
                                 {"type", Type::kind},
                                 {"why", Type::text},
-                                {"largest", Type::number, "of its first output, in the f32 network"},
-                                {"SNR", Type::number, "of that after rounding alone, in dB"}}};
+                                {"largest", Type::number, "value of its first output, in the f32 network"},
+                                {"SNR", Type::number, "of this output if only it is rounded, in dB"}}};
   for (const quant::ChosenNode& node : chosen.nodes) {
     const auto place = place_of(page, drawn, node, type);
     const std::string why = explanation(node);

@@ -19,7 +19,7 @@ std::string figure(const nlohmann::json& object, const char* key, const char* fo
 void add_random(Listing& text, const nlohmann::json& drawn) {
   if (drawn["operators"].empty()) return;  // no peer was timed
   text.add("");
-  text.add(fmt::format("Speed beside the fastest peer, of random problems of seed {}:", drawn["seed"].dump()));
+  text.add(fmt::format("Speed relative to the fastest peer, for random problems of seed {}:", drawn["seed"].dump()));
   Table table;
   table.add({{"operator", Color::faint},
              {"cases", Color::faint},
@@ -47,11 +47,11 @@ Listing operators_text(const nlohmann::json& result) {
   std::string line = result.value("name", "");
   if (result.contains("torch")) line += ", PyTorch " + result.value("torch", "");
   if (result.contains("onnxruntime")) line += ", ONNX Runtime " + result.value("onnxruntime", "");
-  line += fmt::format(", a copy moves {} GB/s", figure(result, "copy_gb_s", "{:.1f}"));
-  if (on_gpu) line += fmt::format(", an empty kernel takes {} us", figure(result, "empty_kernel_us", "{:.2f}"));
+  line += fmt::format(", bandwidth of a copy {} GB/s", figure(result, "copy_gb_s", "{:.1f}"));
+  if (on_gpu) line += fmt::format(", time of an empty kernel {} us", figure(result, "empty_kernel_us", "{:.2f}"));
   text.add(line);
   for (const auto& missing : result.value("missing", nlohmann::json::array())) {
-    text.add(fmt::format("{} is not installed: left out", missing.get<std::string>()));
+    text.add(fmt::format("{} is not installed and therefore not timed", missing.get<std::string>()));
   }
   text.add("");
   Table table;
@@ -61,7 +61,7 @@ Listing operators_text(const nlohmann::json& result) {
              {"warm us", Color::faint},
              {"of copy", Color::faint},
              {"TFLOP/s", Color::faint},
-             {"beside it, us", Color::faint}});
+             {"peers, us", Color::faint}});
   for (const auto& row : result["results"]) {
     if (row.contains("failed")) {
       table.add({row.value("name", ""), {"failed", Color::bad}, "", "", "", "", row.value("failed", "")});
@@ -90,7 +90,7 @@ Listing operators_text(const nlohmann::json& result) {
   // Random problems are summarized by add_random, since a list of all their misses would be long.
   if (!misses.empty() && !result.contains("random")) {
     text.add("");
-    text.add("Falls short:");
+    text.add("Falls short of targets:");
     text.add(std::move(misses));
   }
   if (result.contains("random")) add_random(text, result["random"]);
@@ -104,7 +104,8 @@ Listing operators_text(const nlohmann::json& result) {
 std::vector<std::string> operators_warnings(const nlohmann::json& result) {
   std::vector<std::string> warnings;
   for (const auto& name : result["wrong"]) {
-    warnings.push_back(fmt::format("{}: failed, or differs from what is beside it", name.get<std::string>()));
+    warnings.push_back(
+        fmt::format("{}: the case failed, or its result differs from a peer's", name.get<std::string>()));
   }
   return warnings;
 }
@@ -116,8 +117,8 @@ Json operators_json(nlohmann::json result) {
 }
 
 std::string model_times_text(const toolkit::ModelTimes& times, const std::string& model) {
-  return fmt::format("{}: {:.3f} ms on the CPU, {:.1f} runs a second ({}, fastest {:.3f} ms, slowest {:.3f} ms)", model,
-                     times.median() * milliseconds, 1 / times.median(), count_text(times.seconds.size(), "run"),
+  return fmt::format("{}: {:.3f} ms on the CPU, {:.1f} runs per second ({}, fastest {:.3f} ms, slowest {:.3f} ms)",
+                     model, times.median() * milliseconds, 1 / times.median(), count_text(times.seconds.size(), "run"),
                      times.fastest() * milliseconds, times.slowest() * milliseconds);
 }
 

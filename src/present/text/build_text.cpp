@@ -72,10 +72,10 @@ Listing build_text(const toolkit::BuildReport& report, const std::string& engine
   table.add(
       {{"TF32", Color::faint},
        has_tf32 ? "allowed" : "off",
-       has_tf32 ? "f32 layers may compute with 10 bits of mantissa" : "f32 layers compute in f32; --tf32 allows it"});
+       has_tf32 ? "f32 layers may compute with 10 bits of mantissa" : "f32 layers compute in f32; --tf32 allows TF32"});
   for (const auto& library : built["plugin_libraries"]) {
     if (library.value("embedded", false)) {
-      table.add({{"library", Color::faint}, library.value("path", ""), "inside the engine"});
+      table.add({{"library", Color::faint}, library.value("path", ""), "embedded in the engine"});
     }
   }
   text.add(std::move(table));
@@ -86,7 +86,7 @@ std::string computed_wrongly_text(const toolkit::BuildReport& report, const std:
   if (report.computed_wrongly.empty()) return {};
   std::string text;
   for (const report::NodeSupport& node : report.computed_wrongly) {
-    text += fmt::format("{}{}: {} builds it and computes it wrongly: {}; {}", text.empty() ? "" : "\n",
+    text += fmt::format("{}{}: {} builds this node and computes it wrongly: {}; {}", text.empty() ? "" : "\n",
                         onnx::describe(node.node), engine::tensorrt_in(report.built).title(), node.reason, node.advice);
   }
   const bool is_any_rewritten =

@@ -45,8 +45,8 @@ std::string proofs_text(const std::vector<const report::Rewrite*>& rewrites) {
     alike += rewrite->proof_kind == report::ProofKind::one_of_a_kind ? 1U : 0U;
   }
   if (own == rewrites.size()) return "each proven";
-  return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights and for sizes", own,
-                     checked, alike);
+  return fmt::format("{} proven, {} spot-checked, {} that differ from these only in the values of weights and in sizes",
+                     own, checked, alike);
 }
 
 std::vector<Line> lines_of(const report::ConvertReport& report, const report::PassSummary& pass, bool all) {
@@ -83,7 +83,7 @@ std::vector<Line> lines_of(const report::ConvertReport& report, const report::Pa
   if (pass.is_cleanup) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
   if (lines.size() > few) {
     lines.resize(few);
-    lines.push_back({.text = fmt::format("and more, {} in all; -v shows each", whole),
+    lines.push_back({.text = fmt::format("and more, {} in total; -v shows each", whole),
                      .replacement = "",
                      .proof = "",
                      .nodes = 0,
@@ -101,7 +101,7 @@ std::string outcome_text(const report::RuleOutcome& rule) {
 std::string count_of_proofs(const report::ConvertReport& report) {
   if (report.rewrites.empty() && report.proofs_run == 0) return "nothing was rewritten";
   const std::size_t proofs = report.proofs_run - report.spot_checks;
-  std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
+  std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a separate proof";
   if (report.spot_checks + report.proofs_alike == 0) return text;
   return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
 }
@@ -132,7 +132,7 @@ std::string summary_text(const toolkit::Conversion& conversion) {
   const std::string origin = origin_text(conversion.origin);
   return fmt::format("{}{} before, {} after, {}, {} of weights", origin.empty() ? "" : origin + ", as ONNX ",
                      nodes_text(conversion.nodes_before), nodes_text(conversion.nodes_after),
-                     conversion.is_proven ? count_of_proofs(conversion.report) : "nothing proven",
+                     conversion.is_proven ? count_of_proofs(conversion.report) : "nothing was proven",
                      bytes_text(conversion.weight_bytes));
 }
 
@@ -280,7 +280,7 @@ std::string problems_title(const std::vector<report::NodeSupport>& nodes, report
   if (count == 0) return {};
   const std::string nodes_text = count_text(static_cast<std::size_t>(count), "node");
   switch (verdict) {
-    case report::Support::unknown: return nodes_text + " of which the rules do not know whether TensorRT runs them";
+    case report::Support::unknown: return nodes_text + " for which no rule determines whether TensorRT runs them";
     case report::Support::unsupported: return nodes_text + " that neither TensorRT nor Graft runs";
     default: return fmt::format("{}: {}", nodes_text, inspect::meaning_of(verdict));
   }
@@ -288,7 +288,7 @@ std::string problems_title(const std::vector<report::NodeSupport>& nodes, report
 
 std::string check_text(const toolkit::Conversion& conversion) {
   if (!conversion.check) {
-    return fmt::format("not checked with TensorRT, Graft's rules judged: {}", conversion.not_checked);
+    return fmt::format("not checked with TensorRT but judged by Graft's rules: {}", conversion.not_checked);
   }
   const report::ProbeSummary& check = *conversion.check;
   const std::string who = check.tensorrt.title();
@@ -352,15 +352,15 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
     if (count != 0) operators.push_back(count == 1 ? op : fmt::format("{} {}", count, op));
   }
   if (operators.empty()) return {};
-  return fmt::format("{}TensorRT runs now what it did not run before: {}", conversion.check ? "" : "by rule, ",
-                     fmt::join(operators, ", "));
+  return fmt::format("{}TensorRT now runs nodes that it did not run before: {}",
+                     conversion.check ? "" : "by Graft's rules, ", fmt::join(operators, ", "));
 }
 
 std::string without_functions_text(std::size_t nodes) {
-  if (nodes == 0) return "--no-functions: the model has no node of Graft's operators, so nothing was left out";
+  if (nodes == 0) return "--no-functions: the model has no node of Graft's operators, so no function was omitted";
   return fmt::format(
-      "{} without {} ONNX function{}: TensorRT's own parser makes plugins of {}, with the plugin library loaded, and "
-      "refuses the model without it. ONNX Runtime cannot run the file; graft can.",
+      "{} without {} ONNX function{}: TensorRT's own parser creates plugins for {} if the plugin library is loaded, "
+      "and otherwise refuses the model. ONNX Runtime cannot run the file; graft can.",
       count_text(nodes, "node"), nodes == 1 ? "its" : "their", nodes == 1 ? "" : "s", nodes == 1 ? "it" : "them");
 }
 

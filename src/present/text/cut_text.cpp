@@ -14,7 +14,7 @@ namespace graft::present {
 namespace {
 
 std::string quoted(const std::vector<std::string>& names) {
-  return names.empty() ? "what the host computes itself" : fmt::format("'{}'", fmt::join(names, "', '"));
+  return names.empty() ? "tensors that the host computes" : fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
 /// Returns a share in percent. A share above 99.9 % is not rounded to 100 %.
@@ -49,11 +49,11 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
       fmt::format("boxes from {} ({}), scores from {}: non-maximum suppression ('{}')", quoted(tail.boxes),
                   tail.form == toolkit::DetectionTail::Boxes::corners ? "two corners" : "center and size",
                   quoted(tail.scores), tail.node.name);
-  if (tail.overlap) text += fmt::format(", overlap above {:g} goes", *tail.overlap);
+  if (tail.overlap) text += fmt::format(", boxes that overlap by more than {:g} are removed", *tail.overlap);
   if (tail.lowest_score) text += fmt::format(", scores above {:g}", *tail.lowest_score);
   // The largest integer means that there is no limit.
   if (tail.most && *tail.most != std::numeric_limits<std::int64_t>::max()) {
-    text += fmt::format(", at most {} of a class", *tail.most);
+    text += fmt::format(", at most {} per class", *tail.most);
   }
   return text;
 }
@@ -61,7 +61,7 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
 std::string verified_text(const toolkit::CutResult& result) {
   if (!result.verified || result.verified->verdict != toolkit::Verdict::same) return {};
   const std::string& engines = result.verified->ran_in;
-  return fmt::format("both halves together are the whole, in {}, computed by {}{}",
+  return fmt::format("both halves together equal the whole network, in {}, computed by {}{}",
                      count_text(result.verified->runs, "run"), engines,
                      engines == result.host_engine ? "" : ", the half for the host by " + result.host_engine);
 }
@@ -69,7 +69,7 @@ std::string verified_text(const toolkit::CutResult& result) {
 std::string cut_title(const toolkit::CutResult& result) {
   std::set<std::string> operators;
   for (const toolkit::NodeSupport& cause : result.causes) operators.insert(cause.node.op);
-  return fmt::format("Cut {} {} that TensorRT does not run: {}", result.network.tensorrt_is_first ? "before" : "behind",
+  return fmt::format("Cut {} {} that TensorRT does not run: {}", result.network.tensorrt_is_first ? "before" : "after",
                      count_text(result.causes.size(), "node"), fmt::join(operators, ", "));
 }
 
@@ -98,19 +98,20 @@ namespace {
 
 /// Returns what is wrong with the result of the comparison, or an empty string.
 std::string comparison_warning(const toolkit::CutResult& result) {
-  if (!result.not_verified.empty()) return "the halves were not compared with the whole: " + result.not_verified;
+  if (!result.not_verified.empty())
+    return "the halves were not compared with the whole network: " + result.not_verified;
   if (!result.verified || result.verified->verdict == toolkit::Verdict::same) return {};
   if (result.verified->verdict == toolkit::Verdict::nothing_compared) {
-    return "the halves were run, and nothing could be compared with the whole";
+    return "the halves were run, and nothing could be compared with the whole network";
   }
   if (result.verified->verdict == toolkit::Verdict::disputed) {
-    return "the halves were run, and that says nothing: " + result.verified->dispute;
+    return "the halves were run, but without a verdict: " + result.verified->dispute;
   }
   std::vector<std::string> wrong;
   for (const toolkit::ComparedOutput& output : result.verified->outputs) {
     if (output.verdict == toolkit::Verdict::different) wrong.push_back(output.reference.name);
   }
-  return fmt::format("the halves do not compute what the whole computes: {}", fmt::join(wrong, ", "));
+  return fmt::format("the halves do not compute the same as the whole network: {}", fmt::join(wrong, ", "));
 }
 
 }  // namespace
@@ -120,14 +121,15 @@ std::string cut_warning(const toolkit::CutResult& result) {
   std::string text =
       fmt::format("the half for the host is not ready, because ONNX Runtime refuses it: {}\n", result.host_refused);
   if (!result.host_engine.empty() && !result.verified) {
-    text += fmt::format("{} computed it here, and both halves together are the whole\n", result.host_engine);
+    text += fmt::format("{} computed it here, and both halves together equal the whole network\n", result.host_engine);
   } else if (const std::string message = result.host_refused.substr(result.host_refused.find(": ") + 2);
              result.not_verified.find(message) == std::string::npos) {
     text += comparison_warning(result) + "\n";
   } else {
-    text += "the halves were not compared with the whole\n";
+    text += "the halves were not compared with the whole network\n";
   }
-  return text + "Run this half in a runtime that has all its nodes, or in ONNX Runtime with a library of operators";
+  return text +
+         "Run this half in a runtime that supports all its nodes, or in ONNX Runtime with a library of these operators";
 }
 
 }  // namespace graft::present

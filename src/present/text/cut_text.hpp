@@ -22,7 +22,8 @@ namespace graft::present {
 /// Returns how a detector selects boxes: its tensors, operator and thresholds.
 [[nodiscard]] std::string tail_text(const toolkit::DetectionTail& tail);
 
-/// Returns "both halves together are the whole, in 3 runs", or an empty string if the comparison did not show this.
+/// Returns "both halves together equal the whole network, in 3 runs", or an empty string if the comparison did not show
+/// this.
 [[nodiscard]] std::string verified_text(const toolkit::CutResult& result);
 
 /// Returns both halves in the order in which they run, the tensors between them, and the box selection of detectors.

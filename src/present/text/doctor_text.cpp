@@ -31,7 +31,7 @@ Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
     finding.text = diagnosis.cpu_engine_error + "; nothing can be proven or quantized";
     finding.remedy = "pip install openvino";
   } else {
-    finding.text = "this build has none: nothing can be proven, verified, quantized or run";
+    finding.text = "this build has no CPU engine: nothing can be proven, verified, quantized or run";
     finding.remedy = "make deps build";
   }
   return finding;
@@ -42,11 +42,11 @@ Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
 Finding reference_engine(const toolkit::Diagnosis& diagnosis) {
   Finding finding{.name = "reference for values", .found = !diagnosis.onnxruntime.empty()};
   if (finding.found) {
-    finding.text = diagnosis.onnxruntime + ", which run and verify compute with";
+    finding.text = diagnosis.onnxruntime + ", which `graft run` and `graft verify` use";
     finding.facts["version"] = diagnosis.onnxruntime.substr(diagnosis.onnxruntime.rfind(' ') + 1);
   } else {
     const std::string& why = diagnosis.onnxruntime_error;
-    finding.text = why.substr(0, why.find('\n')) + "; run and verify compute with the CPU engine, and say so";
+    finding.text = why.substr(0, why.find('\n')) + "; `graft run` and `graft verify` use the CPU engine, and report it";
     finding.remedy = "pip install onnxruntime";
   }
   return finding;
@@ -57,9 +57,9 @@ Finding plugin_library(const toolkit::Diagnosis& diagnosis) {
   Finding finding{.name = "plugin library", .found = library.exists, .needed = true};
   finding.facts = {{"path", library.path.string()}};
   if (!library.exists) {
-    finding.text = fmt::format("not there: {}", library.path.string());
+    finding.text = fmt::format("not found: {}", library.path.string());
     if (!diagnosis.with_cuda) {
-      finding.text += "; this build is one without CUDA: GRAFT_CUDA=OFF was set, or no nvcc was found";
+      finding.text += "; this build does not include CUDA: GRAFT_CUDA=OFF was set, or no nvcc was found";
     }
     finding.remedy = "make build, with nvcc on PATH or from `make deps`; until then: graft build --plugins never";
     return finding;
@@ -115,7 +115,7 @@ Finding package(const Json& facts) {
   Finding finding{.name = "Python package", .found = facts.value("has_toolkit", false)};
   finding.facts = facts;
   finding.text = fmt::format("graft {} in {}", facts.value("version", ""), facts.value("folder", ""));
-  if (!finding.found) finding.text += " builds engines, and has no functions: those come with the wheel";
+  if (!finding.found) finding.text += " builds engines but has no functions, which come with the wheel";
   return finding;
 }
 
@@ -135,20 +135,20 @@ void add_compilers(const Json& compilers, std::vector<Finding>& findings) {
       finding.text = fmt::format("{} is {}, at least {} is needed", facts.value("too_old", ""), version,
                                  facts.value("minimum", ""));
     } else if (facts.contains("unknown")) {
-      finding.text = fmt::format("{} is neither g++ nor clang, of which it is known that they compile operators",
-                                 facts.value("unknown", ""));
+      finding.text =
+          fmt::format("{} is neither g++ nor clang, which are known to compile operators", facts.value("unknown", ""));
     } else {
       finding.text = "not found";
     }
     if (!finding.found) finding.text += fmt::format("; {}: {}", lacking, remedy);
     findings.push_back(std::move(finding));
   };
-  constexpr std::string_view whole = "needed for operators of your own alone";
+  constexpr std::string_view whole = "needed only for operators of your own";
   add("compiler", "C++ compiler", "apt-get install g++, or name a newer one in CXX", whole);
   add("cmake", "CMake", "apt-get install cmake", whole);
   add("make", "build tool", "apt-get install make", whole);
   add("eigen", "Eigen", "apt-get install libeigen3-dev", whole);
-  add("nvcc", nvcc_name, nvcc_remedy, "needed for plugins of your own alone");
+  add("nvcc", nvcc_name, nvcc_remedy, "needed only for plugins of your own");
 }
 
 void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findings) {
@@ -191,11 +191,13 @@ std::string project_text(const std::vector<Finding>& findings) {
   }
   if (!is_known) return "";
   if (!missing.empty()) {
-    return fmt::format("Operators of your own (`graft new`) cannot be built until: {}", fmt::join(missing, "; "));
+    return fmt::format("Operators of your own (`graft new`) cannot be built; to build them: {}",
+                       fmt::join(missing, "; "));
   }
   return has_nvcc
-             ? "Everything is there to build operators of your own (`graft new`), with plugins."
-             : fmt::format("Operators of your own (`graft new`) can be built, without plugins until: {}", nvcc_remedy);
+             ? "Everything is installed to build operators of your own (`graft new`), with plugins."
+             : fmt::format("Operators of your own (`graft new`) can be built, but without plugins; for plugins: {}",
+                           nvcc_remedy);
 }
 
 }  // namespace
@@ -228,9 +230,9 @@ Listing doctor_text(const std::vector<Finding>& findings) {
   listing.add(std::move(table));
   listing.add("");
   if (is_complete(findings)) {
-    listing.add("Everything is there to convert, verify and build.");
+    listing.add("Everything is installed to convert, verify and build.");
   } else {
-    listing.add("Missing, and what to type:");
+    listing.add("Missing, and how to install it:");
     listing.add(std::move(remedies));
   }
   if (const std::string text = project_text(findings); !text.empty()) listing.add(text);

@@ -22,7 +22,7 @@ std::string text_of_reads(const std::vector<engine::EngineLayer>& layers) {
   for (const auto& [type, count] : count_reads(layers)) {
     text += fmt::format("{}{} read{} {}", text.empty() ? "" : ", ", count, count == 1 ? "s" : "", type);
   }
-  return text.empty() ? "none reads anything" : text;
+  return text.empty() ? "no layer has an input" : text;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Listing engine_layers_text(const engine::EngineLayers& engine) {
                nodes.empty() ? Cell(layer.name, Color::faint) : Cell(nodes)});
   }
   text.add("");
-  text.add("Layers of the engine: types of what they read and write, and the model's nodes in them");
+  text.add("Layers of the engine: types of their inputs and outputs, and the model's nodes in them");
   text.add(std::move(table));
   const std::vector<engine::EngineLayer> matrices = matrix_layers(engine);
   text.add(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
@@ -48,7 +48,7 @@ Listing engine_layers_text(const engine::EngineLayers& engine) {
         text_of_reads(matrices)));
   }
   for (const engine::FloatIsland& island : engine.islands) {
-    text.add(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear stand before it",
+    text.add(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear precede it",
                          onnx::describe(island.node), island.type));
   }
   return text;

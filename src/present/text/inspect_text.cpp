@@ -26,7 +26,8 @@ using report::FailingPart;
 /// Returns what a verdict means in an inspection. With a release that was named, the installed TensorRT is not asked.
 std::string meaning_of(report::Support verdict, const toolkit::Inspection& inspection) {
   if (verdict == report::Support::unknown && inspection.release) {
-    return fmt::format("the rules do not know; ask where {} is installed", inspect::title_of(*inspection.release));
+    return fmt::format("unknown to the rules; inspect the model where {} is installed",
+                       inspect::title_of(*inspection.release));
   }
   return inspect::meaning_of(verdict, inspection.is_judged_by_rules());
 }
@@ -141,11 +142,11 @@ std::string few_names(const std::vector<NodeRef>& nodes) {
 Listing::Line line_of(const FailingPart& part) {
   const std::string who = part.nodes.size() == 1
                               ? onnx::describe(part.failing_node())
-                              : fmt::format("these together: {}", fmt::join(names_of(part.nodes), ", "));
+                              : fmt::format("these nodes together: {}", fmt::join(names_of(part.nodes), ", "));
   std::string rest =
       fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.support));
   if (part.inside) rest += fmt::format(", inside {}", onnx::describe(part.nodes.front()));
-  if (!part.alike.empty()) rest += fmt::format("; {} alike: {}", part.alike.size(), few_names(part.alike));
+  if (!part.alike.empty()) rest += fmt::format("; {} similar parts: {}", part.alike.size(), few_names(part.alike));
   for (std::size_t i = 0; i < part.shapes.size(); ++i) {
     rest += fmt::format("{} --shapes {}", i == 0 ? ";" : "", shell_argument(part.shapes[i]));
   }
@@ -155,8 +156,8 @@ Listing::Line line_of(const FailingPart& part) {
 /// Returns the release whose rules were applied, and the source of these rules.
 std::string release_text(const inspect::Release& release) {
   return fmt::format("for {}, {}", inspect::title_of(release),
-                     release.flavor == inspect::Flavor::rtx ? "as it answered when it was asked"
-                                                            : "as public documents say: it was not asked");
+                     release.flavor == inspect::Flavor::rtx ? "as measured with this release"
+                                                            : "as public documents state; this release was not run");
 }
 
 /// Returns the shapes of a build: " for image=1x3x224x224..4x3x224x224..8x3x224x224".
@@ -178,19 +179,19 @@ std::string failing_shapes_text(const std::vector<std::string>& sets) {
 
 std::string answered_by(const toolkit::Inspection& inspection) {
   if (!inspection.probe) {
-    return fmt::format("Graft's rules for {} judged, and nothing was built: {}",
+    return fmt::format("judged by Graft's rules for {}, and nothing was built: {}",
                        inspect::title_of(inspection.release.value_or(inspect::newest_measured_release())),
                        inspection.not_asked);
   }
   const report::ProbeSummary& answer = *inspection.probe;
   const std::string who = answer.tensorrt.title();
-  const char* const what = inspection.probe->of_converted ? "what `graft convert` makes of the model" : "the model";
+  const char* const what = inspection.probe->of_converted ? "the result of `graft convert`" : "the model";
   if (answer.built) return fmt::format("{} built {}{}", who, what, shapes_text(answer));
   if (!answer.not_built.empty()) {
     return fmt::format("{} parsed {}, and did not build it: {}", who, what, answer.not_built);
   }
   if (answer.judge == report::Judge::parser) {
-    return fmt::format("{} parsed the model, and was not asked to build it: --probe builder asks", who);
+    return fmt::format("{} parsed the model, and the build was not tried: --probe builder tries it", who);
   }
   return fmt::format("{} did not build {}{}", who, what, failing_shapes_text(answer.failing_shapes));
 }
@@ -230,24 +231,26 @@ Listing probe_text(const toolkit::Inspection& inspection) {
   const report::ProbeSummary& answer = *inspection.probe;
   for (const FailingPart& part : answer.reduced) listing.add(line_of(part));
   if (!answer.not_reduced.empty()) {
-    listing.add(fmt::format("not written: {}; {} are enough to begin with, mend those and ask again",
-                            few_names(answer.not_reduced), inspect::most_reduced));
+    listing.add(
+        fmt::format("not written: {}; at most {} files are written: fix their nodes and inspect the model again",
+                    few_names(answer.not_reduced), inspect::most_reduced));
   }
   if (answer.unanswered > 0) {
-    listing.add(fmt::format("the budget is spent, and {} without an answer: --max-builds and --max-seconds allow more",
+    listing.add(fmt::format("the budget is used up, and {} not judged: --max-builds and --max-seconds allow more",
                             answer.unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", answer.unanswered)));
   }
   if (answer.pieces > 1) {
-    listing.add(fmt::format("the nodes that build were built in {} pieces, and not all together", answer.pieces));
+    listing.add(
+        fmt::format("the nodes that build were built in {} separate parts, and not all together", answer.pieces));
   }
   const std::string parses = answer.trials.parses == 0 ? "" : count_text(answer.trials.parses, "parse") + ", ";
-  listing.add(fmt::format("{} was asked: {}{}, {}, {:.1f} s", answer.tensorrt.title(), parses,
+  listing.add(fmt::format("{} ran: {}{}, {}, {:.1f} s", answer.tensorrt.title(), parses,
                           count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
   if (inspection.prospect.is_another && !inspection.probe->of_converted) {
     // TensorRT judged the given model, but engines are built from the converted model.
     listing.add(
-        fmt::format("asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
+        fmt::format("the original model was judged, with {}; its conversion has {}: --convert judges the conversion",
                     nodes_text(onnx::count_nodes(inspection.model)), nodes_text(inspection.prospect.nodes)));
   }
   return listing;
@@ -256,10 +259,10 @@ Listing probe_text(const toolkit::Inspection& inspection) {
 std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file) {
   const auto bad = std::count_if(inspection.nodes.begin(), inspection.nodes.end(),
                                  [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
-  return fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
+  return fmt::format("--reduce {}: nothing is written, because TensorRT{} accepts the whole model{}", file,
                      inspection.probe->judge == report::Judge::parser ? "'s parser" : "",
                      bad == 0 ? ""
-                              : fmt::format("; its builder does not, the rule says of {}: --probe builder asks",
+                              : fmt::format("; by the rules, its builder does not accept {}: --probe builder tries it",
                                             count_text(static_cast<std::size_t>(bad), "node")));
 }
 

@@ -80,7 +80,7 @@ Table origin_table(const Origin& origin) {
   }
   if (origin.renamed != 0) {
     table.add({{"renamed", Color::faint},
-               fmt::format("{}: a layer that works in place gives its name to what comes out of it",
+               fmt::format("{}: the output of an in-place layer gets the name of the layer",
                            count_text(origin.renamed, "tensor"))});
   }
   return table;

@@ -77,7 +77,7 @@ std::string note_on_values(const onnx::Model& model, const std::vector<std::stri
   if (names.empty()) return {};
   return fmt::format(
       "; the values of {} decide sizes: replace the range{} with the smallest, usual and largest values that the "
-      "network gets",
+      "network will receive",
       fmt::join(names, ", "), names.size() == 1 ? "" : "s");
 }
 
@@ -117,8 +117,9 @@ bool is_built_as_it_is(const toolkit::Inspection& inspection) {
 
 /// Returns why the build is the next step. "nothing is in the way" requires that TensorRT has built the model.
 std::string why_to_build(bool was_asked, bool is_built) {
-  if (is_built) return "nothing is in the way: TensorRT built it";
-  return was_asked ? "TensorRT's parser takes it; it was not built" : "no rule is against it; it was not built";
+  if (is_built) return "TensorRT built this model";
+  return was_asked ? "TensorRT's parser accepts this model; it was not built"
+                   : "no rule predicts a problem; it was not built";
 }
 
 /// Returns that a build has to run where the release is installed whose rules were applied, if a release was named.
@@ -128,7 +129,7 @@ std::string where_to_build(const std::optional<inspect::Release>& release) {
 
 /// Returns that the answers of the installed TensorRT may be those of another release, if a release was named.
 std::string note_on_installed(const std::optional<inspect::Release>& release) {
-  return release ? fmt::format("; run it where {} is installed, as another release may answer differently",
+  return release ? fmt::format("; run it where {} is installed, because another release may behave differently",
                                inspect::title_of(*release))
                  : "";
 }
@@ -311,13 +312,13 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
   }
   if (!conversion.check) {
     return {inspection, conversion.runs() ? "lists the nodes that do not run, with the reasons"
-                                          : "runs the installed TensorRT on the result, or says what is missing"};
+                                          : "runs the installed TensorRT on the result, or reports what is missing"};
   }
   if (!conversion.check->failing_shapes.empty()) {
-    return {inspection, "shows the sizes that were tried; --shapes NAME=MIN..OPT..MAX names others"};
+    return {inspection, "shows the sizes that were tried; --shapes NAME=MIN..OPT..MAX sets other sizes"};
   }
   if (!conversion.runs().has_value()) {
-    return {inspection, "asks TensorRT about each node; --max-seconds and --max-builds allow it more time"};
+    return {inspection, "judges each node with TensorRT; --max-seconds and --max-builds allow more time"};
   }
   return {fmt::format("graft inspect {} --reduce {}{}", shell_path(conversion.output),
                       shell_path(sibling_of(conversion.output, ".smallest.onnx")), library_options()),
@@ -335,13 +336,14 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
     return {fmt::format("graft convert {} -o {}{}", file, converted, options),
             why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection)) +
-                "; `graft build` takes an ONNX model"};
+                "; `graft build` needs an ONNX model"};
   }
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
     case Kind::convert:
-      return {fmt::format("graft convert {} -o {}{}", file, converted, options),
-              fmt::format("rewrites or removes {}, or makes a plugin of {}", nodes, step.nodes == 1 ? "it" : "them")};
+      return {
+          fmt::format("graft convert {} -o {}{}", file, converted, options),
+          fmt::format("rewrites or removes {}, or creates a plugin for {}", nodes, step.nodes == 1 ? "it" : "them")};
     case Kind::guard:
       return {fmt::format("graft convert {} -o {}{}", file, converted, options),
               fmt::format("rewrites {} that TensorRT computes wrongly", nodes)};
@@ -350,8 +352,8 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
         return {
             "",
             fmt::format(
-                "{} that TensorRT does not run, and the network cannot be cut into a half for TensorRT and one "
-                "for the host: change the network as said above, or run it in another runtime, such as ONNX Runtime",
+                "{} that TensorRT does not run, and the network cannot be cut into a half for TensorRT and one for the "
+                "host: change the network as described above, or run it in another runtime, such as ONNX Runtime",
                 nodes)};
       }
       return {
@@ -359,11 +361,11 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
           fmt::format("two halves: one for TensorRT, and one for the host with {} that TensorRT does not run", nodes)};
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
-              fmt::format("{} of which only TensorRT can tell{}", nodes, note_on_installed(inspection.release))};
+              fmt::format("{} that only TensorRT can judge{}", nodes, note_on_installed(inspection.release))};
     case Kind::build: {
       if (inspection.probe && !inspection.is_built() && !inspection.probe->failing_shapes.empty()) {
         return {"",
-                "TensorRT did not build it for the sizes that were tried: name the sizes that the network is for, with "
+                "TensorRT did not build the model for the sizes that were tried: set the sizes of your use with "
                 "--shapes NAME=MIN..OPT..MAX"};
       }
       const std::string why = why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection));
@@ -372,7 +374,7 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
       }
       auto [ranges, is_computable] = ranges_for(inspection.model, inspection.probe);
       if (!inspection.probe && !is_computable) {
-        return {"", why + "; no sizes were found that the network computes: name them with `graft build --shapes`"};
+        return {"", why + "; no sizes were found for which the network is valid: set them with `graft build --shapes`"};
       }
       ranges.insert(ranges.end(), inspection.ranges_of_given_shapes.begin(), inspection.ranges_of_given_shapes.end());
       return {build_command(model, plugin_libraries(),
@@ -408,12 +410,12 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
     const auto& report = conversion.values.report;
     if (report && report->verdict() == report::Verdict::different) {
       commands.push_back(
-          {command + " --layers", "names the first node that differs; --data and --range name other inputs"});
+          {command + " --layers", "finds the first node that differs; --data and --range set other inputs"});
     } else if (report && report->verdict() == report::Verdict::disputed) {
       commands.push_back(
           {command + " --engine onnxruntime", "compares the values in one of the engines that disagree"});
     } else if (!command.empty()) {
-      commands.push_back({command, "compares the values; --data and --range name other inputs"});
+      commands.push_back({command, "compares the values; --data and --range set other inputs"});
     }
   }
   if (!conversion.are_rules_done()) {
@@ -437,9 +439,9 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
   const bool is_same =
       cut.verified ? cut.verified->verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
   const bool is_different = cut.verified && cut.verified->verdict == toolkit::Verdict::different;
-  const NextCommand comparison{verify_command(conversion, files.network),
-                               "runs both halves on the CPU and compares them with the whole network; --data and "
-                               "--range name other inputs"};
+  const NextCommand comparison{
+      verify_command(conversion, files.network),
+      "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};
   if (!conversion.are_rules_done()) return {next_for_rules(conversion, true)};
   if (is_different || !conversion.are_values_kept()) return {comparison};
   const onnx::Model& half = model_of(cut.network.tensorrt);
@@ -454,7 +456,7 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
   commands.push_back(
       {"", is_refused
                ? fmt::format("an application runs {}, in a runtime that has the nodes of this half", order)
-               : fmt::format("an application runs {}: docs/guide/cut_a_network.md has a program that does", order)});
+               : fmt::format("an application runs {}: docs/guide/cut_a_network.md has an example program", order)});
   return commands;
 }
 
@@ -481,10 +483,9 @@ std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& rep
   }
   return NextCommand{
       fmt::format("graft canary {} -o {}{}", shell_path(model), shell_path(sibling_of(model, ".canary")), options),
-      fmt::format(
-          "whether the CUDA kernel{} of {} compute{} what the CPU does: a build compares no results, that takes a "
-          "GPU",
-          operators.size() == 1 ? "" : "s", fmt::join(operators, ", "), operators.size() == 1 ? "s" : "")};
+      fmt::format("checks whether the CUDA kernel{} of {} compute{} the same as the CPU; this needs a GPU, and a build "
+                  "does not check it",
+                  operators.size() == 1 ? "" : "s", fmt::join(operators, ", "), operators.size() == 1 ? "s" : "")};
 }
 
 Table next_table(const std::vector<NextCommand>& commands) {

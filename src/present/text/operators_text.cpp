@@ -117,7 +117,7 @@ Listing operator_text(const toolkit::OperatorFacts& facts) {
   if (type.onnx_form) {
     const OnnxForm& form = *type.onnx_form;
     const std::string inputs = form.inputs.empty() ? "" : fmt::format("inputs {}", fmt::join(form.inputs, ","));
-    drop_ins.add({{std::string(form.name), Color::strong}, inputs, "ONNX, for a TensorRT that has no layer of it"});
+    drop_ins.add({{std::string(form.name), Color::strong}, inputs, "ONNX, for a TensorRT that has no such layer"});
   }
   section("Stands in for", drop_ins);
   Table why;

@@ -86,7 +86,7 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
       ++creators;
       failing += counts.failed != 0 ? 1 : 0;
       table.add({counts.failed != 0     ? Cell("fails", Color::bad)
-                 : counts.left_out != 0 ? Cell("nothing found")
+                 : counts.left_out != 0 ? Cell("no failure found")
                                         : Cell("conforms", Color::good),
                  {creator.value("name", ""), Color::strong},
                  creator.value("version", ""),
@@ -113,7 +113,7 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
                                          failing == 1 ? "s" : "", made)
               : conforms   ? fmt::format("{} conform{} to what was checked; {}", count_text(creators, "creator"),
                                        creators == 1 ? "s" : "", made)
-                           : fmt::format("nothing found; {}", made));
+                           : fmt::format("no failure found; {}", made));
   listing.add("");
   listing.add(std::move(table));
   if (const std::vector<LeftOut> left_out = left_out_checks(report); !left_out.empty()) {
@@ -130,11 +130,11 @@ Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
   }
   listing.add("");
   const bool builds = report.tensorrt.flavor != "lean";
-  listing.add(fmt::format("Checked: what creators and plugins answer{}.",
+  listing.add(fmt::format("Checked: the answers of creators and plugins{}.",
                           builds ? ", and whether an engine with each builds" : ""));
   listing.add(
-      "Not checked: what the kernels compute. On a machine with a GPU that is compared by `graft canary`, in a");
-  listing.add("network, and for operators of your own by the program NAME_cases of a project of `graft new`.");
+      "Not checked: the results of the kernels. On a machine with a GPU, `graft canary` compares them in a network,");
+  listing.add("and the program NAME_cases of a project of `graft new` compares them for operators of your own.");
   return listing;
 }
 

@@ -50,8 +50,8 @@ void add_tensors(Listing& text, const quant::ChosenInt8& chosen) {
     table.add({shortened(tensor.name, widest), fmt::format("±{:.4g}", tensor.threshold), {found, Color::faint}});
   }
   text.add("");
-  text.add(
-      fmt::format("Tensors in {}, and what becomes {}", to_string(chosen.plan.type), largest_text(chosen.plan.type)));
+  text.add(fmt::format("Tensors in {}, and the value that becomes {}", to_string(chosen.plan.type),
+                       largest_text(chosen.plan.type)));
   text.add(std::move(table));
 }
 
@@ -62,10 +62,10 @@ void add_outputs(Listing& text, const quant::ChosenInt8& chosen) {
     const std::string is = quality_text(chosen.outputs[i]);
     const std::string was = quality_text(chosen.plain[i]);
     table.add({{chosen.outputs[i].name, Color::strong}, is});
-    if (is != was) table.add({"", {fmt::format("nothing kept: {}", was), Color::faint}});
+    if (is != was) table.add({"", {fmt::format("without layers kept in f32: {}", was), Color::faint}});
   }
   text.add("");
-  text.add(fmt::format("Outputs, against the f32 network on the CPU, for {}",
+  text.add(fmt::format("Outputs, compared with the f32 network on the CPU, for {}",
                        count_text(static_cast<std::size_t>(chosen.judged), "sample")));
   text.add(std::move(table));
 }
@@ -77,7 +77,7 @@ void add_metric(Listing& text, const quant::ChosenInt8& chosen) {
   const std::string last = shown(chosen.metric_int8);
   text.add("");
   text.add(fmt::format("Metric: {} in f32, {} in {}{}", shown(chosen.metric_f32), last, to_string(chosen.plan.type),
-                       first == last ? "" : fmt::format(", {} with nothing kept", first)));
+                       first == last ? "" : fmt::format(", {} without layers kept in f32", first)));
 }
 
 /// Adds the changes of --improve.
@@ -86,7 +86,7 @@ void add_improvements(Listing& text, const quant::ChosenInt8& chosen) {
   for (const AppliedImprovement& each : applied_improvements(chosen)) {
     parts.push_back(fmt::format("{}: {}", each.done, count_text(each.count, each.noun)));
   }
-  if (!parts.empty()) text.add(fmt::format("improved, {}", fmt::join(parts, ", ")));
+  if (!parts.empty()) text.add(fmt::format("improvements: {}", fmt::join(parts, ", ")));
 }
 
 }  // namespace
@@ -135,10 +135,11 @@ std::string missed_int8_text(const toolkit::Int8Report& report, const std::strin
       verify.empty() ? "" : fmt::format("\n`{} --layers` shows the first node that differs", verify);
   if (report.chosen.met) {
     return fmt::format("{}\n--limit 20 keeps layers in f32 until each output has 20 dB; a lower --limit accepts less{}",
-                       missed_check_text(report.check, "the f32 one"), next);
+                       missed_check_text(report.check, "the f32 model"), next);
   }
-  return fmt::format("the outputs miss the limit with any layer in {}; the written model is the best that has one{}",
-                     to_string(report.chosen.plan.type), next);
+  return fmt::format(
+      "the outputs miss the limit whichever layer is in {}; the written model is the best with such a layer{}",
+      to_string(report.chosen.plan.type), next);
 }
 
 }  // namespace graft::present

@@ -44,7 +44,7 @@ void add_outputs(Listing& text, const quant::ChosenTypes& chosen, verify::Precis
     if (is != was) table.add({"", {fmt::format("all in {}: {}", to_string(precision), was), Color::faint}});
   }
   text.add("");
-  text.add(fmt::format("Outputs, against the f32 network on the CPU{}",
+  text.add(fmt::format("Outputs, compared with the f32 network on the CPU{}",
                        chosen.runs > 1 ? fmt::format(", the worst of {} runs", chosen.runs) : ""));
   text.add(std::move(table));
 }
@@ -83,7 +83,7 @@ Listing types_text(const toolkit::TypesReport& report, verify::Precision precisi
   for (const std::string& note : chosen.notes) text.add("note: " + note);
   add_outputs(text, chosen, precision);
   if (!has_data) {
-    text.add(fmt::format("decided by synthetic inputs ({}); real ones may reach further: --data",
+    text.add(fmt::format("based on synthetic inputs ({}); real inputs may have a wider range: use --data",
                          fmt::join(chosen.inputs, ", ")));
   }
   return text;
@@ -92,10 +92,10 @@ Listing types_text(const toolkit::TypesReport& report, verify::Precision precisi
 std::string missed_types_text(const toolkit::TypesReport& report, const std::string& verify) {
   const std::string next =
       verify.empty() ? "" : fmt::format("\n`{} --layers` shows the first node that differs", verify);
-  if (report.chosen.met) return missed_check_text(report.check, "the f32 one") + next;
+  if (report.chosen.met) return missed_check_text(report.check, "the f32 model") + next;
   return fmt::format(
-      "an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n--limit sets "
-      "the least signal to noise ratio{}",
+      "an output has a signal-to-noise ratio below {:g} dB, and keeping more nodes in f32 does not help\n--limit sets "
+      "the required signal-to-noise ratio{}",
       report.chosen.limit_db, next);
 }
 

@@ -468,7 +468,7 @@ def test_the_budget_of_builds_ends_with_what_is_known(tmp_path: pathlib.Path, fi
     assert all("the budget of 4 builds is spent" in node["reason"] for node in open_ones)
     assert all("--max-builds" in node["advice"] for node in open_ones)
     said = graft("inspect", model, "--truth", "builder", "--target", "sm89", *flags)
-    assert f"{len(open_ones)} nodes are without an answer" in " ".join(said.out.split())
+    assert f"{len(open_ones)} nodes are not judged" in " ".join(said.out.split())
 
 
 def test_the_budget_of_seconds_ends_with_what_is_known(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
@@ -629,7 +629,7 @@ def test_what_convert_makes_is_inspected_in_memory(tmp_path: pathlib.Path) -> No
     scales = np.array([1, 1, 2, 2], np.float32)
     model = write(tmp_path / "m.onnx", [resize], [("x", FLOAT, [1, 1, 8, 8])], [("y", FLOAT, None)], {"s": scales})
     plain = graft("inspect", model, "--truth", "builder", "--target", "sm89")
-    assert "--convert asks about" in plain.out
+    assert "--convert judges the conversion" in plain.out
     answer = inspect(model, "builder", "--convert")
     assert answer.code == 0
     assert answer.json["runs"] is True
@@ -936,11 +936,11 @@ def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
     whole = tmp_path / "whole.onnx"
     answer = graft("inspect", model, "--truth", "builder", "--target", "sm89", "--reduce", whole)
     assert answer.code == 0
-    assert "TensorRT takes the whole model" in answer.err
+    assert "TensorRT accepts the whole model" in answer.err
     assert not whole.exists()
     outputs = [("big_values", FLOAT, None), ("big_indices", INT64, None)]
     model = write(tmp_path / "big.onnx", [top_k("big")], [("x", FLOAT, [80000])], outputs, {"k": [BEYOND_PARTS]})
     answer = graft("inspect", model, "--truth", "parser", "--reduce", whole)
     assert answer.code == 1
-    assert "TensorRT's parser takes the whole model; its builder does not, the rule says of 1 node" in answer.err
-    assert "--probe builder asks" in answer.err
+    assert "TensorRT's parser accepts the whole model; by the rules, its builder does not accept 1 node" in answer.err
+    assert "--probe builder tries it" in answer.err

@@ -376,7 +376,7 @@ def test_cut(tmp_path: pathlib.Path) -> None:
     assert result.model.node_count == 15
     said = check_result(result, "cut")
     assert said["causes"][0]["operator"] == "NonMaxSuppression" and said["verified"] == "same"
-    assert "both halves together are the whole" in result.to_page()
+    assert "both halves together equal the whole network" in result.to_page()
 
     files = result.save(tmp_path / "small.onnx")
     for network in (result.network, graft.load_cut(files.network)):
