@@ -580,7 +580,7 @@ def test_a_layer_that_the_search_kept_says_why(searched, show):
     legend = {text.split()[1]: text.split()[-1] for text in page.locator("#legend button").all_inner_texts()}
     assert legend["kept"] == str(len(kept))
     page.locator("#sections .link", has_text=kept[0]).first.click()
-    assert "alone in int8 it leaves" in page.locator("aside").inner_text()
+    assert "with only this layer in int8, the SNR of the outputs is" in page.locator("aside").inner_text()
 
 
 def test_the_plot_of_trials_can_be_read_by_mouse_and_by_keys(searched, show):

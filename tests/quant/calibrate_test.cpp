@@ -210,14 +210,14 @@ TEST_F(Images, RecipesAreRefusedByLine) {
     EXPECT_THAT([&] { (void)parse_image_recipe(text, "r.yaml"); }, ThrowsMessage<Error>(HasSubstr(message))) << text;
   };
   expect_refused("resize: 5\ncolor: rgb\n", "r.yaml:2:1: there is no key 'color'; allowed are resize, crop");
-  expect_refused("resize: big", "r.yaml:1:9: resize takes integers from 1 to 16384");
-  expect_refused("resize: [1, 2, 3]", "resize takes [height, width]");
-  expect_refused("crop: 0", "crop takes integers");
+  expect_refused("resize: big", "r.yaml:1:9: resize needs integers from 1 to 16384");
+  expect_refused("resize: [1, 2, 3]", "resize needs one size or [height, width]");
+  expect_refused("crop: 0", "crop needs integers");
   expect_refused("channels: rgba", "channels is 'rgba'; allowed are rgb, bgr and gray");
   expect_refused("mean: [1, 2]", "mean has 2 numbers; allowed are 1 and 3");
   expect_refused("{channels: gray, scale: [1, 2, 3]}", "scale has 3 numbers; allowed are 1 and 1");
-  expect_refused("scale: .nan", "scale takes numbers");
-  expect_refused("- 1", "found no table");
+  expect_refused("scale: .nan", "scale needs numbers");
+  expect_refused("- 1", "this is not a mapping");
   expect_refused("a: [", "r.yaml:");
   expect_refused("layout: hwc", "allowed are nchw and nhwc");
 }
@@ -340,7 +340,7 @@ TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt).count, 4);
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt, 3).count, 3);
   write_npy(folder_ / "empty.npy", numbers({0, 3, 8, 8}, 1));
-  expect_refused(folder_ / "empty.npy", "has 0 samples, and one run takes 1");
+  expect_refused(folder_ / "empty.npy", "has 0 samples, and one run needs 1");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(CalibrationCache, RefusesByLine) {
   expect_refused("TRT-8601-Entropy Calibration\n", "found the algorithm 'Entropy Calibration'");
   const std::string head = "TRT-8601-EntropyCalibration2\n";
   expect_refused(head + "data\n", "a.cache:2: found 'data'; a line is TENSOR: SCALE");
-  expect_refused(head + "a: 1\n: 3c008912\n", "a.cache:3: found ': 3c008912'; there is no tensor's name");
+  expect_refused(head + "a: 1\n: 3c008912\n", "a.cache:3: found ': 3c008912'; the tensor's name is missing");
   expect_refused(head + "data:\n", "a.cache:2: the scale of 'data' is ''; allowed are 1 to 8 hexadecimal digits");
   expect_refused(head + "data: 0x3c008912\n", "the scale of 'data' is '0x3c008912'");
   expect_refused(head + "data: 3c0089123\n", "the scale of 'data' is '3c0089123'");
@@ -110,7 +110,7 @@ TEST(CalibrationCache, RefusesByLine) {
   expect_refused(head + "data: 80000000\n", "which is negative");
   expect_refused(head + "a: 1\nb: 1\na: 2\n", "a.cache:4: 'a' has a scale in line 2 already");
   expect_refused(head + std::string("da\0ta: 1\n", 9),
-                 "a.cache:2: the tensor's name 'da?ta' holds a control character");
+                 "a.cache:2: the tensor's name 'da?ta' contains a control character");
   expect_refused(head + std::string(100000, 'x') + "\n", "xxx ...'");
 }
 

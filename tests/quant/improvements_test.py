@@ -577,15 +577,19 @@ def test_what_takes_the_division(case, tmp_path):
 @pytest.mark.parametrize(
     ("nodes", "outputs", "reason"),
     [
-        ([("MatMul", "x w", "y", {})], ["y"], "no node gives 'x'"),
-        ([("Mul", "x s", "m", {}), ("MatMul", "m w", "z", {}), ("Add", "z m", "y", {})], ["y"], "others read 'm'"),
-        ([("Mul", "x s", "m", {}), ("MatMul", "m w", "y", {})], ["y", "m"], "others read 'm'"),
-        ([("Mul", "x s", "m", {}), ("Tanh", "m", "t", {}), ("MatMul", "t w", "y", {})], ["y"], "cannot take it"),
+        ([("MatMul", "x w", "y", {})], ["y"], "no node computes 'x'"),
+        ([("Mul", "x s", "m", {}), ("MatMul", "m w", "z", {}), ("Add", "z m", "y", {})], ["y"], "other nodes read 'm'"),
+        ([("Mul", "x s", "m", {}), ("MatMul", "m w", "y", {})], ["y", "m"], "other nodes read 'm'"),
+        (
+            [("Mul", "x s", "m", {}), ("Tanh", "m", "t", {}), ("MatMul", "t w", "y", {})],
+            ["y"],
+            "cannot be scaled by channel",
+        ),
         ([("Mul", "x s", "m", {}), ("Add", "m x", "a", {}), ("MatMul", "a w", "y", {})], ["y"], "adds two tensors"),
         (
             [("Mul", "x s", "m", {}), ("Add", "m s", "a", {}), ("MatMul", "a w", "z", {}), ("Mul", "z m", "y", {})],
             ["y"],
-            "others read 'm'",
+            "other nodes read 'm'",
         ),
         ([("MatMul", "x w", "m", {}), ("MatMul", "m w", "y", {})], ["y"], "its weights are shared"),
     ],

@@ -95,7 +95,7 @@ TEST(Int8Plan, ANodeThatIsKeptSaysWhyAndWhatStaysWithItSaysWhatReadsIt) {
   EXPECT_EQ(planned(plan, "y").reason, "asked for");
   EXPECT_FALSE(planned(plan, "y").by_form);
   EXPECT_TRUE(planned(plan, "b").by_form);
-  EXPECT_THAT(planned(plan, "b").reason, HasSubstr("(Conv) reads it in f32"));
+  EXPECT_THAT(planned(plan, "b").reason, HasSubstr("(Conv) reads its output in f32"));
   EXPECT_THAT(rounded(plan), ElementsAre("x"));
   EXPECT_THAT(plan.candidates, testing::IsSupersetOf({"x", "b"})) << "an earlier plan may have rounded it";
 }
@@ -103,9 +103,9 @@ TEST(Int8Plan, ANodeThatIsKeptSaysWhyAndWhatStaysWithItSaysWhatReadsIt) {
 TEST(Int8Plan, LayersThatCannotBeStoredInInt8SayWhyNot) {
   const Int8Plan plan =
       plan_int8(prepared("a = Conv(x, given)\nb = ConvTranspose(a, w)\nc = Softmax(b)\ny = Conv(c, v)"));
-  EXPECT_EQ(planned(plan, "a").reason, "its weight is computed");
+  EXPECT_EQ(planned(plan, "a").reason, "its weight is not a constant");
   EXPECT_THAT(planned(plan, "b").reason, HasSubstr("ConvTranspose in f32"));
-  EXPECT_EQ(planned(plan, "c").reason, "TensorRT has no int8 Softmax; what it gives is rounded to int8");
+  EXPECT_EQ(planned(plan, "c").reason, "TensorRT has no int8 Softmax; its output is rounded to int8");
 }
 
 // The planner uses is_data_movement() of the operator's definition.
@@ -133,7 +133,7 @@ TEST(Int8Plan, AnOperatorsWeightHasToBeConstant) {
     return plan_int8(prepared("a = graft::Convolution(x, " + own + ")\ny = Conv(a, v)"));
   };
   EXPECT_EQ(planned(plan("w"), "a").axis, 0U);
-  EXPECT_EQ(planned(plan("given"), "a").reason, "its weight is computed, or is not finite");
+  EXPECT_EQ(planned(plan("given"), "a").reason, "its weight is not a constant, or is not finite");
 }
 
 TEST(PlaceInt8, RoundsATensorOnceAndStoresWeightsPerChannel) {

@@ -84,7 +84,7 @@ class State {
     const io::NpzArrays arrays = io::read_npz(path_);
     for (const auto& [what, mine] : belongs_) {
       const auto found = arrays.find(what);
-      if (found == arrays.end()) fail("this is no state of a calibration");
+      if (found == arrays.end()) fail("this is not the state of a calibration");
       const io::NpyArray expected = text_array(mine);
       if (found->second.data != expected.data)
         fail(fmt::format("this is the state of a calibration with another {}", what == "data" ? "set of data"
@@ -100,7 +100,7 @@ class State {
     constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
     const auto bins = numbers<std::uint64_t>(arrays, "bins", onnx::ElementType::u64, {rows, columns});
     if (samples[0] < 0 || samples[0] > count) {
-      fail(fmt::format("{} samples were counted, and the data have {}", samples[0], count));
+      fail(fmt::format("{} samples were counted, and the data have only {}", samples[0], count));
     }
     calibration.samples = samples[0];
     for (std::size_t i = 0; i < tensors_.size(); ++i) {

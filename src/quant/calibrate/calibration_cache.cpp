@@ -21,7 +21,7 @@
 namespace graft::quant {
 namespace {
 
-constexpr std::string_view first_line = "TRT-<version>-<algorithm>, TRT-8601-EntropyCalibration2 for one";
+constexpr std::string_view first_line = "TRT-<version>-<algorithm>, for example TRT-8601-EntropyCalibration2";
 constexpr std::size_t longest_quote = 60;
 
 /// Returns whether a version is one of TensorRT 7 to 10. Up to TensorRT 9 a version is 1000 major + 100 minor + patch;
@@ -100,12 +100,13 @@ CalibrationCache::Entry parse_entry(std::string_view line, std::string_view wher
   // A tensor's name may contain colons; the scale contains none.
   const std::size_t colon = line.rfind(':');
   if (colon == std::string_view::npos) {
-    throw Error(fmt::format("{}: found {}; a line is TENSOR: SCALE, data: 3c010a14 for one", where, in_quotes(line)));
+    throw Error(
+        fmt::format("{}: found {}; a line is TENSOR: SCALE, for example data: 3c010a14", where, in_quotes(line)));
   }
   const std::string_view tensor = line.substr(0, colon);
-  if (tensor.empty()) throw Error(fmt::format("{}: found {}; there is no tensor's name", where, in_quotes(line)));
+  if (tensor.empty()) throw Error(fmt::format("{}: found {}; the tensor's name is missing", where, in_quotes(line)));
   if (std::any_of(tensor.begin(), tensor.end(), is_control)) {
-    throw Error(fmt::format("{}: the tensor's name {} holds a control character", where, in_quotes(tensor)));
+    throw Error(fmt::format("{}: the tensor's name {} contains a control character", where, in_quotes(tensor)));
   }
   const std::string_view digits = trimmed(line.substr(colon + 1));
   const auto bits = number<std::uint32_t>(digits, 16);
@@ -147,7 +148,7 @@ CalibrationCache parse_calibration_cache(std::string_view text, std::string_view
     CalibrationCache::Entry entry = parse_entry(line, where);
     const auto [found, is_new] = lines.emplace(entry.tensor, number);
     if (!is_new) {
-      throw Error(fmt::format("{}: {} has a scale in line {} already", where, in_quotes(entry.tensor), found->second));
+      throw Error(fmt::format("{}: {} already has a scale in line {}", where, in_quotes(entry.tensor), found->second));
     }
     cache.entries.push_back(std::move(entry));
   }
@@ -165,7 +166,7 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
     text += fmt::format("{}: {:x}\n", entry.tensor, std::bit_cast<std::uint32_t>(entry.scale));
   }
   if (parse_calibration_cache(text, "calibration cache") != cache) {
-    throw Error(Error::Kind::internal, "a calibration cache would not read back as it was");
+    throw Error(Error::Kind::internal, "the text of a calibration cache does not parse to the same entries");
   }
   return text;
 }
@@ -179,11 +180,11 @@ std::optional<CalibrationCache::Entry> entry_of(const onnx::Node& node) {
   const bool from_operator = node.is("DequantizeLinear") && maker != nullptr && maker->domain == onnx_domain;
   if (!node.is("QuantizeLinear") && !from_operator) return std::nullopt;
   const auto refuse = [&](std::string_view why) {
-    throw Error(fmt::format("{}: {}; a calibration cache holds one scale for a tensor and no zero point",
+    throw Error(fmt::format("{}: {}; a calibration cache contains one scale per tensor and no zero point",
                             onnx::describe(node), why));
   };
   const auto scale = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
-  if (!scale) refuse("its scale is computed");
+  if (!scale) refuse("its scale is not a constant");
   if (!scale->scalar()) refuse("it has a scale for each channel");
   const auto zero = node.input(2) == nullptr ? std::nullopt : node.input(2)->constant();
   if (zero && zero->scalar().value_or(0) != 0) refuse(fmt::format("its zero point is {}", *zero->scalar()));
@@ -200,10 +201,9 @@ CalibrationCache cache_of(const onnx::Model& model) {
     if (entry && found.find(entry->tensor) == nullptr) found.entries.push_back(std::move(*entry));
   }
   if (found.entries.empty()) {
-    throw Error(
-        fmt::format("{}: no node rounds a tensor to int8, so there are no scales for a calibration cache\n"
-                    "{} makes such a model",
-                    model.source, setting_name(Setting::quantize_int8)));
+    throw Error(fmt::format(
+        "{}: no node rounds a tensor to int8, so there are no scales for a calibration cache\n{} writes such a model",
+        model.source, setting_name(Setting::quantize_int8)));
   }
   const auto note = model.metadata.find(cache_note);
   if (note == model.metadata.end()) return found;

@@ -131,12 +131,13 @@ CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& te
     const std::int64_t batch = batches[input->name] =
         std::max<std::int64_t>(1, verify::fixed_batch(*input).value_or(1));
     if (samples < batch) {
-      throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run takes {}", source,
+      throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run needs {}", source,
                               input->name, samples, batch));
     }
     if (runs && *runs != samples / batch) {
-      throw Error(fmt::format("{}: the array for the input '{}' is enough for {} runs, the others for {}", source,
-                              input->name, samples / batch, *runs));
+      throw Error(
+          fmt::format("{}: the array for the input '{}' is enough for {} runs, the arrays of other inputs for {}",
+                      source, input->name, samples / batch, *runs));
     }
     runs = samples / batch;
   }
@@ -174,7 +175,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
     if (is_numpy(entry.path())) arrays.push_back(entry.path());
   }
   if (images.empty() == arrays.empty()) {
-    throw Error(fmt::format("{}: the folder holds {}; allowed are images (.jpg, .jpeg, .png) or arrays (.npz, .npy)",
+    throw Error(fmt::format("{}: the folder contains {}; allowed are images (.jpg, .jpeg, .png) or arrays (.npz, .npy)",
                             folder.string(), images.empty() ? "neither images nor arrays" : "both images and arrays"));
   }
   std::vector<std::filesystem::path>& files = images.empty() ? arrays : images;
@@ -213,8 +214,9 @@ const onnx::Value& input_for_images(const std::vector<const onnx::Value*>& input
         fmt::format("the recipe names the input '{}'; the model's inputs are {}", recipe.input, names_of(inputs)));
   }
   if (inputs.size() > 1) {
-    throw Error(fmt::format("the model has the inputs {}; images are data for one\nMake .npz files with all of them",
-                            names_of(inputs)));
+    throw Error(
+        fmt::format("the model has the inputs {}; images are data for one input\nCreate .npz files with all inputs",
+                    names_of(inputs)));
   }
   return **found;
 }
@@ -242,7 +244,7 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   }
   if (!recipe) {
     throw Error(
-        fmt::format("{}: images need a recipe that says how they are prepared: a YAML file with resize, crop, "
+        fmt::format("{}: images need a recipe that describes how they are prepared: a YAML file with resize, crop, "
                     "channels, mean and scale",
                     folder.string()));
   }
@@ -265,8 +267,8 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
 void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source) {
   if (!is_floating_point(tensor.type) || tensor.bytes.size() == 0 || has_finite_number(tensor)) return;
   throw Error(
-      fmt::format("{}: the array for the input '{}' holds no finite number, NaN and infinities alone\n"
-                  "Give data as the network gets them in use",
+      fmt::format("{}: the array for the input '{}' contains no finite number, only NaN and infinities\nUse data as "
+                  "the network receives them in practice",
                   source, input));
 }
 
@@ -276,9 +278,9 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const o
   std::error_code problem;
   const bool is_folder = std::filesystem::is_directory(path, problem);
   if (!is_folder && !is_numpy(path)) {
-    throw Error(
-        fmt::format("{}: {}; allowed are a .npz or .npy file, and a folder of images or of such files", path.string(),
-                    std::filesystem::exists(path, problem) ? "no data that Graft reads" : "no such file or folder"));
+    throw Error(fmt::format(
+        "{}: {}; allowed are a .npz or .npy file, and a folder of images or of such files", path.string(),
+        std::filesystem::exists(path, problem) ? "not data that Graft can read" : "no such file or folder"));
   }
   CalibrationData data = is_folder ? from_folder(path, inputs, recipe) : from_file(path, inputs);
   if (limit > 0) data.count = std::min(data.count, limit);

@@ -21,13 +21,13 @@ class RecipeReader {
   ImageRecipe read(const std::string& text) {
     constexpr std::size_t most_bytes = 65536;
     if (text.size() > most_bytes) {
-      throw Error(fmt::format("{}: {} bytes of recipe; allowed are {}", name_, text.size(), most_bytes));
+      throw Error(fmt::format("{}: the recipe has {} bytes; allowed are {}", name_, text.size(), most_bytes));
     }
     try {
       return read(YAML::Load(text), text);
     } catch (const YAML::Exception& error) {
       throw Error(
-          fmt::format("{}:{}:{}: this is no YAML: {}", name_, error.mark.line + 1, error.mark.column + 1, error.msg));
+          fmt::format("{}:{}:{}: this is not YAML: {}", name_, error.mark.line + 1, error.mark.column + 1, error.msg));
     }
   }
 
@@ -36,7 +36,8 @@ class RecipeReader {
     ImageRecipe recipe;
     recipe.text = text;
     if (document.IsNull()) return recipe;
-    if (!document.IsMap()) fail(document, "found no table; a recipe is lines of KEY: VALUE, resize: 256 for one");
+    if (!document.IsMap())
+      fail(document, "this is not a mapping; a recipe has lines KEY: VALUE, for example resize: 256");
     for (const auto& entry : document) {
       const std::string key = text_of(entry.first, "a key");
       const YAML::Node& value = entry.second;
@@ -68,7 +69,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] std::string text_of(const YAML::Node& node, std::string_view what) const {
-    if (!node.IsScalar()) fail(node, fmt::format("{} is a single word", what));
+    if (!node.IsScalar()) fail(node, fmt::format("{} has to be a single word", what));
     return node.Scalar();
   }
 
@@ -76,14 +77,14 @@ class RecipeReader {
     constexpr std::int64_t longest = 16384;
     std::int64_t side = 0;
     if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, side) || side < 1 || side > longest) {
-      fail(node, fmt::format("{} takes integers from 1 to {}", what, longest));
+      fail(node, fmt::format("{} needs integers from 1 to {}", what, longest));
     }
     return side;
   }
 
   [[nodiscard]] ImageRecipe::Size size_of(const YAML::Node& node, std::string_view what) const {
     if (node.IsScalar()) return {side_of(node, what), side_of(node, what)};
-    if (!node.IsSequence() || node.size() != 2) fail(node, fmt::format("{} takes [height, width]", what));
+    if (!node.IsSequence() || node.size() != 2) fail(node, fmt::format("{} needs one size or [height, width]", what));
     return {side_of(node[0], what), side_of(node[1], what)};
   }
 
@@ -112,7 +113,7 @@ class RecipeReader {
   [[nodiscard]] double number_of(const YAML::Node& node, std::string_view what) const {
     double number = 0;
     if (!node.IsScalar() || !YAML::convert<double>::decode(node, number) || !std::isfinite(number)) {
-      fail(node, fmt::format("{} takes numbers", what));
+      fail(node, fmt::format("{} needs numbers", what));
     }
     return number;
   }

@@ -115,7 +115,7 @@ class Jpeg {
  public:
   Jpeg(std::string_view bytes, std::string_view name)
       : bytes_(bytes), name_(name), decoder_(tjInitDecompress(), tjDestroy) {
-    if (decoder_ == nullptr) throw Error(Error::Kind::internal, "TurboJPEG does not start");
+    if (decoder_ == nullptr) throw Error(Error::Kind::internal, "TurboJPEG cannot be initialized");
     int color_space = 0;
     check(tjDecompressHeader3(decoder_.get(), data(), bytes_.size(), &width_, &height_, &sampling_, &color_space));
     if (color_space == TJCS_CMYK || color_space == TJCS_YCCK) {

@@ -319,9 +319,9 @@ Task make_task(const WeightedLayer& layer, const onnx::Model& reference, std::in
   } else if (task.unrounded.empty()) {
     task.result.why_not = "the reference has no such layer";
   } else if (task.steps.empty()) {
-    task.result.why_not = "its weights have no step for each channel of the output";
+    task.result.why_not = "its weights do not have a scale for each output channel";
   } else if (!task.window) {
-    task.result.why_not = "its padding follows from a rule (auto_pad)";
+    task.result.why_not = "its padding is not explicit (auto_pad)";
   } else if (task.bytes() > memory) {
     task.result.why_not = fmt::format("the covariance of its inputs takes {} bytes", task.bytes());
   }

@@ -79,7 +79,7 @@ class Division {
   /// Finds the steps. Returns false if the tensor cannot be divided.
   bool divide(const onnx::Value& value) {
     onnx::Node* node = value.producer;
-    if (node == nullptr) return fail(fmt::format("no node gives '{}'", value.name));
+    if (node == nullptr) return fail(fmt::format("no node computes '{}'", value.name));
     if (node->is("LayerNormalization") || node->is("RMSNormalization")) return divide_normalization(*node);
     if (node->is("BatchNormalization")) return divide_batch_normalization(*node, value);
     if (node->is("Mul")) return divide_product(*node);
@@ -90,7 +90,7 @@ class Division {
     const auto layer = find_weighted_layer(*node);
     const bool is_own = layer && layer->dequantize == nullptr && layer->owns_weights() && bias_of(*layer);
     const bool fits = is_own && layer->axes_after_channels() == axis_.trailing && layer->layout.outputs() == axis_.size;
-    if (!fits) return fail(fmt::format("{} cannot take it", onnx::describe(*node)));
+    if (!fits) return fail(fmt::format("{} cannot be scaled by channel", onnx::describe(*node)));
     steps_.emplace_back([node](const Divisors& by) { divide_layer(*node, by); });
     return true;
   }
@@ -104,9 +104,9 @@ class Division {
   bool divide_input(const onnx::Node& node, std::size_t index) {
     const onnx::Value* value = node.input(index);
     if (value == nullptr || !has_channels(*value, axis_)) {
-      return fail(fmt::format("{} has other channels before it", onnx::describe(node)));
+      return fail(fmt::format("the input of {} has other channels", onnx::describe(node)));
     }
-    if (only_reader(*value) != &node) return fail(fmt::format("others read '{}'", value->name));
+    if (only_reader(*value) != &node) return fail(fmt::format("other nodes read '{}'", value->name));
     return divide(*value);
   }
 
@@ -127,7 +127,8 @@ class Division {
       if (i == 2 && value == nullptr) return true;
       const bool fits = value != nullptr && value->shape && value->shape->size() == 1 && has_channels(*value, axis);
       if (!fits || !add_constant(node, i, axis)) {
-        return fail(fmt::format("the scale or the bias of {} is no constant for each channel", onnx::describe(node)));
+        return fail(
+            fmt::format("the scale or the bias of {} is not a constant for each channel", onnx::describe(node)));
       }
     }
     return true;
@@ -152,7 +153,7 @@ class Division {
                           value->shape->size() >= 2 && (*value->shape)[1].is_constant();
     const std::int64_t channels = is_whole ? (*value->shape)[1].value() : 0;
     if (channels <= 0 || axis_.size % static_cast<std::size_t>(channels) != 0) {
-      return fail(fmt::format("{} has other channels before it", onnx::describe(node)));
+      return fail(fmt::format("the input of {} has other channels", onnx::describe(node)));
     }
     columns_ = axis_.size / static_cast<std::size_t>(channels);
     axis_ = {.trailing = value->shape->size() - 2, .size = static_cast<std::size_t>(channels)};
@@ -216,7 +217,7 @@ void plan(Readers& readers) {
     return layer.axes_after_channels() == readers.axis.trailing && layer.layout.inputs() == readers.axis.size;
   });
   if (!is_only_theirs || !is_alike) {
-    readers.why_not = fmt::format("others read '{}'", readers.x->name);
+    readers.why_not = fmt::format("other nodes read '{}'", readers.x->name);
   } else if (!own) {
     readers.why_not = "its weights are shared";
   } else {

@@ -153,18 +153,18 @@ class Planner {
   [[nodiscard]] static Form refused(std::string why) { return {What::none, std::move(why), std::nullopt, false}; }
 
   [[nodiscard]] Form form_of(const onnx::Node& node) const {
-    if (!node.subgraphs().empty()) return refused("the graphs inside it stay as they are");
+    if (!node.subgraphs().empty()) return refused("its sub-graphs are not quantized");
     if (node.domain == onnx_domain) return operator_form(node);
     if (!node.domain.empty()) return refused("it is an operator of another library");
     const auto is_rounded = [](const onnx::Value* value) {
       return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
     };
     if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
-      return refused("it reads DequantizeLinear: it is as somebody quantized it");
+      return refused("it reads DequantizeLinear: it is already quantized");
     }
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
-    if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
+    if (node.is("ConvTranspose")) return refused("TensorRT-RTX always computes ConvTranspose in f32");
     if (has_trait(node, onnx::trait::weighted)) return weighted_form(node);
     if (is_data_movement(node, choice_.type) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
     if (is_any_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
@@ -193,17 +193,17 @@ class Planner {
 
   [[nodiscard]] static Form weighted_form(const onnx::Node& node) {
     const auto weight = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
-    if (!weight) return refused("its weight is computed");
-    if (!is_activation(node.input(0))) return refused("what it reads is constant");
+    if (!weight) return refused("its weight is not a constant");
+    if (!is_activation(node.input(0))) return refused("its input is a constant");
     if (weight->type != onnx::ElementType::f32 || !is_finite(*weight))
-      return refused("its weight holds no finite f32 numbers");
+      return refused("its weight is not f32, or is not finite");
     const std::size_t rank = weight->dims.size();
     Form form{What::weighted, {}, std::nullopt, false};
     if (node.is("Conv")) {
       form.axis = 0;
     } else if (node.is("Gemm")) {
       const bool plain = node.int_or("transA", 0) == 0 && node.float_or("alpha", 1) == 1;
-      if (!plain) return refused("it has transA or alpha");
+      if (!plain) return refused("its attribute transA or alpha is set");
       form.axis = node.int_or("transB", 0) != 0 ? 0 : 1;
     } else {
       if (rank != 2) return refused(fmt::format("its weight has {} dimensions", rank));
@@ -224,7 +224,7 @@ class Planner {
     const std::optional<Int8Weight>& stored = op->type().int8_weight;
     if (stored && node.input(stored->input) != nullptr) {
       const auto weight = node.input(stored->input)->constant();
-      if (!weight || !is_finite(*weight)) return refused("its weight is computed, or is not finite");
+      if (!weight || !is_finite(*weight)) return refused("its weight is not a constant, or is not finite");
       form.axis = 0;
     }
     return form;
@@ -403,7 +403,7 @@ class Planner {
       return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == wanted; });
     };
     if (all_are(steps, 1) && (all_are(window, 3) || all_are(window, 7))) return {};
-    return "TensorRT-RTX computes it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
+    return "TensorRT-RTX computes it in f32: in int8 it supports AveragePool of 3x3 and 7x7 with stride 1";
   }
 
   [[nodiscard]] std::string reason_of(const onnx::Node& node, const Form& form) const {
@@ -412,16 +412,16 @@ class Planner {
       const bool for_int8 = std::any_of(node.outputs.begin(), node.outputs.end(),
                                         [&](const onnx::Value* value) { return wanted_.contains(value); });
       return fmt::format("TensorRT has no {} {}{}", to_string(choice_.type), node.op_type,
-                         for_int8 ? fmt::format("; what it gives is rounded to {}", to_string(choice_.type)) : "");
+                         for_int8 ? fmt::format("; its output is rounded to {}", to_string(choice_.type)) : "");
     }
     for (const onnx::Value* value : node.outputs) {
       if (value == nullptr) continue;
       if (value->output_count != 0) return fmt::format("'{}' is an output of the network", value->name);
       for (const onnx::Use& use : value->uses) {
-        if (!takes_int8(use)) return fmt::format("{} reads it in f32", onnx::describe(*use.node));
+        if (!takes_int8(use)) return fmt::format("{} reads its output in f32", onnx::describe(*use.node));
       }
     }
-    return fmt::format("nothing reads it in {}", to_string(choice_.type));
+    return fmt::format("no node reads its output in {}", to_string(choice_.type));
   }
 
   [[nodiscard]] std::vector<std::string> candidates(const std::vector<onnx::Node*>& nodes) const {

@@ -59,7 +59,7 @@ std::map<std::string, std::string, std::less<>> kept_by_patterns(
     if (named != keep.end()) {
       kept.emplace(key_of(*node), fmt::format("{} {}", setting_name(Setting::keep), *named));
     } else if (!only.empty() && may_change(*node) && std::none_of(only.begin(), only.end(), fits)) {
-      kept.emplace(key_of(*node), fmt::format("not among {}", setting_name(Setting::only)));
+      kept.emplace(key_of(*node), fmt::format("not selected by {}", setting_name(Setting::only)));
     }
   }
   return kept;

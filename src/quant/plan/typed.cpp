@@ -195,7 +195,7 @@ class Typing {
     const bool has_f32 = std::any_of(node.inputs.begin(), node.inputs.end(), is_f32) ||
                          std::any_of(node.outputs.begin(), node.outputs.end(), is_f32);
     if (node.is("Constant") || (!has_f32 && node.subgraphs().empty())) return {};
-    if (!node.subgraphs().empty()) return kept("the graphs inside it stay as they are");
+    if (!node.subgraphs().empty()) return kept("its sub-graphs are not converted");
     if (auto reason = reason_to_keep(node)) return kept(std::move(*reason));
     if (const auto found = known_.find(key_of(node)); found != known_.end()) return kept(found->second);
     Plan plan = node.domain == onnx_domain ? operator_plan(node) : standard_plan(node);
@@ -210,21 +210,21 @@ class Typing {
     for (const onnx::Value* value : node.inputs) {
       if (value != nullptr && !value->type) return fmt::format("the type of its input '{}' is not known", value->name);
       if (value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear")) {
-        return "it reads DequantizeLinear, with which it becomes int8";
+        return "it reads DequantizeLinear, so that TensorRT computes it in int8";
       }
     }
     for (const onnx::Value* value : node.outputs) {
       if (value == nullptr) continue;
       if (!value->type) return fmt::format("the type of its output '{}' is not known", value->name);
       const auto mains = std::count(graph().outputs().begin(), graph().outputs().end(), value);
-      if (std::cmp_greater(value->output_count, mains)) return "a graph inside If, Loop or Scan gives it on";
+      if (std::cmp_greater(value->output_count, mains)) return "a sub-graph of If, Loop or Scan returns its output";
       if (!options_.narrow_before_int8 && std::any_of(value->uses.begin(), value->uses.end(), [](const onnx::Use& use) {
             return use.node->is("QuantizeLinear");
           })) {
-        return "QuantizeLinear reads it, with which it becomes int8";
+        return "QuantizeLinear reads its output, so that TensorRT computes it in int8";
       }
     }
-    if (has_trait(node, onnx::trait::scales_integers)) return "it stays as it is";
+    if (has_trait(node, onnx::trait::scales_integers)) return "it quantizes or dequantizes";
     return std::nullopt;
   }
 
@@ -258,7 +258,7 @@ class Typing {
   }
 
   Plan standard_plan(const onnx::Node& node) const {
-    if (!node.domain.empty()) return kept("which types this operator takes is not known");
+    if (!node.domain.empty()) return kept("the types that this operator accepts are not known");
     Plan plan;
     plan.type = NodeType::narrow;
     if (node.is("Cast") || node.is("ConstantOfShape")) {
@@ -273,7 +273,7 @@ class Typing {
     const std::int64_t since = narrow_since(*types, narrow_);
     if (since == 0) return kept(fmt::format("ONNX has no {} {}", narrow_name(narrow_), node.op_type));
     if (graph().opset() < since) {
-      return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
+      return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model uses {}", node.op_type,
                               narrow_name(narrow_), since, graph().opset()));
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -285,7 +285,7 @@ class Typing {
     }
     const auto is_set = [](bool port) { return port; };
     if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_set)) {
-      return kept(fmt::format("{} takes f32 only", node.op_type));
+      return kept(fmt::format("{} accepts f32 only", node.op_type));
     }
     plan.flexible =
         has_trait(node, onnx::trait::moves_data) || std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
@@ -298,7 +298,7 @@ class Typing {
       if (!constant) continue;
       const ConstantFit found = fit(*constant, narrow_);
       if (found.beyond != 0 && !may_saturate(node, found.beyond)) {
-        return fmt::format("its constant '{}' holds {:.4g}, which {} does not reach", node.inputs[i]->name,
+        return fmt::format("its constant '{}' contains {:.4g}, which is beyond the range of {}", node.inputs[i]->name,
                            found.beyond, narrow_name(narrow_));
       }
       if (found.vanishing != 0 && !may_grow(node, i)) {
@@ -575,7 +575,7 @@ std::int64_t opset_of_bf16(const onnx::Model& model) {
 
 onnx::ElementType element_type_of(verify::Precision precision) {
   if (precision == verify::Precision::int8)
-    throw Error(Error::Kind::internal, "element_type_of: int8 is no type of numbers");
+    throw Error(Error::Kind::internal, "element_type_of: int8 is not a floating-point type");
   return precision == verify::Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
@@ -587,7 +587,7 @@ const std::string& key_of(const onnx::Node& node) {
 }
 
 std::string unknown_operator_reason() {
-  return fmt::format("it is no operator that Graft knows; those of a library: {}",
+  return fmt::format("Graft does not know this operator; to load a library of operators: {}",
                      setting_name(Setting::operator_libraries));
 }
 

@@ -92,11 +92,11 @@ class Int8Chooser {
       : engine_(engine), data_(data), options_(options), prepared_(prepare_for_int8(model, options.type)) {}
 
   ChosenInt8 run() {
-    if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
+    if (data_.count == 0 && !options_.cache) throw Error("there are no samples for the calibration");
     refuse_what_is_of_int8();
     if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
-      throw Error(fmt::format("{}: all but equalize look at data\nGive it with {}", setting_name(Setting::improve),
-                              setting_name(Setting::data)));
+      throw Error(fmt::format("{}: smooth, round and bias need calibration data\nGive the data with {}",
+                              setting_name(Setting::improve), setting_name(Setting::data)));
     }
     keep_what_was_asked_for();
     measure_f32();  // before calibration, which takes minutes: a metric that fails is noticed now
@@ -124,9 +124,9 @@ class Int8Chooser {
   void refuse_what_is_of_int8() const {
     if (options_.type == EightBits::int8) return;
     const auto refuse = [](Setting setting, const char* why) {
-      throw Error(fmt::format("{}: {}, and f8 has none of one size", setting_name(setting), why));
+      throw Error(fmt::format("{}: {}, and the steps of f8 differ in size", setting_name(setting), why));
     };
-    if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT holds steps of int8");
+    if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT contains steps of int8");
     if (options_.improve.round) refuse(Setting::improve, "round moves weights by whole steps of int8");
     if (options_.thresholds.method == ThresholdMethod::entropy) {
       refuse(Setting::calibration, "entropy counts 128 steps of int8");
@@ -171,20 +171,19 @@ class Int8Chooser {
     result_.samples = calibration.samples;
     constexpr std::int64_t few = 16;
     if (result_.samples < few) {
-      result_.notes.push_back(
-          fmt::format("{} {} not many to find ranges in: whatever is larger later on saturates; a "
-                      "hundred or more are usual",
-                      result_.samples, result_.samples == 1 ? "sample is" : "samples are"));
+      result_.notes.push_back(fmt::format(
+          "{} {} not enough for reliable ranges: larger values in practice will saturate; a hundred or more are usual",
+          result_.samples, result_.samples == 1 ? "sample is" : "samples are"));
     }
     for (auto& [name, histogram] : calibration.tensors) {
       const Histogram::Figures& figures = histogram.figures();
       const onnx::Value* value = prepared_.graph().find_local(name);
       if (value != nullptr && value->is_input && figures.lowest == figures.highest) {
         result_.notes.push_back(
-            fmt::format("the input '{}' held nothing but zeros in all samples: its range says nothing", name));
+            fmt::format("the input '{}' contains only zeros in all samples, so that its range is not known", name));
       }
       if (figures.nan + figures.infinite != 0) {
-        result_.notes.push_back(fmt::format("'{}' held {} NaN and {} infinite numbers, which took no part", name,
+        result_.notes.push_back(fmt::format("'{}' contains {} NaN and {} infinite numbers, which were ignored", name,
                                             figures.nan, figures.infinite));
       }
       thresholds_.emplace(name, threshold_of(histogram, options_.thresholds, options_.type));
@@ -201,10 +200,10 @@ class Int8Chooser {
     std::size_t found = 0;
     for (const std::string& tensor : plan.candidates) found += thresholds_.contains(tensor) ? 1 : 0;
     if (found == 0 && !plan.candidates.empty()) {
-      throw Error(fmt::format(
-          "{}: the calibration cache has a scale for none of the tensors that become int8, '{}' among them\n"
-          "The cache is of another network, or its tensors have other names",
-          prepared_.source, plan.candidates.front()));
+      throw Error(
+          fmt::format("{}: the calibration cache has no scale for any tensor that becomes int8, such as '{}'\nThe "
+                      "cache belongs to another network, or its tensors have other names",
+                      prepared_.source, plan.candidates.front()));
     }
   }
 
@@ -278,13 +277,13 @@ class Int8Chooser {
 
   void improve_weights() {
     if (options_.cache && (options_.improve.equalize || options_.improve.smooth)) {
-      throw Error(fmt::format("{}: equalize and smooth change the ranges that {} holds\nLeave one of the two out",
+      throw Error(fmt::format("{}: equalize and smooth change the ranges that {} contains\nRemove one of the two",
                               setting_name(Setting::improve), setting_name(Setting::cache)));
     }
     if (options_.improve.smooth) {
       SmoothOptions options;
       options.convolutions = true;
-      options.observe = observing("looking at the inputs of layers", samples_to_smooth);
+      options.observe = observing("measuring the inputs of layers", samples_to_smooth);
       result_.smoothed = smooth_quant(engine_, prepared_, data_, options);
     }
     if (options_.improve.equalize) result_.equalized = equalize_across_layers(prepared_);
@@ -425,7 +424,7 @@ class Int8Chooser {
     Kept more = kept;
     for (std::size_t i = 0; i < count; ++i) {
       const Sensitivity& layer = result_.sensitivities[i];
-      more.emplace(layer.node.id, fmt::format("alone in {} it leaves {:.1f} dB of signal to noise",
+      more.emplace(layer.node.id, fmt::format("with only this layer in {}, the SNR of the outputs is {:.1f} dB",
                                               to_string(options_.type), layer.snr_db));
     }
     return more;
@@ -493,8 +492,9 @@ class Int8Chooser {
     ChosenTypes types = choose_types(engine_, chosen.placed.model, options);
     Judgment judgment = judge(types.typed.model);
     if (result_.met && !is_good_enough(judgment)) {
-      result_.notes.push_back(fmt::format("the rest stays in f32: with it in {} the outputs miss what was asked for",
-                                          to_string(*options_.rest)));
+      result_.notes.push_back(
+          fmt::format("the other nodes stay in f32: with these in {} the outputs miss the requested limit",
+                      to_string(*options_.rest)));
       return;
     }
     chosen.placed.model = std::move(types.typed.model);
@@ -550,7 +550,7 @@ class Int8Chooser {
 
   void remember_scales() {
     if (result_.tensors.empty()) {
-      result_.notes.push_back(fmt::format("nothing became {}", to_string(options_.type)));
+      result_.notes.push_back(fmt::format("no tensor became {}", to_string(options_.type)));
       return;
     }
     if (options_.type == EightBits::f8) return;  // a cache holds steps of int8

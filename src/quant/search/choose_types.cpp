@@ -206,7 +206,7 @@ class Chooser {
             add(value.name, tensor);
           }
         },
-        [&](std::size_t done, std::size_t total) { say("looking at the tensors", done, total); });
+        [&](std::size_t done, std::size_t total) { say("measuring the tensors", done, total); });
   }
 
   [[nodiscard]] const verify::TypeEffect* effect(const onnx::Value& value) const {
@@ -261,7 +261,8 @@ class Chooser {
         const double reached = std::abs(found->range.lowest.value_or(0)) > found->range.highest.value_or(0)
                                    ? found->range.lowest.value_or(0)
                                    : found->range.highest.value_or(0);
-        const std::string what = fmt::format("reaches {:.4g}, and {} ends at {:g}", reached, name, largest());
+        const std::string what =
+            fmt::format("reaches {:.4g}, and the largest number of {} is {:g}", reached, name, largest());
         if (may_be_minus_infinity(*value)) {
           infinite_.emplace_back(value, what);
         } else {
@@ -291,8 +292,8 @@ class Chooser {
     }
     for (const auto& [value, what] : infinite_) {
       result_.notes.push_back(
-          fmt::format("'{}' {}: it becomes minus infinity, which a Softmax treats as it treats the number; of a row of "
-                      "nothing but such numbers a Softmax makes NaN",
+          fmt::format("'{}' {}: it becomes minus infinity, which a Softmax treats like the number; if a row contains "
+                      "only such numbers, a Softmax returns NaN",
                       value->name, what));
     }
   }
@@ -360,7 +361,7 @@ class Chooser {
     for (const auto& [name, range] : sums_) {
       if (range.largest() <= largest() && range.infinite == 0) continue;
       keep(*summing_.at(name), WhyKept::sum,
-           fmt::format("it sums up to {:.4g} inside, and {} ends at {:g}",
+           fmt::format("its internal sums reach {:.4g}, and the largest number of {} is {:g}",
                        range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
                        verify::to_string(options_.precision), largest()));
     }
@@ -389,7 +390,7 @@ class Chooser {
     });
     std::size_t next = 0;
     while (next < waiting.size()) {
-      say("looking for what loses", next, waiting.size());
+      say("searching for nodes that lose accuracy", next, waiting.size());
       const std::vector<const onnx::Value*> group =
           reference_.next_group(waiting, next, options_.memory / 2);  // half of it for each of two models
       std::vector<const onnx::Value*> others;
@@ -486,14 +487,14 @@ class Chooser {
     for (std::size_t i = 0; i < count; ++i) {
       const auto& [node, lost_db, vanishes] = losing[i];
       const std::string lost =
-          vanishes ? fmt::format("handles numbers that are too small for {}", verify::to_string(options_.precision))
-          : chooses(*node)               ? std::string("chooses by the order of numbers that rounding changes")
+          vanishes ? fmt::format("computes numbers that are too small for {}", verify::to_string(options_.precision))
+          : chooses(*node)               ? std::string("chooses by the order of numbers, which rounding changes")
           : lost_db > verify::perfect_db ? "breaks"
                                          : fmt::format("loses {:.0f} dB", lost_db);
       for (const onnx::Node* member : region(*node, steps)) {
-        const std::string reason = member == node
-                                       ? fmt::format("it {}", lost)
-                                       : fmt::format("{}, which it computes for, {}", onnx::describe(*node), lost);
+        const std::string reason =
+            member == node ? fmt::format("it {}", lost)
+                           : fmt::format("it computes the input of {}, which {}", onnx::describe(*node), lost);
         more.try_emplace(key_of(*member), KeptNode{WhyKept::loss, reason});
       }
     }

@@ -330,7 +330,7 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
         "`graft inspect` without outputs",
         "snr_db takes the place of a tolerance of each element\nGive it, or relative and absolute",
         "keep nothing: no node",
-        'quantize(precision="int8") makes such a model',
+        'quantize(precision="int8") writes such a model',
         "without shapes: image",
         "targets nothing: not a target",
         "dla_core 0",
