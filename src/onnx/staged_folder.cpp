@@ -25,8 +25,8 @@ StagedFolder::StagedFolder(fs::path target) : target_(std::move(target)) {
   const fs::path parent = target_.parent_path();
   std::error_code ignored;
   if (!parent.empty() && !fs::is_directory(parent, ignored)) {
-    throw Error(fmt::format("{}: there is no folder {}\nMake it first: mkdir -p {}", target_.string(), parent.string(),
-                            parent.string()));
+    throw Error(fmt::format("{}: there is no folder {}\nCreate it first: mkdir -p {}", target_.string(),
+                            parent.string(), parent.string()));
   }
   if (fs::exists(fs::symlink_status(target_, ignored))) fail_taken();
   const std::string prefix = fmt::format(".{}.", target_.filename().string());
@@ -64,7 +64,7 @@ void StagedFolder::fail() const {
 }
 
 void StagedFolder::fail_taken() const {
-  throw Error(fmt::format("{}: it is there already, and stays as it is\nGive another name", target_.string()));
+  throw Error(fmt::format("{}: it exists already and was not changed\nGive another name", target_.string()));
 }
 
 }  // namespace graft::onnx

@@ -40,7 +40,7 @@ fs::path c_library() {
       if (fs::is_regular_file(candidate, ignored)) return candidate;
     }
   }
-  throw Error(Error::Kind::missing_tool, fmt::format("{}: not there\nBuild it with: make build",
+  throw Error(Error::Kind::missing_tool, fmt::format("{}: file not found\nBuild it with: make build",
                                                      (folder / "lib" / "libgraft_plugins.so").string()));
 }
 
@@ -53,8 +53,9 @@ void check_operators(const std::string& list) {
     begin = end + 1;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const auto meant = nearest(name, known);
-    throw Error(fmt::format("{} {}: there is no such operator\n{}", setting_name(Setting::bench_operators), name,
-                            meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them; or: all"));
+    throw Error(
+        fmt::format("{} {}: there is no such operator\n{}", setting_name(Setting::bench_operators), name,
+                    meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them; all selects every one"));
   }
 }
 

@@ -111,8 +111,8 @@ BuildResult result_of(BuildReport&& report, const std::string& model) {
   if (!report.missing_code.empty()) result.warnings.push_back(report.missing_code);
   result.warnings.insert(result.warnings.end(), report.warnings.begin(), report.warnings.end());
   for (const report::NodeSupport& node : report.computed_wrongly) {
-    result.warnings.push_back(fmt::format("{}: {} builds it and computes it wrongly: {}\n{}", onnx::describe(node.node),
-                                          result.tensorrt, node.reason, node.advice));
+    result.warnings.push_back(fmt::format("{}: {} builds this node and computes it wrongly: {}\n{}",
+                                          onnx::describe(node.node), result.tensorrt, node.reason, node.advice));
   }
   for (const auto& plugin : network.at("plugins")) {
     const std::string node = plugin.value("layer", "");

@@ -43,7 +43,7 @@ struct BuildReport {
   /// Returns why a layer of the engine is a plugin.
   [[nodiscard]] std::string plugin_reason(const std::string& layer) const {
     const auto known = plugin_nodes.find(layer);
-    return known != plugin_nodes.end() ? known->second.why : "the model asks for this plugin by name";
+    return known != plugin_nodes.end() ? known->second.why : "the model requests this plugin by name";
   }
 };
 

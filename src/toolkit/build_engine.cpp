@@ -43,9 +43,8 @@ void find_targets_without_plugins(BuildReport& report) {
                                                            setting_name(Setting::targets), fmt::join(present, ","));
   report.missing_code = fmt::format(
       "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; it has {}\nBuild without "
-      "plugins: "
-      "{}; {}or use a library with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel that "
-      "GRAFT_CUDA_ARCHITECTURES=all make wheel makes",
+      "plugins: {}; {}or use a library with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel "
+      "that GRAFT_CUDA_ARCHITECTURES=all make wheel builds",
       fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them",
       is_default ? " (without a target TensorRT-RTX builds for Ampere and later GPUs)" : "",
       architectures_text(architectures), setting_name(Setting::without_plugins), others);
@@ -80,8 +79,8 @@ std::vector<std::string> built_from_functions(const onnx::Model& model) {
   std::vector<std::string> lines;
   for (const auto& [name, count] : counts) {
     lines.push_back(fmt::format(
-        "{}{} is built from its function, as native layers: no library that is loaded has the "
-        "operator; {} makes it a plugin",
+        "{}{} is built from its function, as native layers: no loaded library has this operator; with {} it becomes a "
+        "plugin",
         name, count == 1 ? "" : fmt::format(" ({} nodes)", count), setting_name(Setting::operator_libraries)));
   }
   return lines;

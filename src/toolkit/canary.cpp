@@ -128,7 +128,7 @@ class CanaryRuns {
 
   [[nodiscard]] std::string why_unfit(const onnx::Value& value) const {
     if (const auto random = random_.find(&value); random != random_.end()) {
-      return fmt::format("it depends on random numbers, those of {}", random->second);
+      return fmt::format("it depends on the random numbers of {}", random->second);
     }
     if (!value.type || !verify::is_real(*value.type) || bits_of(*value.type) < 8) {
       return fmt::format("it is of type {}", value.type ? to_string(*value.type) : "?");
@@ -160,7 +160,7 @@ class CanaryRuns {
     }
     for (const onnx::Value* output : parts_.model().graph().outputs()) {
       const bool is_computed = output->producer != nullptr && wanted.contains(output);
-      if (!is_computed) leave_out(*output, "it does not depend on the numbers of the inputs");
+      if (!is_computed) leave_out(*output, "it does not depend on the values of the inputs");
     }
     const auto count = static_cast<std::int64_t>(candidates_.size());
     const auto* samples = std::find_if(sample_counts.begin(), sample_counts.end() - 1,
@@ -199,7 +199,8 @@ class CanaryRuns {
     }
     for (Candidate& candidate : candidates_) {
       const auto why = refused.find(candidate.value);
-      if (why != refused.end()) candidate.left_out = "the model does not run where it is returned: " + why->second;
+      if (why != refused.end())
+        candidate.left_out = "the model does not run if this tensor is an output: " + why->second;
     }
     drop_unfit();
   }
@@ -214,7 +215,7 @@ class CanaryRuns {
     if (floor.has_other_dims() || tensor.dims != candidate.dims) {
       candidate.left_out = "its size depends on rounding";
     } else if (floor.allows_anything()) {
-      candidate.left_out = "rounding alone moves most of it by more than its largest number";
+      candidate.left_out = "rounding alone changes most of its elements by more than its largest number";
     }
     if (!candidate.left_out.empty()) return;
     verify::ElementTolerance tolerance(candidate.tolerance, tensor);
@@ -338,9 +339,9 @@ onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool
     for (const CanaryOmission& omission : runs.left_out()) {
       if (omission.is_output) why += fmt::format("\n{}: {}", omission.tensor, omission.why);
     }
-    throw Error(
-        fmt::format("{}: it has no output that can be compared{}\nCut the network before what has no fixed size: {}",
-                    model.source, why, setting_name(Setting::cut)));
+    throw Error(fmt::format(
+        "{}: it has no output that can be compared{}\nCut the network before the tensors without a fixed size: {}",
+        model.source, why, setting_name(Setting::cut)));
   }
   graph.remove_dead();
   if (with_plugins) detach_functions(written);
@@ -358,7 +359,7 @@ std::vector<std::string> copy_libraries(const std::vector<fs::path>& libraries, 
       throw Error(fmt::format("plugin library {}: it is not a file", library.string()));
     }
     if (std::find(names.begin(), names.end(), name) != names.end()) {
-      throw Error(fmt::format("plugin library {}: another one is called {} too", library.string(), name));
+      throw Error(fmt::format("plugin library {}: another library is also called {}", library.string(), name));
     }
     if (!fs::copy_file(library, folder / name, error)) {
       throw Error(fmt::format("plugin library {}: cannot be copied: {}", library.string(), error.message()));

@@ -65,7 +65,7 @@ InputShapes given_shapes(const graft::verify::VerifyOptions& options) {
 
 void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate, CompareOptions& options) {
   if (!options.common.data.empty() && !options.common.ranges.empty()) {
-    throw Error(fmt::format("{} says how inputs are made up; with {} none are\nLeave one of both out",
+    throw Error(fmt::format("{} describes synthetic inputs, which {} replaces\nRemove one of the two",
                             options.names.ranges, options.names.data));
   }
   if (options.common.candidate_kernels != runtime::OperatorKernels::functions) check_has_kernels(candidate);
@@ -136,7 +136,7 @@ void check_engine(const CompareOptions& options) {
 
 void check_tolerances(const graft::verify::VerifyOptions& options) {
   if (!options.snr_db || (!options.relative && !options.absolute)) return;
-  throw Error(fmt::format("{} takes the place of a tolerance of each element\nGive it, or {} and {}",
+  throw Error(fmt::format("{} replaces the tolerance of each element\nGive either this or {} and {}",
                           setting_name(Setting::least_snr), setting_name(Setting::relative_tolerance),
                           setting_name(Setting::absolute_tolerance)));
 }
@@ -201,7 +201,7 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     if (!options.emulated && compared.report.verdict() == report::Verdict::same) {
       if (options.seeds) options.common.seeds = *options.seeds;
       options.common.progress = [&](std::size_t done, std::size_t total) {
-        work.report_step("the outputs with other inputs", done, total);
+        work.report_step("comparing outputs for other inputs", done, total);
       };
       const verify::VerifyReport outputs = verify_models(*engine, reference, candidate, options.common);
       layers.seeds = options.common.seeds;

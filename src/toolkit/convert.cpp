@@ -111,7 +111,7 @@ void refuse_plugins(std::vector<report::NodeSupport>& nodes) {
     if (node.support != report::Support::plugin || !onnx::is_standard_operator("", node.op)) continue;
     node.support = report::Support::unsupported;
     node.reason +=
-        (node.reason.empty() ? "" : "; ") + std::string("only a plugin of Graft's runs it, and none is wanted");
+        (node.reason.empty() ? "" : "; ") + std::string("only a plugin of Graft's runs it, and plugins are disabled");
     node.advice = fmt::format("leave out {}", setting_name(Setting::without_plugins));
   }
 }
@@ -137,9 +137,9 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
 /// `seconds.compare`, because another thread runs TensorRT on the model at the same time.
 void compare_values(Conversion& conversion, const ConvertOptions& options, int threads, const Watch& watch) {
   if (!options.check) {
-    conversion.values_not_compared = "the check of the result was left out";
+    conversion.values_not_compared = "the check of the result was skipped";
   } else if (!options.prove) {
-    conversion.values_not_compared = fmt::format("nothing is run ({})", setting_name(Setting::without_proofs));
+    conversion.values_not_compared = fmt::format("no model is run ({})", setting_name(Setting::without_proofs));
   } else if (!options.rules.empty()) {
     conversion.values_not_compared = "rules may change what the network computes";
   } else if (conversion.report.rewrites.empty()) {

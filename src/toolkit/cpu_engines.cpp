@@ -84,8 +84,8 @@ const verify::Judges& both_engines() {
 std::string known_fault(const std::string& engine, const graft::onnx::Model& model) {
   const std::string fault = verify::known_faults().of(model, engine);
   if (fault.empty()) return "";
-  return fmt::format("{} runs {} though it has {}; without {} the other CPU engine runs it", engine, model.source,
-                     fault, setting_name(Setting::cpu_engine));
+  return fmt::format("{} runs {} although it has {}; without {} the other CPU engine would run it", engine,
+                     model.source, fault, setting_name(Setting::cpu_engine));
 }
 
 std::string left_out(CpuEngine choice, const graft::onnx::Model& model) {
@@ -108,7 +108,7 @@ std::string known_for(const std::string& engine, const graft::onnx::Model& model
     if (engine.starts_with(known.engine)) operators.insert(known.op);
   }
   if (operators.empty()) return "";
-  return fmt::format("it is known to compute some forms of {} wrongly; the model has no form that Graft knows of",
+  return fmt::format("it is known to compute some forms of {} wrongly; the model has none of the forms that are known",
                      fmt::join(operators, ", "));
 }
 
@@ -232,14 +232,15 @@ std::unique_ptr<runtime::Engine> make_noting_engine(const runtime::Engine& engin
 
 Error error_of(const verify::Disputed& disputed) {
   return {Error::Kind::answer_is_no,
-          fmt::format("{}\nNo verdict is given; set {} to openvino or onnxruntime for what one of them says",
+          fmt::format("{}\nNo verdict is given; set {} to openvino or onnxruntime for the result of one engine",
                       disputed.what(), setting_name(Setting::cpu_engine))};
 }
 
 void check_own_kernels(CpuEngine choice, bool own_kernels) {
   if (!own_kernels || choice == CpuEngine::automatic || choice == CpuEngine::openvino) return;
-  throw Error(fmt::format("{}: ONNX Runtime does not run Graft's own CPU kernels\nLeave it out, or set {} to openvino",
-                          setting_name(Setting::own_kernels), setting_name(Setting::cpu_engine)));
+  throw Error(
+      fmt::format("{}: ONNX Runtime does not run Graft's own CPU kernels\nRemove this setting, or set {} to openvino",
+                  setting_name(Setting::own_kernels), setting_name(Setting::cpu_engine)));
 }
 
 }  // namespace graft::toolkit

@@ -121,8 +121,8 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
   result.host_refused = host_refused(network.host, cut_options.watch);
   if (result.host_refused.empty() || !result.verified || result.verified->verdict != Verdict::same) return;
   result.not_verified = fmt::format(
-      "{}\nONNX Runtime refuses the half for the host; {} computed it, and both halves together are the "
-      "whole",
+      "{}\nONNX Runtime refuses the half for the host; {} computed it, and both halves together equal the whole "
+      "network",
       result.host_refused, result.host_engine);
   result.verified.reset();
 }
@@ -153,9 +153,9 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
     throw NoCut(Error::Kind::answer_is_no,
-                fmt::format("{}: no cut is possible: all arithmetic comes of the nodes that TensorRT does not run or "
-                            "leads to them, or a half would begin with a sequence or with a tensor of unknown type\n"
-                            "Run the network in another runtime, such as ONNX Runtime",
+                fmt::format("{}: no cut is possible: all arithmetic depends on nodes that TensorRT does not run or is "
+                            "needed by them, or a half would begin with a sequence or with a tensor of unknown "
+                            "type\nRun the network in another runtime, such as ONNX Runtime",
                             model.source));
   }
   inspect::Halves halves = inspect::halves_of(model, *found);
@@ -218,9 +218,10 @@ CutFiles save(const CutResult& result, const std::filesystem::path& file) {
 
 void check_is_one_network(const std::filesystem::path& file, const std::string& name) {
   if (!is_cut_network(file)) return;
-  throw Error(fmt::format(
-      "{}: it names both halves of a network that was cut, and TensorRT runs one of them\nGive that half: {}", name,
-      read_cut_network(file).tensorrt.source));
+  throw Error(
+      fmt::format("{}: this file names both halves of a network that was cut, and TensorRT runs only one of them\nGive "
+                  "that half: {}",
+                  name, read_cut_network(file).tensorrt.source));
 }
 
 CutNetwork load_cut(const std::filesystem::path& file) {

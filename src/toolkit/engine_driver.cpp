@@ -65,7 +65,7 @@ void check_plugin_libraries(const std::vector<std::string>& libraries) {
         {.kind = "plugin_library",
          .message = fmt::format("{} {}: {}", setting_name(Setting::plugin_libraries), library, why),
          .next_step = is_folder ? "Pass the .so files in it, each library by itself"
-                                : fmt::format("Graft's own is {}", engine::own_plugin_library().path.string()),
+                                : fmt::format("Graft's own library is {}", engine::own_plugin_library().path.string()),
          .library = library,
          .cause = is_folder ? "folder" : "no_file"});
   }

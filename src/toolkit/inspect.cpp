@@ -47,8 +47,8 @@ void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vecto
     node.support = said.support;
     node.judge = said.judge;
     node.tensorrt = said.tensorrt;
-    node.reason = fmt::format("{}; of what `graft convert` makes of it, node '{}' ({}): {}", node.reason,
-                              said.node.name, said.op, said.reason);
+    node.reason =
+        fmt::format("{}; after `graft convert`, node '{}' ({}): {}", node.reason, said.node.name, said.op, said.reason);
     node.advice = said.advice;
   }
 }
@@ -77,7 +77,7 @@ void judge_converted(const onnx::Model& converted, const inspect::Release& relea
   if (do_run) {
     blame_lowered(made, nodes);
   } else if (inspect::runs(made).value_or(false)) {
-    note_that_converted_runs(nodes, "no rule is against what `graft convert` makes of the model");
+    note_that_converted_runs(nodes, "no rule is against the result of `graft convert`");
   }
 }
 
@@ -151,7 +151,7 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
     return;
   }
   if (answer.built) {
-    note_that_converted_runs(inspection.nodes, "TensorRT builds what `graft convert` makes of the model");
+    note_that_converted_runs(inspection.nodes, "TensorRT builds the result of `graft convert`");
   } else {
     blame_lowered(nodes, inspection.nodes);
   }
@@ -272,8 +272,8 @@ InspectResult inspect(const Model& model, const InspectOptions& options) {
     const bool is_automatic = options.judge == Judge::automatic;
     if (inspection.release && !is_automatic && options.judge != Judge::rule) {
       throw Error(
-          "release: the rules of one were wanted, and the TensorRT that is installed was to be asked\nGive one of "
-          "both");
+          "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only "
+          "one of the two");
     }
     inspection.model = model_of(model).clone();
     judge(work.engine(), inspection, {}, options.convert);

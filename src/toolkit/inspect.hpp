@@ -59,8 +59,8 @@ void correct_advice(Inspection& inspection);
 void judge_by_rule_alone(Inspection& inspection, std::string why);
 
 /// Values of Inspection::not_asked where the caller chose the rules, or named a release.
-inline constexpr auto not_asked_by_rule = "the rules alone were wanted";
-inline constexpr auto not_asked_for_release = "another release was named";
+inline constexpr auto not_asked_by_rule = "only the rules were requested";
+inline constexpr auto not_asked_for_release = "another release was requested";
 
 /// Reads a network and judges its nodes by the rules of `release`; empty: the newest measured release. `shapes_name` is
 /// the name of ImportOptions::shapes in messages. Throws the errors of `load`.

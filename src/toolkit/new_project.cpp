@@ -68,20 +68,20 @@ void check_project_name(const std::string& name) {
   const bool is_written_well =
       !name.empty() && is_lower(name.front()) && name.back() != '_' && name.find("__") == std::string::npos &&
       std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '_'; });
-  if (!is_written_well) refuse("is not one that C++, CMake and the file system all take");
+  if (!is_written_well) refuse("is not a name that C++, CMake and the file system all accept");
   if (name.size() > longest_name) refuse(fmt::format("has {} characters, allowed are {}", name.size(), longest_name));
   constexpr std::array<std::string_view, 9> of_cpp = {"and_eq", "co_await", "co_return",    "co_yield",     "not_eq",
                                                       "or_eq",  "xor_eq",   "thread_local", "static_assert"};
   if (is_one_of(name, of_cpp) || name.ends_with("_cast") || name.ends_with("_t")) {
-    refuse("may be a word or a type of C++");
+    refuse("may be a keyword or a type of C++");
   }
   constexpr std::array<std::string_view, 12> of_cmake = {
       "all",     "help",   "clean",      "test",       "tests",         "install",
       "package", "depend", "preinstall", "edit_cache", "rebuild_cache", "list_install_components"};
-  if (is_one_of(name, of_cmake)) refuse("is that of a target of CMake's own");
+  if (is_one_of(name, of_cmake)) refuse("is the name of a target of CMake");
   constexpr std::array<std::string_view, 6> of_graft = {"graft",           "graft_c",    "graft_plugins",
                                                         "graft_stand_ins", "graft_onnx", "graft_onnx_names"};
-  if (is_one_of(name, of_graft)) refuse("is that of a library of Graft");
+  if (is_one_of(name, of_graft)) refuse("is the name of a library of Graft");
 }
 
 void check_operator_name(const std::string& name) {
@@ -94,17 +94,17 @@ void check_operator_name(const std::string& name) {
   const bool is_written_well = is_upper(name.front()) && std::all_of(name.begin(), name.end(), [](char c) {
                                  return is_lower(c) || is_upper(c) || is_digit(c);
                                });
-  if (!is_written_well) refuse("it is not one that C++ takes for a type");
+  if (!is_written_well) refuse("it is not a name that C++ accepts for a type");
   if (name.size() > longest_name)
     refuse(fmt::format("it has {} characters, allowed are {}", name.size(), longest_name));
   if (onnx::is_standard_operator("", name)) {
-    refuse("ONNX has an operator of that name, and TensorRT's parser goes by the name alone");
+    refuse("ONNX has an operator of that name, and TensorRT's parser looks only at the name");
   }
   for (const OperatorType* type : operators()) {
     const bool is_taken =
         type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
                                           [&](const DropIn& each) { return each.plugin_name == name; });
-    if (is_taken) refuse("Graft has an operator of that name; `graft ops` lists them");
+    if (is_taken) refuse("Graft has an operator of that name; `graft ops` lists its operators");
   }
 }
 
@@ -237,15 +237,15 @@ std::string list_with(const fs::path& list, const Names& names) {
   if (!(lines << file.rdbuf())) throw Error(fmt::format("{}: cannot be read", list.string()));
   std::string text = lines.str();
   if (const std::optional<int> line = line_of(without_comments(text), names)) {
-    throw Error(fmt::format("{}:{}: the operator {} is listed already, and all stays as it is\nGive another name",
+    throw Error(fmt::format("{}:{}: the operator {} is listed already, and nothing was changed\nGive another name",
                             list.string(), *line, names.operator_name));
   }
   std::error_code ignored;
   const bool has_folder = fs::exists(list.parent_path() / names.operator_folder, ignored);
   if (const std::optional<int> line = line_of(text, names); line && has_folder) {
     throw Error(
-        fmt::format("{}:{}: the operator {} is there and left out, as its line is a comment; all stays as it is\nMake "
-                    "the line one of the list again, or give another name",
+        fmt::format("{}:{}: the operator {} exists but is left out, because its line is a comment; nothing was "
+                    "changed\nUncomment the line, or give another name",
                     list.string(), *line, names.operator_name));
   }
   if (!text.empty() && text.back() != '\n') text += '\n';
@@ -359,15 +359,15 @@ WrittenProject write_project(const NewProject& project) {
   }
   if (list && project.operator_name.empty()) {
     throw Error(
-        fmt::format("{}: it is there already, and stays as it is\nGive another name, or with {} that of an "
-                    "operator to add to this project",
+        fmt::format("{}: it exists already and was not changed\nGive another name, or with {} the name of an operator "
+                    "to add to this project",
                     folder.string(), setting_name(Setting::project_operator)));
   }
   written.operator_name = project.operator_name.empty() ? std::string(kind->name) : project.operator_name;
   check_operator_name(written.operator_name);
   written.operator_folder = folder_of(written.operator_name);
   if (written.operator_folder == "tests" || written.operator_folder == "build") {
-    throw Error(fmt::format("graft new: {} {}: its folder would be `{}`, which the project has another use for",
+    throw Error(fmt::format("graft new: {} {}: its folder would be `{}`, which the project uses for something else",
                             setting_name(Setting::project_operator), written.operator_name, written.operator_folder));
   }
 

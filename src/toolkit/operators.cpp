@@ -51,8 +51,8 @@ const OperatorType& find_type(const std::string& name) {
     }
   }
   const auto meant = nearest(name, known);
-  throw Error(fmt::format("graft ops: no operator or plugin is called {}\n{} One of your own is known with {}", name,
-                          meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them all.",
+  throw Error(fmt::format("graft ops: no operator or plugin is called {}\n{} An operator of your own is found with {}",
+                          name, meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them all.",
                           setting_name(Setting::operator_libraries)));
 }
 

@@ -78,7 +78,7 @@ Json check_engine(inspect::Trials& trials, const Json& creator) {
   constexpr const char* name = "engine";
   const Json* creation = find_check(creator, "creation");
   if (creation == nullptr || creation->value("outcome", "") != "passed") {
-    return outcome_of_check(name, "not checked", "no plugin could be made to ask");
+    return outcome_of_check(name, "not checked", "no plugin could be created for it");
   }
   const std::vector<std::vector<std::int64_t>> shapes = {{2, 4, 8, 8}, {2, 4, 8}, {2, 4}};
   constexpr std::size_t most_inputs = 3;
@@ -91,7 +91,7 @@ Json check_engine(inspect::Trials& trials, const Json& creator) {
       if (said.empty()) said = trial.answer.value("message", "");
       if (trial.outcome == inspect::Outcome::accepted) return outcome_of_check(name, "passed", given);
       if (trial.outcome == inspect::Outcome::hung) {
-        return outcome_of_check(name, "failed", fmt::format("the build with {} did not come to an end", given));
+        return outcome_of_check(name, "failed", fmt::format("the build with {} did not finish", given));
       }
       if (trial.outcome == inspect::Outcome::crashed) {
         const auto signal = trial.answer.find("signal");

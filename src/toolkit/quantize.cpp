@@ -33,7 +33,7 @@ std::vector<OutputQuality> qualities_of(const std::vector<verify::OutputFigures>
 
 /// Throws Error for an option that is set and belongs to other precisions.
 void refuse(bool is_given, const char* option) {
-  if (is_given) throw Error(fmt::format("QuantizeOptions::{}: it has no meaning in this precision", option));
+  if (is_given) throw Error(fmt::format("QuantizeOptions::{}: this option does not apply to this precision", option));
 }
 
 void refuse_int8_options(const Int8Options& options) {
@@ -72,7 +72,7 @@ QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
   refuse_int8_options(options.int8);
   if (has_data(options) && !options.shapes.empty()) {
     throw Error(
-        "QuantizeOptions::shapes: they are of synthetic inputs, and there are none with data\nGive one of both");
+        "QuantizeOptions::shapes: these are shapes of synthetic inputs, which data replaces\nGive only one of the two");
   }
   quant::ChooseOptions inner;
   inner.precision = precision_of(options.precision);
@@ -118,7 +118,7 @@ graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
   inner.state = given.state;
   inner.limit_db = options.limit_db;
   if (given.rest == Precision::int8 || given.rest == Precision::f8) {
-    throw Error("QuantizeOptions::int8.rest: found a type of 8 bits; allowed are f16, bf16 and nothing");
+    throw Error("QuantizeOptions::int8.rest: found a type of 8 bits; allowed are f16, bf16 and no type");
   }
   if (given.rest) inner.rest = precision_of(*given.rest);
   inner.max_drop = given.max_drop;
@@ -137,15 +137,15 @@ QuantizeResult to_eight_bits(const Model& model, const QuantizeOptions& options)
   const bool has_any_data = has_data(options) || !options.int8.data.empty();
   if (!has_any_data && options.int8.cache.empty()) {
     throw Error(
-        fmt::format("QuantizeOptions::data: {} needs ranges, and synthetic inputs have others than real ones\n"
-                    "Give inputs as the network will see them, a hundred or more, or a calibration cache",
+        fmt::format("QuantizeOptions::data: {} needs the ranges of real inputs, and synthetic inputs have other "
+                    "ranges\nGive a hundred or more inputs from real use, or a calibration cache",
                     options.precision == Precision::f8 ? "f8" : "int8"));
   }
   if (!has_any_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
-    throw Error("QuantizeOptions::data: a limit, a metric and max_drop need data beside the cache");
+    throw Error("QuantizeOptions::data: a limit, a metric and max_drop need data in addition to the cache");
   }
   if (has_data(options) && !options.int8.data.empty()) {
-    throw Error("QuantizeOptions::int8.data: there are tensors in QuantizeOptions::data\nGive one of both");
+    throw Error("QuantizeOptions::int8.data: QuantizeOptions::data has tensors too\nGive only one of the two");
   }
   const Samples samples{.tensors = to_internal(options.data, options.data_views, data_name),
                         .path = options.int8.data,

@@ -79,8 +79,8 @@ bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& rep
     if (output.equal() || value == nullptr) continue;
     for (const onnx::Node* node : nodes_before(*value, all)) {
       if (!jumps(*node)) continue;
-      const std::string reason = fmt::format("{} is computed from it, whose result jumps where a number moves a little",
-                                             onnx::describe(*node));
+      const std::string reason = fmt::format(
+          "{} is computed from it, and its result jumps if a number changes slightly", onnx::describe(*node));
       for (const onnx::Node* decides : nodes_before(*node->output(), steps)) {
         if (!decides->is("Constant")) options.kept.emplace(quant::key_of(*decides), reason);
       }
@@ -130,7 +130,7 @@ std::optional<quant::ImageRecipe> read_recipe(const std::filesystem::path& file,
   if (file.empty()) return std::nullopt;
   std::error_code problem;
   if (!std::filesystem::is_directory(data, problem)) {
-    throw Error(fmt::format("{}: it is for a folder of images; {} is none", name, data.string()));
+    throw Error(fmt::format("{}: it applies only to a folder of images; {} is not a folder", name, data.string()));
   }
   return quant::read_image_recipe(file);
 }
@@ -208,9 +208,10 @@ std::optional<std::filesystem::path> write(const Int8Report& report, const std::
   if (!cache.empty()) {
     if (report.chosen.cache.entries.empty()) {
       const bool is_f8 = report.chosen.plan.type == quant::EightBits::f8;
-      throw Error(fmt::format("{}: {}", cache_name,
-                              is_f8 ? "a calibration cache of TensorRT holds steps of int8, and f8 has none of one size"
-                                    : "nothing became int8, so there are no scales"));
+      throw Error(fmt::format(
+          "{}: {}", cache_name,
+          is_f8 ? "a calibration cache of TensorRT contains steps of int8, and the steps of f8 differ in size"
+                : "no tensor became int8, so there are no scales"));
     }
     graft::quant::write_calibration_cache(cache, report.chosen.cache);
   }

@@ -74,7 +74,7 @@ struct Session::State {
   }
 
   static State& of(const std::unique_ptr<State>& state) {
-    if (state == nullptr) throw Error("Session: it was moved from, and has no model");
+    if (state == nullptr) throw Error("Session: this object was moved from, and has no model");
     return *state;
   }
   static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {

@@ -67,7 +67,7 @@ runtime::TensorMap read_tensors(const std::string& option, const std::vector<std
   runtime::TensorMap tensors;
   const auto add = [&](const std::string& text, const std::string& name, const io::NpyArray& array) {
     if (!tensors.emplace(name, to_tensor(array)).second) {
-      throw Error(fmt::format("{} {}: {} was given before\nGive each input once", option, text, name));
+      throw Error(fmt::format("{} {}: {} is given twice\nGive each input once", option, text, name));
     }
   };
   for (const std::string& text : texts) {
@@ -75,17 +75,18 @@ runtime::TensorMap read_tensors(const std::string& option, const std::vector<std
     const auto [name, file, array] = parts_of(text);
     if (text.find('=') == std::string::npos) {
       if (!is_archive(text)) {
-        throw Error(fmt::format("{}: no name\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
+        throw Error(fmt::format("{}: the name is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
       }
       for (const auto& [key, values] : io::read_npz(text)) add(text, key, values);
       continue;
     }
     if (std::filesystem::is_directory(file)) {
-      throw Error(fmt::format("{}: that is a folder\nOnly {} takes one, without a name", what,
+      throw Error(fmt::format("{}: this is a folder\nOnly {} accepts a folder, without a name", what,
                               setting_name(Setting::quantize_int8)));
     }
     if (name.empty() || file.empty()) {
-      throw Error(fmt::format("{}: no name or no file\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
+      throw Error(fmt::format(
+          "{}: the name or the file is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
     }
     if (is_archive(file)) {
       add(text, name, choose(io::NpzFile(file), name, array, what));
@@ -123,7 +124,7 @@ void write_tensors(const std::string& path, const runtime::TensorMap& tensors) {
   for (const auto& [name, tensor] : tensors) {
     if (bits_of(tensor.type) < 8) {
       throw Error(
-          fmt::format("{}: output {} is {}, which NumPy's files do not hold", path, name, to_string(tensor.type)));
+          fmt::format("{}: output {} is {}, which NumPy's files cannot contain", path, name, to_string(tensor.type)));
     }
     io::NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
     if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());
@@ -135,8 +136,8 @@ void write_tensors(const std::string& path, const runtime::TensorMap& tensors) {
   }
   if (arrays.size() != 1) {
     throw Error(
-        fmt::format("-o {}: a .npy file holds one array, and the model has {} outputs: {}\nEnd the name in .npz", path,
-                    arrays.size(), names_of(arrays)));
+        fmt::format("-o {}: a .npy file contains one array, and the model has {} outputs: {}\nEnd the name in .npz",
+                    path, arrays.size(), names_of(arrays)));
   }
   write_npy(path, arrays.begin()->second);
 }

@@ -18,7 +18,7 @@ std::size_t byte_count(const AnyTensor& tensor, const std::string& what) {
   std::size_t bytes = size_of(tensor.dtype);
   for (const std::int64_t size : tensor.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) {
-      throw Error(fmt::format("{}: found the shape [{}]; allowed are sizes from 0 that memory can hold", what,
+      throw Error(fmt::format("{}: found the shape [{}]; allowed are sizes from 0 that fit in memory", what,
                               fmt::join(tensor.shape, ", ")));
     }
   }
@@ -76,7 +76,7 @@ runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& wh
 
 runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what) {
   if (!tensors.empty() && !views.empty()) {
-    throw Error(fmt::format("{0}: there are views in {0}_views\nGive one of both", what));
+    throw Error(fmt::format("{0}: {0}_views has tensors too\nGive only one of the two", what));
   }
   return views.empty() ? to_internal(tensors, what) : to_internal(views, what);
 }

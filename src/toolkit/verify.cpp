@@ -28,15 +28,16 @@ void check(const VerifyOptions& options) {
   check_from_0("VerifyOptions::absolute", options.absolute);
   check_finite("VerifyOptions::snr_db", options.snr_db);
   if (options.seeds != 0 && has_data(options)) {
-    throw Error("VerifyOptions::seeds: they make synthetic inputs, and there are none with data\nGive one of both");
+    throw Error(
+        "VerifyOptions::seeds: this setting creates synthetic inputs, which data replaces\nGive only one of the two");
   }
   for (const auto& [name, range] : options.ranges) {
     const std::string option = fmt::format("VerifyOptions::ranges['{}']", name);
     check_finite(option, range.lowest);
     check_finite(option, range.highest);
     if (range.lowest > range.highest) {
-      throw Error(fmt::format("{}: found {} to {}; allowed is a lowest that is not above the highest", option,
-                              range.lowest, range.highest));
+      throw Error(fmt::format("{}: found {} to {}; the lowest must not be above the highest", option, range.lowest,
+                              range.highest));
     }
   }
 }

@@ -50,7 +50,7 @@ class Work {
       if (thrown_) std::rethrow_exception(thrown_);
       throw Cancelled();
     } catch (const std::bad_alloc&) {
-      throw Error("not enough memory\nUse a machine with more, smaller shapes, or a smaller model");
+      throw Error("not enough memory\nUse a machine with more memory, smaller shapes, or a smaller model");
     }
   }
 

@@ -304,7 +304,7 @@ def test_plugins_come_along_and_take_the_place_of_functions(graft, tmp_path):
     [
         ([], "--output is required"),
         (["-o", "none/canary"], "mkdir -p none"),
-        (["-o", "canary", "--data", "image.npy"], "no name"),
+        (["-o", "canary", "--data", "image.npy"], "the name is missing"),
         (["-o", "canary", "--input", "images:1x3x8x6"], "images"),
         (["-o", "canary", "--input", "image:1x3x8x7"], "image"),
         (["-o", "canary", "--plugin-lib", "missing.so"], "missing.so: it is not a file"),
@@ -321,7 +321,7 @@ def test_a_folder_that_is_there_stays_and_the_network_is_not_run(graft, network,
     (tmp_path / "canary").mkdir()
     answer = graft("canary", network, "-o", tmp_path / "canary")
     assert answer.code == 2
-    assert "canary: it is there already" in answer.err
+    assert "canary: it exists already" in answer.err
     assert list((tmp_path / "canary").iterdir()) == []
 
 

@@ -194,8 +194,8 @@ def test_nothing_is_in_the_way_is_said_of_a_model_that_was_built(graft, tmp_path
     assert f"--shapes {'image=1x1x8x8..4x1x8x8..8x1x8x8'!r}" in built.out
 
     by_rules = [
-        (graft("inspect", DIGITS, "--probe", "none"), "the rules alone were wanted"),
-        (graft("inspect", DIGITS, "--for", "rtx-1.5"), "another release was named"),
+        (graft("inspect", DIGITS, "--probe", "none"), "only the rules were requested"),
+        (graft("inspect", DIGITS, "--for", "rtx-1.5"), "another release was requested"),
         (graft("inspect", DIGITS, *TARGET, env=WITHOUT_TENSORRT), "no TensorRT with a builder is installed"),
     ]
     for answer, why in by_rules:

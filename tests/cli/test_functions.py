@@ -409,7 +409,9 @@ def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
 
 def test_build_says_what_it_builds_from_functions(graft, models, tmp_path):
     engine = ["-o", tmp_path / "e", "--target", "sm120"]
-    said = "Snake is built from its function, as native layers: no library that is loaded has the operator; --operators LIB"
+    said = (
+        "Snake is built from its function, as native layers: no loaded library has this operator; with --operators LIB"
+    )
     answer = graft("build", models[1], *engine)
     assert answer.code == 0, answer.err
     assert answer.err.count(said) == 1 and "TensorRT: Snake" not in answer.err, answer.err

@@ -177,7 +177,7 @@ def test_what_is_there_stays(graft, tmp_path, kind):
         there.symlink_to("nowhere")
     for name in ("my_ops", "my_ops/"):
         answer = graft("new", name, cwd=tmp_path)
-        assert answer.code == 2 and "my_ops: it is there already" in answer.err
+        assert answer.code == 2 and "my_ops: it exists already" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["my_ops"]
     assert kind != "folder" or list(there.iterdir()) == []
 
@@ -236,7 +236,7 @@ def test_a_line_that_is_a_comment_lists_nothing(graft, tmp_path, comment):
     answer = graft("new", "my_ops", "--operator", "Second", cwd=tmp_path)
     at = 1 + next(i for i, line in enumerate(before.splitlines()) if "econd" in line)
     assert answer.code == 2
-    assert f"my_ops.inc:{at}: the operator Second is there and left out, as its line is a comment" in answer.err
+    assert f"my_ops.inc:{at}: the operator Second exists but is left out, because its line is a comment" in answer.err
     assert operators.read_text() == before
     (tmp_path / "my_ops" / "second").rmdir()
     assert graft("new", "my_ops", "--operator", "Second", cwd=tmp_path).code == 0
@@ -248,10 +248,10 @@ def test_a_line_that_is_a_comment_lists_nothing(graft, tmp_path, comment):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "with --operator that of an operator to add to this project"),
+        ([], "with --operator the name of an operator to add to this project"),
         (["--operator", "BetaSwish"], "my_ops.inc:2: the operator BetaSwish is listed already"),
         (["--operator", "BETASwish"], "my_ops.inc:2: the operator BETASwish is listed already"),
-        (["--operator", "Mine"], "my_ops/mine: it is there already"),
+        (["--operator", "Mine"], "my_ops/mine: it exists already"),
         (["--operator", "Relu"], "ONNX has an operator of that name"),
         (["--operator", "Tests"], "`tests`"),
     ],

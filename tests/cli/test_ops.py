@@ -49,4 +49,4 @@ def test_the_list_is_short(graft, operators):
 def test_an_unknown_one_may_be_of_ones_own(graft):
     answer = graft("ops", "BetaSwish")
     assert answer.code == 2
-    assert "One of your own is known with --operators LIB" in " ".join(answer.err.split()), answer.err
+    assert "An operator of your own is found with --operators LIB" in " ".join(answer.err.split()), answer.err

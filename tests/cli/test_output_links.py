@@ -67,7 +67,7 @@ def test_a_folder_that_is_a_link_is_refused(graft, folder, command):
         else:
             (folder / "out").symlink_to(elsewhere)
         answer = graft(*command, cwd=folder)
-        assert answer.code == 2 and "out: it is there already" in answer.err
+        assert answer.code == 2 and "out: it exists already" in answer.err
         assert (folder / "out").is_symlink()
         assert not there or not list(elsewhere.iterdir())
 

@@ -696,8 +696,8 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
             "--limit: found much, allowed is a number from 0",
         ),
         (["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"], "allowed is an integer from 1"),
-        (["--precision", "int8", "--data", "image=FOLDER"], "that is a folder"),
-        (["--precision", "f16", "--data", "image=FOLDER"], "that is a folder"),
+        (["--precision", "int8", "--data", "image=FOLDER"], "this is a folder"),
+        (["--precision", "f16", "--data", "image=FOLDER"], "this is a folder"),
         ([], "--precision is missing"),
     ],
 )

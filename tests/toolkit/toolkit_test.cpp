@@ -409,8 +409,8 @@ TEST(Settings, AreCalledByTheirFields) {
                 const Model model = load(digits("digits.onnx"));
                 static_cast<void>(verify(model, model, {.relative = 0.1, .snr_db = 20}));
               }),
-              HasSubstr("VerifyOptions::snr_db takes the place of a tolerance of each element\n"
-                        "Give it, or VerifyOptions::relative and VerifyOptions::absolute"));
+              HasSubstr("VerifyOptions::snr_db replaces the tolerance of each element\n"
+                        "Give either this or VerifyOptions::relative and VerifyOptions::absolute"));
 }
 
 TEST(Run, GivesEveryOutput) {

@@ -328,7 +328,7 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
     words = [
         "shapes: the network has no input 'nothing'",
         "`graft inspect` without outputs",
-        "snr_db takes the place of a tolerance of each element\nGive it, or relative and absolute",
+        "snr_db replaces the tolerance of each element\nGive either this or relative and absolute",
         "keep nothing: no node",
         'quantize(precision="int8") writes such a model',
         "without shapes: image",
