@@ -114,7 +114,7 @@ class TorchArrays:
         if array.requires_grad and self._torch.is_grad_enabled():
             raise ValueError("graft.ops has no gradients: use graft.torch, or x.detach()")
         if self._torch._C._functorch.is_functorch_wrapped_tensor(array):
-            raise ValueError("graft.ops takes no tensor of a transform of torch.func: use graft.torch")
+            raise ValueError("graft.ops does not support tensors inside transforms of torch.func: use graft.torch")
         return array.data_ptr()
 
     def is_contiguous(self, array: Any) -> bool:

@@ -115,7 +115,7 @@ class Definition:
                 return list(row[len(self.inputs) :])
         found = ", ".join(f"{self.inputs[port].name} {dtype}" for port, dtype in zip(ports, dtypes))
         rows = "; ".join(" ".join(row[: len(self.inputs)]) for row in self.rows)
-        raise ValueError(f"{self.function} does not take {found}; allowed together: {rows}")
+        raise ValueError(f"{self.function} does not support {found}; allowed combinations: {rows}")
 
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Returns the values of all attributes in their types; `values` are in the order of `attributes` and `numbers`.
@@ -287,7 +287,7 @@ def docstring(definition: Definition, more: str) -> str:
     lines += ["", f"Returns {', '.join(f'{p.name} ({p.shape}): {p.doc}' for p in definition.outputs)}"]
     if definition.has_data_sizes:
         sizes = ", ".join(port.name for port in definition.outputs if port.is_size)
-        lines += ["", f"The others have room for the largest {sizes}: their elements lie at the beginning of it."]
+        lines += ["", f"The other arrays are allocated for the largest {sizes}: their valid elements come first."]
     lines += ["", f"Types: {types[0]}", "", f"Source: {definition.source}", "", more]
     return "\n".join(lines)
 
@@ -345,7 +345,8 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
     """Returns the integers of a shape input; in a compiled program they may be symbols. Raises TypeError or ValueError
     naming the input for other values."""
     allowed = (
-        "allowed: integers, or an integer array of one axis on the CPU, since they are known before the kernel runs"
+        "allowed: integers, or an integer array of one axis on the CPU, because their values must be known before the "
+        "kernel runs"
     )
     if is_integer_array(value):
         dtype = str(value.dtype).removeprefix("torch.")
@@ -357,7 +358,7 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
         raise TypeError(f"{function}: input {name} is {type(value).__qualname__}; {allowed}")
     found = tuple(value)
     if len(found) > MOST_SHAPE_VALUES:
-        raise ValueError(f"{function}: input {name} has {len(found)} values; allowed: {MOST_SHAPE_VALUES} at most")
+        raise ValueError(f"{function}: input {name} has {len(found)} values; allowed: at most {MOST_SHAPE_VALUES}")
     try:
         return tuple(each if hasattr(each, "node") else operator.index(each) for each in found)
     except TypeError:
@@ -399,5 +400,5 @@ def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
     for port, value in zip(definition.inputs, given):
         if value is None:
             last = definition.inputs[len(given) - 1].name
-            raise ValueError(f"{definition.function}: input {port.name} is left out, so {last} has to be left out too")
+            raise ValueError(f"{definition.function}: input {port.name} is missing, so {last} must be omitted too")
     return given

@@ -59,7 +59,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
         import ml_dtypes
     except ModuleNotFoundError:
         raise Error(
-            f"{name} is no type of NumPy's own\nInstall it with: pip install ml_dtypes", "missing_tool"
+            f"{name} is not one of NumPy's own types\nInstall it with: pip install ml_dtypes", "missing_tool"
         ) from None
     dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, NUMPY_NAMES[name]))
     return dtype

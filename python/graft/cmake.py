@@ -25,6 +25,6 @@ def cmake_prefix() -> str:
         if any((prefix / library / "cmake" / "graft" / "graftConfig.cmake").is_file() for library in LIBRARIES):
             return str(prefix)
     raise Error(
-        f"{PACKAGE}: CMake's package of Graft is not beside it; it comes with the wheel, and with `make install` in "
+        f"{PACKAGE}: Graft's CMake package is not installed with it; install the wheel, or run `make install` in "
         "Graft's checkout"
     )

@@ -25,7 +25,7 @@ def main() -> None:
         copy = pathlib.Path(file.name)
         is_there = copy.is_symlink() or copy.exists()
         if is_there and (not copy.is_file() or copy.read_bytes() != file.read_bytes()):
-            sys.exit(f"{copy}: a file of that name is here already, with other contents\nChoose another folder")
+            sys.exit(f"{copy}: this file already exists and has other contents\nChoose another folder")
         if not is_there:
             with copy.open("xb") as written:
                 written.write(file.read_bytes())

@@ -34,8 +34,8 @@ NAMESPACE = "graft"
 OLDEST_TENSORRT = 10
 PARSER_OPENS = "libtensorrt_rtx.so"
 WAY_OUT = (
-    "Write the operator as an ONNX node instead: the ONNX parser adds the plugin, and the network that it has begun can be "
-    "continued by hand (docs/guide/use_from_code.md)"
+    "Write the operator as an ONNX node instead: the ONNX parser adds the plugin, and you can add more layers to the "
+    "parsed network (docs/guide/use_from_code.md)"
 )
 
 _loaded: dict[tuple[str, str], Any] = {}  # TensorRT's handle of a library, by module and library
@@ -99,8 +99,8 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
         # TensorRT refuses a library that other code of this process has loaded; its plugins are registered already.
         if handle is None and not was_open_before:
             raise Error(
-                f"plugin library {path}: {_title(module)} refuses to load it; its log says why\nA name of a plugin may be "
-                f"taken. These were there before: {_listed(before)}"
+                f"plugin library {path}: {_title(module)} refuses to load it; its log has the reason\nThe name of a "
+                f"plugin may be taken. Registered before: {_listed(before)}"
             )
         _loaded[key] = handle
     return Registration(_title(module), str(path), _creators(registry), before)
@@ -115,9 +115,9 @@ def _warn_of_parser(module: ModuleType) -> None:
         ctypes.CDLL(PARSER_OPENS)
     except OSError:
         warnings.warn(
-            f"the ONNX parser of {_title(module)} opens {PARSER_OPENS}, a name that its wheel lacks, and ends the process for "
-            "a model with plugins. Before Python starts, put a folder with that symbolic link on LD_LIBRARY_PATH "
-            "(docs/guide/install.md), or let graft.build build the engine",
+            f"the ONNX parser of {_title(module)} opens {PARSER_OPENS}, which its wheel does not have, and ends the "
+            "process for a model with plugins. Before Python starts, add a folder with this symbolic link to "
+            "LD_LIBRARY_PATH (docs/guide/install.md), or build the engine with graft.build",
             stacklevel=3,
         )
 
@@ -134,12 +134,12 @@ def add(
 ) -> Any:
     """Adds a plugin layer to a network and returns it: `add(network, "L2Normalize", [x], axes=[1]).get_output(0)`.
 
-    inputs: a tensor of the network or a list of tensors; optional inputs at the end may be left out.
+    inputs: a tensor of the network or a list of tensors; optional inputs at the end may be omitted.
     shape_inputs: the tensors for the operator's shape inputs, whose values TensorRT computes before the layer runs.
     name: the name of the layer; None: the name of the operator.
     namespace: the namespace of the plugin. None: "graft" if the operator is registered there, otherwise the empty
         namespace, otherwise the only other namespace that has the operator.
-    attributes: the attributes that `graft ops OPERATOR` lists; attributes that are left out have their defaults.
+    attributes: the attributes that `graft ops OPERATOR` lists; omitted attributes have their defaults.
 
     Raises graft.Error where no such plugin is registered (`register` loads plugins) or several namespaces have one, for
     an unknown attribute or a value of another type, where the plugin or the network refuses the layer, and with
@@ -148,7 +148,8 @@ def add(
     module = _module_of(network)
     if not hasattr(network, "add_plugin_v3"):
         raise Error(
-            f"{operator}: {_title(module)} has no add_plugin_v3, so no plugin can be added to a network by hand\n{WAY_OUT}",
+            f"{operator}: {_title(module)} has no add_plugin_v3, so plugins cannot be added to a network by "
+            f"hand\n{WAY_OUT}",
             "missing_tool",
         )
     creator = _find_creator(module, operator, namespace)
@@ -160,13 +161,13 @@ def add(
     if plugin is None:
         raise Error(
             f"{label}: {operator} refused {attributes}; TensorRT's log names the attribute and what is allowed\n"
-            f"`graft ops {operator}` lists what each may be"
+            f"`graft ops {operator}` lists the allowed values"
         )
     tensors = list(inputs) if isinstance(inputs, Iterable) else [inputs]
     layer = network.add_plugin_v3(tensors, list(shape_inputs), plugin)
     if layer is None:
         raise Error(
-            f"{label}: the network refused {operator} with {len(tensors)} inputs; TensorRT's log says why\n"
+            f"{label}: the network refused {operator} with {len(tensors)} inputs; TensorRT's log has the reason\n"
             f"`graft ops {operator}` lists the inputs, their types and shapes"
         )
     layer.name = label
@@ -181,7 +182,8 @@ def _module(wanted: ModuleType | str | None) -> ModuleType:
     there = [sys.modules[name] for name in MODULES if name in sys.modules]
     if len(there) > 1:
         raise Error(
-            f"several TensorRTs are imported: {', '.join(module.__name__ for module in there)}\nSay which: tensorrt=..."
+            f"several TensorRT modules are imported: {', '.join(module.__name__ for module in there)}\nSelect one: "
+            "tensorrt=..."
         )
     if there:
         return _checked(there[0])
@@ -189,7 +191,7 @@ def _module(wanted: ModuleType | str | None) -> ModuleType:
         if importlib.util.find_spec(name) is not None:
             return _checked(_imported(name))
     raise Error(
-        f"no TensorRT is installed for {sys.executable} (looked for {', '.join(MODULES)})\n"
+        f"no TensorRT is installed for {sys.executable} (searched for {', '.join(MODULES)})\n"
         f"Install one with: {sys.executable} -m pip install tensorrt-rtx-cu13",
         "missing_tool",
     )
@@ -200,8 +202,8 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except Exception as error:  # a broken installation may raise any exception
         raise Error(
-            f"the Python module {name} does not import: {error}\nInstall it for {sys.executable}, or name another: "
-            f"{', '.join(MODULES)}",
+            f"the Python module {name} cannot be imported: {error}\nInstall it for {sys.executable}, or select "
+            f"another one: {', '.join(MODULES)}",
             "missing_tool",
         ) from error
 
@@ -212,7 +214,7 @@ def _checked(module: ModuleType) -> ModuleType:
     is_old = is_full and major is not None and int(major[0]) < OLDEST_TENSORRT
     if is_old or not hasattr(module, "get_plugin_registry"):
         raise Error(
-            f"{_title(module)} is too old or no TensorRT: Graft's plugins are of the interface IPluginV3\nTensorRT "
+            f"{_title(module)} is too old or not TensorRT: Graft's plugins need the interface IPluginV3\nTensorRT "
             f"{OLDEST_TENSORRT} and later and TensorRT-RTX have it",
             "missing_tool",
         )
@@ -239,8 +241,8 @@ def _own_library() -> pathlib.Path:
         if path.is_file():
             return path
     raise Error(
-        f"there is no {LIBRARY_NAME} beside this package (looked for {', '.join(map(str, places))})\n"
-        "Give its path: register(library=...); a build without CUDA has none",
+        f"{LIBRARY_NAME} was not found with this package (searched for {', '.join(map(str, places))})\nPass its path: "
+        "register(library=...); a build without CUDA does not have the library",
         "missing_tool",
     )
 
@@ -288,17 +290,18 @@ def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> A
         if preferred in spaces:
             spaces = {preferred}
     if len(spaces) > 1:
-        raise Error(f"{operator}: several namespaces have it: {', '.join(sorted(spaces))}\nSay which: namespace=...")
+        raise Error(f"{operator}: several namespaces have it: {', '.join(sorted(spaces))}\nSelect one: namespace=...")
     if found:
         return max((each for each in found if each.plugin_namespace in spaces), key=_version)
     if any(each.name == operator for each in every):
-        raise Error(f"{operator}: the creator of that name makes plugins of an interface older than IPluginV3")
+        raise Error(f"{operator}: its creator creates plugins with an interface older than IPluginV3")
     known = sorted({each.name for each in every})
     near = difflib.get_close_matches(operator, known, 1)
     hint = f"did you mean {near[0]}?" if near else "graft.plugins.register() loads Graft's library"
     where = "" if namespace is None else f" in the namespace {namespace!r}"
     raise Error(
-        f"{operator}: {_title(module)} has no creator of that name{where}; {hint}\nThere are {', '.join(known) or 'none'}"
+        f"{operator}: {_title(module)} has no creator of this name{where}; {hint}\nThe registered creators are "
+        f"{', '.join(known) or 'none'}"
     )
 
 

@@ -44,7 +44,10 @@ def arrays_of(
     if hasattr(data, "__array__"):  # arrays of NumPy, and tensors of PyTorch on the CPU
         names = [port.name for port in model.inputs]
         if len(names) != 1:
-            raise Error(f"data: an array is for a model of one input, and this one has {', '.join(names)}\nGive a dict")
+            raise Error(
+                "data: an array is allowed only for a model with one input; this model has "
+                f"{', '.join(names)}\nPass a dict"
+            )
         return {names[0]: np.asarray(data)}
     return None
 
@@ -55,7 +58,7 @@ def read_npz(file: pathlib.Path) -> dict[str, ArrayLike]:
     try:
         with np.load(file, allow_pickle=False) as archive:
             if isinstance(archive, np.ndarray):
-                raise Error(f"data {file}: it holds one array without a name\nGive a dict, or an .npz file")
+                raise Error(f"data {file}: the file has one array without a name\nPass a dict, or an .npz file")
             return dict(archive.items())
     except (OSError, ValueError) as error:
         raise Error(f"data {file}: {error}") from error
@@ -69,7 +72,7 @@ def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> N
         write_sample(folder / f"sample_{count:09}", sample)
         count += 1
     if count == 0:
-        raise Error("data: there is no sample to calibrate with")
+        raise Error("data: found no calibration sample")
 
 
 def write_sample(path: pathlib.Path, sample: Sample) -> None:

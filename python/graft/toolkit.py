@@ -102,7 +102,9 @@ def load(
     """
     if isinstance(model, _toolkit.Model):
         if weights is not None or shapes or outputs:
-            raise TypeError("load: weights, shapes and outputs are for files; the model has been read")
+            raise TypeError(
+                "load: weights, shapes and outputs are allowed only for files; this model is already loaded"
+            )
         return model
     sizes = {name: list(shape) for name, shape in (shapes or {}).items()}
     if isinstance(model, str | os.PathLike):
@@ -121,12 +123,15 @@ def load(
         # Results that have a model in an attribute, and the name of the attribute.
         attribute = {"CutResult": "network.tensorrt", "CutNetwork": "tensorrt"}.get(kind)
         attribute = attribute or ("model" if kind in ("ConvertResult", "QuantizeResult") else None)
-        hint = f"; its attribute .{attribute} is one" if attribute else ""
+        hint = f"; its attribute .{attribute} is a model" if attribute else ""
         if any(each.__module__.startswith("torch.nn.") for each in type(model).__mro__):
-            hint = "\nExport it with torch.onnx.export(module, inputs, dynamo=True), whose result is one, or with graft.torch.export"
-        raise TypeError(f"a model is a graft.Model, a path or an onnx.ModelProto, and this is {kind}{hint}")
+            hint = (
+                "\nExport it with torch.onnx.export(module, inputs, dynamo=True), whose result is a model, or with "
+                "graft.torch.export"
+            )
+        raise TypeError(f"expected a model (a graft.Model, a path or an onnx.ModelProto), found {kind}{hint}")
     if weights is not None or outputs:
-        raise TypeError("load: weights and outputs are for files of other formats than ONNX")
+        raise TypeError("load: weights and outputs are allowed only for files of other formats than ONNX")
     return _toolkit.parse(proto.SerializeToString(), name=proto.graph.name or "model", shapes=sizes)
 
 
@@ -216,7 +221,7 @@ def convert(
 
     plugins: `auto` uses a plugin where no native layer is exact and as fast; `always` uses a plugin wherever one of
         Graft's operators can replace nodes; `never` uses standard operators only, where they can express the operator.
-    only, without: names of the passes to run, or to leave out (graft.pass_names()).
+    only, without: names of the passes to run, or to skip (graft.pass_names()).
     release: the target release of TensorRT, one of graft.releases(): nodes that this release is known to compute
         wrongly are rewritten. Empty: no particular release.
     rules: a YAML file with your own rewrites (docs/guide/rules.md).
@@ -713,7 +718,7 @@ class Session:
         """
         given = samples.arrays_of(inputs, self._model)
         if given is None:
-            raise TypeError("run: inputs are a dict of arrays, or an array where the model has one input")
+            raise TypeError("run: allowed are a dict of arrays, or an array if the model has one input")
         return arrays.unpack(self._session.run(arrays.pack(given, "run")))
 
     def __repr__(self) -> str:
@@ -761,7 +766,7 @@ def _listed(words: str | Sequence[str]) -> list[str]:
 def _packed(data: samples.Data | None, model: Model) -> arrays.Packed:
     given = samples.arrays_of(data, model)
     if given is None:
-        raise TypeError("data: a dict of arrays, an array where the model has one input, or an .npz file")
+        raise TypeError("data: allowed are a dict of arrays, an array if the model has one input, or an .npz file")
     return arrays.pack(given, "data")
 
 
@@ -776,6 +781,9 @@ def _quantization_data(
     if isinstance(data, str | os.PathLike):
         return {}, os.fspath(data)
     if not is_int8 or not isinstance(data, Iterable):
-        raise TypeError("data: samples one by one are for int8; give a dict of arrays, or an array for the only input")
+        raise TypeError(
+            "data: an iterable of samples is allowed only for int8; pass a dict of arrays, or an array "
+            "for the only input"
+        )
     samples.write_samples(data, folder, limit)
     return {}, str(folder)

@@ -20,7 +20,7 @@ inline Error error_of_descriptors(std::string_view what, int number) {
   }
   return Error(fmt::format("{} to another process cannot be made: {}\n{}", what, reason,
                            number == EMFILE ? "Allow more open files and run again: ulimit -n 1024"
-                                            : "The whole system has no more open files: end other programs"));
+                                            : "The system has reached its limit of open files: end other programs"));
 }
 
 }  // namespace graft

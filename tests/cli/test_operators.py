@@ -731,7 +731,7 @@ def test_bench_times_what_their_cases_say(graft):
 
 def test_bench_says_that_an_operator_has_no_timings(graft):
     answer = graft(*with_library("bench", "--op", "Snake", "--device", "cpu"))
-    assert answer.code == 2 and "--op Snake: no cases are timed of it" in answer.err and "timings" in answer.err
+    assert answer.code == 2 and "--op Snake: it has no timed cases" in answer.err and "timings" in answer.err
     assert graft("bench", "--op", "GatedTanh", "--device", "cpu").code == 2
 
 
@@ -887,9 +887,7 @@ def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):
     for command in (["build", model, "-o", tmp_path / "e", "--operators", LIBRARY], ["plugins", LIBRARY]):
         answer = graft(*command)
         assert answer.code == 2
-        assert "built without CUDA" in answer.err and "Build it again where CUDA's compiler is" in answer.err, (
-            answer.err
-        )
+        assert "built without CUDA" in answer.err and "Build it again on a machine with nvcc" in answer.err, answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 

@@ -57,9 +57,9 @@ def test_check_says_what_was_checked_and_what_was_left_out(graft):
     assert sum(line.startswith("  conforms ") for line in answer.out.splitlines()) == len(complete)
     listed = answer.out[answer.out.index("Checks that were not made") :]
     assert all(name in listed for name in {check["check"] for check in left_out})
-    assert "createPlugin makes no plugin" in " ".join(listed.split())
+    assert "createPlugin creates no plugin" in " ".join(listed.split())
     detailed = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", "-v")
-    assert "not made: createPlugin makes no plugin" in " ".join(detailed.out.split())
+    assert "not made: createPlugin creates no plugin" in " ".join(detailed.out.split())
 
 
 @needs_plugin_library

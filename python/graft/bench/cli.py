@@ -39,10 +39,10 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--random", type=int, metavar="SEED", help="random problems in place of the listed ones")
     parser.add_argument("--cases", type=int, default=60, help="random problems of each operator")
     parser.add_argument("--match", default="", help="only cases whose name contains this")
-    parser.add_argument("--peers", help="those to time beside it, of eager, compiled, onnxruntime; none")
-    parser.add_argument("--time-limit", type=float, help="seconds after which no further case is begun")
+    parser.add_argument("--peers", help="implementations to compare with: eager, compiled, onnxruntime; or none")
+    parser.add_argument("--time-limit", type=float, help="seconds after which no further case starts")
     parser.add_argument("--models", type=pathlib.Path, help="folder of ONNX models, for ONNX Runtime on the CPU")
-    parser.add_argument("--json", help="file to write the result to, beside the event")
+    parser.add_argument("--json", help="file to write the result to, in addition to the event")
     return parser
 
 
@@ -69,12 +69,15 @@ def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str
         if name not in known:
             raise EngineError(
                 "usage",
-                f"--op {name}: no cases are timed of it",
-                f"There are: {', '.join(known)}, all; an operator of your own has them in its <op>_cases.hpp: timings",
+                f"--op {name}: it has no timed cases",
+                f"Operators with timed cases: {', '.join(known)}, all; your own operators define them in `timings` of "
+                "<op>_cases.hpp",
             )
     cases = [case for case in cases if case["operator"] in wanted and options.match in case["name"]]
     if not cases:
-        raise EngineError("usage", f"--match {options.match}: no case of that name", "Leave it out to time all cases")
+        raise EngineError(
+            "usage", f"--match {options.match}: no case has this in its name", "Leave it out to time all cases"
+        )
     if options.random is not None:
         return cases
     # Cases with a figure to reach come first, then cases that should cost no more than their launch.
@@ -103,7 +106,9 @@ def chosen_peers(options: argparse.Namespace) -> list[str]:
     for name in wanted:
         if name not in known:
             raise EngineError(
-                "usage", f"--peers {name}: not with --device {options.device}", f"There are: {', '.join(known)}, none"
+                "usage",
+                f"--peers {name}: not available with --device {options.device}",
+                f"Available: {', '.join(known)}, none",
             )
     return wanted
 
@@ -125,8 +130,8 @@ def make_bench(library: Library, options: argparse.Namespace) -> Any:
     except ImportError as error:
         raise EngineError(
             "tool_missing",
-            f"timing on a GPU: {sys.executable} has no PyTorch, whose clock and tensors are used: {error}",
-            "Time on the CPU: --device cpu; or install it with: pip install torch, or name a Python that has it: "
+            f"timing on a GPU needs PyTorch, which {sys.executable} does not have: {error}",
+            "Time on the CPU: --device cpu; or install it with: pip install torch, or select a Python that has it: "
             "GRAFT_PYTHON=...",
         ) from error
     try:
@@ -142,7 +147,7 @@ def make_bench(library: Library, options: argparse.Namespace) -> Any:
 def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
     started = time.monotonic()
     if options.cases < 1 or (options.random is not None and options.random < 0):
-        raise EngineError("usage", "--random takes a seed of 0 or more, --cases a number of 1 or more", "--random 1")
+        raise EngineError("usage", "--random must be at least 0, and --cases at least 1", "--random 1")
     file = WholeFile(options.json) if options.json else None
     library = load_library(options.library, options.operators)
     cases = chosen_cases(library, options)

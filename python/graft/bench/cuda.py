@@ -129,7 +129,7 @@ class CudaBench:
                 continue
             times[variant] = self._seconds(run, repeats=CHOICE_REPEATS)
         if not times:
-            raise problem or GraftError("no CUDA variant takes the case")
+            raise problem or GraftError("no CUDA variant supports the case")
         return min(times, key=times.__getitem__)
 
     def _times(self, call: Callable[[], Any], case: dict[str, Any], traffic: int) -> dict[str, Any]:

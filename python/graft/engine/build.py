@@ -173,10 +173,10 @@ def build_with_options(
     failure = build_failure(session, model)
     if options["version_compatible"] and any("nvinfer_lean" in complaint for complaint in complaints):
         failure.next_step = (
-            f"This TensorRT comes without a lean runtime to put in: add {named('--exclude-lean-runtime')}"
+            f"This TensorRT has no lean runtime to include in the engine: add {named('--exclude-lean-runtime')}"
         )
     elif (options["refit"] or options["strip_weights"]) and session.flavor.name == "rtx" and not has_gpu():
-        failure.next_step = "TensorRT-RTX makes an engine whose weights can be changed only on a machine with a GPU"
+        failure.next_step = "TensorRT-RTX builds a refittable engine only on a machine with a GPU"
     raise failure
 
 
@@ -190,8 +190,8 @@ def build_plan(session: Session, network: Any, config: Any, model: str) -> Any:
 def build_failure(session: Session, model: str) -> EngineError:
     return EngineError(
         "build",
-        f"{model}: {session.version} cannot build an engine from it; its messages come before this one",
-        "Mend what its messages name; `graft inspect` says of each node how TensorRT runs it",
+        f"{model}: {session.version} cannot build an engine from it; see its messages above",
+        "Fix the node that TensorRT names above; `graft inspect` reports how TensorRT runs each node",
     )
 
 
@@ -206,7 +206,7 @@ def inspect_engine(session: Session, plan: Any) -> dict[str, Any]:
     """Returns the layers from TensorRT's engine inspector, or None and the reason: the inspector needs a GPU that can
     run the engine."""
     if not has_gpu():
-        return {"layers": None, "reason": "the engine inspector needs a GPU; there is none"}
+        return {"layers": None, "reason": "the engine inspector needs a GPU, and this machine has no GPU"}
     engine = session.trt.Runtime(session.logger).deserialize_cuda_engine(plan)
     if engine is None:
         return {"layers": None, "reason": "the engine does not load on this machine's GPU"}

@@ -46,40 +46,44 @@ class Parser(argparse.ArgumentParser):
 def argument_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m graft.engine",
-        description="Drive the TensorRT that is installed; write JSON events.",
+        description="Runs the installed TensorRT and writes JSON events.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("probe", help="which TensorRT there is and what it can do")
+    commands.add_parser("probe", help="report the installed TensorRT and its abilities")
 
     build = commands.add_parser("build", help="build an engine from an ONNX model")
     add_model_options(build)
     build.add_argument("--output", required=True, help="the engine file to write")
     add_target_option(build)
     build.add_argument("--shapes", action="append", default=[], help="NAME=MIN..OPT..MAX; repeatable")
-    build.add_argument("--profile", action="append", default=[], help="one more profile: NAME=MIN..OPT..MAX,...")
-    build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which keeps none)")
+    build.add_argument(
+        "--profile", action="append", default=[], help="a further optimization profile: NAME=MIN..OPT..MAX,..."
+    )
+    build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which has no timing cache)")
     build.add_argument("--layers", action="store_true", help="report the engine's kernels and their types")
     add_builder_options(build)
     add_time_limit(build, "build")
 
-    choose = commands.add_parser("choose", help="which TensorRT `build` would use")
+    choose = commands.add_parser("choose", help="report which TensorRT `build` would use")
     add_choice_option(choose)
     add_target_option(choose)
 
-    parse = commands.add_parser("parse", help="ask TensorRT's parser only, without building")
+    parse = commands.add_parser("parse", help="run only TensorRT's parser, without building")
     add_model_options(parse)
     add_time_limit(parse, "parse")
 
-    trials = commands.add_parser("trials", help="answer questions about many models, one JSON object a line")
+    trials = commands.add_parser(
+        "trials", help="parse and build many models; one JSON object per line for each question and answer"
+    )
     add_parser_options(trials)
     add_target_option(trials)
 
     plugins = commands.add_parser("plugins", help="list the creators in plugin libraries")
     plugins.add_argument("libraries", nargs="+", metavar="LIBRARY")
     plugins.add_argument("--tensorrt", choices=["auto", "rtx", "full", "lean"], default="auto")
-    plugins.add_argument("--check", action="store_true", help="whether each creator keeps TensorRT's contract")
+    plugins.add_argument("--check", action="store_true", help="check that each creator follows TensorRT's contract")
     plugins.add_argument("--verbose", action="store_true")
     add_time_limit(plugins, "plugins")
     return parser
@@ -87,19 +91,25 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def add_builder_options(build: argparse.ArgumentParser) -> None:
     build.add_argument("--memory", action="append", default=[], help="workspace=2GiB,tacticSharedMemory=48KiB ...")
-    build.add_argument("--optimization-level", type=natural_number, help="0 to 5: how much is tried")
+    build.add_argument("--optimization-level", type=natural_number, help="0 to 5: a higher level tries more kernels")
     for side in ("input", "output"):
-        help_text = f"NAME=[TYPE:]FORMAT[+FORMAT]: what the {side} may look like"
+        help_text = f"NAME=[TYPE:]FORMAT[+FORMAT]: type and formats of the {side}"
         build.add_argument(f"--{side}-format", action="append", default=[], help=help_text)
-    build.add_argument("--tf32", action="store_true", help="let f32 layers compute in TF32")
-    build.add_argument("--version-compatible", action="store_true", help="an engine that later versions load")
-    build.add_argument("--exclude-lean-runtime", action="store_true", help="leave the lean runtime out of it")
-    build.add_argument("--embed-plugins", action="store_true", help="put the plugin libraries into the engine")
-    build.add_argument("--refit", action="store_true", help="weights can be changed later")
-    build.add_argument("--strip-weights", action="store_true", help="leave out weights that can be put back later")
-    build.add_argument("--weight-streaming", action="store_true", help="weights may stay in host memory")
+    build.add_argument("--tf32", action="store_true", help="allow f32 layers to compute in TF32")
+    build.add_argument(
+        "--version-compatible", action="store_true", help="build an engine that later versions of TensorRT can load"
+    )
+    build.add_argument("--exclude-lean-runtime", action="store_true", help="build the engine without the lean runtime")
+    build.add_argument("--embed-plugins", action="store_true", help="embed the plugin libraries in the engine")
+    build.add_argument("--refit", action="store_true", help="build an engine whose weights can be changed later")
+    build.add_argument(
+        "--strip-weights", action="store_true", help="build an engine without the weights that can be refitted later"
+    )
+    build.add_argument("--weight-streaming", action="store_true", help="allow weights to stay in host memory")
     build.add_argument("--dla", type=natural_number, metavar="CORE", help="run on this DLA core")
-    build.add_argument("--gpu-fallback", action="store_true", help="with --dla: what DLA cannot run, runs on the GPU")
+    build.add_argument(
+        "--gpu-fallback", action="store_true", help="with --dla: run layers that DLA cannot run on the GPU"
+    )
     build.add_argument("--device", type=natural_number, metavar="NUMBER", help="the GPU to build on")
     build.add_argument("--profiling-verbosity", choices=["none", "layer_names_only", "detailed"])
 
@@ -122,17 +132,19 @@ def add_choice_option(parser: argparse.ArgumentParser) -> None:
 def add_parser_options(parser: argparse.ArgumentParser) -> None:
     add_choice_option(parser)
     parser.add_argument(
-        "--plugin-override", action="store_true", help="plugins win over functions and native operators of their name"
+        "--plugin-override",
+        action="store_true",
+        help="prefer plugins to functions and native operators of the same name",
     )
-    parser.add_argument("--verbose", action="store_true", help="relay all of TensorRT's messages")
+    parser.add_argument("--verbose", action="store_true", help="report all of TensorRT's messages")
 
 
 def add_time_limit(parser: argparse.ArgumentParser, command: str) -> None:
     parser.add_argument(
         "--time-limit",
         type=positive_number,
-        help="seconds without a sign of life after which TensorRT counts as hanging, "
-        f"{QUIET_LIMITS[command]:g}; and that a plugin library may take to be opened, {LOADING_LIMIT:g}",
+        help="seconds without progress after which TensorRT counts as hanging, "
+        f"{QUIET_LIMITS[command]:g}; also the maximum time to open a plugin library, {LOADING_LIMIT:g}",
     )
 
 
@@ -146,7 +158,7 @@ def positive_number(text: str) -> float:
 def natural_number(text: str) -> int:
     value = int(text)
     if not 0 <= value < 2**31:
-        raise argparse.ArgumentTypeError("must be an integer from 0")
+        raise argparse.ArgumentTypeError("must be an integer of at least 0")
     return value
 
 
@@ -224,7 +236,7 @@ class WholeFile:
         self.path = pathlib.Path(path)
         folder = self.path.parent
         if not folder.is_dir():
-            raise EngineError("output", f"{path}: there is no folder {folder}", f"Create it: mkdir -p {folder}")
+            raise EngineError("output", f"{path}: the folder {folder} does not exist", f"Create it: mkdir -p {folder}")
         if self.path.is_dir():
             raise EngineError("output", f"{path} is a folder", "Give the name of a file")
         if self.path.exists() and not self.path.is_file():
@@ -234,7 +246,7 @@ class WholeFile:
             # If standard output is a file, /dev/stdout is a link of the system to a regular file.
             raise EngineError(
                 "output",
-                f"{path}: {self.path.parent.resolve()} is the system's own",
+                f"{path}: {self.path.parent.resolve()} is a system folder",
                 "Give the name of a file elsewhere",
             )
         self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
@@ -254,8 +266,8 @@ class WholeFile:
         except OSError:
             is_whole = False
         if not is_whole:
-            message = f"{self.path}: what the TensorRT process wrote is not what it says that it wrote"
-            raise EngineError("crash", message, "Look at the plugin libraries: their code runs in that process")
+            message = f"{self.path}: the file differs from the size or digest that the TensorRT process reported"
+            raise EngineError("crash", message, "Check the plugin libraries: their code runs in that process")
 
     def publish(self) -> None:
         if not self.temporary.exists():
@@ -320,7 +332,7 @@ def registry_flavor(wanted: str, prefers_builder: bool) -> Flavor:
             return flavor
     raise EngineError(
         "tensorrt_missing",
-        "no TensorRT with a plugin registry is installed (looked for the Python modules "
+        "no TensorRT with a plugin registry is installed (searched for the Python modules "
         + ", ".join(f.module for f in candidates)
         + ")",
         f"Install one with: {flavor_named('rtx').install if wanted == 'auto' else candidates[0].install}",

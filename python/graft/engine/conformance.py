@@ -124,7 +124,7 @@ def check_creation(subject: Subject) -> str:
         if subject.create(with_ones) is not None:
             return fields
     said = f": {subject.session.errors[-1]}" if subject.session.errors else ""
-    raise NotChecked(f"createPlugin makes no plugin without fields, nor with 1 in each{said}")
+    raise NotChecked(f"createPlugin creates no plugin without fields or with 1 in each field{said}")
 
 
 def check_capabilities(subject: Subject) -> str:
@@ -140,7 +140,7 @@ def check_identity(subject: Subject) -> str:
     says = subject.identity(subject.plugin())
     if says not in {creator_key(creator) for creator in subject.session.registry.all_creators}:
         raise Broken(
-            f"the plugin says that it is {identity_text(says)}, of which there is no creator (its own is "
+            f"the plugin's name is {identity_text(says)}, for which there is no creator (its creator is "
             f"{identity_text(subject.key)}): an engine with it does not load"
         )
     return ""
@@ -174,7 +174,7 @@ def run_check(request: dict[str, Any], events: EventWriter) -> None:
 
 def answer(subject: Subject, check: str) -> dict[str, str]:
     if creator_generation(subject.creator) != CHECKED_GENERATION:
-        why = f"plugins of {creator_generation(subject.creator)}; the checks are for those of {CHECKED_GENERATION}"
+        why = f"its plugins are {creator_generation(subject.creator)}; the checks are for {CHECKED_GENERATION} plugins"
         return {"outcome": "not checked", "detail": why}
     try:
         return {"outcome": "passed", "detail": CHECKS[check](subject)}
@@ -210,7 +210,7 @@ def checks_of(trials: Trials, creator: dict[str, Any], limit: float) -> list[dic
         if has_plugin:
             found = ask(trials, creator, check, limit)
         else:
-            found = {"outcome": "not checked", "detail": "no plugin could be made to ask"}
+            found = {"outcome": "not checked", "detail": "no plugin could be created for this check"}
         checks.append({"check": check, **found})
         has_plugin = has_plugin and (check != "creation" or found["outcome"] == "passed")
     return checks
@@ -220,9 +220,9 @@ def ask(trials: Trials, creator: dict[str, Any], check: str, limit: float) -> di
     key = [creator["name"], creator["version"], creator["namespace"]]
     found = trials.ask({"creator": key, "check": check, "limit": limit})
     if found["outcome"] == "hung":
-        return {"outcome": "failed", "detail": f"did not come back within {limit:g} s"}
+        return {"outcome": "failed", "detail": f"it did not return within {limit:g} s"}
     if found["outcome"] == "crashed":
         how = f"by signal {found['signal']}" if found["signal"] else f"with exit code {found['return_code']}"
         said = f"; its last message: {found['last_messages'][-1]}" if found["last_messages"] else ""
-        return {"outcome": "failed", "detail": f"ended the process {how}{said}"}
+        return {"outcome": "failed", "detail": f"it ended the process {how}{said}"}
     return {"outcome": found["outcome"], "detail": found["detail"]}

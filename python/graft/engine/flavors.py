@@ -84,7 +84,7 @@ def import_flavor(flavor: Flavor) -> ModuleType:
     except Exception as error:  # a broken installation may raise any exception
         raise EngineError(
             "tensorrt_missing",
-            f"the Python module {flavor.module} does not import: {error}",
+            f"the Python module {flavor.module} cannot be imported: {error}",
             f"Install it with: {flavor.install}",
         ) from error
 
@@ -113,9 +113,10 @@ def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
             return flavor
     raise EngineError(
         "tensorrt_missing",
-        f"no TensorRT with a builder is installed for {sys.executable} (looked for its modules tensorrt_rtx and tensorrt)",
+        f"no TensorRT with a builder is installed for {sys.executable} (searched for its modules tensorrt_rtx and "
+        "tensorrt)",
         f"Install one with: {sys.executable} -m {rtx.install}"
-        + (", or unset GRAFT_PYTHON, which chose this Python" if os.environ.get("GRAFT_PYTHON") else ""),
+        + (", or unset GRAFT_PYTHON, which selects this Python" if os.environ.get("GRAFT_PYTHON") else ""),
     )
 
 
@@ -125,14 +126,14 @@ def cuda_devices() -> dict[str, Any]:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return {"devices": [], "reason": "no NVIDIA driver (libcuda.so.1 is not there)"}
+        return {"devices": [], "reason": "no NVIDIA driver (libcuda.so.1 was not found)"}
     status = driver.cuInit(0)
     if status != 0:
         return {"devices": [], "reason": f"cuInit returned CUDA error {status}"}
     version, count = ctypes.c_int(), ctypes.c_int()
     driver.cuDriverGetVersion(ctypes.byref(version))
     if driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return {"devices": [], "reason": "the driver does not tell how many devices there are"}
+        return {"devices": [], "reason": "the driver does not report the number of devices"}
     compute_capability_major, compute_capability_minor = 75, 76
     devices = []
     for index in range(count.value):
@@ -151,7 +152,7 @@ def cuda_devices() -> dict[str, Any]:
     return {
         "devices": devices,
         "driver_cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
-        "reason": "" if devices else "the driver knows no device",
+        "reason": "" if devices else "the driver lists no device",
     }
 
 

@@ -85,11 +85,11 @@ def layers_of_engine(session: Session, plan: Any) -> dict[str, Any]:
         return {"layers": layers, "reason": ""}
     version = f"{session.flavor.module} {session.trt.__version__}"
     if not cuda_devices()["devices"]:
-        reason = f"{version} does not tell them as it builds, and its engine inspector needs a GPU"
+        reason = f"{version} does not report layers during the build, and its engine inspector needs a GPU"
         return {"layers": None, "reason": reason}
     engine = session.trt.Runtime(session.logger).deserialize_cuda_engine(plan)
     if engine is None:
         return {"layers": None, "reason": "the engine does not load on this machine's GPU"}
     text = engine.create_engine_inspector().get_engine_information(session.trt.LayerInformationFormat.JSON)
     layers = read_inspected(text)
-    return {"layers": layers or None, "reason": "" if layers else f"the inspector of {version} tells no types"}
+    return {"layers": layers or None, "reason": "" if layers else f"the inspector of {version} reports no types"}

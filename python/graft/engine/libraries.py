@@ -135,7 +135,7 @@ def damage(path: pathlib.Path) -> dict[str, str] | None:
         return {
             "cause": "no_file",
             "why": "it is not a regular file" if path.exists() else "no such file",
-            "next_step": "Check the path; `graft doctor` says where Graft's own is",
+            "next_step": "Check the path; `graft doctor` prints the path of Graft's library",
         }
     try:
         with path.open("rb") as file:
@@ -146,7 +146,7 @@ def damage(path: pathlib.Path) -> dict[str, str] | None:
     whole = whole_size(head)
     if there != 0 and there >= whole:
         return None
-    why = f"it was cut off: {there} bytes are there of at least {whole}" if there != 0 else "the file is empty"
+    why = f"it is truncated: it has {there} bytes and needs at least {whole}" if there != 0 else "the file is empty"
     return {"cause": "truncated", "why": why, "next_step": "Copy or download it again"}
 
 
@@ -180,15 +180,18 @@ def without_plugins(path: str) -> EngineError:
     )
     next_step = 'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"'
     if library is not None and OPERATORS_FUNCTION in library.exports:
-        message = f"plugin library {path}: it has operators for graft's commands on the CPU, and no plugins, as it was built without CUDA"
-        next_step = "Build it again where CUDA's compiler is; cmake says which one it found"
+        message = (
+            f"plugin library {path}: it has operators for Graft's commands on the CPU, but no plugins, because it was "
+            "built without CUDA"
+        )
+        next_step = "Build it again on a machine with nvcc; cmake prints the compiler that it found"
     mangled = sorted(name for name in library.exports if ENTRY_POINTS[0] in name) if library is not None else []
     if mangled:
-        message += f"; it has {mangled[0]}, a function of C++, whose name the compiler changed"
+        message += f"; it has {mangled[0]}, a C++ function with a mangled name"
         next_step = 'Declare it extern "C"'
     facts = {"cause": "exports", "exports": sorted(library.exports)[:20] if library is not None else []}
     if library is not None and library.registers_itself:
-        why = self_registration("and that reached another registry than this TensorRT's")
+        why = self_registration("but in the registry of another TensorRT")
         message, next_step = f"{message}; {why['why']}", why["next_step"]
         facts["cause"] = why["cause"]
     return EngineError("plugin_library", message, next_step, library=path, **facts)
@@ -228,8 +231,8 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
     if library is None:
         return {
             "cause": "not_elf",
-            "why": "it is no ELF file, which every shared library on Linux is",
-            "next_step": "Give the .so file itself: not an archive, a linker script, a Git LFS pointer or a .dll",
+            "why": "it is not an ELF file, the format of shared libraries on Linux",
+            "next_step": "Pass the .so file itself, not an archive, a linker script, a Git LFS pointer or a .dll",
         }
     if library.machine != platform.machine():
         return {
@@ -241,24 +244,24 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
     if not library.is_shared or library.is_program:
         return {
             "cause": "not_elf",
-            "why": "it is an object file or a program, and no shared library",
+            "why": "it is an object file or a program, not a shared library",
             "next_step": "Link it with -shared",
         }
     missing = missing_libraries(path, library.needs)
     if missing:
         return missing_dependencies(library, missing)
     if REGISTRY_FUNCTION in reason:
-        return self_registration("and it is linked with no TensorRT that has it")
+        return self_registration("but it is not linked with a TensorRT that has this function")
     version = VERSION_NOT_FOUND.search(reason)
     if version:
         return missing_version(path, *version.groups())
     symbol = re.search(r"undefined symbol: (\w+)", reason)
     return {
         "cause": "symbol" if symbol else "loader",
-        "why": f"no library that it is linked with has the symbol {symbol[1]}" if symbol else "",
-        "next_step": "A library that it was built against is missing, or is there in another version"
+        "why": f"none of the libraries that it is linked with has the symbol {symbol[1]}" if symbol else "",
+        "next_step": "A library that it was built with is missing or has another version"
         if symbol
-        else "The loader's words say why: `LD_DEBUG=all` makes it tell more",
+        else "The loader's message has the reason; `LD_DEBUG=all` prints details",
     }
 
 
@@ -266,14 +269,14 @@ def missing_version(path: pathlib.Path, provider: str, version: str, needing: st
     """Returns the refusal for a missing symbol version, against which the library or one of its dependencies was
     linked."""
     itself = os.path.realpath(needing) == os.path.realpath(path)
-    who = "it needs" if itself else f"{needing}, which it needs, itself needs"
+    who = "it needs" if itself else f"its dependency {needing} needs"
     name = pathlib.PurePath(provider).name
     return {
         "cause": "library_version",
-        "why": f"{who} the version {version} of {name}, and {provider} does not have it: it is older than the one that "
+        "why": f"{who} the version {version} of {name}, which {provider} does not have: it is older than the one that "
         "the library was built with",
         "next_step": f"Install a {name} that has {version}, or build the library on a system as old as this one; "
-        f"`strings {provider} | grep {re.split(r'[_.0-9]', version)[0]}_` lists the versions that are there",
+        f"`strings {provider} | grep {re.split(r'[_.0-9]', version)[0]}_` lists the available versions",
         "needed_by": needing,
         "provider": provider,
         "version": version,
@@ -284,14 +287,14 @@ def missing_dependencies(library: Library, missing: list[str]) -> dict[str, Any]
     facts: dict[str, Any] = {"cause": "dependency", "missing": missing}
     listed = ", ".join(missing)
     direct = [name for name in missing if name in library.needs]
-    owner = "it needs" if direct else "a library that it needs itself needs"
-    facts["why"] = f"{owner} {listed}, which the loader does not find"
+    owner = "it needs" if direct else "one of its dependencies needs"
+    facts["why"] = f"{owner} {listed}, which the loader cannot find"
     tensorrt = next((name for name in missing if name.startswith(("libnvinfer", "libtensorrt"))), None)
-    facts["next_step"] = f"Install {listed}, or name its folder in LD_LIBRARY_PATH"
+    facts["next_step"] = f"Install {listed}, or add its folder to LD_LIBRARY_PATH"
     if tensorrt is not None:
         facts["next_step"] += (
-            f"; {tensorrt} is TensorRT itself, of the version that the library was built for: install that one, or "
-            "build the library for the TensorRT that is here (a library with getCreators need not be linked with it)"
+            f"; {tensorrt} is the TensorRT version that the library was built for: install it, or build the library "
+            "for the installed TensorRT (a library with getCreators need not be linked with TensorRT)"
         )
     if library.registers_itself:
         facts["why"] += "; it registers its plugins while it is opened (REGISTER_TENSORRT_PLUGIN)"
@@ -303,8 +306,8 @@ def self_registration(detail: str) -> dict[str, Any]:
     was built."""
     return {
         "cause": "static_registration",
-        "why": f"it registers its plugins itself while it is opened, with {REGISTRY_FUNCTION} (the macro "
+        "why": f"it registers its plugins itself when it is opened, with {REGISTRY_FUNCTION} (the macro "
         f"REGISTER_TENSORRT_PLUGIN), {detail}",
-        "next_step": "Use it with the TensorRT that it was built for, or let it export getCreators and setLoggerFinder "
-        "with plugins of IPluginV3 instead, which loads everywhere",
+        "next_step": "Use it with the TensorRT that it was built for, or export getCreators and setLoggerFinder with "
+        "IPluginV3 plugins instead, which every TensorRT can load",
     }

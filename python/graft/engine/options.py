@@ -83,7 +83,7 @@ def parse_memory(texts: list[str]) -> dict[str, int]:
             pool = POOLS.get(name.strip().lower().replace("_", ""))
             if not separator or pool is None:
                 raise EngineError(
-                    "option", f"{named('--memory')} {part}: no such pool; there are {POOL_NAMES}", MEMORY_SYNTAX
+                    "option", f"{named('--memory')} {part}: unknown pool; the pools are {POOL_NAMES}", MEMORY_SYNTAX
                 )
             if pool in limits:
                 raise EngineError(
@@ -124,7 +124,7 @@ def parse_formats(option: str, texts: list[str]) -> list[TensorFormat]:
             found.append(parse_format(option, part, name if separator else None, value.strip().lower()))
     names = [each.name for each in found]
     if len({name is None for name in names}) > 1:
-        raise EngineError("option", f"{option}: some have a name and some have none", FORMAT_SYNTAX)
+        raise EngineError("option", f"{option}: some formats have a name and some do not", FORMAT_SYNTAX)
     for name in names:
         if name is not None and names.count(name) > 1:
             raise EngineError("option", f"{option} {name}: given twice", "Join several formats by +")
@@ -142,7 +142,7 @@ def parse_format(option: str, text: str, name: str | None, value: str) -> Tensor
     wrong = next((each for each in formats if each not in FORMATS), None)
     if name == "" or (first and type_name is None) or wrong is not None:
         what = f"type {first!r}" if first and type_name is None else f"format {wrong!r}"
-        raise EngineError("option", f"{option} {text}: there is no {what}", FORMAT_SYNTAX)
+        raise EngineError("option", f"{option} {text}: unknown {what}", FORMAT_SYNTAX)
     return TensorFormat(option, text, name, type_name, tuple(FORMATS[each] for each in formats))
 
 
@@ -156,15 +156,15 @@ def check_combinations(options: dict[str, Any]) -> None:
     for name, needed in NEEDS.items():
         if is_given(options[name]) and not is_given(options[needed]):
             raise EngineError(
-                "option", f"{spelling(name)}: it needs {spelling(needed)} as well", f"Give {spelling(needed)} too"
+                "option", f"{spelling(name)}: it also needs {spelling(needed)}", f"Add {spelling(needed)}"
             )
 
 
 def lacks(session: Session, option: str, what: str) -> EngineError:
     return EngineError(
         "option",
-        f"{option}: {session.version} does not have it (no {what})",
-        "Leave it out, or build with a TensorRT that has it"
+        f"{option}: {session.version} does not support it (no {what})",
+        "Omit it, or build with a TensorRT that supports it"
         + (f": {named('--tensorrt')} full" if session.flavor.name == "rtx" else ""),
     )
 
@@ -231,7 +231,7 @@ def use_dla(session: Session, config: Any, core: int) -> None:
         raise EngineError(
             "option",
             f"{option}: {session.version} finds {there} on this machine",
-            f"Name one that is there, or build for the GPU: leave {named('--dla')} out",
+            f"Choose an existing core, or build for the GPU without {named('--dla')}",
         )
     with session.refusing(option):
         config.default_device_type = device
@@ -248,8 +248,8 @@ def allow_aliased_ports(session: Session, config: Any, network: Any) -> None:
     if feature is None:
         raise EngineError(
             "build",
-            f"{session.version} lets no plugin update an input in place, as {', '.join(layers)} does",
-            "Build with TensorRT 10.3 or later, or give the node memory of its own for the output: in_place = 0",
+            f"{session.version} does not support plugins that update an input in place, such as {', '.join(layers)}",
+            "Build with TensorRT 10.3 or later, or give the output its own memory: in_place = 0",
         )
     config.set_preview_feature(feature, True)
 
@@ -261,8 +261,8 @@ def embed_plugins(session: Session, config: Any, libraries: list[str]) -> None:
     if not libraries:
         raise EngineError(
             "option",
-            f"{option}: no plugin library is loaded that could be embedded",
-            f"Name one with {named('--plugin-library')}",
+            f"{option}: no plugin library is loaded, so there is nothing to embed",
+            f"Load one with {named('--plugin-library')}",
         )
     with session.refusing(option):
         config.plugins_to_serialize = libraries
@@ -284,7 +284,7 @@ def apply_to(session: Session, tensors: list[Any], given: list[TensorFormat], si
             raise EngineError(
                 "option",
                 f"{given[0].option}: {len(given)} formats for {len(tensors)} {side}s: {listed}",
-                "Give one for each in this order, one for all, or name them: NAME=FORMAT",
+                "Give one format for each in this order, one for all, or use names: NAME=FORMAT",
             )
         pairs = list(zip(tensors, spread, strict=True))
     else:
@@ -306,9 +306,9 @@ def apply_format(session: Session, tensor: Any, wanted: TensorFormat) -> None:
     if wanted.type is not None and wanted.type != there:
         raise EngineError(
             "option",
-            f"{option}: {tensor.name} is {there} in the model, and a strongly typed network takes its types from there",
-            f"Change it in the model: {named('`graft quantize MODEL -o OUT --precision f16 --typed-io`')} gives inputs and outputs "
-            "the type too",
+            f"{option}: {tensor.name} is {there} in the model, and a strongly typed network has the types of the model",
+            f"Change the type in the model: {named('`graft quantize MODEL -o OUT --precision f16 --typed-io`')} also "
+            "changes the types of inputs and outputs",
         )
     mask = 0
     for name in wanted.formats:
@@ -329,6 +329,6 @@ def refused_format(complaints: list[str], given: list[TensorFormat]) -> EngineEr
         return EngineError(
             "option",
             f"{mine.option} {mine.text}: TensorRT has no such format for the type of {name}: {complaint}",
-            "linear is there for every type; the packed formats are for f16, bf16 and int8",
+            "linear supports every type; the packed formats are for f16, bf16 and int8",
         )
     return None

@@ -62,8 +62,8 @@ def set_plugin_override(session: Session, parser: Any) -> None:
     if flag is None:
         raise EngineError(
             "option",
-            f"{named('--plugin-override')}: {session.flavor.module} {session.trt.__version__} does not have it",
-            "It came with TensorRT 10.15 and RTX 1.7; otherwise leave the function out of the model",
+            f"{named('--plugin-override')}: {session.flavor.module} {session.trt.__version__} does not support it",
+            "It needs TensorRT 10.15 or RTX 1.7; otherwise remove the function from the model",
         )
     parser.set_flag(flag)
 
@@ -102,15 +102,15 @@ def parser_errors(parser: Any) -> list[dict[str, Any]]:
 def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> EngineError:
     version = f"{session.flavor.module} {session.trt.__version__}"
     if any(error["code"] == "MODEL_DESERIALIZE_FAILED" for error in errors):
-        return EngineError("input", f"{path}: {errors[0]['message']}", "Give a complete ONNX model", errors=errors)
+        return EngineError("input", f"{path}: {errors[0]['message']}", "Pass a complete ONNX model", errors=errors)
     described = "; ".join(map(describe_parser_error, errors)) or "no reason given"
     missing = sorted({e["op_type"] for e in errors if "Plugin not found" in e["message"]})
-    next_step = "`graft inspect` tells which nodes TensorRT cannot run; `graft convert` rewrites those that Graft can"
+    next_step = "`graft inspect` lists nodes that TensorRT cannot run; `graft convert` rewrites those it supports"
     if missing:
         next_step = (
             f"No plugin named {', '.join(missing)} is registered with the node's plugin_version and "
-            f"plugin_namespace: load the library that holds it with {named('--plugin-library')}, one of your own operators with "
-            f"{named('--operators')}, or give the model its functions"
+            f"plugin_namespace: load its library with {named('--plugin-library')}, a library of your own operators "
+            f"with {named('--operators')}, or add its function to the model"
         )
     return EngineError("parse", f"{path}: the parser of {version} refuses it: {described}", next_step, errors=errors)
 

@@ -72,18 +72,19 @@ def unusable_profile(
     shapes = " or ".join(" ".join(f"{name}={text(found)}" for name, found in ranges.items()) for ranges in profiles)
     what = f"the {word} shapes" if end is not None else "the ranges"
     next_step = (
-        "The node that TensorRT names fixes a size that the input leaves open, as exporters do with the batch: export "
-        f"the model with that size dynamic, or give {named('--shapes')} a range that the node takes"
+        "The node that TensorRT names has a fixed size where the input is dynamic, which exporters often do with the "
+        f"batch: export the model with this size dynamic, or give {named('--shapes')} a range that the node supports"
     )
     if ABOUT_NAMES.search(complaint):
         next_step = (
-            f"Dimensions with one name have one size: give the inputs ranges in {named('--shapes')} that agree there"
+            "Dimensions with the same name must have the same size: give the inputs equal ranges for them in "
+            f"{named('--shapes')}"
         )
     elif end is None:
         next_step = f"Change the ranges of {named('--shapes')}"
     return EngineError(
         "shapes",
-        f"{model}: {what} of the profile, {shapes}, do not go through the network: {complaint}",
+        f"{model}: the network does not work with {what} of the profile, {shapes}: {complaint}",
         next_step,
         profile_end=end,
     )

@@ -67,7 +67,7 @@ class Session:
 
     def refusal(self, option: str, reason: str) -> EngineError:
         return EngineError(
-            "option", f"{option}: {self.version} refuses it: {reason}", "Leave it out, or give what it allows"
+            "option", f"{option}: {self.version} refuses it: {reason}", "Omit it, or use an allowed value"
         )
 
     def identity(self) -> dict[str, str]:
@@ -105,11 +105,11 @@ class Session:
     def _refusal(self, path: str, has_current_entry_point: bool) -> EngineError:
         version = f"{self.flavor.module} {self.trt.__version__}"
         if has_current_entry_point:
-            cause, why = "refused", "its messages come before this one"
+            cause, why = "refused", "see its messages above"
             next_step = "Check that the library was built for this TensorRT"
         else:
             cause = "exports"
-            why = f"it exports {ENTRY_POINTS[1]} alone, the list of V2 plugins, and {version} reads {ENTRY_POINTS[0]}"
+            why = f"it exports only {ENTRY_POINTS[1]}, the list of V2 plugins, but {version} reads {ENTRY_POINTS[0]}"
             next_step = f"Export {ENTRY_POINTS[0]} with plugins of IPluginV3, or use a TensorRT that reads both"
         return EngineError(
             "plugin_library",

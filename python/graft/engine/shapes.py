@@ -62,7 +62,7 @@ def parse_dims(text: str, whole: str) -> tuple[int, ...]:
         dims = tuple(int(part) for part in text.lower().split("x"))
     except ValueError:
         raise EngineError(
-            "shapes", f"{named('--shapes')} {whole}: {text!r} is not sizes joined by x", f"Write {SYNTAX}"
+            "shapes", f"{named('--shapes')} {whole}: {text!r} is not a list of sizes joined by x", f"Write {SYNTAX}"
         ) from None
     if any(not 0 <= size < 2**31 for size in dims):
         raise EngineError(
@@ -156,8 +156,8 @@ def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
         if len(candidate) != len(network_input.shape):
             raise EngineError(
                 "shapes",
-                f"{named('--shapes')} {name}={found.text()}: the {word} has {len(candidate)} dimensions, "
-                f"the model's input has {len(network_input.shape)}: {network_input.text()}",
+                f"{named('--shapes')} {name}={found.text()}: the {word} has {len(candidate)} dimensions, but the "
+                f"model's input has {len(network_input.shape)}: {network_input.text()}",
                 f"For example {example_flag(network_input)}",
             )
         for axis, (given, declared) in enumerate(zip(candidate, network_input.shape, strict=True)):
@@ -191,15 +191,15 @@ def missing_ranges(missing: list[NetworkInput]) -> EngineError:
         said.append(f"the model has inputs of dynamic shape without {named('--shapes')}: {with_sizes}")
     if with_values:
         said.append(
-            f"sizes depend on the values of {with_values}, which is no constant, and {named('--shapes')} does not tell which "
-            "values there may be"
+            f"sizes depend on the values of {with_values}, which is not a constant, and {named('--shapes')} has no "
+            "range of its values"
         )
     return EngineError(
         "shapes",
         "; ".join(said),
         f"Give minimum, optimum and maximum, for example {' '.join(map(missing_flag, missing))}\n"
-        f"By default {'graft.inspect' if is_keyword() else 'the command inspect'} tries several ranges, and says which of "
-        "them build",
+        f"By default {'graft.inspect' if is_keyword() else 'the command inspect'} tries several ranges and reports "
+        "which of them build",
         inputs=[i.name for i in missing],
         values=bool(with_values),
     )
@@ -230,7 +230,7 @@ def optimization_profiles(
             ) from None
     if not all(found):
         raise EngineError(
-            "shapes", f"{named('--profile')}: the model has no dynamic input", f"Leave {named('--profile')} out"
+            "shapes", f"{named('--profile')}: the model has no dynamic input", f"Omit {named('--profile')}"
         )
     return found
 

@@ -91,7 +91,7 @@ def with_output(error: EngineError, output: list[str]) -> EngineError:
     TensorRT passes it no logger outside of inference."""
     if not output or error.kind not in ("parse", "build", "plugin_library"):
         return error
-    message = f"{error.message}; what was printed meanwhile: {'; '.join(output[-SHOWN_OUTPUT:])}"
+    message = f"{error.message}; the output of the process: {'; '.join(output[-SHOWN_OUTPUT:])}"
     return EngineError(error.kind, message, error.next_step, **error.facts, output=output)
 
 
@@ -391,7 +391,7 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
     """Returns the error for a worker that ended without a result: how it ended, and its last message."""
     how = f"with exit code {code}"
     signal_name = None
-    next_step = f"The last messages say what it was doing; run again with {named('--verbose')} for all of them"
+    next_step = f"The last messages show what it was doing; run again with {named('--verbose')} for all messages"
     if code < 0:
         signal_name = signal.Signals(-code).name
         how = f"by signal {signal_name}"
@@ -400,18 +400,21 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
     if loading is not None:
         return ended_by_library(loading, how, said, facts)
     if signal_name == "SIGKILL":
-        next_step = f"The system probably ran out of memory: use a machine with more, or a smaller {named('--memory')} workspace=SIZE"
+        next_step = (
+            "The system probably ran out of memory: use a machine with more memory, or a smaller "
+            f"{named('--memory')} workspace=SIZE"
+        )
     return EngineError("crash", f"the TensorRT process of `{command}` ended {how}{said}", next_step, **facts)
 
 
 def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> EngineError:
     """Returns the error for a library whose code ended the process while it was opened."""
     message = f"plugin library {path}: the TensorRT process ended {how} while it opened the plugin library"
-    next_step = "Code that the library runs when it is opened ends the process: its author has to mend that"
+    next_step = "Code that runs when the library is opened ends the process: the author of the library must fix it"
     cause = "crash"
     library = read_library(pathlib.Path(path))
     if library is not None and library.registers_itself:
-        why = self_registration("and the registry that it found is another TensorRT's than it was built with")
+        why = self_registration("and it found the registry of another TensorRT than it was built with")
         message += f": {why['why']}"
         cause, next_step = why["cause"], why["next_step"]
     return EngineError("plugin_library", message + said, next_step, library=path, cause=cause, **facts)
@@ -421,12 +424,12 @@ def idle_error(command: str, loading: str | None, limit: float, last: list[str])
     """Returns the error for a worker that was killed because it had used no processor time."""
     said = f"; its last message: {last[-1]}" if last else ""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    limited = "" if most == resource.RLIM_INFINITY else f", and this process may use {most >> 20} MiB of addresses"
+    limited = "" if most == resource.RLIM_INFINITY else f", and the limit of its address space is {most >> 20} MiB"
     while_loading = f" while it opened the plugin library {loading}" if loading else ""
     next_step = (
-        f"A plugin that waits is for its author to fix; {named('--time-limit')} SECONDS waits longer"
+        f"If a plugin waits, its author must fix it; {named('--time-limit')} SECONDS waits longer"
         if loading or not limited
-        else "TensorRT waits for ever where it cannot allocate: raise the limit with `ulimit -v unlimited`"
+        else "TensorRT waits forever if it cannot allocate memory: raise the limit with `ulimit -v unlimited`"
     )
     return EngineError(
         "hang",
@@ -442,15 +445,16 @@ def hang_error(command: str, loading: str | None, limit: float, last: list[str])
     if loading is None:
         return EngineError(
             "hang",
-            f"the TensorRT process of `{command}` hangs: nothing came of it for {limit:g} s{said}",
-            f"A plugin that does not come back is for its author to mend; if it is slow alone, {named('--time-limit')} SECONDS "
-            "waits longer",
+            f"the TensorRT process of `{command}` hangs: it reported nothing for {limit:g} s{said}",
+            f"If a plugin does not return, its author must fix it; if it is only slow, {named('--time-limit')} "
+            "SECONDS waits longer",
             last_messages=last,
         )
     return EngineError(
         "plugin_library",
-        f"plugin library {loading}: it was not open after {limit:g} s: code that it runs when it is opened hangs{said}",
-        f"Its author has to mend that; if it is slow alone, {named('--time-limit')} SECONDS waits longer",
+        f"plugin library {loading}: it could not be opened within {limit:g} s: code that runs when it is opened "
+        f"hangs{said}",
+        f"The author of the library must fix it; if it is only slow, {named('--time-limit')} SECONDS waits longer",
         library=loading,
         cause="hang",
         last_messages=last,

@@ -31,8 +31,8 @@ def parse_targets(texts: list[str]) -> list[str]:
     if "current" in targets and len(targets) > 1:
         raise EngineError(
             "target",
-            f"{named('--target')} {','.join(targets)}: current cannot be joined with others",
-            "Name this machine's own GPU generation instead of current",
+            f"{named('--target')} {','.join(targets)}: current cannot be combined with other targets",
+            "Name the generation of this machine's GPU instead of current",
         )
     return targets
 
@@ -53,7 +53,7 @@ def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present:
     if targets == ["current"] and not gpu_present:
         raise EngineError(
             "target",
-            f"{named('--target')} current: there is no GPU in this machine",
+            f"{named('--target')} current: this machine has no GPU",
             f"Name the GPU generations to build for, for example {named('--target')} sm89,sm120",
         )
     offered = targets_of(trt)
@@ -62,11 +62,11 @@ def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present:
             raise EngineError(
                 "target",
                 f"{named('--target')} {target}: {version} cannot build for it; it builds for {', '.join(offered)}",
-                "Choose among those, or use the full TensorRT on a machine with that GPU",
+                "Choose one of these, or use the full TensorRT on a machine with this GPU",
                 offered=offered,
             )
     if targets:
         config.num_compute_capabilities = len(targets)
         for index, target in enumerate(targets):
             if not config.set_compute_capability(getattr(trt.ComputeCapability, target.upper()), index):
-                raise EngineError("target", f"{named('--target')} {target}: {version} refuses it", "Leave it out")
+                raise EngineError("target", f"{named('--target')} {target}: {version} refuses it", "Omit it")

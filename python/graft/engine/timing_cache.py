@@ -46,9 +46,9 @@ class TimingCache:
             if not accepted:
                 self._set(b"")
         if any("no-op" in str(warning.message) for warning in caught):
-            raise lacks(self._session, named("--timing-cache"), "timing cache: it keeps none")
+            raise lacks(self._session, named("--timing-cache"), "timing cache")
         if not accepted:
-            self._warn(f"timing cache {path} is damaged, or of another TensorRT or GPU: starting an empty one")
+            self._warn(f"timing cache {path} is damaged, or is for another TensorRT or GPU: starting an empty one")
             return "replaced"
         return "extended" if self._previous else "new"
 
@@ -75,7 +75,9 @@ class TimingCache:
         """Merges the entries that another build has written since this build began."""
         other = self._config.create_timing_cache(now)
         if other is None or not cache.combine(other, False):
-            self._warn(f"timing cache {self._path}: what another build wrote meanwhile does not fit and is replaced")
+            self._warn(
+                f"timing cache {self._path}: entries that another build wrote meanwhile do not match and are replaced"
+            )
 
 
 @contextmanager

@@ -62,7 +62,9 @@ def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], 
                 f"{function}: input {name} is {kind.dtype(array)}; allowed: {definition.allowed_dtypes(port)}"
             )
         if kind.device(array) != device:
-            raise ValueError(f"{function}: input {name} is on {kind.device(array)}; allowed: {device}, as the first")
+            raise ValueError(
+                f"{function}: input {name} is on {kind.device(array)}; allowed: {device}, the device of the first input"
+            )
         if not kind.is_contiguous(array):
             raise ValueError(f"{function}: input {name} is not contiguous; allowed: {kind.to_contiguous}")
     dtypes = tuple(kind.dtype(array) for array in arrays)
@@ -97,14 +99,14 @@ def _check_outputs(
         begin, end = kind.address(array), kind.address(array) + array.nbytes
         for other in inputs:
             if begin < kind.address(other) + other.nbytes and kind.address(other) < end:
-                raise ValueError(f"{function}: out for {port.name} overlaps an input; allowed: memory of its own")
+                raise ValueError(f"{function}: out for {port.name} overlaps an input; allowed: separate memory")
 
 
 def _make(definition: Definition) -> Callable[..., Any]:
     inputs = "".join(f"{port.name}, " for port in definition.inputs)
     values = "".join(f"{info.name}, " for info in definition.attributes)
     scope = {"_call": functools.partial(_call, definition)}
-    doc = "`out` takes the result: of its type and shape, and no input's memory."
+    doc = "The result is written to `out`, an array of its type and shape that shares no memory with an input."
     return make_function(definition, "out=None", [f"return _call(({inputs}), ({values}), out)"], scope, __name__, doc)
 
 

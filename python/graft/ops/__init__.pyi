@@ -316,7 +316,7 @@ def non_zero(
 
     Returns y (rank,count): a column for each element that is not zero, count (scalar): number of results
 
-    The others have room for the largest count: their elements lie at the beginning of it.
+    The other arrays are allocated for the largest count: their valid elements come first.
 
     Types: x f32 y i64 count i64; x f16 y i64 count i64; x bf16 y i64 count i64; x i32 y i64 count i64; x i64 y i64 count i64
 
@@ -347,7 +347,7 @@ def non_max_suppression(
 
     Returns selected_indices (count,3): item, class and box of each selected box, sorted by item, class and decreasing score, count (scalar): number of results
 
-    The others have room for the largest count: their elements lie at the beginning of it.
+    The other arrays are allocated for the largest count: their valid elements come first.
 
     Types: boxes f32 scores f32 max_output_boxes_per_class i64 iou_threshold f32 score_threshold f32 selected_indices i64 count i64; boxes f16 scores f16 max_output_boxes_per_class i64 iou_threshold f32 score_threshold f32 selected_indices i64 count i64
 

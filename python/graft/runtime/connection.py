@@ -47,7 +47,7 @@ class Connection:
             header += piece
         magic, kind, size = HEADER.unpack(header)
         if magic != MAGIC:
-            raise ValueError("these bytes are no message of Graft's")
+            raise ValueError("the bytes are not a message of Graft")
         body = bytearray(size)
         view = memoryview(body)
         while view:

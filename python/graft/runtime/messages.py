@@ -105,6 +105,6 @@ class Reader:
 
     def _take(self, size: int) -> memoryview:
         if size > len(self._body) - self._place:
-            raise ValueError(f"{size} bytes are wanted where {len(self._body) - self._place} are left")
+            raise ValueError(f"{size} bytes are needed, but only {len(self._body) - self._place} are left")
         self._place += size
         return self._body[self._place - size : self._place]

@@ -79,7 +79,8 @@ class Session:
             if not isinstance(tensor, np.ndarray) or tensor.dtype not in CODES:
                 raise Failure(
                     ErrorKind.BAD_INPUT,
-                    f"{self._source}: output '{name}' is no tensor of numbers, which the CPU engine does not return",
+                    f"{self._source}: output '{name}' is not a tensor of numbers, and the CPU engine returns only "
+                    "tensors of numbers",
                 )
         return outputs
 

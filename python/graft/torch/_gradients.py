@@ -52,10 +52,10 @@ def _per_channel(values: torch.Tensor | None, x: torch.Tensor) -> Any:
 
 
 def _normalize(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x and scale; not where scale is the attribute weights."""
+    """x and scale; no gradient where the scale is the attribute weights."""
     x, scale = inputs["x"], inputs["scale"]
     if a["weights"]:
-        raise NotImplementedError("graft::normalize has no gradient with the attribute weights: give the input scale")
+        raise NotImplementedError("graft::normalize has no gradient with the attribute weights: use the input scale")
     x32, grad32 = x.float(), grad.float()
     axes = list(range(1, x.dim())) if a["across_spatial"] else [1]
     found, inverse = _of_norm(grad32 * _per_channel(scale, x), x32, axes, a["epsilon"], "add")
@@ -67,12 +67,10 @@ def _normalize(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: d
 
 
 def _instance_norm(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x, scale and bias; not where those are attributes."""
+    """x, scale and bias; no gradient where scale or bias is an attribute."""
     x, scale, bias = inputs["x"], inputs["scale"], inputs["bias"]
     if a["scales"]:
-        raise NotImplementedError(
-            "graft::instance_norm has no gradient with the attribute scales: give the input scale"
-        )
+        raise NotImplementedError("graft::instance_norm has no gradient with the attribute scales: use the input scale")
     x32, grad32 = x.float(), grad.float()
     axes = list(range(2, x.dim()))
     variance, mean = torch.var_mean(x32, axes, correction=0, keepdim=True)
@@ -98,7 +96,7 @@ def _convolution(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed:
     """x, weight and bias, where they are inputs."""
     x, weight, bias = inputs["x"], inputs["weight"], inputs["bias"]
     if weight is None or a["bias_weights"]:
-        raise NotImplementedError("graft::convolution has no gradient with weights in attributes: give them as inputs")
+        raise NotImplementedError("graft::convolution has no gradient with weights in attributes: pass them as inputs")
     axes = x.dim() - 2
     pads = list(a["pad"]) or [0] * axes
     before, after = pads[:axes], pads[-axes:]

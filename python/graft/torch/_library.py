@@ -117,7 +117,8 @@ def _checked_dtypes(definition: Definition, tensors: Sequence[Tensor]) -> list[s
             )
         if tensor.device != first.device:
             raise ValueError(
-                f"{definition.function}: input {name} is on {tensor.device}; allowed: {first.device}, as the first"
+                f"{definition.function}: input {name} is on {tensor.device}; allowed: {first.device}, the device of "
+                "the first input"
             )
         dtypes.append(found)
     return dtypes
@@ -678,8 +679,8 @@ def no_such_function(place: str, name: str, definitions: Mapping[str, Definition
     of its results depend on data."""
     if name in definitions:
         return AttributeError(
-            f"{place} has no {name}: only the data say how large its result is, which PyTorch has to know before. The "
-            "function of that name of graft.ops takes tensors too"
+            f"{place} has no {name}: the size of its result depends on data, but PyTorch must know it before the "
+            "call. The function of this name in graft.ops supports tensors too"
         )
     return AttributeError(f"{place} has no {name}")
 

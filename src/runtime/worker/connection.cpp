@@ -140,7 +140,7 @@ std::optional<Message> Connection::receive() {
   if (!receive_all(bytes, message.attached)) return std::nullopt;
   Header header;
   std::memcpy(&header, bytes.data(), sizeof(Header));
-  if (header.magic != expected_magic) throw Error(Error::Kind::internal, "these bytes are no message of Graft's");
+  if (header.magic != expected_magic) throw Error(Error::Kind::internal, "the bytes are not a message of Graft");
   if (header.size > largest_body) {
     throw Error(Error::Kind::internal,
                 fmt::format("a message declares {} bytes; allowed are at most {}", header.size, largest_body));

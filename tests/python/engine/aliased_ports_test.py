@@ -93,7 +93,9 @@ def test_the_preview_flag_is_set_where_a_plugin_needs_it(has_feature: bool, majo
     told: list[tuple[str, bool]] = []
     config = types.SimpleNamespace(set_preview_feature=lambda feature, value: told.append((feature, value)))
     if major > 1 and not has_feature:
-        with pytest.raises(EngineError, match="tensorrt 10.2.0 lets no plugin update an input in place") as refused:
+        with pytest.raises(
+            EngineError, match="tensorrt 10.2.0 does not support plugins that update an input in place"
+        ) as refused:
             allow_aliased_ports(session, config, network_of(major))
         assert "convolve" in refused.value.message
         assert "in_place = 0" in refused.value.next_step

@@ -87,7 +87,7 @@ def test_what_needs_fields_that_are_not_known_is_not_checked(
 ) -> None:
     library = library_with(compile_library, tmp_path, "refuses", (CREATE, CREATE + "    return nullptr;\n"))
     found = checks_of(drive("plugins", library, "--check", "--tensorrt", "lean"))
-    assert found["creation"] == ("not checked", "createPlugin makes no plugin without fields, nor with 1 in each")
+    assert found["creation"] == ("not checked", "createPlugin creates no plugin without fields or with 1 in each field")
     assert found["identity"][0] == "not checked"
     assert "failed" not in {outcome for outcome, _ in found.values()}
 
@@ -97,7 +97,7 @@ def test_one_that_hangs_costs_its_own_checks_alone(compile_library: CompileLibra
     hang = (CREATE, CREATE + "    ::pause();\n")
     library = library_with(compile_library, tmp_path, "hangs", hang)
     found = checks_of(drive("plugins", library, "--check", "--tensorrt", "lean", "--time-limit", 15))
-    assert found["creation"] == ("failed", "did not come back within 15 s")
+    assert found["creation"] == ("failed", "it did not return within 15 s")
     assert (found["name"][0], found["fields"][0]) == ("passed", "passed")
 
 

@@ -115,7 +115,7 @@ def test_ranges_that_contradict_each_other_are_an_error_of_the_shapes(
     assert (done.code, done.error["kind"], done.error["profile_end"]) == (2, "shapes", end)
     assert word in done.error["message"]
     assert "batch" in done.error["message"]
-    assert "Dimensions with one name" in done.error["next_step"]
+    assert "Dimensions with the same name" in done.error["next_step"]
     assert folder_holds(tmp_path, "m.onnx")
 
 
@@ -240,7 +240,7 @@ def test_external_weights_are_found_beside_the_model(tmp_path: pathlib.Path) -> 
         (["--input-format", "x=f8:linear"], "option", ["--input-format x=f8:linear", "'f8'"]),
         (["--input-format", "z=linear"], "option", ["'z'", "it has: x"]),
         (["--input-format", "linear,linear"], "option", ["2 formats for 1 inputs: x"]),
-        (["--input-format", "x=linear", "--input-format", "linear"], "option", ["some have a name"]),
+        (["--input-format", "x=linear", "--input-format", "linear"], "option", ["some formats have a name"]),
         (["--input-format", "x=linear", "--input-format", "x=hwc"], "option", ["given twice"]),
         (["--input-format", "x=f16:linear"], "option", ["x is f32 in the model"]),
         (["--output-format", "y=hwc8"], "option", ["--output-format y=hwc8", "no such format"]),
@@ -250,7 +250,7 @@ def test_external_weights_are_found_beside_the_model(tmp_path: pathlib.Path) -> 
         (["--dla", "0"], "option", ["--dla 0", "no DLA core"]),
         (["--profile", "x=1x3x8x8"], "shapes", ["no dynamic input"]),
         (["--profile", "nonsense"], "shapes", ["nonsense"]),
-        (["--timing-cache", "no.cache"], "option", ["--timing-cache", "does not have it"]),
+        (["--timing-cache", "no.cache"], "option", ["--timing-cache", "does not support it"]),
         (["--bogus"], "usage", ["--bogus"]),
         (["--tensorrt", "bogus"], "usage", ["--tensorrt"]),
     ],

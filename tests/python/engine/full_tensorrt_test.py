@@ -198,7 +198,7 @@ def test_what_this_tensorrt_lacks_is_refused_by_name(setting: Setting, flags: li
     done = setting.build(*flags, version="11.4.0", STAND_IN_LACKS=lacking)
     assert (done.code, done.error["kind"]) == (2, "option")
     assert f"{flags[0]}" in done.error["message"]
-    assert f"tensorrt 11.4.0 does not have it (no {lacking})" in done.error["message"]
+    assert f"tensorrt 11.4.0 does not support it (no {lacking})" in done.error["message"]
     assert setting.files() == {"m.onnx"}
 
 

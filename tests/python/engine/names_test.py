@@ -16,7 +16,7 @@ NAMES = {"--target": "BuildOptions::targets", "--memory": "memory", "--optimizat
     ("arguments", "words"),
     [
         (["--target", "nothing"], "BuildOptions::targets nothing: not a target"),
-        (["--memory", "shop=1MiB"], "memory shop=1MiB: no such pool"),
+        (["--memory", "shop=1MiB"], "memory shop=1MiB: unknown pool"),
         (["--optimization-level", "x"], "argument `optimization_level`: "),
         (["--shapes", "x=1xa"], "--shapes x=1xa"),
     ],

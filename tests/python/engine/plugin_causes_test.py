@@ -240,7 +240,7 @@ class TestTheLibrary:
         library = tmp_path / "libplugins.so"
         library.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n" * 10)
         message = self.message(library, tmp_path, "not_elf")
-        assert "no ELF file" in message
+        assert "not an ELF file" in message
         assert "Git LFS" in message
 
     def test_an_object_file(self, tmp_path: pathlib.Path) -> None:
@@ -269,9 +269,9 @@ class TestTheLibrary:
         through = compile_library(source, "libthrough.so", str(library), f"-Wl,-rpath,{library.parent}")
         needed.unlink()
         message = self.message(library, tmp_path, "dependency")
-        assert "it needs libneeded_here.so, which the loader does not find" in message
+        assert "it needs libneeded_here.so, which the loader cannot find" in message
         assert "Install libneeded_here.so" in message
-        assert "a library that it needs itself needs libneeded_here.so" in self.message(through, tmp_path, "dependency")
+        assert "one of its dependencies needs libneeded_here.so" in self.message(through, tmp_path, "dependency")
 
     def test_an_older_version_of_a_dependency(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
@@ -292,10 +292,10 @@ class TestTheLibrary:
         through = compile_library(source, "libuser_of_user.so", str(library), f"-Wl,-rpath,{new.parent}")
         old = provider("PROVIDER_1.0")
         message = self.message(library, tmp_path, "library_version")
-        assert f"it needs the version PROVIDER_2.0 of libprovider.so, and {old} does not have it" in message
+        assert f"it needs the version PROVIDER_2.0 of libprovider.so, which {old} does not have" in message
         assert "Install a libprovider.so that has PROVIDER_2.0" in message
         message = self.message(through, tmp_path, "library_version")
-        assert f"{library}, which it needs, itself needs the version PROVIDER_2.0" in message
+        assert f"its dependency {library} needs the version PROVIDER_2.0" in message
 
     def test_one_that_the_loader_and_one_that_tensorrt_refuses(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
@@ -332,7 +332,7 @@ class TestTheLibrary:
         [
             ("raise(SIGSEGV)", "crash", "ended by signal SIGSEGV while it opened the plugin library"),
             ("exit(0)", "crash", "ended with exit code 0 while it opened the plugin library"),
-            ("pause()", "hang", "it was not open after 2 s"),
+            ("pause()", "hang", "it could not be opened within 2 s"),
         ],
     )
     def test_code_that_runs_when_it_is_opened(
@@ -359,7 +359,7 @@ class TestTheLibrary:
         for size in (0, 100, len(data) // 4, len(data) // 2):
             library.write_bytes(data[:size])
             message = self.message(library, tmp_path, "truncated")
-            assert (f"{size} bytes are there of at least" in message) == (size != 0)
+            assert (f"it has {size} bytes and needs at least" in message) == (size != 0)
 
     def test_a_folder_and_a_program(self, tmp_path: pathlib.Path) -> None:
         assert "it is a folder" in self.message(tmp_path, tmp_path, "folder")
@@ -367,11 +367,11 @@ class TestTheLibrary:
         assert "it is not a regular file" in self.message(tmp_path / "pipe.so", tmp_path, "no_file")
         assert "no such file" in self.message(tmp_path / "none.so", tmp_path, "no_file")
         program = pathlib.Path(shutil.which("true") or pytest.skip("no program"))
-        assert "a program, and no shared library" in self.message(program, tmp_path, "not_elf")
+        assert "a program, not a shared library" in self.message(program, tmp_path, "not_elf")
 
     def test_the_older_entry_point(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
         library = compile_library(OLD, "liblist.so", "-DLIST_OF_V2")
-        assert "getPluginCreators alone" in self.message(library, tmp_path, "exports")
+        assert "it exports only getPluginCreators" in self.message(library, tmp_path, "exports")
 
 
 class TestPluginsOfTheOlderGeneration:
@@ -401,7 +401,7 @@ class TestPluginsOfTheOlderGeneration:
         tensorrt.unlink()
         message = TestTheLibrary().message(library, tmp_path, "dependency")
         assert "it needs libnvinfer.so.10" in message
-        assert "libnvinfer.so.10 is TensorRT itself" in message
+        assert "libnvinfer.so.10 is the TensorRT version that the library was built for" in message
         assert "REGISTER_TENSORRT_PLUGIN" in message
 
     def test_registered_with_another_tensorrt_than_it_was_built_for(

@@ -184,7 +184,7 @@ class TestFailuresNameTheirCause:
         source.write_text(text.replace("return &collection_; }", "::pause(); return &collection_; }"))
         done = drive("plugins", compile_library(source, "libhangs.so"), "--time-limit", "3")
         assert (done.code, done.error["kind"]) == (1, "hang")
-        assert "nothing came of it for 3 s" in done.error["message"]
+        assert "it reported nothing for 3 s" in done.error["message"]
 
 
 # Source that forks a process which leaves the session and forks another one, which does the same.

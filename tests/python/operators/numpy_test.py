@@ -80,7 +80,7 @@ REFUSED = [
      lambda: graft.ops.leaky_relu(X.T)),
     (ValueError, "InstanceNorm: scale has shape 4, allowed is one value for each of 3 channels",
      lambda: graft.ops.instance_norm(X, np.ones(4, np.float32))),
-    (ValueError, "instance_norm: input scale is left out, so bias has to be left out too",
+    (ValueError, "instance_norm: input scale is missing, so bias must be omitted too",
      lambda: graft.ops.instance_norm(X, None, np.ones(3, np.float32))),
     (ValueError, "instance_norm: input scale is f16; allowed: f32",
      lambda: graft.ops.instance_norm(X, np.ones(3, np.float16))),

@@ -109,7 +109,7 @@ def test_a_damaged_message_ends_it():
         Connection(ours).receive()
         ours.sendall(b"HTTP/1.1 400 bad")
         assert process.wait(timeout=20) == 1
-        assert b"these bytes are no message" in process.stderr.read()
+        assert b"the bytes are not a message" in process.stderr.read()
 
 
 def test_started_by_hand():

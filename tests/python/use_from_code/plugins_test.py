@@ -147,8 +147,8 @@ def test_what_is_no_plugin_library_is_refused(module: str, tmp_path: Path) -> No
     for name, words in [
         ("none.so", "no such file"),
         (".", "it is a folder"),
-        ("text.so", "no ELF file"),
-        ("part.so", "cut off"),
+        ("text.so", "not an ELF file"),
+        ("part.so", "it is truncated"),
         ("empty.so", "exports neither getCreators"),
         (sys.argv[3], "built without CUDA"),
     ]:
@@ -162,7 +162,7 @@ def test_a_tensorrt_that_is_missing_or_too_old_is_said() -> None:
     script = """
     import types
     message = message_of(graft.plugins.register, sys.argv[1], "tensorrt_nothing", kind="missing_tool")
-    assert "tensorrt_nothing does not import" in message and "\\nInstall it for " in message, message
+    assert "tensorrt_nothing cannot be imported" in message and "\\nInstall it for " in message, message
     old = types.ModuleType("tensorrt")
     old.__version__, old.get_plugin_registry = "8.6.1", lambda: None
     message = message_of(graft.plugins.register, sys.argv[1], old, kind="missing_tool")
@@ -213,7 +213,7 @@ def test_add_names_what_is_wrong(module: str) -> None:
     importlib.import_module(sys.argv[1])
     network = Network()
     message = message_of(graft.plugins.add, network, "L2Normalize", ["x"], axes=[1])
-    assert "no creator of that name" in message and "graft.plugins.register()" in message, message
+    assert "no creator of this name" in message and "graft.plugins.register()" in message, message
     graft.plugins.register(sys.argv[2])
     for operator, attributes, words in [
         ("L2Normalise", {}, "did you mean L2Normalize?"),
@@ -272,7 +272,7 @@ def test_add_looks_in_every_namespace() -> None:
     assert chosen() == ("graft", "1")
     assert chosen(namespace="theirs") == ("theirs", "10")
     message = message_of(graft.plugins.add, network, "Own", "x", namespace="none")
-    assert "no creator of that name in the namespace 'none'" in message, message
+    assert "no creator of this name in the namespace 'none'" in message, message
     """
     execute(dedented(script))
 

@@ -91,9 +91,9 @@ def test_models_come_from_onnx_and_go_there(network: graft.Model, images: np.nda
 
 
 def test_what_is_no_model() -> None:
-    with pytest.raises(TypeError, match="graft.Model, a path or an onnx.ModelProto, and this is int"):
+    with pytest.raises(TypeError, match="graft.Model, a path or an onnx.ModelProto\\), found int"):
         graft.load(3)
-    with pytest.raises(TypeError, match="this is ConvertResult; its attribute .model is one"):
+    with pytest.raises(TypeError, match="found ConvertResult; its attribute .model is a model"):
         graft.build(graft.convert(graft.load(DIGITS / "digits.onnx")), "no.engine")
     with pytest.raises(TypeError, match="for files"):
         graft.load(graft.load(DIGITS / "digits.onnx"), shapes={"image": [1, 1, 8, 8]})

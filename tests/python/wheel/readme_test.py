@@ -64,5 +64,5 @@ def test_the_examples_are_those_of_the_package(tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "graft.examples"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1 and "digits.pb: a file of that name is here already" in done.stderr
+    assert done.returncode == 1 and "digits.pb: this file already exists" in done.stderr
     assert (tmp_path / "digits.pb").read_text() == "a graph of the user's"

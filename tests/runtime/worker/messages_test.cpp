@@ -160,7 +160,7 @@ TEST(Connections, a_damaged_message) {
   EXPECT_FALSE(receive(magic + number(Connection::largest_body) + "a few bytes")) << "no memory is taken for the rest";
   EXPECT_THAT([&] { (void)receive(magic + number(Connection::largest_body + 1)); },
               ThrowsMessage<Error>(HasSubstr("allowed are at most")));
-  EXPECT_THAT([&] { (void)receive("HTTP/1.1 400 bad"); }, ThrowsMessage<Error>(HasSubstr("no message of Graft's")));
+  EXPECT_THAT([&] { (void)receive("HTTP/1.1 400 bad"); }, ThrowsMessage<Error>(HasSubstr("not a message of Graft")));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST_F(WorkerEngineTest, programs_that_are_no_worker) {
   EXPECT_THAT(message(script("exit 7")),
               ThrowsMessage<Error>(HasSubstr("is no worker of the CPU engine: it ended with exit code 7")));
   EXPECT_THAT(message(script("echo hello >&0; echo hello >&0; echo hello >&0")),
-              ThrowsMessage<Error>(HasSubstr("no message of Graft's")));
+              ThrowsMessage<Error>(HasSubstr("not a message of Graft")));
   // A greeting of a newer version; then a message that is not a greeting.
   const std::string eight = R"(\010\000\000\000\000\000\000\000)";
   const auto says = [&](const std::string& kind) {
