@@ -57,7 +57,7 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
   }
   if (!options.outputs.empty()) {
     throw Error(fmt::format(
-        "{}: outputs can be selected only for TensorFlow and Caffe networks; an ONNX file names its outputs",
+        "{}: outputs can be selected only for TensorFlow and Caffe networks; an ONNX file names its own outputs",
         path.string()));
   }
   if (is_cut_network(path)) return join(read_cut_network(path));

@@ -512,15 +512,16 @@ class Reader : private YamlReader {
                                       [&](const auto& attribute) { return attribute.first == name; });
     const AttributeInfo* own = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
     if (own != nullptr && !is_given) {
-      fail(node, fmt::format("the pattern has @{0}, and nothing reads it: the attribute `{0}` of {1} would be at its "
-                             "default; write it under `attributes`, as in {{{0}: \"@{0}\"}}, or give the constant "
-                             "another name where the default is meant",
-                             name, rule.with.to_string()));
+      fail(node,
+           fmt::format(
+               "the pattern has @{0}, but the rule does not use it: the attribute `{0}` of {1} would have its default; "
+               "write it under `attributes`, as in {{{0}: \"@{0}\"}}, or rename the constant if you want the default",
+               name, rule.with.to_string()));
     }
     // A Graft operator has attributes of its own for what the network's nodes compute.
     if (own == nullptr && rule.with.graft != nullptr && rule.prove && constant.of_attribute && constant.places == 1) {
-      fail(node, fmt::format("the pattern has @{0}, and nothing reads it; give it to an attribute of {1}, as in "
-                             "{{attribute: \"@{0}\"}}, or leave it out of the braces",
+      fail(node, fmt::format("the pattern has @{0}, but the rule does not use it; assign it to an attribute of {1}, as "
+                             "in {{attribute: \"@{0}\"}}, or remove it from the braces",
                              name, rule.with.to_string()));
     }
   }

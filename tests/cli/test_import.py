@@ -366,7 +366,7 @@ MISTAKES = {
     "number of an output": (["convert", "digits.pb", *TO, "--keep-output", "logits:3"], ["logits:3"]),
     "output of ONNX": (
         ["convert", "digits.onnx", *TO, "--keep-output", "logits"],
-        ["digits.onnx", "an ONNX file names its outputs"],
+        ["digits.onnx", "names its own"],
     ),
     "the model itself": (["convert", "digits.pb", "-o", "digits.pb"], ["digits.pb", "the input model"]),
     "the weights": (

@@ -535,13 +535,14 @@ BAD = [
     ("- match: y = Relu(x)\n  with: Identity\n  inputs: [z]\n", "the pattern has no name z; its names are x, y"),
     (
         "- match: y = Max(x, Mul(x, @alpha))\n  with: LeakyReLU\n",
-        "the pattern has @alpha, and nothing reads it: the attribute `alpha` of graft::LeakyReLU would be at its default; write it "
-        'under `attributes`, as in {alpha: "@alpha"}, or give the constant another name where the default is meant',
+        "the pattern has @alpha, but the rule does not use it: the attribute `alpha` of graft::LeakyReLU would have "
+        "its default; write it "
+        'under `attributes`, as in {alpha: "@alpha"}, or rename the constant if you want the default',
     ),
     (
         "- match: y = Elu(x){alpha=@slope}\n  with: LeakyReLU\n",
-        'the pattern has @slope, and nothing reads it; give it to an attribute of graft::LeakyReLU, as in {attribute: "@slope"}, '
-        "or leave it out of the braces",
+        'the pattern has @slope, but the rule does not use it; assign it to an attribute of graft::LeakyReLU, as in {attribute: "@slope"}, '
+        "or remove it from the braces",
     ),
     (
         "- match: y = Mul(x, @slope)\n  with: LeakyReLU\n  attributes: {alpha: '@slop'}\n",

@@ -229,7 +229,7 @@ Status grouped_fits(const Convolution& op, const Problem& problem) {
   const std::int64_t size = plan.group_channels();
   const bool known = x.dtype == DType::i8 ? size == 32 : size == 8 || size == 16 || size == 32;
   if (plan.group == 1 || size != plan.group_outputs() || !known) {
-    return unsupported("supports several groups of 8, 16 or 32 channels of x and as many of y, of i8 of 32");
+    return unsupported("supports several groups of 8, 16 or 32 channels of x and equally many of y; for i8 only 32");
   }
   constexpr std::int64_t most_window = 256;
   constexpr int step_bits = 4;

@@ -313,7 +313,7 @@ Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
   }
   if (plan.batch * plan.out_pixels() > most || plan.batch * plan.channels > most ||
       plan.outputs * plan.channels > most || plan.in_pixels() > most || plan.window() * plan.channels > most) {
-    return unsupported("supports up to " + std::to_string(most) + " pixels, and products of a sum");
+    return unsupported("supports up to " + std::to_string(most) + " pixels, and as many products per sum");
   }
 #if GRAFT_SM90A
   return {};

@@ -232,7 +232,8 @@ template <class T, class Tile>
                               const Finish& finishing, int multiprocessors, const CudaContext& context) {
   Sizes sizes = sizes_of<T>(plan, cut.chunk);
   int blocks = 0;
-  if (!spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks)) return unsupported("no place for clusters");
+  if (!spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks))
+    return unsupported("the GPU has no room for the clusters");
   CUtensorMap x_map;
   CUtensorMap w_map;
   Status status = sizes.flat ? detail::map_flat(x, sizes, plan.channels, Tile::m, x_map)
@@ -269,7 +270,8 @@ template <class T, class Tile>
                                        const Finish& finishing, int multiprocessors, const CudaContext& context) {
   Sizes sizes = gathered_sizes<T>(plan);
   int blocks = 0;
-  if (!spread<T, Tile>(sizes, cluster, multiprocessors, blocks)) return unsupported("no place for clusters");
+  if (!spread<T, Tile>(sizes, cluster, multiprocessors, blocks))
+    return unsupported("the GPU has no room for the clusters");
   CUtensorMap w_map;
   if (Status mapped = detail::map_filters(weight, plan, sizes, Tile::n, w_map); !mapped.ok()) return mapped;
   const auto& [depth, h, w] = plan.axis;

@@ -185,7 +185,8 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
   if (from.layout == Layout::linear) return unsupported("supports hwc8 and chw32, found linear");
   constexpr std::int64_t fewest = 9;
   if (from.extents[1] < fewest) {
-    return unsupported("supports " + std::to_string(fewest) + " channels and more: copies of fewer are too short");
+    return unsupported("supports " + std::to_string(fewest) +
+                       " channels and more: copies of fewer channels are too short");
   }
   // All 32 channels of a partial plane are copied, and its padding may hold any values.
   if (from.layout == Layout::chw32 && from.extents[1] % channels_per_vector(Layout::chw32) != 0) {
@@ -207,7 +208,7 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
   }
   if (plan.batch * plan.out_pixels() > most || plan.window() * plan.channels > most ||
       std::max({plan.axis[1].in, plan.axis[2].in, plan.outputs}) > most) {
-    return unsupported("supports up to " + std::to_string(most) + " pixels, and products of a sum");
+    return unsupported("supports up to " + std::to_string(most) + " pixels, and as many products per sum");
   }
 #if GRAFT_SM90A
   return dispatch_device(from.dtype, [&](auto element) -> Status {

@@ -132,7 +132,7 @@ Status fits_line_buffer(const Upsampling& op, const Problem& problem) {
     return unsupported("supports linear interpolation in the linear layout");
   }
   for (const SampledAxis& axis : axes) {
-    if (!detail::ShortAxis::fits(axis)) return unsupported("supports places of 31 bits");
+    if (!detail::ShortAxis::fits(axis)) return unsupported("supports positions of at most 31 bits");
   }
   const Extents& in = problem.inputs[0].extents;
   const Extents& out = problem.outputs[0].extents;
@@ -360,7 +360,7 @@ Status fits_index_table(const Upsampling& op, const Problem& problem) {
   }
   if (!std::all_of(axes.begin(), axes.end(), detail::ShortAxis::fits) ||
       std::max(x.storage_count(), y.storage_count()) >= UpsamplingTask::most_quick_items) {
-    return unsupported("supports tensors of less than 2^31 elements, and places of 31 bits");
+    return unsupported("supports tensors of less than 2^31 elements, and positions of at most 31 bits");
   }
   return {};
 }
@@ -421,7 +421,7 @@ Status fits_gather(const Upsampling& op, const Problem& problem) {
   const TensorDesc& y = problem.outputs[0];
   const std::int64_t planes = std::max<std::int64_t>(x.extents[0] * (x.layout == Layout::linear ? x.extents[1] : 1), 1);
   if (!detail::GatherTask::fits(axes, y.storage_count(), x.storage_count() / planes)) {
-    return unsupported("supports outputs and channels of less than 2^31 elements, and places of 31 bits");
+    return unsupported("supports outputs and channels of less than 2^31 elements, and positions of at most 31 bits");
   }
   return fits_packed(op, problem);
 }
