@@ -51,7 +51,7 @@ class TorchMemory:
         import torch
 
         if not torch.cuda.is_available():
-            raise RefusedError("PyTorch sees no GPU")
+            raise RefusedError("PyTorch finds no GPU")
         self.torch = torch
         self.stream = torch.cuda.Stream()
         self.handle = self.stream.cuda_stream
@@ -116,7 +116,7 @@ def open_memory(wanted):
         except (ImportError, RefusedError) as error:
             reasons.append(f"{name}: {error}")
     raise RefusedError(
-        f"no memory of a GPU: {'; '.join(reasons)}\nInstall PyTorch with CUDA, or: pip install cuda-python"
+        f"cannot allocate GPU memory: {'; '.join(reasons)}\nInstall PyTorch with CUDA, or: pip install cuda-python"
     )
 
 
@@ -129,7 +129,8 @@ def import_tensorrt(wanted):
         except ImportError as error:
             reasons.append(str(error))
     raise RefusedError(
-        f"no TensorRT for {sys.executable}: {'; '.join(reasons)}\nInstall it for this Python, or use another one"
+        f"found no TensorRT for {sys.executable}: {'; '.join(reasons)}\nInstall it for this Python, or use another "
+        "Python"
     )
 
 
@@ -158,10 +159,10 @@ class Finding:
     def text(self):
         what = f"{self.tensor!r}, by node {self.node!r} ({self.operator}), run {self.run}"
         if self.problem == "shape":
-            return f"{what}: its shape is {self.found}, and {self.expected} on the CPU"
+            return f"{what}: its shape is {self.found}, but {self.expected} on the CPU"
         share = f"{self.wrong} of {self.compared} compared elements are wrong"
-        limit = "" if self.allowed is None else f", {self.allowed:.6g} off is allowed"
-        return f"{what}: {share}; {self.index} is {self.found:.6g}, and {self.expected:.6g} on the CPU{limit}"
+        limit = "" if self.allowed is None else f", allowed difference {self.allowed:.6g}"
+        return f"{what}: {share}; {self.index} is {self.found:.6g}, but {self.expected:.6g} on the CPU{limit}"
 
 
 class Tensor:
@@ -315,8 +316,8 @@ class Canary:
             flag = getattr(trt.BuilderFlag, precision.upper(), None)
             if flag is None:
                 raise RefusedError(
-                    f"--precision {precision}: {self.version} takes the types of the model alone\n"
-                    f"Make such a model with: graft quantize --precision {precision.replace('fp', 'f')}"
+                    f"--precision {precision}: {self.version} supports only the types of the model\nCreate such a "
+                    f"model with: graft quantize --precision {precision.replace('fp', 'f')}"
                 )
             config.set_flag(flag)
         profile = self.builder.create_optimization_profile()
@@ -347,7 +348,7 @@ class Canary:
             network.mark_output(there[name])
         plan = self.builder.build_serialized_network(network, self.configure(network))
         if plan is None:
-            raise NotBuiltError(f"{self.version} does not build the network{self.last_error()}")
+            raise NotBuiltError(f"{self.version} cannot build the network{self.last_error()}")
         return plan
 
     def run(self, marked):
@@ -358,7 +359,7 @@ class Canary:
             self.runtime = self.trt.Runtime(self.logger)
         engine = self.runtime.deserialize_cuda_engine(plan)
         if engine is None:
-            raise RefusedError(f"{self.version} does not load the engine that it built{self.last_error()}")
+            raise RefusedError(f"{self.version} cannot load the engine that it built{self.last_error()}")
         context = engine.create_execution_context()
         found = {}
         for run in self.runs:
@@ -368,7 +369,7 @@ class Canary:
                     found.setdefault(name, finding)
         findings = [found[tensor.name] for tensor in self.tensors if tensor.name in found]
         first = f"wrong, first {findings[0].tensor!r}" if findings else "right"
-        print(f"build {self.builds}, {len(marked)} tensors inside marked as outputs: {first}", flush=True)
+        print(f"build {self.builds}, {len(marked)} inner tensors marked as outputs: {first}", flush=True)
         return findings
 
     def execute(self, engine, context, inputs):
@@ -380,7 +381,7 @@ class Canary:
             for name in taken + [name for name in names if name not in taken]:
                 kind = TYPES.get(engine.get_tensor_dtype(name).name)
                 if kind is None:
-                    raise RefusedError(f"tensor {name!r} is of type {engine.get_tensor_dtype(name).name}")
+                    raise RefusedError(f"tensor {name!r} has the unsupported type {engine.get_tensor_dtype(name).name}")
                 if name in taken:
                     given = np.asarray(inputs[name])
                     # NumPy's files store bf16 as two opaque bytes.
@@ -391,7 +392,7 @@ class Canary:
                     shape = tuple(context.get_tensor_shape(name))
                     if any(size < 0 for size in shape):
                         raise RefusedError(
-                            f"output {name!r}: TensorRT knows its size only when it is computed: {shape}"
+                            f"output {name!r}: its size depends on data, which this script does not support: {shape}"
                         )
                     arrays[name] = np.zeros(shape, kind)
                 if engine.get_tensor_location(name) == trt.TensorLocation.HOST:
@@ -402,7 +403,7 @@ class Canary:
                     self.memory.upload(blocks[name], arrays[name])
                 context.set_tensor_address(name, address)
             if not context.execute_async_v3(self.memory.handle):
-                raise RefusedError(f"the engine does not run{self.last_error()}")
+                raise RefusedError(f"running the engine failed{self.last_error()}")
             self.memory.wait()
             for name, block in blocks.items():
                 if name not in taken:
@@ -453,8 +454,8 @@ def find_first(canary, report):
             wrong_outputs.append(findings[0])
     if canary.options.most and len(names) > canary.options.most:
         raise RefusedError(
-            "an output is wrong, and no tensor inside is with --most of them marked at a time\nLeave out --most to look at "
-            "what is fused"
+            "an output is wrong, but no inner tensor is wrong with --most of them marked at a time\nOmit --most to "
+            "examine fused nodes"
         )
     return (wrong_outputs[0] if wrong_outputs else None), names
 
@@ -509,7 +510,7 @@ def search(canary, report):
     if not outputs:
         report["verdict"] = "good"
         compared = sum(tensor.is_output for tensor in canary.tensors)
-        report["message"] = f"good: {compared} outputs in {len(canary.runs)} runs are what the CPU has"
+        report["message"] = f"good: {compared} outputs in {len(canary.runs)} runs match the CPU"
         return 0
     report["outputs"] = [dataclasses.asdict(finding) for finding in outputs]
     first, names = find_first(canary, report)
@@ -525,9 +526,9 @@ def search(canary, report):
     report["fusion"] = {"tensors": inside, "nodes": nodes, "wrong": dataclasses.asdict(last)}
     listed = ", ".join(f"{each['node']!r} ({each['operator']})" for each in nodes)
     report["message"] = (
-        f"wrong: the fault is in how nodes are fused, from {facts[0]['node']!r} to {last.node!r}: {listed}\n"
-        f"While {', '.join(map(repr, inside))} is not returned, it is wrong: {last.text()}\n"
-        "With every tensor inside returned, which keeps TensorRT from fusing, all of them are right"
+        f"wrong: TensorRT fuses nodes wrongly, from {facts[0]['node']!r} to {last.node!r}: {listed}\nIf "
+        f"{', '.join(map(repr, inside))} is not an output, this tensor is wrong: {last.text()}\nIf every inner tensor "
+        "is an output, which prevents fusion, all tensors are correct"
     )
     return 1
 
@@ -549,15 +550,22 @@ def main():
         "--precision",
         choices=list(COARSER),
         default="typed",
-        help="of the build. typed: the model's own, f32 without TF32; the others widen the tolerances",
+        help="precision of the build. typed: the model's types, f32 without TF32; the other values widen the "
+        "tolerances",
     )
-    parser.add_argument("--most", type=int, default=0, metavar="N", help="tensors inside to return at a time (all)")
     parser.add_argument(
-        "--parse-only", action="store_true", help="say whether the parser takes the network; needs no GPU"
+        "--most",
+        type=int,
+        default=0,
+        metavar="N",
+        help="maximum number of inner tensors to return at a time (default: all)",
+    )
+    parser.add_argument(
+        "--parse-only", action="store_true", help="only check whether the parser accepts the network; needs no GPU"
     )
     parser.add_argument("--report", type=pathlib.Path, default=HERE / "canary_report.json", metavar="FILE")
     parser.add_argument("--warnings", action="store_true", help="show TensorRT's warnings")
-    parser.add_argument("--verbose", action="store_true", help="show all that TensorRT says")
+    parser.add_argument("--verbose", action="store_true", help="show all messages of TensorRT")
     options = parser.parse_args()
     report = {
         "schema": "graft.canary.report/1",
@@ -579,7 +587,8 @@ def main():
         if options.parse_only:
             names, missing = canary.inner_tensors()
             print(
-                f"{canary.version} takes the network; {len(names)} tensors inside can be returned, {len(missing)} cannot"
+                f"{canary.version} accepts the network; {len(names)} inner tensors can be returned, {len(missing)} "
+                "cannot"
             )
             return 0
         code = search(canary, report)

@@ -126,7 +126,7 @@ def test_without_a_fault_it_is_good_after_one_build(canary):
     assert (code, report["verdict"], report["builds"]) == (0, "good", 1), printed
     assert report["first"] is None
     assert report["outputs"] == []
-    assert "good: 1 outputs in 1 runs are what the CPU has" in printed
+    assert "good: 1 outputs in 1 runs match the CPU" in printed
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_fault_of_fusion_is_narrowed_to_the_nodes_that_are_fused(canary, wrong
     assert report["fusion"]["tensors"] == inside
     assert [each["node"] for each in report["fusion"]["nodes"]] == nodes
     assert report["fusion"]["wrong"]["tensor"] == wrong
-    assert f"how nodes are fused, from '{nodes[0]}' to '{nodes[-1]}'" in printed
+    assert f"TensorRT fuses nodes wrongly, from '{nodes[0]}' to '{nodes[-1]}'" in printed
     assert report["builds"] <= 12
 
 
@@ -192,7 +192,7 @@ def test_a_wrong_shape_is_told_with_both_shapes(canary):
     code, report, printed = ask(canary, tensor="f", change="shape")
     assert (code, report["first"]["node"], report["first"]["problem"]) == (1, "swish", "shape"), printed
     assert (report["first"]["expected"], report["first"]["found"]) == ([1, 4, 8, 6], [1, 4, 6, 8])
-    assert "its shape is [1, 4, 6, 8], and [1, 4, 8, 6] on the CPU" in printed
+    assert "its shape is [1, 4, 6, 8], but [1, 4, 8, 6] on the CPU" in printed
 
 
 def test_a_parser_that_refuses_is_quoted_with_the_node(canary):
