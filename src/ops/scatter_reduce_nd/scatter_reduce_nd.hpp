@@ -37,7 +37,7 @@ struct ScatterReduceND {
     return std::array{input("data", "T", "any", "1 to 8 dimensions"),
                       input("indices", "Tind", "...,depth", "indices into the first `depth` dimensions of data"),
                       input("updates", "T", "...,rest", "a slice for each index"),
-                      output("y", "T", "as data", "data with the updates")};
+                      output("y", "T", "as data", "data after the updates")};
   }
   static constexpr auto types() { return scatter_type_constraints(); }
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterND", .needs_override = true}; }
