@@ -31,8 +31,9 @@ void check_replaceable(const std::filesystem::path& path) {
   // If standard output is redirected to a file, /dev/stdout is a link to a regular file, which belongs to the system.
   const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
   if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
-    throw Error(fmt::format("{}: {} is the system's own; allowed are other folders. Give the name of a file elsewhere",
-                            path.string(), folder));
+    throw Error(
+        fmt::format("{}: {} is a folder of the system; allowed are other folders. Give the name of a file elsewhere",
+                    path.string(), folder));
   }
 }
 
@@ -66,7 +67,7 @@ void AtomicFile::fail(const char* what) const {
   const std::filesystem::path folder = path_.parent_path();
   const bool has_folder = folder.empty() || std::filesystem::exists(folder, ignored);
   throw Error(fmt::format("{}: {}: {}{}", path_.string(), what, std::generic_category().message(reason),
-                          has_folder ? "" : fmt::format("\nMake its folder first: mkdir -p {}", folder.string())));
+                          has_folder ? "" : fmt::format("\nCreate its folder first: mkdir -p {}", folder.string())));
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -90,7 +91,7 @@ void AtomicFile::commit() {
   struct ::stat existing {};
   if (::lstat(path_.c_str(), &existing) == 0 && S_ISREG(existing.st_mode) &&
       ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
-    fail("cannot be given the mode of the file it replaces");
+    fail("cannot get the permissions of the file that it replaces");
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();

@@ -38,8 +38,8 @@ void check_has_kernels(const Model& model) {
   const std::vector<const Node*> calls = calls_without_operator(model);
   if (calls.empty()) return;
   throw Error(
-      fmt::format("{}: {}: no library that is loaded has the operator {}, so there is no kernel of it, only the "
-                  "function in the file\nLoad its library with {}, or leave out {} to compute the function",
+      fmt::format("{}: {}: no loaded library has the operator {}, so there is no kernel for it, only the function in "
+                  "the file\nLoad its library with {}, or leave out {} to compute the function",
                   model.source, describe(*calls.front()), called_operator(*calls.front()),
                   setting_name(Setting::operator_libraries), setting_name(Setting::own_kernels)));
 }

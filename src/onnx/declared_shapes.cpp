@@ -51,13 +51,13 @@ std::vector<std::string> contradicted_shape_warnings(const Model& model) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < std::min(few, found.size()); ++i) {
     warnings.push_back(
-        fmt::format("{}: the file declares the shape {} for '{}', and inputs and nodes make it {}, which counts; "
-                    "correct it in the program that wrote the model",
+        fmt::format("{}: the file declares the shape {} for '{}', but from inputs and nodes Graft infers {} and uses "
+                    "this shape; correct it in the program that wrote the model",
                     model.source, to_string(found[i].declared), found[i].tensor, to_string(found[i].inferred)));
   }
   if (found.size() > few) {
     warnings.push_back(
-        fmt::format("{}: the file declares {} more shapes that cannot hold", model.source, found.size() - few));
+        fmt::format("{}: the file declares {} more shapes that cannot be right", model.source, found.size() - few));
   }
   return warnings;
 }

@@ -94,7 +94,7 @@ void Lexer::advance() {
   if (c == '"') {
     skip(1);
     while (position_ < text_.size() && at(0) != '"' && at(0) != '\n') skip(1);
-    if (at(0) != '"') fail("a quoted text has no end");
+    if (at(0) != '"') fail("a quoted string is not closed");
     current_.kind = Token::Kind::text;
     current_.text = std::string(text_.substr(start + 1, position_ - start - 1));
     return skip(1);

@@ -232,13 +232,13 @@ class PatternParser {
     const OperatorSchema* schema = call.is_standard ? find_schema(call.op_type) : nullptr;
     // An attribute that became an input may stand in its place, so that fewer inputs than the schema's may be right.
     if (schema != nullptr && call.arguments.empty() && !call.takes_more && schema->fewest_inputs > 0) {
-      lexer_.fail_at(start,
-                     fmt::format("{} without inputs; write those of the node, `_` for any, `*` for all that follow",
-                                 call.op_type));
+      lexer_.fail_at(
+          start, fmt::format("{} has no inputs here; write its inputs, `_` for any value, `*` for all further inputs",
+                             call.op_type));
     }
     if (schema != nullptr && call.arguments.size() > schema->most_inputs) {
       lexer_.fail_at(start,
-                     fmt::format("{} has {}, the pattern gives it {}", call.op_type,
+                     fmt::format("{} has {}, the pattern has {}", call.op_type,
                                  schema->most_inputs == 1   ? "one input"
                                  : schema->most_inputs == 0 ? "no inputs"
                                                             : fmt::format("{} inputs at most", schema->most_inputs),
@@ -550,7 +550,7 @@ class Search {
                   node.is("Constant") ? There::nothing : There::another);
     }
     if (std::find(matched_.begin(), matched_.end(), &node) != matched_.end()) {
-      return fail(fmt::format("{} would have to stand for two nodes of the pattern", describe(node)));
+      return fail(fmt::format("{} would have to match two nodes of the pattern", describe(node)));
     }
     if (node.output(output) == nullptr) return fail(fmt::format("{} has no output {}", describe(node), output));
     const std::vector<Slot> slots = slots_of(node);
@@ -634,7 +634,7 @@ class Search {
     const std::size_t looked_through = passed_.size();
     for (Value* value = slot.value; value != nullptr; value = value->producer->input(0)) {
       if (value->producer == nullptr || value->graph != root_->graph) {
-        fail(fmt::format("{} is '{}', which no node makes; the pattern wants {}", where, value->name,
+        fail(fmt::format("{} is '{}', which no node computes; the pattern wants {}", where, value->name,
                          operators_of(expression, pattern_.lines)));
         break;
       }
@@ -663,7 +663,7 @@ class Search {
     std::optional<TensorData> found;
     if (const NodeAttribute* attribute = node.attribute(condition.attribute)) {
       found = to_tensor(*attribute);
-      if (!found) return fail(where + " is of a kind that patterns do not look into", There::nearly);
+      if (!found) return fail(where + " has a type that patterns cannot compare", There::nearly);
     }
     if (node.domain.empty()) {
       for (const AttributeInput& entry : attribute_inputs(node.op_type)) {
@@ -671,7 +671,7 @@ class Search {
           continue;
         found = slots[entry.input].constant();
         listed[entry.input] = true;
-        if (!found) return fail(where + " is an input that is no constant", There::nearly);
+        if (!found) return fail(where + " is an input that is not a constant", There::nearly);
       }
     }
     if (!found && node.domain.empty()) {
@@ -783,7 +783,7 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
 /// Returns why the pattern does not match beyond a node at which a part of it matches, at the reader that comes
 /// furthest.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
-  const std::string begin = fmt::format("{} and what it reads match", describe(node));
+  const std::string begin = fmt::format("{} and its inputs match", describe(node));
   std::string reason;
   std::size_t furthest = 0;
   for (const Value* output : node.outputs) {
@@ -830,7 +830,8 @@ bool Match::has(std::string_view name) const { return values.contains(name) || c
 
 Value& Match::value(std::string_view name) const {
   const auto found = values.find(name);
-  if (found == values.end()) throw Error(Error::Kind::internal, fmt::format("the pattern binds no value '{}'", name));
+  if (found == values.end())
+    throw Error(Error::Kind::internal, fmt::format("the pattern does not bind a value '{}'", name));
   return *found->second;
 }
 

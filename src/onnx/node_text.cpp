@@ -146,28 +146,33 @@ class NodeParser {
   /// Throws Error for attributes in braces, which are the form of patterns.
   void check_no_braces() const {
     if (!lexer_.peek().is("{")) return;
-    lexer_.fail("attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for patterns");
+    lexer_.fail(
+        "attributes are written in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for patterns");
   }
 
   Value* parse_input() {
     const Token token = lexer_.peek();
     if (token.kind == Token::Kind::number) {
       const bool is_real = token.text.find_first_of(".eEin") != std::string::npos;
-      fail_at(token, fmt::format("a number, {0}, is no input: name it in a line above, as in c = "
-                                 "Constant<value_float={0}{1}>()",
-                                 token.text, is_real ? "" : ".0"));
+      fail_at(
+          token,
+          fmt::format(
+              "a number, {0}, cannot be an input: define it in a line above, as in c = Constant<value_float={0}{1}>()",
+              token.text, is_real ? "" : ".0"));
     }
     if (lexer_.accept("@")) {
       const Token name_token = lexer_.peek();
       const std::string name = lexer_.expect_name("the name of an attribute");
-      fail_at(token, fmt::format("an attribute, @{0}, is no input: name it in a line above, as in {0} = "
-                                 "Constant<{1}=@{0}>()",
-                                 name, value_name(type_of_reference(name_token))));
+      fail_at(token,
+              fmt::format(
+                  "an attribute, @{0}, cannot be an input: define it in a line above, as in {0} = Constant<{1}=@{0}>()",
+                  name, value_name(type_of_reference(name_token))));
     }
     const std::string name = lexer_.expect_name("the name of an input");
     if (lexer_.peek().is("(") || lexer_.peek().is("<") || lexer_.peek().is("::")) {
-      fail_at(token, fmt::format("a line has one node: give {} a line of its own above, and its output's name here",
-                                 token.text));
+      fail_at(token,
+              fmt::format("a line has only one node: write {} in a separate line above, and its output's name here",
+                          token.text));
     }
     if (name == "_") return nullptr;
     if (Value* value = graph_.find(name)) return value;
@@ -247,7 +252,7 @@ class NodeParser {
   std::vector<std::string> parse_texts() {
     std::vector<std::string> texts;
     do {
-      if (lexer_.peek().kind != Token::Kind::text) lexer_.fail("a text is missing");
+      if (lexer_.peek().kind != Token::Kind::text) lexer_.fail("a string is missing");
       texts.push_back(lexer_.next().text);
     } while (lexer_.accept(","));
     lexer_.expect("]");

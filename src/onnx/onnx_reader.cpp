@@ -41,14 +41,16 @@ class Reader {
 
   Model read(::onnx::ModelProto& proto) {
     if (!proto.has_graph()) {
-      fail("it holds no graph; found a protobuf of another kind or an empty file, allowed is an ONNX ModelProto");
+      fail("it contains no graph; found a protobuf of another kind or an empty file, allowed is an ONNX ModelProto");
     }
     if (proto.ir_version() < 1 || proto.ir_version() > newest_ir_version) {
-      fail(fmt::format("IR version {}; Graft knows 1 to {}. Export the model again with an older version of onnx",
+      fail(fmt::format("IR version {}; Graft supports 1 to {}. Export the model again with an older version of onnx",
                        proto.ir_version(), newest_ir_version));
     }
     if (proto.training_info_size() != 0) {
-      fail("it holds training information (training_info), which Graft does not read; export the model for inference");
+      fail(
+          "it contains training information (training_info), which Graft does not read; export the model for "
+          "inference");
     }
     Model model;
     model.source = source_;
@@ -118,8 +120,9 @@ class Reader {
         }
       });
       if (graph.opset() > newest_opset) {
-        fail(fmt::format("{}operator set {} of ai.onnx; Graft knows 1 to {}. Export the model again with one of these",
-                         where, graph.opset(), newest_opset));
+        fail(fmt::format(
+            "{}operator set {} of ai.onnx; Graft supports 1 to {}. Export the model again with one of these", where,
+            graph.opset(), newest_opset));
       }
     };
     check(model.graph(), "");
@@ -145,7 +148,7 @@ class Reader {
     if (empty) return 0;
     for (const std::int64_t dim : proto.dims()) {
       if (__builtin_mul_overflow(count, dim, &count)) {
-        fail(fmt::format("{}: the dimensions [{}] hold more elements than 64 bits count", what,
+        fail(fmt::format("{}: the dimensions [{}] have more elements than 64 bits can count", what,
                          fmt::join(proto.dims(), ", ")));
       }
     }
@@ -155,7 +158,8 @@ class Reader {
   std::int64_t count_bytes(ElementType type, std::int64_t elements, const std::string& what) const {
     std::int64_t bits = 0;
     if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(bits_of(type)), &bits)) {
-      fail(fmt::format("{}: {} elements of {} take more bytes than 64 bits count", what, elements, to_string(type)));
+      fail(
+          fmt::format("{}: {} elements of {} need more bytes than 64 bits can count", what, elements, to_string(type)));
     }
     return bits / 8 + (bits % 8 != 0 ? 1 : 0);
   }
@@ -217,7 +221,8 @@ class Reader {
       return pack<std::uint8_t>(proto.int32_data());
     }
     if (elements != 0) {
-      fail(fmt::format("{}: element type {} with data outside raw_data is not known to Graft", what, to_string(type)));
+      fail(fmt::format("{}: element type {} with data outside raw_data is not supported by Graft", what,
+                       to_string(type)));
     }
     return {};
   }
@@ -238,7 +243,7 @@ class Reader {
       fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
     if (location.find('\0') != std::string::npos) {
       fail(fmt::format(
-          "{}: external data at a path that holds a zero byte; allowed is a path inside the model's folder", what));
+          "{}: external data at a path that contains a zero byte; allowed is a path inside the model's folder", what));
     }
     const std::filesystem::path relative(location);
     const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
@@ -276,10 +281,9 @@ class Reader {
     constexpr std::size_t factor = 4;
     external_total_ += static_cast<std::size_t>(bytes);
     if (external_total_ <= std::max(always, factor * external_files_)) return;
-    fail(
-        fmt::format("{}: with this tensor, external data add up to {} bytes, and their files hold {}; allowed is {} "
-                    "times as much",
-                    what, external_total_, external_files_, factor));
+    fail(fmt::format(
+        "{}: with this tensor, external data add up to {} bytes, and their files have {}; allowed is {} times as much",
+        what, external_total_, external_files_, factor));
   }
 
   Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
@@ -311,7 +315,7 @@ class Reader {
     TensorData tensor;
     tensor.type = static_cast<ElementType>(proto.data_type());
     if (tensor.type == ElementType::undefined) fail(fmt::format("{}: the element type is undefined", what));
-    if (proto.has_segment()) fail(fmt::format("{}: a tensor in segments; allowed are whole ones", what));
+    if (proto.has_segment()) fail(fmt::format("{}: a tensor in segments; allowed are tensors in one part", what));
     const std::int64_t elements = count_elements(proto, what);
     const auto piece = take_piece(*proto.mutable_unknown_fields());
     tensor.dims.assign(proto.dims().begin(), proto.dims().end());
@@ -558,7 +562,7 @@ class Reader {
         result.data = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
         break;
       case Proto::TENSOR:
-        if (!proto.has_t()) fail(what + " is declared a tensor and holds none");
+        if (!proto.has_t()) fail(what + " is declared as a tensor and contains none");
         result.data = read_tensor(*proto.mutable_t(), what);
         break;
       case Proto::TENSORS: {
@@ -568,7 +572,7 @@ class Reader {
         break;
       }
       case Proto::GRAPH: {
-        if (!proto.has_g()) fail(what + " is declared a graph and holds none");
+        if (!proto.has_g()) fail(what + " is declared as a graph and contains none");
         auto inner = std::make_unique<Graph>(&graph);
         read_graph(*proto.mutable_g(), *inner, depth + 1, function);
         result.data = std::move(inner);
@@ -682,10 +686,9 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
   auto cut = cut_large_fields(bytes, wire_fields);
   const ProtobufLog log;
   if (!cut || !proto.ParsePartialFromString(cut->rest)) {
-    throw Error(
-        fmt::format("{}: not an ONNX file, or cut short: {} bytes that are no protobuf of a model, or are nested too "
-                    "deep{}",
-                    name, bytes.size(), log.reason()));
+    throw Error(fmt::format(
+        "{}: not an ONNX file, or truncated: {} bytes that are not a protobuf of a model, or are nested too deeply{}",
+        name, bytes.size(), log.reason()));
   }
   cut->rest = {};
   const Pieces pieces(std::move(cut->pieces), std::move(owner));

@@ -80,8 +80,8 @@ void check_types(const OperatorType& type, std::size_t count, const TypeRow& row
     const Value& output = *body.outputs()[i];
     const ElementType wanted = to_element_type(type.format_of(row, count, count + i).dtype);
     if (type.ports[type.input_count() + i].is_size() || !output.type || *output.type == wanted) continue;
-    throw body_error(type, fmt::format("{}: {}: it makes the output '{}' of {}, where the operator's types have {}: "
-                                       "cast it in its last line, as in {} = Cast<to={}>({}_before)",
+    throw body_error(type, fmt::format("{}: {}: its output '{}' is {}, and the operator's types require {}: cast it in "
+                                       "its last line, as in {} = Cast<to={}>({}_before)",
                                        what, words, output.name, to_string(*output.type), to_string(wanted),
                                        output.name, to_string(wanted), output.name));
   }
@@ -265,7 +265,7 @@ std::optional<Function> function_of(const Operator& op, const FunctionInputs& in
   std::optional<Function> function;
   if (Status status = op.function(inputs, function); !status.ok()) throw body_error(op.type(), status.message());
   if (function && function->name.empty()) {
-    throw body_error(op.type(), "its `function` returns a Function without a name: give it the operator's, `name`");
+    throw body_error(op.type(), "its `function` returns a Function without a name: give it the operator's `name`");
   }
   return function;
 }
@@ -342,8 +342,8 @@ void arrange_inputs(Node& node) {
     left_out[i] = dtype_left_out(type, inputs, i);
     if (left_out[i]) continue;
     throw Error(
-        fmt::format("{}: the type of its first input is not known, which `{}`, left out, would have; give the "
-                    "model's inputs a type",
+        fmt::format("{}: the type of its first input is not known, and the omitted input `{}` would have the same "
+                    "type; give the model's inputs a type",
                     describe(node), type.ports[i].name));
   }
   while (!node.inputs.empty()) graph.remove_last_input(node);
@@ -428,10 +428,9 @@ std::vector<Node*> attach_functions(Model& model) {
     if (known == model.functions.end()) {
       model.functions.emplace(key, std::move(*function));
     } else if (!same_body(known->second, *function)) {
-      throw body_error(op->type(),
-                       fmt::format("{} needs another body for the function {} than a node before it; one of "
-                                   "them needs a name of its own",
-                                   describe(node), key.name));
+      throw body_error(op->type(), fmt::format("{} needs another body for the function {} than a node before it; one "
+                                               "of the functions needs another name",
+                                               describe(node), key.name));
     }
   });
   return without;

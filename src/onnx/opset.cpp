@@ -223,7 +223,7 @@ class Raiser {
 
   /// Upsample(x, scales), and Resize(x, scales) of opset 10, become Resize(x, _, scales).
   void raise_resize(Node& node) {
-    if (to_ < 11) refuse(node, "Resize as it is since operator set 11 is needed");
+    if (to_ < 11) refuse(node, "it needs the Resize of operator set 11");
     computes_anew_ = true;
     const bool was_resize = node.is("Resize");
     node.op_type = "Resize";
@@ -238,7 +238,7 @@ class Raiser {
       if (!numbers) refuse(node, "its scales are not constant, and its rounding depends on them");
       const bool grows = std::any_of(numbers->begin(), numbers->end(), [](double scale) { return scale > 1; });
       const bool shrinks = std::any_of(numbers->begin(), numbers->end(), [](double scale) { return scale < 1; });
-      if (grows && shrinks) refuse(node, "it makes the image larger in one direction and smaller in another");
+      if (grows && shrinks) refuse(node, "it enlarges the image in one direction and shrinks it in another");
       if (shrinks) nearest = "ceil";
     }
     node.graph->set_input(node, 1, nullptr);

@@ -38,14 +38,14 @@ char kind_of(const NodeAttribute& attribute) {
 /// Describes a kind, with an example.
 std::string_view words_of(char kind) {
   switch (kind) {
-    case 'f': return "a real number, as 1.0";
-    case 'i': return "an integer, as 1";
-    case 's': return "a text, as \"linear\"";
-    case 'F': return "a list of real numbers, as [1.0, 2.0]";
-    case 'I': return "a list of integers, as [1, 2]";
-    case 'S': return "a list of texts, as [\"Tanh\", \"Relu\"]";
-    case 't': return "a tensor, as f16(1)";
-    default: return "no value that a line can hold";
+    case 'f': return "a real number, such as 1.0";
+    case 'i': return "an integer, such as 1";
+    case 's': return "a string, such as \"linear\"";
+    case 'F': return "a list of real numbers, such as [1.0, 2.0]";
+    case 'I': return "a list of integers, such as [1, 2]";
+    case 'S': return "a list of strings, such as [\"Tanh\", \"Relu\"]";
+    case 't': return "a tensor, such as f16(1)";
+    default: return "a value that a line cannot contain";
   }
 }
 

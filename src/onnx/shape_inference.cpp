@@ -361,7 +361,7 @@ void NodeTypes::set_type(std::size_t output, std::optional<ElementType> type) {
   Value* value = node_.output(output);
   if (value == nullptr || !type) return;
   if (value->type && *value->type != *type) {
-    fail(fmt::format("its output '{}' is declared {}; it is {}", value->name, to_string(*value->type),
+    fail(fmt::format("its output '{}' is declared as {}, but it is {}", value->name, to_string(*value->type),
                      to_string(*type)));
   }
   value->type = type;
@@ -432,8 +432,8 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
   if (a == b || b == Dim(1)) return a;
   if (a == Dim(1)) return b;
   if (a.is_constant() && b.is_constant()) {
-    types.fail(
-        fmt::format("dimensions {} and {} do not go together; allowed are equal ones, and 1", a.value(), b.value()));
+    types.fail(fmt::format("dimensions {} and {} cannot be broadcast; allowed are equal dimensions, and 1", a.value(),
+                           b.value()));
   }
   if (a.is_constant()) return a;
   if (b.is_constant()) return b;

@@ -26,7 +26,7 @@ TemporaryFolder::TemporaryFolder() {
   }
   std::string name = (base / prefix).string().append(random);
   if (failed || ::mkdtemp(name.data()) == nullptr) {
-    throw Error(fmt::format("{}: no temporary folder can be made: {}\nSet TMPDIR to a folder with space", name,
+    throw Error(fmt::format("{}: no temporary folder can be created: {}\nSet TMPDIR to a folder with space", name,
                             failed ? failed.message() : std::generic_category().message(errno)));
   }
   path_ = name;

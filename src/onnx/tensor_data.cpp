@@ -282,7 +282,7 @@ TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> 
     case ElementType::i64: loop(to_integer<std::int64_t>); break;
     case ElementType::u64: loop(to_integer<std::uint64_t>); break;
     case ElementType::boolean: loop([](double v) { return static_cast<char>(v != 0 ? 1 : 0); }); break;
-    default: throw Error(fmt::format("Graft cannot make a constant of element type {}", to_string(type)));
+    default: throw Error(fmt::format("Graft cannot create a constant of element type {}", to_string(type)));
   }
   result.bytes = Bytes(std::move(raw));
   return result;

@@ -155,8 +155,18 @@ def test_external_data_outside_the_folder(graft, tmp_path, out):
 
 
 WRONG_TYPES = {
-    "two types": (17, "Add", ["f32", "i64"], "inputs 0 and 1 of Add have to be of one type, found f32 'a' and i64 'b'"),
-    "before 13": (11, "Mul", ["f32", "i32"], "inputs 0 and 1 of Mul have to be of one type, found f32 'a' and i32 'b'"),
+    "two types": (
+        17,
+        "Add",
+        ["f32", "i64"],
+        "inputs 0 and 1 of Add must have the same type, found f32 'a' and i64 'b'",
+    ),
+    "before 13": (
+        11,
+        "Mul",
+        ["f32", "i32"],
+        "inputs 0 and 1 of Mul must have the same type, found f32 'a' and i32 'b'",
+    ),
     "not allowed": (17, "Sigmoid", ["i64"], "input 0 of Sigmoid, 'a', is i64; allowed are f32, f16, f64, bf16"),
     "too old": (13, "Add", ["i8", "i8"], "input 0 of Add, 'a', is i8"),
     "bool": (17, "And", ["f32", "bool"], "input 0 of And, 'a', is f32; allowed are bool"),

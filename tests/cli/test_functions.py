@@ -25,18 +25,18 @@ WRONG_LINES = {
     "y = HardSigmoid<alpha=0.2, betta=0.5>(a)": "HardSigmoid has no attribute `betta` (did you mean `beta`?); its attributes "
     "are alpha, beta",
     "y = Sigmoid<alpha=0.2>(a)": "Sigmoid has no attribute `alpha`; it has none",
-    "y = HardSigmoid{alpha=0.2}(a)": "attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
+    "y = HardSigmoid{alpha=0.2}(a)": "attributes are written in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
     "patterns",
-    "y = HardSigmoid(a){alpha=0.2}": "attributes stand in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
+    "y = HardSigmoid(a){alpha=0.2}": "attributes are written in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
     "patterns",
-    "y = Div(a, 6)": "a number, 6, is no input: name it in a line above, as in c = Constant<value_float=6.0>()",
-    "y = Div(a, -1e3)": "a number, -1e3, is no input: name it in a line above, as in c = Constant<value_float=-1e3>()",
-    "y = Mul(a, @beta)": "an attribute, @beta, is no input: name it in a line above, as in beta = "
+    "y = Div(a, 6)": "a number, 6, cannot be an input: define it in a line above, as in c = Constant<value_float=6.0>()",
+    "y = Div(a, -1e3)": "a number, -1e3, cannot be an input: define it in a line above, as in c = Constant<value_float=-1e3>()",
+    "y = Mul(a, @beta)": "an attribute, @beta, cannot be an input: define it in a line above, as in beta = "
     "Constant<value_float=@beta>()",
-    "y = Tile(a, @times)": "an attribute, @times, is no input: name it in a line above, as in times = "
+    "y = Tile(a, @times)": "an attribute, @times, cannot be an input: define it in a line above, as in times = "
     "Constant<value_int=@times>()",
-    "y = Sigmoid(Neg(a))": "a line has one node: give Neg a line of its own above, and its output's name here",
-    "y = Sigmoid(Elu<alpha=1.0>(a))": "a line has one node: give Elu a line of its own above, and its output's name here",
+    "y = Sigmoid(Neg(a))": "a line has only one node: write Neg in a separate line above, and its output's name here",
+    "y = Sigmoid(Elu<alpha=1.0>(a))": "a line has only one node: write Elu in a separate line above, and its output's name here",
     "y = Elu<alpha=@slope>(a)": "the operator has no attribute `slope`; its attributes are beta, times",
     "y = Elu<alpha=@betta>(a)": "the operator has no attribute `betta` (did you mean `beta`?); its attributes are beta, times",
     "y = Sigmod(a)": "ONNX has no operator Sigmod; did you mean Sigmoid?",
@@ -50,9 +50,9 @@ WRONG_LINES = {
     "y = Add(a, _)": "input 1 of Add cannot be left out",
     "y, z = Neg(a)": "Neg has 1 output, found 2",
     "y = Neg(b)": "no line above defines the input b",
-    "y = Concat(a, a)": "Concat needs the attribute `axis`, an integer, as 1",
-    "y = Elu<alpha=1>(a)": "attribute `alpha` of Elu is a real number, as 1.0; found an integer, as 1",
-    "y = Elu<alpha=@times>(a)": "attribute `alpha` of Elu is a real number, as 1.0; found an integer, as 1",
+    "y = Concat(a, a)": "Concat needs the attribute `axis`, an integer, such as 1",
+    "y = Elu<alpha=1>(a)": "attribute `alpha` of Elu is a real number, such as 1.0; found an integer, such as 1",
+    "y = Elu<alpha=@times>(a)": "attribute `alpha` of Elu is a real number, such as 1.0; found an integer, such as 1",
     "y = Resize<antialias=1>(a, _, a)": "Resize has no attribute `antialias` in operator set 17",
     "y = ReduceSum<axes=[1]>(a)": "ReduceSum has no attribute `axes`; its attributes are keepdims, noop_with_empty_axes",
     "y = ReduceMean(a, a)": "ReduceMean takes 1 input, found 2",
@@ -127,36 +127,36 @@ def test_a_name_has_one_body(graft):
 
 # A function that is invalid in f16 and bf16, and its error message for the first of these.
 WRONG_TYPES = {
-    "k = Constant<value_float=2.0>()\ny = Mul(k, x)": "line 2, column 5: in f16: Mul of f32 'k' and f16 'x', which have to be of "
-    "one type: cast one in a line above, as in k_cast = CastLike(k, x), and give Mul that",
-    "k = Constant<value_float=@beta>()\ny = Mul(x, k)": "line 2, column 5: in f16: Mul of f16 'x' and f32 'k', which have to be of "
-    "one type: cast one in a line above, as in k_cast = CastLike(k, x), and give Mul that",
-    "w = Cast<to=f32>(x)\ns = Sigmoid(w)\ny = Mul(s, x)": "line 3, column 5: in f16: Mul of f32 's' and f16 'x', which have",
-    "k = Constant<value=f16(2)>()\ny = Mul(k, x)": "line 2, column 5: in f32: Mul of f16 'k' and f32 'x', which have",
-    "y = Cast<to=f32>(x)": "in f16: it makes the output 'y' of f32, where the operator's types have f16: cast it in its last "
+    "k = Constant<value_float=2.0>()\ny = Mul(k, x)": "line 2, column 5: in f16: Mul of f32 'k' and f16 'x', which must have the "
+    "same type: cast one in a line above, as in k_cast = CastLike(k, x), and pass the result to Mul",
+    "k = Constant<value_float=@beta>()\ny = Mul(x, k)": "line 2, column 5: in f16: Mul of f16 'x' and f32 'k', which must have the "
+    "same type: cast one in a line above, as in k_cast = CastLike(k, x), and pass the result to Mul",
+    "w = Cast<to=f32>(x)\ns = Sigmoid(w)\ny = Mul(s, x)": "line 3, column 5: in f16: Mul of f32 's' and f16 'x', which must have",
+    "k = Constant<value=f16(2)>()\ny = Mul(k, x)": "line 2, column 5: in f32: Mul of f16 'k' and f32 'x', which must have",
+    "y = Cast<to=f32>(x)": "in f16: its output 'y' is f32, and the operator's types require f16: cast it in its last "
     "line, as in y = Cast<to=f16>(y_before)",
-    "y = Where(x, x, x)": "line 1, column 5: in f32: input 0 of Where, 'x', is f32; it has to be bool, as comparisons are",
-    "z = Relu(x)\nn = Shape(z)\ny = Add(z, n)": "line 3, column 5: in f32: Add of f32 'z' and i64 'n', which have",
-    "c = Greater(x, x)\ny = Add(x, c)": "line 2, column 5: in f32: Add of f32 'x' and bool 'c', which have",
-    "y = Celu(x)": "line 1, column 5: in f16: input 0 of Celu, 'x', is f16, which ONNX does not allow there: it takes f32; cast "
-    "it in a line above, as in x_f32 = Cast<to=f32>(x), and cast back what Celu makes of it",
+    "y = Where(x, x, x)": "line 1, column 5: in f32: input 0 of Where, 'x', is f32; it has to be bool, like the result of a comparison",
+    "z = Relu(x)\nn = Shape(z)\ny = Add(z, n)": "line 3, column 5: in f32: Add of f32 'z' and i64 'n', which must have",
+    "c = Greater(x, x)\ny = Add(x, c)": "line 2, column 5: in f32: Add of f32 'x' and bool 'c', which must have",
+    "y = Celu(x)": "line 1, column 5: in f16: input 0 of Celu, 'x', is f16, which ONNX does not allow there: allowed are f32; cast "
+    "it in a line above, as in x_f32 = Cast<to=f32>(x), and cast the result of Celu back",
     "q, s, z = DynamicQuantizeLinear(x)\ny = DequantizeLinear(q, s, z)": "line 1, column 11: in f16: input 0 of "
-    "DynamicQuantizeLinear, 'x', is f16, which ONNX does not allow there: it takes f32",
+    "DynamicQuantizeLinear, 'x', is f16, which ONNX does not allow there: allowed are f32",
     "i = IsInf(x)\ny = CastLike(i, x)": "line 1, column 5: in f16: input 0 of IsInf, 'x', is f16, which",
     "s = ReduceMax<keepdims=0>(x)\nr = Range(s, s, s)\ny = CastLike(r, x)": "line 2, column 5: in f16: input 0 of Range, 's'",
     # bf16 is checked in the operator set to which networks in bf16 are converted.
     "n = Constant<value_ints=[1]>()\nv, i = TopK<axis=0>(x, n)\ny = Relu(v)": "line 2, column 8: in bf16: input 0 of TopK, 'x', is bf16, which ONNX does not "
-    "allow there in operator set 22: it takes f32, u8,",
+    "allow there in operator set 22: allowed are f32, u8,",
     # A network in f32 is not converted to a newer operator set because of types inside a function.
     "h = Cast<to=bf16>(x)\nz = Softsign(h)\ny = CastLike(z, x)": "line 2, column 5: in f32: input 0 of Softsign, 'h', is bf16, "
-    "which ONNX does not allow there: it takes f32, f16, f64",
-    "h = Cast<to=f8e4m3fn>(x)\ny = CastLike(h, x)": "line 1, column 5: in f32: Cast makes f8e4m3fn 'h', which ONNX has from "
-    "operator set 19 on, and a model may be in 17",
+    "which ONNX does not allow there: allowed are f32, f16, f64",
+    "h = Cast<to=f8e4m3fn>(x)\ny = CastLike(h, x)": "line 1, column 5: in f32: Cast computes f8e4m3fn 'h', which ONNX has from "
+    "operator set 19 on, and a model may use 17",
     # A newer operator set may accept fewer types.
     "n = Shape(x)\nr = ReduceLogSum(n)\ny = CastLike(r, x)": "line 2, column 5: in f32: input 0 of ReduceLogSum, 'n', is i64, "
-    "which ONNX does not allow there in operator set 28: it takes f32, f16, f64, bf16",
+    "which ONNX does not allow there in operator set 28: allowed are f32, f16, f64, bf16",
     "n = Shape(x)\ni = Cast<to=i32>(n)\no = Constant<value_float=1.0>()\nq = QuantizeLinear(i, o)\ny = CastLike(q, x)": "line 4, "
-    "column 5: in f32: QuantizeLinear of i32 'i' and f32 'o', which have to be of one type in operator set 19",
+    "column 5: in f32: QuantizeLinear of i32 'i' and f32 'o', which must have the same type in operator set 19",
     "b = And(x, x)\ny = Where(b, x, x)": "line 1, column 5: in f32: input 0 of And, 'x', is f32; it has to be bool",
     # Faults in sizes, which only constants have here.
     "a = Constant<value_floats=[1.0, 2.0]>()\nb = Constant<value_floats=[1.0, 2.0, 3.0]>()\nc = Add(a, b)\nd = CastLike(c, x)\n"
@@ -264,10 +264,10 @@ def test_lists_of_texts_and_empty_ones(graft):
         assert answer.code == 0, answer.err
     answer = checked(graft, "a = Relu(x)\n" + lstm.format("[1]", "[]"))
     assert answer.code == 2
-    message = 'attribute `activations` of LSTM is a list of texts, as ["Tanh", "Relu"]; found a list of integers'
+    message = 'attribute `activations` of LSTM is a list of strings, such as ["Tanh", "Relu"]; found a list of integers'
     assert message in answer.json["error"]["message"]
     answer = checked(graft, lstm.format('["Tanh", 1]', "[]"))
-    assert answer.code == 2 and "a text is missing; found `1`" in answer.err
+    assert answer.code == 2 and "a string is missing; found `1`" in answer.err
     assert (
         checked(graft, "k = Constant<value_floats=[]>()\nk_cast = CastLike(k, x)\ny = Concat<axis=0>(x, k_cast)").code
         == 0
@@ -278,7 +278,7 @@ def test_a_function_has_a_name(graft):
     answer = checked(graft, GRAFT_TEST_WITHOUT_NAME="1")
     assert answer.code == 2
     assert (
-        "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's, `name`"
+        "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's `name`"
         in answer.err
     )
 
@@ -348,8 +348,8 @@ def test_verify_does_not_take_the_function_for_the_kernel(graft, models, more):
     answer = graft("verify", reference, converted, "--kernels", "own", *more)
     assert answer.code == 2, answer.out + answer.err
     assert answer.err.startswith(
-        f"error: {converted}: node 'it' (graft::Snake): no library that is loaded has the operator Snake, so there is no "
-        "kernel of it, only the function in the file"
+        f"error: {converted}: node 'it' (graft::Snake): no loaded library has the operator Snake, so there is no "
+        "kernel for it, only the function in the file"
     )
     assert "Load its library with --operators LIB, or leave out --kernels own" in " ".join(answer.err.split())
     assert graft("verify", reference, converted, *more).code == 0
@@ -372,7 +372,7 @@ def test_run_does_not_take_the_function_for_the_kernel(graft, models, tmp_path):
     np.savez(tmp_path / "in.npz", x=np.ones([2, 3], np.float32))
     command = ["run", models[1], "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz"]
     answer = graft(*command, "--kernels", "own")
-    assert answer.code == 2 and "no library that is loaded has the operator Snake" in answer.err, answer.err
+    assert answer.code == 2 and "no loaded library has the operator Snake" in answer.err, answer.err
     assert not (tmp_path / "out.npz").exists()
     assert graft(*command).code == 0
 

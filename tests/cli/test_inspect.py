@@ -247,7 +247,7 @@ def test_a_fault_in_a_function_and_in_a_branch_is_the_verdict_on_its_node(graft,
     judged = verdicts(answer)
     bad = {name for name, node in judged.items() if node["verdict"] == "unsupported"}
     assert bad == {"call", "in_branch", "two_outputs"}
-    assert "'call/inner' (Add): dimensions 4 and 3 do not go together" in judged["call"]["reason"]
+    assert "'call/inner' (Add): dimensions 4 and 3 cannot be broadcast" in judged["call"]["reason"]
     assert "found 2 outputs, allowed is 1" in judged["two_outputs"]["reason"]
     assert answer.err == ""
 
@@ -554,11 +554,11 @@ INVALID = {
         {"w": weights(4, 3, 3, 3)},
         "attribute `kernel_shape`: found [5, 5]; the weights 'w' have shape [4, 3, 3, 3]",
     ),
-    "conv_channels": (helper.make_node("Conv", ["x", "w"], ["y"]), {"w": weights(4, 5, 3, 3)}, "ask for 5"),
+    "conv_channels": (helper.make_node("Conv", ["x", "w"], ["y"]), {"w": weights(4, 5, 3, 3)}, "require 5"),
     "conv_bias": (
         helper.make_node("Conv", ["x", "w", "b"], ["y"]),
         {"w": weights(4, 3, 3, 3), "b": weights(3)},
-        "its bias 'b' has 3 elements; the weights ask for 4",
+        "its bias 'b' has 3 elements; the weights require 4",
     ),
     "conv_transpose_kernel": (
         helper.make_node("ConvTranspose", ["x", "w"], ["y"], kernel_shape=[5, 5]),
@@ -568,7 +568,7 @@ INVALID = {
     "conv_transpose_channels": (
         helper.make_node("ConvTranspose", ["x", "w"], ["y"]),
         {"w": weights(4, 4, 3, 3)},
-        "3 channels; the weights ask for 4",
+        "3 channels; the weights require 4",
     ),
     "pool_without_kernel": (helper.make_node("MaxPool", ["x"], ["y"]), {}, "lacks the attribute `kernel_shape`"),
     "concat_without_axis": (helper.make_node("Concat", ["x", "x"], ["y"]), {}, "lacks the attribute `axis`"),
@@ -576,23 +576,23 @@ INVALID = {
     "batch_normalization": (
         helper.make_node("BatchNormalization", ["x", "s", "s", "s", "s"], ["y"]),
         {"s": weights(5)},
-        "its input 's' has 5 elements; the channels ask for 3",
+        "its input 's' has 5 elements; the channels require 3",
     ),
     "instance_normalization": (
         helper.make_node("InstanceNormalization", ["x", "s", "s"], ["y"]),
         {"s": weights(5)},
-        "its input 's' has 5 elements; the channels ask for 3",
+        "its input 's' has 5 elements; the channels require 3",
     ),
     "layer_normalization": (
         helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=-1),
         {"s": weights(7)},
-        "dimensions 8 and 7 do not go together",
+        "dimensions 8 and 7 cannot be broadcast",
     ),
     "prelu_slope": (helper.make_node("PRelu", ["x", "s"], ["y"]), {"s": weights(5, 1, 1)}, "3 and 5"),
     "depth_to_space": (
         helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2),
         {},
-        "dimension 1 is 3; attribute `blocksize` = 2 asks for a multiple of 4",
+        "dimension 1 is 3; attribute `blocksize` = 2 requires a multiple of 4",
     ),
     "resize_scales": (helper.make_node("Resize", ["x", "", "s"], ["y"]), {"s": weights(3)}, "3 scales for 4 axes"),
     "gather_elements_rank": (
@@ -636,7 +636,7 @@ def test_a_declared_type_that_cannot_hold_is_a_fault(graft, tmp_path, where):
     )
     path = tmp_path / "m.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    said = f"its output '{'r' if where == 'inner' else 'y'}' is declared i64; it is f32"
+    said = f"its output '{'r' if where == 'inner' else 'y'}' is declared as i64, but it is f32"
     answer = graft("inspect", path, "--json")
     assert answer.code == 1
     assert said in next(node["reason"] for node in answer.json["nodes"] if node["verdict"] == "unsupported")
@@ -664,8 +664,8 @@ def test_declared_shapes_that_cannot_hold_are_told(graft, tmp_path):
     assert answer.code == 0, answer.err
     told = answer.json["warnings"]
     assert len(told) == 2
-    assert "the shape [n, 3, 8] for 'r', and inputs and nodes make it [n, 3, 8, 8]" in told[0]
-    assert "the shape [n, 100] for 'y', and inputs and nodes make it [n, 192]" in told[1]
+    assert "the shape [n, 3, 8] for 'r', but from inputs and nodes Graft infers [n, 3, 8, 8]" in told[0]
+    assert "the shape [n, 100] for 'y', but from inputs and nodes Graft infers [n, 192]" in told[1]
     assert all(warning in " ".join(answer.err.split()) for warning in told)
     answer = graft("convert", path, "-o", tmp_path / "out.onnx", "--json")
     assert answer.code == 0, answer.err

@@ -789,7 +789,7 @@ def test_nan_in_the_data_is_told(quantize, tmp_path):
     # An output that is NaN in f32 is a number in int8: verify reports a difference.
     out, result = quantize(model, tmp_path / "x.npz", code=1)
     assert result["check"]["verdict"] == "not the same"
-    assert any("'x' held 1 NaN and 0 infinite numbers" in note for note in result["notes"])
+    assert any("'x' contains 1 NaN and 0 infinite numbers" in note for note in result["notes"])
     assert all(np.isfinite(scale) and scale > 0 for scale in scales(out).values())
 
 

@@ -67,7 +67,7 @@ void make_external(::onnx::ModelProto& m, const std::string& location, const std
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> list{
-      {"no_graph", [](auto& m) { m.clear_graph(); }, {"holds no graph"}},
+      {"no_graph", [](auto& m) { m.clear_graph(); }, {"contains no graph"}},
       {"training", [](auto& m) { m.add_training_info(); }, {"training_info"}},
       {"negative_dim", [](auto& m) { weight(m).set_dims(0, -2); }, {"initializer 'w'", "dimension -2", "0 and above"}},
       {"dims_overflow",
@@ -154,14 +154,14 @@ const std::vector<Case>& cases() {
          a.set_name("k");
          a.set_type(::onnx::AttributeProto::TENSOR);
        },
-       {"`k`", "holds none"}},
+       {"`k`", "contains none"}},
       {"attribute_graph_missing",
        [](auto& m) {
          auto& a = *relu(m).add_attribute();
          a.set_name("k");
          a.set_type(::onnx::AttributeProto::GRAPH);
        },
-       {"`k`", "holds none"}},
+       {"`k`", "contains none"}},
       {"reference_in_main_graph",
        [](auto& m) {
          auto& a = *relu(m).add_attribute();
@@ -389,7 +389,7 @@ TEST(HostileFiles, AreNoFiles) {
   EXPECT_NE(error_of([] { (void)onnx::read_onnx("/nonexistent/m.onnx"); }).find("No such file"), std::string::npos);
   EXPECT_NE(error_of([] { (void)onnx::read_onnx("/"); }).find("directory"), std::string::npos);
   EXPECT_NE(error_of([] { (void)onnx::read_onnx("/dev/null"); }).find("not a regular file"), std::string::npos);
-  EXPECT_NE(error_of([] { (void)onnx::parse_onnx("", "", "empty.onnx"); }).find("empty.onnx: it holds no graph"),
+  EXPECT_NE(error_of([] { (void)onnx::parse_onnx("", "", "empty.onnx"); }).find("empty.onnx: it contains no graph"),
             std::string::npos);
   EXPECT_NE(
       error_of([] { (void)onnx::parse_onnx("not a model", "", "text.onnx"); }).find("text.onnx: not an ONNX file"),

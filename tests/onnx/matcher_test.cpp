@@ -300,7 +300,7 @@ TEST(Matcher, NearestIsThePartThatMatchesWhereTheEndDiffers) {
   EXPECT_EQ(near.node->op_type, "Clip");
   EXPECT_EQ(near.matched_nodes, 2U);
   EXPECT_EQ(near.pattern_nodes, 4U);
-  EXPECT_NE(near.reason.find("(Clip) and what it reads match; then node"), std::string::npos) << near.reason;
+  EXPECT_NE(near.reason.find("(Clip) and its inputs match; then node"), std::string::npos) << near.reason;
 }
 
 TEST(Matcher, NearestNamesTheReaderThatComesFurthest) {
@@ -336,7 +336,7 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
       {"y = Relu(x) x", "line 1, column 13: the line should end here"},
       {"y = Relu(%)", "an unknown character"},
       {"y = Pow(x, 2x)", "a number is missing"},
-      {"y = Pad(x){mode=\"reflect}", "a quoted text has no end"},
+      {"y = Pad(x){mode=\"reflect}", "a quoted string is not closed"},
       {"y = a::b", "`(` is missing"},
       {"y = Mul(x, HardSigmoid<alpha=0.2, beta=0.5>(Neg(x)))",
        "line 1, column 23: in a pattern attributes follow the inputs, in braces: write "
@@ -355,9 +355,9 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
        "line 1, column 20: HardSigmoid has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha, "
        "beta"},
       {"y = Relu(x){alpha=1}", "Relu has no attribute `alpha`; it has none"},
-      {"y = Relu(x, 6)", "line 1, column 5: Relu has one input, the pattern gives it 2"},
-      {"y = Add()", "Add without inputs"},
-      {"y = Clip(x, 0, 6, 7)", "Clip has 3 inputs at most, the pattern gives it 4"},
+      {"y = Relu(x, 6)", "line 1, column 5: Relu has one input, the pattern has 2"},
+      {"y = Add()", "Add has no inputs here"},
+      {"y = Clip(x, 0, 6, 7)", "Clip has 3 inputs at most, the pattern has 4"},
   };
   for (const BadPattern& bad : patterns) {
     const std::string error = error_of([&] { const onnx::Pattern pattern(bad.text, "mine"); });

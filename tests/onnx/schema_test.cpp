@@ -73,7 +73,7 @@ TEST(Schema, SaysWhatIsWrongWithANode) {
   EXPECT_EQ(fault("y = Swish(x)", 23), "operator set 23 does not have Swish, which appears in operator set 24");
   EXPECT_EQ(fault("y = Constant<value=f16(1)>()"), "");
   EXPECT_EQ(fault("y = Constant<value_float=f16(1)>()"),
-            "attribute `value_float` of Constant is a real number, as 1.0; found a tensor, as f16(1)");
+            "attribute `value_float` of Constant is a real number, such as 1.0; found a tensor, such as f16(1)");
 }
 
 TEST(SchemaTypes, AreThoseOfTheOperatorSet) {

@@ -108,7 +108,7 @@ TEST(CalibrationCache, RefusesByLine) {
   expect_refused(head + "data: 7fc00000\n", "'7fc00000', which is not a number");
   expect_refused(head + "data: bc008912\n", "'bc008912', which is negative");
   expect_refused(head + "data: 80000000\n", "which is negative");
-  expect_refused(head + "a: 1\nb: 1\na: 2\n", "a.cache:4: 'a' has a scale in line 2 already");
+  expect_refused(head + "a: 1\nb: 1\na: 2\n", "a.cache:4: 'a' already has a scale in line 2");
   expect_refused(head + std::string("da\0ta: 1\n", 9),
                  "a.cache:2: the tensor's name 'da?ta' contains a control character");
   expect_refused(head + std::string(100000, 'x') + "\n", "xxx ...'");

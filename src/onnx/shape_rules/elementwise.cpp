@@ -33,7 +33,7 @@ void check_is_per_channel(const NodeTypes& t, std::size_t input) {
   const Dim& channels = (*x)[1];
   const Dim& count = list->front();
   if (!channels.is_constant() || !count.is_constant() || channels.value() == count.value()) return;
-  t.fail(fmt::format("its input '{}' has {} elements; the channels ask for {}", t.node().input(input)->name,
+  t.fail(fmt::format("its input '{}' has {} elements; the channels require {}", t.node().input(input)->name,
                      count.value(), channels.value()));
 }
 

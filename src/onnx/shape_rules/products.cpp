@@ -156,7 +156,7 @@ std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std
 std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
   const std::size_t spatial = kernel.size();
   if (x.size() != spatial + 2)
-    t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x.size(), spatial + 2));
+    t.fail(fmt::format("an input of rank {}; the kernel requires {}", x.size(), spatial + 2));
   const auto strides = list_or(t, "strides", spatial, 1);
   const auto dilations = list_or(t, "dilations", spatial, 1);
   const auto pads = list_or(t, "pads", spatial * 2, 0);
@@ -219,7 +219,7 @@ void check_bias(const NodeTypes& t, std::size_t bias_input, const Dim& channels)
   const Shape* bias = t.shape(bias_input);
   if (bias == nullptr || bias->size() != 1 || !(*bias)[0].is_constant() || !channels.is_constant()) return;
   if ((*bias)[0].value() == channels.value()) return;
-  t.fail(fmt::format("its bias '{}' has {} elements; the weights ask for {}", t.node().input(bias_input)->name,
+  t.fail(fmt::format("its bias '{}' has {} elements; the weights require {}", t.node().input(bias_input)->name,
                      (*bias)[0].value(), channels.value()));
 }
 
@@ -238,7 +238,7 @@ void convolution(NodeTypes& t) {
   const std::int64_t group = t.node().int_or("group", 1);
   if (w != nullptr && w->size() > 1 && (*w)[1].is_constant() && channels.is_constant() &&
       (Dim(group) * (*w)[1]).value() != channels.value()) {
-    t.fail(fmt::format("{} channels; the weights ask for {}", channels.value(), (Dim(group) * (*w)[1]).value()));
+    t.fail(fmt::format("{} channels; the weights require {}", channels.value(), (Dim(group) * (*w)[1]).value()));
   }
   Shape result{(*t.shape(0))[0], w == nullptr || w->empty() ? unknown_dim() : (*w)[0]};
   if (op == "Conv") check_bias(t, 2, result[1]);
@@ -263,10 +263,10 @@ void conv_transpose(NodeTypes& t) {
   if (x == nullptr || w == nullptr || w->size() < 3 || !kernel) return;
   const std::size_t spatial = kernel->size();
   if (x->size() != spatial + 2)
-    t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x->size(), spatial + 2));
+    t.fail(fmt::format("an input of rank {}; the kernel requires {}", x->size(), spatial + 2));
   check_kernel(t, *kernel, 1);
   if ((*x)[1].is_constant() && (*w)[0].is_constant() && (*x)[1].value() != (*w)[0].value()) {
-    t.fail(fmt::format("{} channels; the weights ask for {}", (*x)[1].value(), (*w)[0].value()));
+    t.fail(fmt::format("{} channels; the weights require {}", (*x)[1].value(), (*w)[0].value()));
   }
   check_bias(t, 2, (*w)[1] * t.node().int_or("group", 1));
   const auto strides = list_or(t, "strides", spatial, 1);

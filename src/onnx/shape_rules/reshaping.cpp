@@ -34,12 +34,12 @@ void reshape(NodeTypes& t) {
         t.fail(fmt::format("the new shape copies dimension {} of rank {}", i, x->size()));
       result.push_back(x == nullptr ? unknown_dim() : (*x)[i]);
     } else if (dim == Dim(-1)) {
-      if (open) t.fail("the new shape leaves two dimensions open; allowed is one -1");
+      if (open) t.fail("the new shape has two unknown dimensions; allowed is one -1");
       open = i;
       result.push_back(unknown_dim());
     } else {
       if (dim.is_constant() && dim.value() < 0)
-        t.fail(fmt::format("the new shape holds {}; allowed are -1 and above", dim.value()));
+        t.fail(fmt::format("the new shape contains {}; allowed are -1 and above", dim.value()));
       result.push_back(dim);
     }
   }
@@ -53,7 +53,7 @@ void reshape(NodeTypes& t) {
     if (all.others.empty() && rest.others.empty()) {
       const bool fits = open ? rest.constant != 0 && all.constant % rest.constant == 0 : all.constant == rest.constant;
       if (!fits && !(open && all.constant == 0)) {
-        t.fail(fmt::format("{} has {} elements, which the new shape does not hold", to_string(*x), all.constant));
+        t.fail(fmt::format("{} has {} elements, which the new shape does not have", to_string(*x), all.constant));
       }
     }
     if (open) result[*open] = divide(all, rest);
@@ -92,7 +92,7 @@ void squeeze(NodeTypes& t) {
       if (!dim.is_constant()) return;  // its value decides whether the dimension is removed
       drop[i] = dim.value() == 1;
     } else if (drop[i] && dim.is_constant() && dim.value() != 1) {
-      t.fail(fmt::format("dimension {} is {}; only 1 can be dropped", i, dim.value()));
+      t.fail(fmt::format("dimension {} is {}; only dimensions of 1 can be removed", i, dim.value()));
     }
     if (!drop[i]) result.push_back(dim);
   }
@@ -185,7 +185,7 @@ void depth_and_space(NodeTypes& t) {
   const auto check_divides = [&](std::size_t axis, const Dim& parts) {
     const Dim& size = (*x)[axis];
     if (!size.is_constant() || size.value() % parts.value() == 0) return;
-    t.fail(fmt::format("dimension {} is {}; attribute `blocksize` = {} asks for a multiple of {}", axis, size.value(),
+    t.fail(fmt::format("dimension {} is {}; attribute `blocksize` = {} requires a multiple of {}", axis, size.value(),
                        block, parts.value()));
   };
   if (t.node().op_type == "DepthToSpace") {

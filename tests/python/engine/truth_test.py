@@ -911,7 +911,7 @@ def test_a_node_with_a_fault_is_judged_like_any_other(
         assert words in found[name]["reason"], found[name]
         assert found[name]["verdict"] in ("unsupported", "refused", "plugin")
     assert found["misspelt"]["reason"].startswith(str(model)) or level == "parser"
-    assert "dimensions 4 and 3 do not go together" in found["contradicts"]["reason"]
+    assert "dimensions 4 and 3 cannot be broadcast" in found["contradicts"]["reason"]
     assert found["contradicts"]["verdict"] in ("unsupported", "refused")
 
 
