@@ -32,7 +32,7 @@ void check_replaceable(const std::filesystem::path& path) {
   const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
   if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
     throw Error(
-        fmt::format("{}: {} is a folder of the system; allowed are other folders. Give the name of a file elsewhere",
+        fmt::format("{}: {} is a system folder; allowed are other folders. Give the name of a file elsewhere",
                     path.string(), folder));
   }
 }

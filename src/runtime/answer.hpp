@@ -14,7 +14,7 @@ struct Answer {
   /// it is the engine of first choice.
   std::string reason = {};
   /// How an engine rewrote the model before it ran it, for example "ONNX Runtime 1.31.1 ran a rewritten copy, with
-  /// operator set 28 as 26". Empty if the nodes and the operator sets are those of the model.
+  /// operator set 28 replaced by 26". Empty if the nodes and the operator sets are those of the model.
   std::string rewritten = {};
 };
 

@@ -19,8 +19,8 @@ DeclaredInputs::DeclaredInputs(const onnx::Model& model, const std::function<boo
     }
     if (!value->type || !takes(*value->type)) {
       throw Error(fmt::format(
-          "{}: input '{}' is {}, which the CPU engine does not take", source_, value->name,
-          value->type ? "of type " + to_string(*value->type) : std::string("no tensor, or of unknown type")));
+          "{}: input '{}' is {}, which the CPU engine does not accept", source_, value->name,
+          value->type ? "of type " + to_string(*value->type) : std::string("not a tensor, or of unknown type")));
     }
     inputs_.push_back({.name = value->name, .type = *value->type, .shape = value->shape});
   }
@@ -42,7 +42,7 @@ void DeclaredInputs::check(const TensorMap& inputs) const {
     const auto known = [&](const Input& input) { return input.name == name; };
     if (std::any_of(inputs_.begin(), inputs_.end(), known)) continue;
     if (defaults_.contains(name)) {
-      throw Error(fmt::format("{}: input '{}' has a default in the file, which the CPU engine uses; leave it out",
+      throw Error(fmt::format("{}: input '{}' has a default in the file, which the CPU engine uses; do not pass it",
                               source_, name));
     }
     throw Error(fmt::format("{}: there is no input '{}'; its inputs are {}", source_, name, names()));
@@ -83,7 +83,7 @@ std::vector<std::string> output_names(const onnx::Model& model) {
     // part, but only for the annotations that newer exporters write.
     if (value->type == onnx::ElementType::string || (!value->type && !value->opaque.empty())) {
       throw Error(model.source + ": output '" + value->name +
-                  "' is no tensor of numbers, which the CPU engine does not return");
+                  "' is not a tensor of numbers, and the CPU engine returns only these");
     }
     names.push_back(value->name);
   }
@@ -97,7 +97,8 @@ void check_constant_graph(const onnx::Model& model) {
   }
   model.graph().for_each_node([&](const onnx::Node& node) {
     if (has_trait(node, onnx::trait::random)) {
-      throw Error(model.source + ": " + onnx::describe(node) + " gives other numbers each time, so it is no constant");
+      throw Error(model.source + ": " + onnx::describe(node) +
+                  " returns other numbers each time, so it is not a constant");
     }
   });
 }

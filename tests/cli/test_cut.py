@@ -356,7 +356,10 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     changed = onnx.load(newest)
     changed.opset_import[0].version = 28
     onnx.save(changed, newest)
-    for model, how in ((layout, "recurrent nodes with layout = 1 as layout = 0"), (newest, "operator set 28 as ")):
+    for model, how in (
+        (layout, "layout = 1 of recurrent nodes replaced by layout = 0"),
+        (newest, "operator set 28 replaced by "),
+    ):
         with pytest.raises(Exception, match=r"layout|opset"):
             session_of(model)
         answer = graft("verify", model, model, "--json")
@@ -367,4 +370,4 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     assert "rewritten copy" not in text, "nothing was compared"
     text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--tensorrt", "auto").out.split())
     assert "gru.onnx: ONNX Runtime" in text
-    assert "ran a rewritten copy, with recurrent nodes with layout = 1 as layout = 0" in text
+    assert "ran a rewritten copy, with layout = 1 of recurrent nodes replaced by layout = 0" in text

@@ -53,7 +53,8 @@ onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type)
 struct ForOnnxruntime {
   onnx::Model model;
   NarrowTypes narrow;
-  std::string rewritten = {};  ///< "operator set 28 as 26"; empty if nodes and operator sets are those of the model.
+  /// "operator set 28 replaced by 26"; empty if nodes and operator sets are those of the model.
+  std::string rewritten = {};
 };
 
 /// Returns whether each node of ai.onnx means the same in the opset of the model and in the older opset `lower`, which
@@ -123,18 +124,17 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
   prepared.narrow = widen_narrow_types(model, options.round_inside);
   model.graph().remove_dead();
   for (const onnx::Node* node : attach_functions(model)) {
-    throw Error(
-        fmt::format("{}: {} has no ONNX function, so ONNX Runtime cannot run it\nLet OpenVINO run it, by its "
-                    "CPU kernel",
-                    model.source, onnx::describe(*node)));
+    throw Error(fmt::format(
+        "{}: {} has no ONNX function, so ONNX Runtime cannot run it\nRun it in OpenVINO, which uses its CPU kernel",
+        model.source, onnx::describe(*node)));
   }
   inline_functions_that_it_misreads(model);
   std::vector<std::string> rewritten;
   const std::int64_t opset = std::as_const(model).graph().opset();
   lower_opset(model);
   const std::int64_t lowered = std::as_const(model).graph().opset();
-  if (lowered != opset) rewritten.push_back(fmt::format("operator set {} as {}", opset, lowered));
-  if (put_time_first(model) != 0) rewritten.emplace_back("recurrent nodes with layout = 1 as layout = 0");
+  if (lowered != opset) rewritten.push_back(fmt::format("operator set {} replaced by {}", opset, lowered));
+  if (put_time_first(model) != 0) rewritten.emplace_back("layout = 1 of recurrent nodes replaced by layout = 0");
   prepared.rewritten = fmt::format("{}", fmt::join(rewritten, ", "));
   return prepared;
 }

@@ -257,7 +257,7 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
       std::count_if(own.places.begin(), own.places.end(), [](const auto& place) { return place.has_value(); }));
   if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {
     throw Error(Error::Kind::internal,
-                own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +
+                own.source + ": OpenVINO's reader created " + std::to_string(read->get_parameters().size()) +
                     " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
                     std::to_string(own.inputs.all().size()) + " and " + std::to_string(own.outputs.size()));
   }
@@ -303,8 +303,8 @@ std::unique_ptr<CompiledModel> OpenvinoModel::new_request() const {
   try {
     for (Part& part : own.parts) part.request = part.compiled.create_infer_request();
   } catch (const std::exception& refused) {
-    throw Error(own.source +
-                ": the CPU engine cannot run this model beside itself: " + shorten_openvino_message(refused.what()));
+    throw Error(own.source + ": the CPU engine cannot prepare another run of this model: " +
+                shorten_openvino_message(refused.what()));
   }
   return std::make_unique<OpenvinoModel>(std::move(own));
 }
@@ -399,7 +399,7 @@ TensorMap compute(const onnx::Model& model) {
     const auto& result = read->get_results().at(i);
     const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(result->get_input_node_shared_ptr(0));
     if (constant == nullptr) {
-      throw Error(model.source + ": '" + names[i] + "' cannot be computed ahead: OpenVINO does not fold " +
+      throw Error(model.source + ": '" + names[i] + "' cannot be computed in advance: OpenVINO does not fold " +
                   result->get_input_node_shared_ptr(0)->get_type_name());
     }
     outputs[names[i]] = unwrap(constant->get_tensor_view());

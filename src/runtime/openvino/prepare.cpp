@@ -66,7 +66,7 @@ void place_operators(PreparedModel& prepared, bool in_declared_types) {
       throw Error(prepared.model.source + ": " + onnx::describe(node) + " has " + std::to_string(node.inputs.size()) +
                   " inputs and " + std::to_string(node.outputs.size()) + " outputs; " + std::string(type.name) +
                   " takes " + type.input_count_text() + " and " + std::to_string(type.output_count()) +
-                  ", none left out");
+                  ", and none may be left out");
     }
     PlacedOperator placed{std::move(op), onnx::describe(node), in_declared_types};
     node.attributes.clear();

@@ -415,7 +415,7 @@ std::string foreign_nodes(const onnx::Model& model) {
   std::string text;
   for (const std::string& node : found) text += (text.empty() ? "; unknown to ONNX and to Graft: " : ", ") + node;
   return fmt::format(
-      "{}\nAn operator of your own is known once its library is loaded ({}), or in a model that has its function", text,
+      "{}\nAn operator of your own is found if its library is loaded ({}), or if the model has its function", text,
       setting_name(Setting::operator_libraries));
 }
 

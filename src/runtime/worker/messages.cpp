@@ -84,7 +84,7 @@ class BodyReader {
   T number_up_to(T largest) {
     const std::uint64_t value = number();
     if (value > static_cast<std::uint64_t>(largest))
-      throw damaged(fmt::format("{} where {} is the most", value, static_cast<std::uint64_t>(largest)));
+      throw damaged(fmt::format("found {}, the maximum is {}", value, static_cast<std::uint64_t>(largest)));
     return static_cast<T>(value);
   }
 
@@ -134,7 +134,7 @@ class BodyReader {
 
   std::string_view take(std::uint64_t size) {
     if (size > body_.size() - place_) {
-      throw damaged(fmt::format("{} bytes are wanted where {} are left", size, body_.size() - place_));
+      throw damaged(fmt::format("{} bytes are needed and {} are left", size, body_.size() - place_));
     }
     const std::string_view found = body_.substr(place_, static_cast<std::size_t>(size));
     place_ += found.size();

@@ -151,7 +151,7 @@ class Worker {
     sockets.second.close();
     const auto fail = [&](const std::string& why) {
       throw Error(Error::Kind::missing_tool,
-                  fmt::format("{} is no worker of the CPU engine: {}", name_of(command), why));
+                  fmt::format("{} is not a worker of the CPU engine: {}", name_of(command), why));
     };
     const std::optional<Message> said = root_.receive();
     if (!said) {
@@ -163,10 +163,10 @@ class Worker {
       const Failure failure = decode_failure(said->body);
       throw Error(failure.kind, failure.text);
     }
-    if (said->kind != static_cast<std::uint32_t>(MessageKind::greeting)) fail("it does not greet");
+    if (said->kind != static_cast<std::uint32_t>(MessageKind::greeting)) fail("it sent no greeting");
     const Greeting greeting = decode_greeting(said->body);
     if (greeting.version != protocol_version) {
-      fail(fmt::format("it speaks version {} of the protocol, allowed is {}\nBuild it again", greeting.version,
+      fail(fmt::format("it uses version {} of the protocol, allowed is {}\nBuild it again", greeting.version,
                        protocol_version));
     }
     engine_ = greeting.engine;

@@ -229,7 +229,7 @@ TEST(OnnxruntimeEngine, says_what_it_refuses) {
       [&] {
         compile(text_model({{"x", ElementType::string, {3}}}, "y = Identity(x)", {"y"}));
       },
-      ThrowsMessage<Error>(HasSubstr("input 'x' is of type string, which the CPU engine does not take")));
+      ThrowsMessage<Error>(HasSubstr("input 'x' is of type string, which the CPU engine does not accept")));
   EXPECT_THAT(
       [&] {
         (void)judge().compile(text_model({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}),

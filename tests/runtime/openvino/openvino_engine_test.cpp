@@ -602,7 +602,7 @@ TEST(ConstantGraph, RefusesWhatItCannotComputeExactly) {
         (void)runtime::openvino_engine().evaluate_constant_graph(
             text_model({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"}));
       },
-      ThrowsMessage<Error>(HasSubstr("'y' cannot be computed ahead")));
+      ThrowsMessage<Error>(HasSubstr("'y' cannot be computed in advance")));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(Messages, every_shorter_body_is_refused) {
 
 TEST(Messages, what_a_damaged_body_declares) {
   EXPECT_THAT([] { (void)decode_tensors(number(1) + number(UINT64_MAX)); },
-              ThrowsMessage<Error>(HasSubstr("18446744073709551615 bytes are wanted where 0 are left")));
+              ThrowsMessage<Error>(HasSubstr("18446744073709551615 bytes are needed and 0 are left")));
   EXPECT_THROW((void)decode_tensors(number(UINT64_MAX)), Error);
   EXPECT_THROW((void)decode_compile(number(2)), Error) << "kernels";
   EXPECT_THROW((void)decode_failure(number(9) + number(0)), Error) << "a kind of error";

@@ -109,7 +109,7 @@ TEST_F(WorkerEngineTest, programs_that_are_no_worker) {
   };
   EXPECT_THAT(message("/no/such/program"), ThrowsMessage<Error>(HasSubstr("cannot be started: No such file")));
   EXPECT_THAT(message(script("exit 7")),
-              ThrowsMessage<Error>(HasSubstr("is no worker of the CPU engine: it ended with exit code 7")));
+              ThrowsMessage<Error>(HasSubstr("is not a worker of the CPU engine: it ended with exit code 7")));
   EXPECT_THAT(message(script("echo hello >&0; echo hello >&0; echo hello >&0")),
               ThrowsMessage<Error>(HasSubstr("not a message of Graft")));
   // A greeting of a newer version; then a message that is not a greeting.
@@ -117,8 +117,8 @@ TEST_F(WorkerEngineTest, programs_that_are_no_worker) {
   const auto says = [&](const std::string& kind) {
     return "printf 'GRFT\\" + kind + R"(\000\000\000)" + eight + eight + "' >&0; cat >/dev/null";
   };
-  EXPECT_THAT(message(script(says("001"))), ThrowsMessage<Error>(HasSubstr("speaks version 8 of the protocol")));
-  EXPECT_THAT(message(script(says("002"))), ThrowsMessage<Error>(HasSubstr("does not greet")));
+  EXPECT_THAT(message(script(says("001"))), ThrowsMessage<Error>(HasSubstr("uses version 8 of the protocol")));
+  EXPECT_THAT(message(script(says("002"))), ThrowsMessage<Error>(HasSubstr("sent no greeting")));
 }
 
 TEST_F(WorkerEngineTest, killed_in_a_run) {
