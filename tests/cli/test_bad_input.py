@@ -112,6 +112,10 @@ def test_unknown_operator(graft, tmp_path, out):
     node = helper.make_node("Wobble", ["image"], ["y"], name="strange", domain="acme")
     model = save(tmp_path / "m.onnx", [node], [("image", ["N", 1, 8, 8])], [("y", ["N", 1, 8, 8])], domains=["acme"])
     refused(graft(*READERS["run"](model, out)), out, "Wobble")
+    by_worker = graft(
+        "run", model, "--input", f"image={DIGITS_DATA}:images", "-o", out / "o.npz", "--engine", "openvino"
+    )
+    refused(by_worker, out, "Wobble", "--operators LIB")
     refused(graft(*READERS["build"](model, out), "--shapes", "image=1x1x8x8"), out, "Wobble", codes=(1, 2))
 
 

@@ -8,8 +8,10 @@
 #include <span>
 
 #include "core/descriptor.hpp"
+#include "graft/setting.hpp"
 #include "operator_library/load.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
+#include "runtime/worker/messages.hpp"
 #include "runtime/worker/serve.hpp"
 
 /// Replaces the function of the C library, which OpenVINO calls after each compilation. The pages that it returns to
@@ -23,6 +25,7 @@ int main(int argc, char** argv) {
     std::cerr << "graft_engine_worker: Graft starts this program, with a socket as its standard input\n";
     return 2;
   }
+  graft::set_setting_names(graft::runtime::mark_of);
   const auto make_engine = [&]() -> const graft::runtime::Engine& {
     for (const char* library : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
       (void)graft::load_operator_library(library);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +17,25 @@
 
 namespace graft::runtime {
 namespace {
+
+/// The marks of the settings, in their order. No other text has the control character.
+constexpr auto setting_marks = std::to_array<std::string_view>({
+#define GRAFT_SETTING(setting, field, option, keyword, driver_option) "\x1f" #setting "\x1f",
+#include "graft/settings.inc"
+#undef GRAFT_SETTING
+});
+
+std::string with_setting_names(std::string text) {
+  for (std::size_t i = 0; i < setting_marks.size(); ++i) {
+    const std::string_view mark = setting_marks.at(i);
+    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+      const std::string_view name = setting_name(static_cast<Setting>(i));
+      text.replace(at, mark.size(), name);
+      at += name.size();
+    }
+  }
+  return text;
+}
 
 /// The alignment of tensor elements in a body, in bytes. They are read in place, so that the widest type must be
 /// aligned.
@@ -169,6 +189,8 @@ std::string encode(const Greeting& greeting) {
   return body.take();
 }
 
+std::string_view mark_of(Setting setting) { return setting_marks.at(static_cast<std::size_t>(setting)); }
+
 std::string encode(const Failure& failure) {
   BodyWriter body;
   body.number(static_cast<std::uint64_t>(failure.kind));
@@ -236,7 +258,7 @@ Failure decode_failure(std::string_view body) {
   BodyReader reader(body);
   Failure failure;
   failure.kind = reader.number_up_to(Error::Kind::internal);
-  failure.text = reader.text();
+  failure.text = with_setting_names(reader.text());
   failure.is_engine_limit = reader.number() != 0;
   reader.end();
   return failure;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/model.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/temporary_folder.hpp"
@@ -51,6 +52,10 @@ struct ModelToCompile {
   onnx::Model model;
   CompileOptions options;
 };
+
+/// Returns a mark that stands for the name of a setting in the messages of a worker: the worker calls
+/// set_setting_names(mark_of), and decode_failure() replaces each mark with the setting_name() of its own process.
+[[nodiscard]] std::string_view mark_of(Setting setting);
 
 [[nodiscard]] std::string encode(const Greeting& greeting);
 [[nodiscard]] std::string encode(const Failure& failure);

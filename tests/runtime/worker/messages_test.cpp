@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "runtime/worker/connection.hpp"
 #include "tests/support/text_model.hpp"
 
@@ -99,6 +101,20 @@ TEST(Messages, every_shorter_body_is_refused) {
   for (std::size_t size = 0; size < compile.size(); ++size) {
     EXPECT_THROW((void)decode_compile(compile.substr(0, size)), Error);
   }
+}
+
+/// A worker does not know how the process that reads its messages names the settings.
+TEST(Messages, settings_have_the_names_of_the_reader) {
+  const Failure sent{.kind = Error::Kind::bad_input,
+                     .text = "load it (" + std::string(mark_of(Setting::operator_libraries)) + "), or set " +
+                             std::string(mark_of(Setting::cpu_engine))};
+  EXPECT_EQ(decode_failure(encode(sent)).text, "load it (toolkit::load_operators), or set VerifyOptions::engine");
+  set_setting_names([](Setting setting) -> std::string_view {
+    return setting == Setting::cpu_engine ? "--engine" : "--operators LIB";
+  });
+  const Failure found = decode_failure(encode(sent));
+  set_setting_names(field_name);
+  EXPECT_EQ(found.text, "load it (--operators LIB), or set --engine");
 }
 
 TEST(Messages, what_a_damaged_body_declares) {
