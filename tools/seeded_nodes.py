@@ -792,9 +792,10 @@ def has_fraction(case):
 
 
 def type_name(code):
-    names = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "bool": "bool"}
+    """Returns the name of an element type in the library."""
+    names = {"float": "f32", "double": "f64"}
     text = onnx.TensorProto.DataType.Name(code).lower()
-    return names.get(text, text.replace("uint", "u").replace("int", "i"))
+    return names.get(text, text.replace("float", "f").replace("uint", "u").replace("int", "i"))
 
 
 def is_attribute(literal):
@@ -916,7 +917,11 @@ def page(cases, results, found):
         "## Known faults",
         "",
         "A model with such a node is run by the other engine alone, unless that has a fault there too, and reports say so (decision",
-        "0031). A form of a node that was wrong with some numbers counts, though it is right with others.",
+        "0031). A form of a node that was wrong with some numbers counts, though it is right with others. The third column has the",
+        "conditions that must all hold: an attribute has a value or is left out (`absent`); input i is there (`given(i)`), is computed",
+        "from constants only (`constant(i)`) or is not (`computed(i)`), has a type or a rank, has a size that is not fixed in the model",
+        "(`dynamic(i)`), or is computed by an If, Loop or Scan (`control(i)`); or the sizes of input 0 times the scales in input i are",
+        "not integers (`fraction(i)`).",
         "",
         "| engine | operator | where | models | the first of them |",
         "|---|---|---|---|---|",

@@ -58,17 +58,20 @@ std::string fault_of(const onnx::Node& node) {
   const std::string& type = node.op_type;
   if (type == "LRN") {
     const float beta = node.float_or("beta", 0.75F);
-    if (beta != 0.5F && beta != 0.75F) return fmt::format("`beta` is {}; it is right for 0.5 and 0.75", beta);
+    if (beta != 0.5F && beta != 0.75F)
+      return fmt::format("its values are wrong for `beta` = {} and right for 0.5 and 0.75", beta);
   }
   if (type == "Resize" && node.string_or("mode", "nearest") == "cubic" && node.int_or("exclude_outside", 0) != 0) {
-    return "`exclude_outside` of a cubic Resize is ignored";
+    return "it ignores `exclude_outside` of a cubic Resize";
   }
   if (type == "AveragePool" && node.int_or("ceil_mode", 0) != 0 && node.int_or("count_include_pad", 0) != 0) {
-    return "with `ceil_mode` and `count_include_pad` it counts what lies behind the padding";
+    return "with `ceil_mode` and `count_include_pad` its averages count positions beyond the padding";
   }
   if (type == "Add" || type == "Sub" || type == "Mul") {
     const onnx::Value* left = node.input(0);
-    if (left != nullptr && left->type && is_narrow_integer(*left->type)) return "results beyond its type do not wrap";
+    if (left != nullptr && left->type && is_narrow_integer(*left->type)) {
+      return fmt::format("results that overflow {} do not wrap around", to_string(*left->type));
+    }
   }
   if (type == "CumSum") {
     const onnx::Value* data = node.input(0);
@@ -77,22 +80,23 @@ std::string fault_of(const onnx::Node& node) {
     if (data != nullptr && data->shape && number && number->size() == 1) {
       const auto rank = static_cast<std::int64_t>(data->shape->size());
       if (number->front() < -rank || number->front() >= rank) {
-        return fmt::format("the axis {} lies outside of a tensor of {} dimensions", number->front(), rank);
+        return fmt::format("it accepts the axis {} of a tensor with {} dimension{}, which ONNX does not allow",
+                           number->front(), rank, rank == 1 ? "" : "s");
       }
     }
   }
-  if (type == "LSTM" && node.int_or("input_forget", 0) != 0) return "`input_forget` is ignored";
+  if (type == "LSTM" && node.int_or("input_forget", 0) != 0) return "it ignores `input_forget`";
   if (has_trait(node, onnx::trait::recurrent) && node.int_or("layout", 0) != 0) {
-    return "`layout` is 1; it is right for 0";
+    return "its values are wrong for `layout` = 1 and right for 0";
   }
   if (type == "Attention") {
     for (const char* window : {"left_window_size", "right_window_size"}) {
-      if (node.int_or(window, -1) >= 0) return fmt::format("`{}` is ignored", window);
+      if (node.int_or(window, -1) >= 0) return fmt::format("it ignores `{}`", window);
     }
     const bool has_mask = node.input(3) != nullptr;
     const bool has_past = node.input(4) != nullptr;
     if (node.int_or("is_causal", 0) != 0 && has_mask && has_past) {
-      return "`is_causal` is wrong together with a mask and past keys";
+      return "its values are wrong for `is_causal` = 1 together with a mask and past keys";
     }
   }
   if (type == "BitShift") {
@@ -101,12 +105,17 @@ std::string fault_of(const onnx::Node& node) {
       const onnx::ElementType element = *data->type;
       if (element == onnx::ElementType::i8 || element == onnx::ElementType::i16 || element == onnx::ElementType::i32 ||
           element == onnx::ElementType::i64) {
-        return "it is wrong for signed integers";
+        return fmt::format("its values are wrong for signed integers ({}) and right for unsigned ones",
+                           to_string(element));
       }
     }
   }
-  if (type == "DFT" && node.int_or("onesided", 0) != 0) return "`onesided` adds or loses a dimension";
-  if (type == "DFT" && opset >= 20) return "most forms of operator set 20 are wrong, the same form not in each run";
+  if (type == "DFT" && node.int_or("onesided", 0) != 0) {
+    return "its output has one dimension too many or too few for `onesided` = 1";
+  }
+  if (type == "DFT" && opset >= 20) {
+    return "from operator set 20 on its values are wrong for most attributes, and not for the same ones in each run";
+  }
   return "";
 }
 
@@ -356,10 +365,11 @@ void refuse_lengths(const ov::Node& node, const std::string& source) {
     is_given = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
   }
   if (!is_given || node.get_input_partial_shape(0).is_static()) return;
-  throw Error(
-      fmt::format("{}: {}: the CPU engine, OpenVINO 2026.4, ignores `sequence_lens` where the batch or the "
-                  "length of the sequences is dynamic; give the model's inputs fixed shapes",
-                  source, describe(node)));
+  throw Error(fmt::format(
+      "{}: {}: the CPU engine, OpenVINO 2026.4, ignores `sequence_lens` where the batch or the "
+      "length of the sequences is dynamic, and computes each sequence as if it had the length of the longest "
+      "one; give the model's inputs fixed shapes",
+      source, describe(node)));
 }
 
 /// Limits the negative steps of a Slice to -2^30, because the plugin negates a step in 32 bits. No axis has 2^30

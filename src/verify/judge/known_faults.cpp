@@ -122,17 +122,63 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
   return text_of_attribute(node, left) == right;
 }
 
+/// Returns the parts of a condition.
+std::vector<std::string_view> literals_of(std::string_view condition) {
+  constexpr std::string_view between = ", ";
+  std::vector<std::string_view> literals;
+  while (!condition.empty()) {
+    const std::size_t end = condition.find(between);
+    literals.push_back(condition.substr(0, end));
+    condition = end == std::string_view::npos ? "" : condition.substr(end + between.size());
+  }
+  return literals;
+}
+
+/// Returns a part of a condition that holds for a node as a clause, such as "input 1 ('boxes') is not a constant".
+std::string clause_of(std::string_view literal, const onnx::Node& node) {
+  const std::size_t equals = literal.find('=');
+  const std::string_view left = literal.substr(0, equals);
+  const std::string_view right = equals == std::string_view::npos ? "" : literal.substr(equals + 1);
+  const auto input = [&](std::size_t index) { return fmt::format("input {} ('{}')", index, node.input(index)->name); };
+  if (const auto index = input_in(left, "given")) return input(*index) + " is given";
+  if (const auto index = input_in(left, "constant")) return input(*index) + " follows from constants alone";
+  if (const auto index = input_in(left, "computed")) return input(*index) + " is not a constant";
+  if (const auto index = input_in(left, "dynamic")) {
+    return fmt::format("a size of {} is not fixed in the model", input(*index));
+  }
+  if (const auto index = input_in(left, "control")) {
+    return fmt::format("an If, Loop or Scan computes {}", input(*index));
+  }
+  if (const auto index = input_in(left, "fraction")) {
+    return fmt::format("the sizes of {} times the scales, {}, are not integers", input(0), input(*index));
+  }
+  if (const auto index = input_in(left, "type")) return fmt::format("{} has the type {}", input(*index), right);
+  if (const auto index = input_in(left, "rank")) {
+    return fmt::format("{} has {} dimension{}", input(*index), right, right == "1" ? "" : "s");
+  }
+  return right == "absent" ? fmt::format("`{}` is left out", left) : fmt::format("`{}` is {}", left, right);
+}
+
+/// Returns what the engine computes wrongly of a node, where, and in which version that was found.
+std::string description_of(const KnownFault& fault, const onnx::Node& node) {
+  const bool has_wrong_shape = fault.evidence.find(": shape (") != std::string_view::npos;
+  std::string text = has_wrong_shape ? "its output has a wrong shape" : "its values are wrong";
+  const std::vector<std::string_view> literals = literals_of(fault.condition);
+  for (std::size_t i = 0; i < literals.size(); ++i) {
+    text += i == 0 ? " where " : i + 1 == literals.size() ? " and " : ", ";
+    text += clause_of(literals[i], node);
+  }
+  return fmt::format("{} (found in {} {})", text, fault.engine, fault.version);
+}
+
 }  // namespace
 
 std::span<const KnownFault> known_fault_table() { return std::span(faults).first(faults.size() - 1); }
 
 bool holds_of(std::string_view condition, const onnx::Node& node) {
-  while (!condition.empty()) {
-    const std::size_t end = condition.find(", ");
-    if (!literal_holds(condition.substr(0, end), node)) return false;
-    condition = end == std::string_view::npos ? "" : condition.substr(end + 2);
-  }
-  return true;
+  const std::vector<std::string_view> literals = literals_of(condition);
+  return std::all_of(literals.begin(), literals.end(),
+                     [&](std::string_view literal) { return literal_holds(literal, node); });
 }
 
 KnownFaults::KnownFaults(std::span<const KnownFault> table) {
@@ -145,8 +191,8 @@ std::string KnownFaults::of(const onnx::Node& node, std::string_view engine) con
   if (found == by_operator_.end()) return "";
   for (const KnownFault& fault : found->second) {
     if (!engine.starts_with(fault.engine) || !holds_of(fault.condition, node)) continue;
-    return fmt::format("{}, which {} is known to compute wrongly{}{}", onnx::describe(node), fault.engine,
-                       fault.condition.empty() ? "" : " where ", fault.condition);
+    return fmt::format("{}, which {} is known to compute wrongly: {}", onnx::describe(node), fault.engine,
+                       description_of(fault, node));
   }
   return "";
 }

@@ -40,8 +40,8 @@ class KnownFaults {
   /// The strings of the table must outlive this object.
   explicit KnownFaults(std::span<const KnownFault> table);
 
-  /// Returns the fault of a node: "node 'last' (GRU), which OpenVINO is known to compute wrongly where layout=1"; empty
-  /// if no fault is known.
+  /// Returns the fault of a node: "node 'last' (GRU), which OpenVINO is known to compute wrongly: its values are wrong
+  /// where `layout` is 1 (found in OpenVINO 2026.4.1)"; empty if no fault is known.
   [[nodiscard]] std::string of(const onnx::Node& node, std::string_view engine) const;
 
   /// Returns the fault of the first such node of a model, with functions and Graft's operators inlined and shapes
