@@ -864,3 +864,36 @@ def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
     assert answer.code == 0, answer.out + answer.err
     kept = {node["node"]: node for node in answer.json["nodes"] if node["why"] == "loss"}
     assert {"scores", "choose"} <= kept.keys(), kept
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16", "int8"])
+def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
+    """Only f32 becomes narrower, so the result is the network as it was."""
+    double = TensorProto.DOUBLE
+    ports = [helper.make_tensor_value_info(name, double, [2, 3]) for name in ("x", "y")]
+    nodes = [node("MatMul", "x w", "m"), node("Tanh", "m", "y")]
+    model = save(tmp_path / "m.onnx", nodes, ports[:1], ports[1:], [constant("w", np.eye(3), np.float64)])
+    np.savez(tmp_path / "x.npz", x=RANDOM_OF_ITS_OWN.standard_normal((2, 3)))
+    out = tmp_path / "out.onnx"
+    data = ["--data", tmp_path / "x.npz"] if precision == "int8" else []
+    answer = graft("quantize", model, "-o", out, "--precision", precision, *data)
+    assert answer.code == 0, answer.err
+    text = " ".join(answer.out.split())
+    assert f"note: 2 of 2 nodes are in f64 and stay in f64, because only f32 becomes {precision}" in text
+    assert "export the network in f32" in text
+    assert (", 2 in f64 as before" in text) == (precision != "int8")
+    assert types_of(out)["m"] == double
+    mixed = save(
+        tmp_path / "mixed.onnx",
+        [
+            node("Cast", "x", "f", to=F32),
+            node("Tanh", "f", "t"),
+            node("Cast", "t", "d", to=double),
+            node("Abs", "d", "y"),
+        ],
+        ports[:1],
+        ports[1:],
+    )
+    if precision != "int8":
+        [note] = quantize(graft, mixed, out, precision=precision)["notes"]
+        assert note.startswith("1 of 4 nodes is in f64")

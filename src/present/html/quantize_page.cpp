@@ -63,6 +63,7 @@ std::string explanation(const quant::ChosenNode& node) {
     case quant::NodeType::kept: return node.node.reason;
     case quant::NodeType::follows: return "all its neighbors are in f32";
     case quant::NodeType::none:
+      if (node.node.before == onnx::ElementType::f64) return "it is f64, which stays";
       return node.node.before ? fmt::format("it is already in {}", to_string(*node.node.before))
                               : "it computes nothing in f32";
     case quant::NodeType::narrow: break;
@@ -106,6 +107,7 @@ html::Report types_page(const quant::ChosenTypes& chosen, const QuantizedFiles& 
     page.summary.push_back({has_data ? "input" : "synthetic input", input});
   }
   page.summary.push_back({"based on", count_text(chosen.runs, "run")});
+  for (const std::string& note : chosen.notes) page.summary.push_back({"note", note});
   using Type = html::Column::Type;
   add_kinds(page, precision);
   const std::string type(to_string(precision));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -59,17 +61,19 @@ std::string types_summary(const toolkit::TypesReport& report, verify::Precision 
                       [type](const quant::ChosenNode& node) { return node.node.type == type; }));
   };
   const onnx::ElementType narrow = quant::element_type_of(precision);
-  std::size_t already = 0;
-  std::size_t other = 0;
+  std::map<onnx::ElementType, std::size_t> before;
   for (const quant::ChosenNode& node : chosen.nodes) {
-    if (node.node.before) ++(*node.node.before == narrow ? already : other);
+    if (node.node.before) ++before[*node.node.before];
   }
-  const std::string_view other_name = narrow == onnx::ElementType::f16 ? "bf16" : "f16";
+  const std::size_t already = before[narrow];
+  std::string others;
+  for (const auto& [type, nodes] : before) {
+    if (type != narrow) others += fmt::format(", {} in {} as before", nodes, to_string(type));
+  }
   return fmt::format("{} in {}{}, {} kept in f32{}, {}, {} of weights ({} before)",
                      count_text(count(quant::NodeType::narrow) + already, "node"), to_string(precision),
                      already == 0 ? "" : fmt::format(" ({} of them before)", already), count(quant::NodeType::kept),
-                     other == 0 ? "" : fmt::format(", {} in {} as before", other, other_name),
-                     count_text(chosen.typed.casts, "cast"), bytes_text(report.weights.after),
+                     others, count_text(chosen.typed.casts, "cast"), bytes_text(report.weights.after),
                      bytes_text(report.weights.before));
 }
 

@@ -27,6 +27,22 @@
 namespace graft::quant {
 namespace {
 
+bool has_f32_tensor(const onnx::Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is_f32) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), is_f32);
+}
+
+/// Returns f16, bf16 or f64 if a node has a tensor in one of them.
+std::optional<onnx::ElementType> other_float_of(const onnx::Node& node) {
+  for (const std::vector<onnx::Value*>* values : {&node.outputs, &node.inputs}) {
+    for (const onnx::Value* value : *values) {
+      if (value == nullptr) continue;
+      if (onnx::is_low_precision(value->type) || value->type == onnx::ElementType::f64) return value->type;
+    }
+  }
+  return std::nullopt;
+}
+
 /// Returns whether inputs of this letter may be of f32 or f16. Inputs of Resize after its first are regions and sizes,
 /// which are f32 in files of every age.
 bool can_narrow(const onnx::SchemaTypes& types, char letter) {
@@ -192,9 +208,7 @@ class Typing {
   }
 
   Plan plan_of(const onnx::Node& node) const {
-    const bool has_f32 = std::any_of(node.inputs.begin(), node.inputs.end(), is_f32) ||
-                         std::any_of(node.outputs.begin(), node.outputs.end(), is_f32);
-    if (node.is("Constant") || (!has_f32 && node.subgraphs().empty())) return {};
+    if (node.is("Constant") || (!has_f32_tensor(node) && node.subgraphs().empty())) return {};
     if (!node.subgraphs().empty()) return kept("its sub-graphs are not converted");
     if (auto reason = reason_to_keep(node)) return kept(std::move(*reason));
     if (const auto found = known_.find(key_of(node)); found != known_.end()) return kept(found->second);
@@ -382,15 +396,6 @@ class Typing {
   // ---- The graph
 
   /// Returns the type of the first f16 or bf16 tensor that a node makes or reads.
-  static std::optional<onnx::ElementType> low_precision_of(const onnx::Node& node) {
-    for (const std::vector<onnx::Value*>* values : {&node.outputs, &node.inputs}) {
-      for (const onnx::Value* value : *values) {
-        if (value != nullptr && onnx::is_low_precision(value->type)) return value->type;
-      }
-    }
-    return std::nullopt;
-  }
-
   void note_nodes() {
     for (onnx::Node* node : graph().nodes()) {
       if (node->is("Constant")) continue;
@@ -399,7 +404,7 @@ class Typing {
                                .type = plan.type,
                                .reason = plan.reason,
                                .by_form = plan.by_form,
-                               .before = plan.type == NodeType::none ? low_precision_of(*node) : std::nullopt});
+                               .before = plan.type == NodeType::none ? other_float_of(*node) : std::nullopt});
       if (plan.type == NodeType::kept) node->metadata[std::string(precision_note)] = "f32: " + plan.reason;
     }
   }
@@ -584,6 +589,21 @@ const std::string& key_of(const onnx::Node& node) {
   const auto found =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* value) { return value != nullptr; });
   return found == node.outputs.end() ? none : (*found)->name;
+}
+
+std::optional<std::string> note_on_f64(const onnx::Model& prepared, std::string_view wanted) {
+  std::size_t nodes = 0;
+  std::size_t in_f64 = 0;
+  for (const onnx::Node* node : prepared.graph().nodes()) {
+    if (node->is("Constant")) continue;
+    ++nodes;
+    if (!has_f32_tensor(*node) && other_float_of(*node) == onnx::ElementType::f64) ++in_f64;
+  }
+  if (in_f64 == 0) return std::nullopt;
+  return fmt::format(
+      "{} of {} nodes {} in f64 and stay in f64, because only f32 becomes {}: export the network in f32 (in PyTorch, "
+      "model.float() before the export), and quantize that model",
+      in_f64, nodes, in_f64 == 1 ? "is" : "are", wanted);
 }
 
 std::string unknown_operator_reason() {

@@ -62,11 +62,11 @@ struct TypedNode {
   std::string reason;  ///< Why the node is kept.
   /// Whether the node is kept because of its form, and not because of TypedOptions::kept.
   bool by_form = false;
-  /// f16 or bf16, if the node has tensors in one of them and no f32 tensors.
+  /// f16, bf16 or f64, if the node has tensors in one of them and no f32 tensors.
   std::optional<onnx::ElementType> before = {};
 };
 
-/// Returns the type that the node computes in, "f16", "bf16" or "f32"; empty if it has no tensors of these.
+/// Returns the type that the node computes in, "f16", "bf16", "f32" or "f64"; empty if it has no tensors of these.
 [[nodiscard]] std::string type_name(const TypedNode& node, verify::Precision precision);
 
 /// A constant with a number that the type does not hold, and its replacement.
@@ -86,6 +86,10 @@ struct TypedModel {
 /// are not Graft's are inlined, the operator set is 17 or the one that has the type, and types are inferred. The keys
 /// of its nodes stay valid in the result of make_typed.
 [[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precision);
+
+/// Returns a note on the nodes in f64, which stay as they are, and what to do about them; nothing where there are none.
+/// `wanted` is the name of the type that nodes in f32 get.
+[[nodiscard]] std::optional<std::string> note_on_f64(const onnx::Model& prepared, std::string_view wanted);
 
 /// Returns the prepared model in that type. Nodes whose operators accept the type compute in it. These stay in f32:
 /// kept nodes, nodes that ONNX has in f32 only, nodes that TypedOptions::refusal refuses in the type, operators of

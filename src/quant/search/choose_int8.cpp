@@ -545,6 +545,7 @@ class Int8Chooser {
     Kept everything;
     for (const Int8Node& node : result_.plan.nodes) everything.emplace(node.node.id, "");
     result_.f32_cost = cost_of(prepared_, plan_with_all_but(everything));
+    if (auto note = note_on_f64(prepared_, to_string(options_.type))) result_.notes.push_back(std::move(*note));
     remember_scales();
   }
 

@@ -605,6 +605,9 @@ class Chooser {
   void finish(std::vector<verify::OutputFigures> outputs) {
     result_.outputs = std::move(outputs);
     result_.typed = typed_with(kept_);
+    if (auto note = note_on_f64(prepared_, verify::to_string(options_.precision))) {
+      result_.notes.push_back(std::move(*note));
+    }
     for (const TypedNode& node : result_.typed.nodes) {
       ChosenNode chosen;
       chosen.node = node;
