@@ -42,7 +42,7 @@ bool can_be_input(const onnx::Value& value) { return value.type && value.shape &
 
 void declare_outputs(onnx::Model& model) {
   for (onnx::Value* output : model.graph().outputs()) {
-    if (!output->type && output->opaque.empty()) output->type = onnx::ElementType::f32;
+    if (!output->type && output->opaque.empty() && !output->container) output->type = onnx::ElementType::f32;
   }
 }
 

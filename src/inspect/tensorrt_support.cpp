@@ -100,7 +100,7 @@ bool handles_text(const onnx::Node& node) {
 const onnx::Value* find_other_than_tensor(const onnx::Node& node) {
   for (const std::vector<onnx::Value*>* values : {&node.inputs, &node.outputs}) {
     for (const onnx::Value* value : *values) {
-      if (value != nullptr && !value->type && !value->opaque.empty()) return value;
+      if (value != nullptr && !value->type && (value->container || !value->opaque.empty())) return value;
     }
   }
   return nullptr;

@@ -176,6 +176,7 @@ class Inliner {
       Value* made = copy->make_value(prefix_ + value->name);
       made->type = value->type;
       made->shape = value->shape;
+      made->container = value->container;
       made->opaque = value->opaque;
       made->sparse_initializer = value->sparse_initializer;
       made->initializer = value->initializer;

@@ -25,6 +25,7 @@ Model join(const Model& first, const Model& second, const std::vector<std::strin
       Value* made = graph.make_value(value->name);
       made->type = value->type;
       made->shape = value->shape;
+      made->container = value->container;
       made->opaque = value->opaque;
       made->sparse_initializer = value->sparse_initializer;
       made->initializer = value->initializer;

@@ -706,6 +706,7 @@ Value* copy_value(const Value& value, Graph& into) {
   Value* made = into.add_value(value.name);
   made->type = value.type;
   made->shape = value.shape;
+  made->container = value.container;
   made->opaque = value.opaque;
   made->sparse_initializer = value.sparse_initializer;
   made->initializer = value.initializer;

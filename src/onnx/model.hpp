@@ -35,13 +35,24 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
+/// The type of a sequence or an optional, which holds tensors of one element type.
+struct Container {
+  enum class Kind : std::uint8_t { sequence, optional, optional_sequence };
+  Kind kind = Kind::sequence;
+  ElementType type = ElementType::undefined;
+  /// The shape of every tensor in it, with unknown dimensions where the tensors may differ; absent if not even the rank
+  /// is known.
+  std::optional<Shape> shape;
+};
+
 /// A value that nodes compute and read. It is owned by a graph, which creates and removes it. `type` and `shape` may be
 /// changed freely; Graph maintains the links.
 struct Value {
   std::string name;
   /// The element type of a tensor; absent if it is unknown or the value is not a tensor.
   std::optional<ElementType> type;
-  std::optional<Shape> shape;      ///< Absent if not even the rank is known.
+  std::optional<Shape> shape;          ///< Absent if not even the rank is known.
+  std::optional<Container> container;  ///< The type of a sequence or an optional of tensors; absent if it is unknown.
   std::string opaque;              ///< Type or annotations that Graft does not model (sequences, maps), in wire form.
   std::string sparse_initializer;  ///< A SparseTensorProto in wire form; such a value does not count as constant.
 

@@ -355,29 +355,52 @@ class Reader {
 
   // ---- Types
 
+  Shape read_shape(const ::onnx::TensorShapeProto& proto, const std::string& value) const {
+    Shape shape;
+    for (const auto& dim : proto.dim()) {
+      if (dim.has_dim_value() && dim.dim_value() < -1) {
+        fail(fmt::format("value '{}': dimension {}; allowed are 0 and above, and -1 for an unknown one", value,
+                         dim.dim_value()));
+      }
+      if (dim.has_dim_value() && dim.dim_value() >= 0) {
+        shape.emplace_back(dim.dim_value());
+      } else if (dim.has_dim_param() && !dim.dim_param().empty() && dim.dim_param()[0] != '?') {
+        shape.push_back(Dim::symbol(dim.dim_param()));
+      } else {
+        shape.push_back(unknown_dim());
+      }
+    }
+    check_rank(shape.size(), fmt::format("value '{}'", value));
+    return shape;
+  }
+
+  /// Returns the type of a sequence or an optional of tensors, or nothing for any other type.
+  std::optional<Container> read_container(const ::onnx::TypeProto& proto, const std::string& value) const {
+    Container container;
+    const ::onnx::TypeProto* held = &proto;
+    if (held->has_optional_type()) {
+      held = &held->optional_type().elem_type();
+      container.kind = held->has_sequence_type() ? Container::Kind::optional_sequence : Container::Kind::optional;
+    } else if (!held->has_sequence_type()) {
+      return std::nullopt;
+    }
+    if (held->has_sequence_type()) held = &held->sequence_type().elem_type();
+    if (!held->has_tensor_type() || held->tensor_type().elem_type() == 0) return std::nullopt;
+    container.type = static_cast<ElementType>(held->tensor_type().elem_type());
+    if (held->tensor_type().has_shape()) container.shape = read_shape(held->tensor_type().shape(), value);
+    return container;
+  }
+
   void read_type(::onnx::ValueInfoProto& info, Value& value) const {
+    value.container = read_container(info.type(), value.name);
     if (info.has_type() && info.type().has_tensor_type()) {
       ::onnx::TypeProto::Tensor& tensor = *info.mutable_type()->mutable_tensor_type();
       if (tensor.elem_type() != 0) value.type = static_cast<ElementType>(tensor.elem_type());
       bool has_denotation = false;
       if (tensor.has_shape()) {
-        Shape shape;
-        for (const auto& dim : tensor.shape().dim()) {
-          has_denotation = has_denotation || dim.has_denotation();
-          if (dim.has_dim_value() && dim.dim_value() < -1) {
-            fail(fmt::format("value '{}': dimension {}; allowed are 0 and above, and -1 for an unknown one", value.name,
-                             dim.dim_value()));
-          }
-          if (dim.has_dim_value() && dim.dim_value() >= 0) {
-            shape.emplace_back(dim.dim_value());
-          } else if (dim.has_dim_param() && !dim.dim_param().empty() && dim.dim_param()[0] != '?') {
-            shape.push_back(Dim::symbol(dim.dim_param()));
-          } else {
-            shape.push_back(unknown_dim());
-          }
-        }
-        check_rank(shape.size(), fmt::format("value '{}'", value.name));
-        value.shape = std::move(shape);
+        value.shape = read_shape(tensor.shape(), value.name);
+        const auto& dims = tensor.shape().dim();
+        has_denotation = std::any_of(dims.begin(), dims.end(), [](const auto& dim) { return dim.has_denotation(); });
       }
       tensor.clear_elem_type();
       if (!has_denotation) tensor.clear_shape();

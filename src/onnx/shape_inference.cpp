@@ -57,6 +57,8 @@ class Inference {
         run_if(types);
       } else if (node.op_type == "Loop") {
         run_loop(types);
+      } else if (node.op_type == "SequenceMap") {
+        run_sequence_map(types);
       } else if (const auto inner = node.subgraphs(); !inner.empty()) {
         for (Graph* graph : inner) run(*graph);
       } else {
@@ -178,6 +180,7 @@ class Inference {
         const Value& output = *branches[0]->outputs()[i];
         if (output.type) types.set_type(i, output.type);
         if (output.shape) types.set_shape(i, *output.shape);
+        if (output.container) types.set_container(i, *output.container);
       }
       return;
     }
@@ -187,12 +190,11 @@ class Inference {
       const Value& a = *branches[0]->outputs()[i];
       const Value& b = *branches[1]->outputs()[i];
       if (a.type && b.type && *a.type == *b.type) types.set_type(i, a.type);
-      if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) continue;
-      Shape shape;
-      for (std::size_t k = 0; k < a.shape->size(); ++k) {
-        shape.push_back((*a.shape)[k] == (*b.shape)[k] ? (*a.shape)[k] : unknown_dim());
-      }
-      types.set_shape(i, std::move(shape));
+      if (auto shape = either_of(a.shape, b.shape)) types.set_shape(i, *std::move(shape));
+      if (!a.container || !b.container || a.container->type != b.container->type) continue;
+      types.set_container(i, {.kind = a.container->kind,
+                              .type = a.container->type,
+                              .shape = either_of(a.container->shape, b.container->shape)});
     }
   }
 
@@ -213,16 +215,43 @@ class Inference {
     for (std::size_t i = 0; i < carried; ++i) {
       // The shape of a loop-carried value may change between iterations.
       if (const auto type = types.type(i + 2); type && !inputs[i + 2]->type) inputs[i + 2]->type = type;
+      if (const Container* container = types.container(i + 2)) {
+        inputs[i + 2]->container = Container{.kind = container->kind, .type = container->type, .shape = {}};
+      }
     }
     run(*body);
     for (std::size_t i = 0; i < node.outputs.size() && i + 1 < outputs.size(); ++i) {
       const Value& value = *outputs[i + 1];
       types.set_type(i, value.type);
+      if (value.container) types.set_container(i, *value.container);
       if (i >= carried && value.shape) {
         Shape shape{unknown_dim()};
         shape.insert(shape.end(), value.shape->begin(), value.shape->end());
         types.set_shape(i, std::move(shape));
       }
+    }
+  }
+
+  void run_sequence_map(NodeTypes& types) {
+    Graph* body = subgraph(types.node(), "body");
+    if (body == nullptr) return;
+    for (std::size_t i = 0; i < body->inputs().size(); ++i) {
+      Value& input = *body->inputs()[i];
+      const Container* container = types.container(i);
+      const std::optional<ElementType> type = container == nullptr ? types.type(i) : container->type;
+      if (!input.type) input.type = type;
+      if (input.shape) continue;
+      if (container != nullptr) {
+        input.shape = container->shape;
+      } else if (types.shape(i) != nullptr) {
+        input.shape = *types.shape(i);
+      }
+    }
+    run(*body);
+    for (std::size_t i = 0; i < body->outputs().size(); ++i) {
+      const Value& output = *body->outputs()[i];
+      if (!output.type) continue;
+      types.set_container(i, {.kind = Container::Kind::sequence, .type = *output.type, .shape = output.shape});
     }
   }
 
@@ -291,6 +320,7 @@ void infer_through_functions(Model& model, const OnFault& on_fault) {
       if (found == by_name.end()) continue;
       value->type = found->second->type;
       value->shape = found->second->shape;
+      value->container = found->second->container;
     }
   };
   take_over(model.graph());
@@ -311,6 +341,11 @@ std::optional<ElementType> NodeTypes::type(std::size_t i) const {
 const Shape* NodeTypes::shape(std::size_t i) const {
   const Value* value = node_.input(i);
   return value == nullptr || !value->shape ? nullptr : &*value->shape;
+}
+
+const Container* NodeTypes::container(std::size_t i) const {
+  const Value* value = node_.input(i);
+  return value == nullptr || !value->container ? nullptr : &*value->container;
 }
 
 std::optional<Contents> NodeTypes::contents(std::size_t i) const {
@@ -395,7 +430,12 @@ void NodeTypes::set_contents(std::size_t output, Contents contents) {
   contents_[value] = std::move(contents);
 }
 
+void NodeTypes::set_container(std::size_t output, const Container& container) {
+  if (Value* value = node_.output(output)) value->container = container;
+}
+
 void NodeTypes::copy(std::size_t input, std::size_t output) {
+  if (container(input) != nullptr) set_container(output, *container(input));
   set_type(output, type(input));
   if (shape(input) != nullptr) set_shape(output, *shape(input));
 }
@@ -426,6 +466,13 @@ bool has_unknown(const Dim& dim) {
 Dim merge(const Dim& inferred, const Dim& declared) {
   if (is_unknown(inferred)) return declared;
   return has_unknown(inferred) && declared.is_constant() ? declared : inferred;
+}
+
+std::optional<Shape> either_of(const std::optional<Shape>& a, const std::optional<Shape>& b) {
+  if (!a || !b || a->size() != b->size()) return std::nullopt;
+  Shape shape;
+  for (std::size_t i = 0; i < a->size(); ++i) shape.push_back((*a)[i] == (*b)[i] ? (*a)[i] : unknown_dim());
+  return shape;
 }
 
 Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {

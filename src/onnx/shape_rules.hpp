@@ -27,6 +27,8 @@ class NodeTypes {
   [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
   [[nodiscard]] std::optional<ElementType> type(std::size_t i) const;
   [[nodiscard]] const Shape* shape(std::size_t i) const;  ///< Returns null if not even the rank is known.
+  /// Returns the type of a sequence or an optional; null for a tensor, and where the type is unknown.
+  [[nodiscard]] const Container* container(std::size_t i) const;
   /// Returns the elements of a small integer input, or nothing if they are unknown.
   [[nodiscard]] std::optional<Contents> contents(std::size_t i) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t i) const;
@@ -41,7 +43,8 @@ class NodeTypes {
   /// Replaces the declared shape of an output (see merge).
   void set_shape(std::size_t output, Shape shape);
   void set_contents(std::size_t output, Contents contents);
-  void copy(std::size_t input, std::size_t output = 0);  ///< Copies type and shape.
+  void set_container(std::size_t output, const Container& container);
+  void copy(std::size_t input, std::size_t output = 0);  ///< Copies the type and the shape, or the container.
 
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -63,5 +66,8 @@ bool apply_shape_rule(NodeTypes& types);
 /// while the declared one is constant. Declarations of inner values and outputs may be out of date: they are seldom
 /// changed when the inputs of an exported model are made dynamic.
 [[nodiscard]] Dim merge(const Dim& inferred, const Dim& declared);
+/// Returns the shape of a tensor that has one of two shapes: unknown dimensions where they differ, or nothing if one of
+/// them is unknown or they have different ranks.
+[[nodiscard]] std::optional<Shape> either_of(const std::optional<Shape>& a, const std::optional<Shape>& b);
 
 }  // namespace graft::onnx

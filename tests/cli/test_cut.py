@@ -371,3 +371,23 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--tensorrt", "auto").out.split())
     assert "gru.onnx: ONNX Runtime" in text
     assert "ran a rewritten copy, with layout = 1 of recurrent nodes replaced by layout = 0" in text
+
+
+def test_a_network_is_cut_behind_a_sequence(graft, tmp_path):
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("SequenceConstruct", ["a", "b"], ["s"]),
+        helper.make_node("SequenceAt", ["s", "i"], ["c"]),
+        helper.make_node("MatMul", ["c", "u"], ["d"]),
+        helper.make_node("MatMul", ["d", "v"], ["y"]),
+    ]
+    constants = [constant("w", weights(8, 8)), constant("u", weights(8, 64)), constant("v", weights(64, 64))]
+    index = helper.make_tensor_value_info("i", TensorProto.INT64, [])
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 8]), index], [("y", ["n", 64])], constants)
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
+    assert answer.code == 0, answer.err
+    cut = answer.json["cut"]
+    assert (cut["first"], [port["name"] for port in cut["between"]], cut["verified"]) == ("host", ["c"], "same")
+    feeds = {"x": weights(3, 8), "i": np.array(1)}
+    np.testing.assert_array_equal(run_halves(tmp_path / "out.cut.json", feeds)["y"], run_whole(model, feeds)["y"])

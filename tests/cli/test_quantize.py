@@ -897,3 +897,20 @@ def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
     if precision != "int8":
         [note] = quantize(graft, mixed, out, precision=precision)["notes"]
         assert note.startswith("1 of 4 nodes is in f64")
+
+
+def test_nodes_behind_a_sequence_take_the_type(graft, tmp_path):
+    nodes = [
+        node("Relu", "x", "a"),
+        node("SequenceConstruct", "x a", "s"),
+        node("SequenceAt", "s i", "c"),
+        node("MatMul", "c w", "y"),
+    ]
+    index = helper.make_tensor_value_info("i", TensorProto.INT64, [])
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 8]), index], [("y", ["n", 4])], [weight("w", 8, 4)])
+    result = quantize(graft, model, tmp_path / "q.onnx")
+    assert {n["output"]: n["type"] for n in result["nodes"]}["y"] == "f16"
+    typed = onnx.shape_inference.infer_shapes(onnx.load(tmp_path / "q.onnx"), check_type=True, strict_mode=True)
+    [product] = [n for n in typed.graph.node if n.op_type == "MatMul"]
+    kinds = {v.name: v.type.tensor_type.elem_type for v in typed.graph.value_info}
+    assert kinds[product.output[0]] == F16

@@ -139,6 +139,12 @@ void random(NodeTypes& t) {
   if (const auto shape = t.node().ints("shape")) t.set_shape(0, Shape(shape->begin(), shape->end()));
 }
 
+void multinomial(NodeTypes& t) {
+  t.set_type(0, static_cast<ElementType>(t.node().int_or("dtype", static_cast<std::int64_t>(ElementType::i32))));
+  const Shape* x = t.shape(0);
+  t.set_shape(0, {x == nullptr || x->empty() ? unknown_dim() : x->front(), t.node().int_or("sample_size", 1)});
+}
+
 }  // namespace
 
 void add_sources(Table& table) {
@@ -153,6 +159,7 @@ void add_sources(Table& table) {
   add(table, window, {"BlackmanWindow", "HammingWindow", "HannWindow"});
   add(table, mel_weight_matrix, {"MelWeightMatrix"});
   add(table, affine_grid, {"AffineGrid"});
+  add(table, multinomial, {"Multinomial"});
   add(table, random, {"RandomNormal", "RandomUniform"});
 }
 

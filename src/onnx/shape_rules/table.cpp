@@ -45,6 +45,7 @@ bool apply_shape_rule(NodeTypes& types) {
     shape_rules::add_reductions(all);
     shape_rules::add_reshaping(all);
     shape_rules::add_selection(all);
+    shape_rules::add_sequences(all);
     shape_rules::add_sources(all);
     shape_rules::add_regions(all);
     return all;

@@ -24,6 +24,7 @@ void add_products(Table& table);
 void add_reductions(Table& table);
 void add_reshaping(Table& table);
 void add_selection(Table& table);
+void add_sequences(Table& table);
 void add_sources(Table& table);
 void add_regions(Table& table);
 

@@ -17,7 +17,7 @@ namespace graft::verify {
 namespace {
 
 bool holds_numbers(const onnx::Value& value) {
-  if (!value.type) return value.opaque.empty();
+  if (!value.type) return value.opaque.empty() && !value.container;
   return is_real(*value.type);
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -524,6 +525,91 @@ def test_inferred_shapes_agree_with_onnx(path: Path, tmp_path: Path) -> None:
     graft(source, target, "infer", "inside")
     known, reached = compare_types(types_of(onnx.load(target)), theirs)
     assert reached == known, f"onnx knows {known} values, Graft {reached} of them"
+
+
+# Networks with one output `y` after a sequence or an optional.
+SEQUENCES = {
+    "construct": "s = SequenceConstruct (x, x)  y = SequenceAt (s, one)",
+    "of several sizes": "u = Concat <axis = 0> (x, x)  s = SequenceConstruct (x, u)  y = SequenceAt (s, one)",
+    "of several ranks": "s = SequenceConstruct (x, v)  y = SequenceAt (s, one)",
+    "empty": "e = SequenceEmpty <dtype = 7> ()  s = SequenceInsert (e, i)  y = SequenceAt (s, zero)",
+    "empty by default": "e = SequenceEmpty ()  s = SequenceInsert (e, x)  t = SequenceInsert (s, v)  y = SequenceAt (t, zero)",
+    "erased": "s = SequenceConstruct (x, x)  t = SequenceErase (s, zero)  y = SequenceAt (t, zero)",
+    "length": "s = SequenceConstruct (x, x)  y = SequenceLength (s)",
+    "split": "s = SplitToSequence <axis = 1> (x)  y = SequenceAt (s, one)",
+    "split without the axis": "s = SplitToSequence <axis = 1, keepdims = 0> (x)  y = SequenceAt (s, one)",
+    "split by a size": "s = SplitToSequence <axis = 1> (x, two)  y = SequenceAt (s, one)",
+    "split by a size with a rest": "s = SplitToSequence <axis = 1> (x, four)  y = SequenceAt (s, one)",
+    "split by sizes": "s = SplitToSequence <axis = 1> (x, parts)  y = SequenceAt (s, one)",
+    "split by other sizes": "s = SplitToSequence <axis = 1> (x, other_parts)  y = SequenceAt (s, zero)",
+    "concatenated": "s = SequenceConstruct (x, x)  y = ConcatFromSequence <axis = 1> (s)",
+    "stacked": "s = SequenceConstruct (x, x)  y = ConcatFromSequence <axis = -1, new_axis = 1> (s)",
+    "mapped": """s = SplitToSequence <axis = 1> (x)
+                 m = SequenceMap (s) <body = b (float[2,1] part) => (int64[1,2] r) { c = Cast <to = 7> (part)  r = Transpose (c) }>
+                 y = SequenceAt (m, one)""",
+    "carried": """e = SequenceEmpty ()
+                  s = Loop (two, yes, e) <body = b (int64 step, bool go, seq(float) before) => (bool on, seq(float) after)
+                    { on = Identity (go)  after = SequenceInsert (before, x) }>
+                  y = ConcatFromSequence <axis = 0> (s)""",
+    "chosen": """s = If (yes) <then_branch = t () => (seq(float) a) { a = SequenceConstruct (x, x) },
+                               else_branch = e () => (seq(float) b) { b = SequenceConstruct (x) }>
+                 y = SequenceAt (s, zero)""",
+    "identity": "s = SequenceConstruct (x, x)  t = Identity (s)  y = SequenceAt (t, one)",
+    "optional": "o = Optional (x)  y = OptionalGetElement (o)",
+    "optional sequence": "s = SequenceConstruct (i, i)  o = Optional (s)  t = OptionalGetElement (o)  y = SequenceAt (t, one)",
+    "optional or not": "y = OptionalGetElement (x)",
+    "has an element": "o = Optional (x)  y = OptionalHasElement (o)",
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_types_after_sequences_are_those_of_the_results(name: str, tmp_path: Path) -> None:
+    text = f"""<ir_version: 9, opset_import: ["": 18]> g (float[2,6] x, float[3] v, int64[4] i) => (float y)
+      <int64 zero = {{0}}, int64 one = {{1}}, int64 two = {{2}}, int64 four = {{4}}, int64[2] parts = {{3, 3}},
+       int64[2] other_parts = {{2, 4}}, bool yes = {{1}}> {{ {SEQUENCES[name]} }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.output[0].ClearField("type")
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(model, source)
+    graft(source, target, "infer")
+    dtype, shape = types_of(onnx.load(target))["y"]
+    typed = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    theirs, their_shape = types_of(typed)["y"]
+    session = onnxruntime.InferenceSession(typed.SerializeToString(), providers=["CPUExecutionProvider"])
+    feeds = {"x": np.ones((2, 6), "f4"), "v": np.ones(3, "f4"), "i": np.ones(4, "i8")}
+    [y] = session.run(
+        None, {name: array for name, array in feeds.items() if name in {i.name for i in session.get_inputs()}}
+    )
+    assert dtype == theirs == onnx.helper.np_dtype_to_tensor_dtype(np.asarray(y).dtype)
+    if shape is None:
+        assert their_shape is None
+        return
+    assert len(shape) == np.ndim(y)
+    assert all(not isinstance(size, int) or size == found for size, found in zip(shape, np.shape(y)))
+    # onnx knows less of some shapes, never more.
+    known = [their_shape is not None and isinstance(size, int) for size in their_shape or shape]
+    assert all(isinstance(size, int) for size, is_known in zip(shape, known) if is_known), (shape, their_shape)
+
+
+def test_the_declared_types_of_sequences_and_optionals_count(tmp_path: Path) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT32, [2, "n"])
+    sequence = onnx.helper.make_sequence_type_proto(tensor)
+    types = {
+        "s": sequence,
+        "o": onnx.helper.make_optional_type_proto(tensor),
+        "q": onnx.helper.make_optional_type_proto(sequence),
+    }
+    make = onnx.helper.make_node
+    nodes = [make("SequenceAt", ["s", "k"], ["a"]), make("OptionalGetElement", ["o"], ["b"]),
+             make("OptionalGetElement", ["q"], ["t"]), make("SequenceAt", ["t", "k"], ["c"])]  # fmt: skip
+    outputs = [onnx.ValueInfoProto(name=name) for name in "abc"]
+    inputs = [onnx.helper.make_value_info(name, kind) for name, kind in types.items()]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(np.array(0), "k")])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(model, source)
+    graft(source, target, "infer")
+    assert types_of(onnx.load(target)) == types_of(onnx.shape_inference.infer_shapes(model))
 
 
 def node_tests() -> list:
