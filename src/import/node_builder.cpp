@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "graft/error.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
 
 namespace graft {
@@ -229,7 +230,7 @@ onnx::Value* NodeBuilder::reshape(onnx::Value* value, const Ints& dims) {
   if (is_static) {
     if (auto tensor = value->constant()) return graph_.add_constant(value->name, reshaped(*std::move(tensor), dims));
   }
-  return add("Reshape", {value, ints_of(dims)});
+  return add("Reshape", {value, ints_of(value->shape ? onnx::with_inferred_size(*value->shape, dims) : dims)});
 }
 
 onnx::Value* NodeBuilder::slice_1d(onnx::Value* value, std::int64_t begin, std::int64_t end) {

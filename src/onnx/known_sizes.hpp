@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "onnx/model.hpp"
 
@@ -28,6 +29,25 @@ namespace graft::onnx {
 /// Does the same for a tensor. Returns nothing for null and for a tensor without a shape.
 [[nodiscard]] inline std::optional<std::int64_t> known_size(const Value* value, std::int64_t axis) {
   return value == nullptr || !value->shape ? std::nullopt : known_size(*value->shape, axis);
+}
+
+/// Returns the target of a Reshape with its size in place of -1, where the size is the same for every size of the
+/// dimensions that 0 copies; otherwise the target as it is. No size can be inferred for -1 if a copied dimension is 0.
+[[nodiscard]] inline std::vector<std::int64_t> with_inferred_size(const Shape& before,
+                                                                  std::vector<std::int64_t> target) {
+  const auto inferred = std::find(target.begin(), target.end(), -1);
+  if (inferred == target.end()) return target;
+  std::int64_t whole = 1;
+  std::int64_t others = 1;
+  for (std::size_t axis = 0; axis < std::max(before.size(), target.size()); ++axis) {
+    if (axis < target.size() && target[axis] > 0 && __builtin_mul_overflow(others, target[axis], &others))
+      return target;
+    const bool is_copied = axis < target.size() && target[axis] == 0;
+    if (is_copied || axis >= before.size()) continue;
+    if (!before[axis].is_constant() || __builtin_mul_overflow(whole, before[axis].value(), &whole)) return target;
+  }
+  if (whole > 0 && whole % others == 0) *inferred = whole / others;
+  return target;
 }
 
 }  // namespace graft::onnx

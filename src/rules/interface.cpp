@@ -18,6 +18,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
+#include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/text.hpp"
@@ -395,6 +396,7 @@ class InterfaceRule {
       const bool open = std::find(numbers->begin(), numbers->end(), -1) != numbers->end();
       if (batch_comes_in && numbers->front() == batch) {
         numbers->front() = 0;
+        numbers = onnx::with_inferred_size(*shape, *std::move(numbers));
       } else if (!open && numbers->front() % batch == 0) {
         numbers->front() = -1;
       } else {

@@ -243,3 +243,33 @@ def test_the_verdicts_of_convert_have_the_fields_of_inspect(graft, tmp_path):
     assert set(left) == set(node)
     assert left["truth"] == "parser"
     assert "checkUnique" in left["tensorrt"]
+
+
+def without_elements(name):
+    """Returns a network that runs with a batch of 0, and one of its inputs."""
+    if name == "attention":
+        heads = {"q_num_heads": 4, "kv_num_heads": 4}
+        attention = helper.make_node("Attention", ["x", "x", "x"], ["y"], **heads, softcap=1.0)
+        return [attention], ["n", 5, 32], (0, 5, 32), 23
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("Unsqueeze", ["a", "one"], ["u"]),
+        helper.make_node("Flatten", ["u"], ["f"]),
+        helper.make_node("Neg", ["f"], ["y"]),
+    ]
+    return nodes, ["n", 4, "h", "w"], (0, 4, 2, 3), 17
+
+
+@pytest.mark.parametrize("name", ["flatten", "attention"])
+def test_the_result_runs_without_elements_too(graft, tmp_path, name):
+    nodes, shape, sizes, opset = without_elements(name)
+    one = onnx.numpy_helper.from_array(np.array([1]), "one")
+    model = save(tmp_path / "m.onnx", nodes, [("x", shape)], [("y", None)], [one], opset=opset)
+    assert graft("convert", model, "-o", tmp_path / "o.onnx").code == 0
+    for batch in (0, 2):
+        x = np.random.default_rng(1).standard_normal((batch, *sizes[1:])).astype(np.float32)
+        # ONNX Runtime's Attention takes no batch of 0.
+        is_refused = name == "attention" and batch == 0
+        (expected,) = [np.empty(x.shape, np.float32)] if is_refused else outputs(model, {"x": x})
+        (found,) = outputs(tmp_path / "o.onnx", {"x": x})
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -86,6 +86,13 @@ TEST(SimplifyShapes, OpenDimensionsInTheirPlaceAreCopied) {
   EXPECT_THAT(shape_given_to(found.model, "Reshape"), ElementsAre(0, 4, -1));
 }
 
+// A Reshape to [0, -1] fails for a batch of 0, with which Unsqueeze and Flatten run.
+TEST(SimplifyShapes, NotASizeToInferNextToACopiedOneThatMayBeZero) {
+  const std::string flat = "e = Exp(x)\none = Constant<value=int64([1])>()\nu = Unsqueeze(e, one)\n";
+  EXPECT_THAT(op_types(converted(open_image, flat + "y = Flatten<axis=1>(u)").model.graph()),
+              ElementsAre("Exp", "Unsqueeze", "Flatten"));
+}
+
 TEST(SimplifyShapes, NotWhereTwoDimensionsMove) {
   const auto found = converted(open_image,
                                "e = Exp(x)\ns = Shape(e)\norder = Constant<value=int64([2, 0, 1, 3])>()\n"

@@ -82,7 +82,7 @@ void suppress_combined(NodeConverter& node) {
   onnx::Value* low = node.scalar_of(lowest, onnx::ElementType::f32);
   onnx::Value* none = node.add("Expand", {low, node.shape_of(by_class)});
   onnx::Value* kept = node.add("ScatterND", {none, found, node.add("GatherND", {by_class, found})});
-  onnx::Value* flat = node.add("Reshape", {kept, node.ints_of({0, -1})});
+  onnx::Value* flat = node.reshape(kept, {0, -1});
   // The number of results is fixed, even if there are fewer boxes.
   flat = node.add("Pad", {flat, node.ints_of({0, 0, 0, total}), low});
   const auto best = node.add_many("TopK", {flat, node.ints_of({total})}, 2, {{"axis", std::int64_t{-1}}});

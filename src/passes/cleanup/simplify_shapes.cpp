@@ -7,7 +7,8 @@
 //
 // Exporters write x.view(x.size(0), -1) as Shape, Gather, Concat and Reshape, TensorFlow as Shape, StridedSlice, Pack
 // and Reshape. If the shapes before and after follow from the inputs of the network, a constant with 0 ("as it was")
-// and -1 ("what is left") expresses the same, also for a dynamic size.
+// and -1 ("what is left") expresses the same, also for a dynamic size. Both together fail for a tensor without
+// elements, so they only replace a Reshape that fails for it too.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -69,6 +70,52 @@ std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
     }
   }
   return target;
+}
+
+/// Returns the axis whose size a Reshape infers (-1 in its target), or nothing if it infers no size or the axis is
+/// unknown.
+std::optional<std::size_t> inferred_axis(const onnx::Node& reshape, const ProvenShapes& shapes) {
+  const onnx::Value* target = reshape.input(1);
+  const bool is_joined = target->producer != nullptr && target->producer->is("Concat");
+  const std::vector<onnx::Value*> parts =
+      is_joined ? target->producer->inputs : std::vector<onnx::Value*>{reshape.input(1)};
+  std::size_t axis = 0;
+  for (const onnx::Value* part : parts) {
+    const auto constant = part->constant();
+    if (const auto sizes = constant ? constant->ints() : std::nullopt) {
+      const auto found = std::find(sizes->begin(), sizes->end(), -1);
+      if (found != sizes->end()) return axis + static_cast<std::size_t>(found - sizes->begin());
+      axis += sizes->size();
+      continue;
+    }
+    const Shape* length = shapes.of(*part);
+    if (length == nullptr || length->size() != 1 || !length->front().is_constant()) return std::nullopt;
+    axis += static_cast<std::size_t>(length->front().value());
+  }
+  return std::nullopt;
+}
+
+/// Returns whether a node of the row fails if this dimension is 0, because no size can be inferred beside it.
+bool needs_elements(const std::vector<onnx::Node*>& row, const Dim& dim, const ProvenShapes& shapes) {
+  return std::any_of(row.begin(), row.end(), [&](const onnx::Node* node) {
+    const auto inferred = node->is("Reshape") ? inferred_axis(*node, shapes) : std::nullopt;
+    const Shape* shape = inferred ? shapes.of(*node->output()) : nullptr;
+    for (std::size_t axis = 0; shape != nullptr && axis < shape->size(); ++axis) {
+      if (axis != *inferred && (*shape)[axis] == dim) return true;
+    }
+    return false;
+  });
+}
+
+/// Returns whether a Reshape to `target` runs for every size for which the row of nodes runs. A Reshape that copies a
+/// size of 0 cannot infer another one.
+bool allows_empty(const Numbers& target, const Shape& after, const std::vector<onnx::Node*>& row,
+                  const ProvenShapes& shapes) {
+  if (std::find(target.begin(), target.end(), -1) == target.end()) return true;
+  for (std::size_t axis = 0; axis < target.size(); ++axis) {
+    if (target[axis] == 0 && !needs_elements(row, after[axis], shapes)) return false;
+  }
+  return true;
 }
 
 /// Returns the shape input of Expand, with 1 for an axis that stays as it is, or nothing if a new size is dynamic.
@@ -140,7 +187,7 @@ void simplify_reshape(Rewriter& rewriter, onnx::Node& node, const ProvenShapes& 
     const Shape* before = shapes.of(x);
     if (x.constant() || before == nullptr) continue;
     const auto target = target_of(*before, *after);
-    if (!target) continue;
+    if (!target || !allows_empty(*target, *after, row, shapes)) continue;
     std::reverse(row.begin(), row.end());
     propose(rewriter, std::move(row), x, y, "Reshape", *target);
     return;

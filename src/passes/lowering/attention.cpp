@@ -56,9 +56,9 @@ class AttentionWriter {
       return site_.no("its softmax_precision is no type of TensorRT's");
     }
 
-    const std::string query = heads_of("x0", "q", q_heads_);
-    std::string key = heads_of("x1", "k", kv_heads_);
-    std::string value = heads_of("x2", "v", kv_heads_);
+    const std::string query = heads_of("x0", "q", q_heads_, q_size_);
+    std::string key = heads_of("x1", "k", kv_heads_, k_size_);
+    std::string value = heads_of("x2", "v", kv_heads_, v_size_);
     key = with_past("x4", key, 1);
     value = with_past("x5", value, 2);
     const auto mask = bias();
@@ -154,9 +154,9 @@ class AttentionWriter {
   }
 
   /// Returns the name of `x` as [batch, heads, length, size].
-  std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads) {
+  std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads, std::int64_t size) {
     if (rank_ == 4) return x;
-    const std::string shape = result_.ints(name + "_shape", {0, 0, heads, -1});
+    const std::string shape = result_.ints(name + "_shape", {0, 0, heads, size});
     result_.line(fmt::format("{0}_apart = Reshape({1}, {2})", name, x, shape));
     result_.line(fmt::format("{0} = Transpose<perm=[0, 2, 1, 3]>({0}_apart)", name));
     return name;
