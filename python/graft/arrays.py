@@ -26,6 +26,11 @@ TYPES = {
     "int32": "i32",
     "int64": "i64",
     "bool": "bool",
+    "float64": "f64",
+    "int16": "i16",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
 }
 NUMPY_NAMES = {name: numpy_name for numpy_name, name in TYPES.items()}
 

@@ -707,12 +707,13 @@ class Session:
         how this engine rewrote the model; mostly empty."""
         return self._session.left_out
 
-    def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic] | None = None) -> dict[str, NDArray[Any]]:
         """Runs the model on every input by name, or on an array for the only input, and returns every output by name.
+        A model without inputs needs none.
 
-        Arrays are float32, float16, bfloat16 (of ml_dtypes), int8, uint8, int32, int64 or bool, with the types and the
-        fixed sizes of the model. A contiguous input is not copied, and each output owns its memory. f16 and bf16 are
-        computed in f32 and rounded once.
+        Arrays are bool, integers of 8 to 64 bits, float16, bfloat16 (of ml_dtypes), float32 or float64, with the types
+        and the fixed sizes of the model. A contiguous input is not copied, and each output owns its memory. f16 and
+        bf16 are computed in f32 and rounded once.
 
         Raises graft.Error naming the input that is missing, unknown, or of another type, rank or size; graft.Cancelled.
         """

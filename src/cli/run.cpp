@@ -65,8 +65,7 @@ void add_run(Program& program) {
       ->add_option(
           "-i,--input", arguments->inputs,
           "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY, or FILE.npz, whose arrays have the names of inputs; repeatable")
-      ->type_name("TENSOR")
-      ->required();
+      ->type_name("TENSOR");
   command
       ->add_option("-o,--output", arguments->output,
                    "file to write: .npz with an array for each output, or .npy for a single output")

@@ -9,10 +9,9 @@
 namespace graft::python {
 namespace {
 
-DType dtype_of(const std::string& input, const std::string& type) {
-  if (const auto dtype = parse_dtype(type)) return *dtype;
-  throw Error("input '" + input + "': found " + type +
-              "; allowed are f32, f16, bf16, i8, u8, i32, i64, bool and f8e4m3fn");
+toolkit::TensorType type_of(const std::string& input, const std::string& name) {
+  if (const auto type = toolkit::parse_tensor_type(name)) return *type;
+  throw Error("input '" + input + "': found " + name + ", which is no type of tensors");
 }
 
 std::span<const std::byte> bytes_of(const BytesIn& array) {
@@ -33,9 +32,9 @@ toolkit::TensorViews views_of(const ArraysIn& arrays) {
   toolkit::TensorViews views;
   for (const auto& [name, array] : arrays) {
     const auto& [type, shape, bytes] = array;
-    views.emplace(
-        name, toolkit::TensorView{
-                  .dtype = dtype_of(name, type), .shape = shape, .data = bytes_of(bytes), .owner = owner_of(bytes)});
+    views.emplace(name,
+                  toolkit::TensorView{
+                      .dtype = type_of(name, type), .shape = shape, .data = bytes_of(bytes), .owner = owner_of(bytes)});
   }
   return views;
 }
@@ -65,8 +64,7 @@ ArraysOut arrays_of(const toolkit::TensorViews& views) {
   for (const auto& [name, view] : views) {
     const nanobind::capsule owner(new Owner(view.owner), [](void* kept) noexcept { delete static_cast<Owner*>(kept); });
     auto* data = const_cast<std::byte*>(view.data.data());
-    arrays.emplace(
-        name, std::tuple(std::string(to_string(view.dtype)), view.shape, BytesOut(data, {view.data.size()}, owner)));
+    arrays.emplace(name, std::tuple(to_string(view.dtype), view.shape, BytesOut(data, {view.data.size()}, owner)));
   }
   return arrays;
 }

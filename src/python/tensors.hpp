@@ -28,10 +28,10 @@ using Arrays = std::map<std::string, std::tuple<std::string, std::vector<std::in
 using ArraysIn = Arrays<BytesIn>;
 using ArraysOut = Arrays<BytesOut>;
 
-/// Returns views of the arrays, which share ownership of them. Throws Error for a type that DType does not have.
+/// Returns views of the arrays, which share ownership of them. Throws Error for a type that TensorType does not have.
 [[nodiscard]] toolkit::TensorViews views_of(const ArraysIn& arrays);
 
-/// Returns copies of the arrays. Throws Error for a type that DType does not have.
+/// Returns copies of the arrays. Throws Error for a type that TensorType does not have.
 [[nodiscard]] toolkit::Tensors copies_of(const ArraysIn& arrays);
 
 /// Returns arrays that own the memory of the tensors.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -33,27 +35,51 @@ void check(const AnyTensor& tensor, const std::string& what) {
                           to_string(tensor.dtype), fmt::join(tensor.shape, ", "), bytes));
 }
 
-DType dtype_of(onnx::ElementType type, const std::string& what) {
-  if (const auto dtype = to_dtype(type)) return *dtype;
-  throw Error(fmt::format("{}: found {}; allowed are f32, f16, bf16, f8e4m3fn, i8, u8, i32, i64 and bool", what,
-                          to_string(type)));
+constexpr std::array tensor_types{TensorType::f32,     TensorType::f16,     TensorType::bf16, TensorType::f64,
+                                  TensorType::i8,      TensorType::u8,      TensorType::i16,  TensorType::u16,
+                                  TensorType::i32,     TensorType::u32,     TensorType::i64,  TensorType::u64,
+                                  TensorType::boolean, TensorType::f8e4m3fn};
+
+onnx::ElementType internal_type(TensorType type) { return static_cast<onnx::ElementType>(type); }
+
+TensorType public_type(onnx::ElementType type, const std::string& what) {
+  if (is_tensor_type(type)) return static_cast<TensorType>(type);
+  std::vector<std::string> allowed;
+  for (const TensorType known : tensor_types) allowed.push_back(to_string(known));
+  throw Error(fmt::format("{}: found {}; allowed are {}", what, onnx::to_string(type), fmt::join(allowed, ", ")));
 }
 
 Tensor copy_of(onnx::ElementType type, const std::vector<std::int64_t>& shape, const char* data, std::size_t bytes,
                const std::string& what) {
-  Tensor tensor{.dtype = dtype_of(type, what), .shape = shape, .data = std::vector<std::byte>(bytes)};
+  Tensor tensor{.dtype = public_type(type, what), .shape = shape, .data = std::vector<std::byte>(bytes)};
   if (bytes != 0) std::memcpy(tensor.data.data(), data, bytes);
   return tensor;
 }
 
 }  // namespace
 
+std::size_t size_of(TensorType type) { return static_cast<std::size_t>(bits_of(internal_type(type))) / 8; }
+
+std::string to_string(TensorType type) { return onnx::to_string(internal_type(type)); }
+
+std::optional<TensorType> parse_tensor_type(std::string_view text) {
+  for (const TensorType type : tensor_types) {
+    if (text == to_string(type)) return type;
+  }
+  return std::nullopt;
+}
+
+bool is_tensor_type(onnx::ElementType type) {
+  return std::any_of(tensor_types.begin(), tensor_types.end(),
+                     [&](TensorType known) { return internal_type(known) == type; });
+}
+
 runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what) {
   runtime::TensorMap made;
   for (const auto& [name, tensor] : tensors) {
     check(tensor, fmt::format("{} '{}'", what, name));
     onnx::TensorData data;
-    data.type = onnx::to_element_type(tensor.dtype);
+    data.type = internal_type(tensor.dtype);
     data.dims = tensor.shape;
     data.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
     made.emplace(name, std::move(data));
@@ -66,7 +92,7 @@ runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& wh
   for (const auto& [name, tensor] : tensors) {
     check(tensor, fmt::format("{} '{}'", what, name));
     onnx::TensorData data;
-    data.type = onnx::to_element_type(tensor.dtype);
+    data.type = internal_type(tensor.dtype);
     data.dims = tensor.shape;
     data.bytes = onnx::Bytes(tensor.owner, {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
     made.emplace(name, std::move(data));
@@ -84,7 +110,7 @@ runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views,
 TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what) {
   TensorViews made;
   for (const auto& [name, data] : tensors) {
-    made.emplace(name, TensorView{.dtype = dtype_of(data.type, fmt::format("{} '{}'", what, name)),
+    made.emplace(name, TensorView{.dtype = public_type(data.type, fmt::format("{} '{}'", what, name)),
                                   .shape = data.dims,
                                   .data = std::as_bytes(std::span(data.bytes.data(), data.bytes.size()))});
   }
@@ -101,14 +127,14 @@ Tensors to_public(const runtime::TensorMap& tensors, const std::string& what) {
 }
 
 Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values) {
-  Tensor tensor{.dtype = DType::f32, .shape = std::move(shape), .data = std::vector<std::byte>(values.size() * 4)};
+  Tensor tensor{.dtype = TensorType::f32, .shape = std::move(shape), .data = std::vector<std::byte>(values.size() * 4)};
   if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
   check(tensor, "make_tensor");
   return tensor;
 }
 
 std::vector<float> values_of(const Tensor& tensor) {
-  if (tensor.dtype != DType::f32) {
+  if (tensor.dtype != TensorType::f32) {
     throw Error(fmt::format("values_of: found a tensor of {}; allowed is f32", to_string(tensor.dtype)));
   }
   check(tensor, "values_of");
@@ -130,8 +156,7 @@ void write_npz(const std::filesystem::path& file, const Tensors& tensors) {
   io::NpzArrays arrays;
   for (const auto& [name, tensor] : tensors) {
     check(tensor, fmt::format("{}: array '{}'", file.string(), name));
-    arrays.emplace(
-        name, io::NpyArray{.type = onnx::to_element_type(tensor.dtype), .shape = tensor.shape, .data = tensor.data});
+    arrays.emplace(name, io::NpyArray{.type = internal_type(tensor.dtype), .shape = tensor.shape, .data = tensor.data});
   }
   graft::io::write_npz(file, arrays);
 }

@@ -16,6 +16,9 @@ namespace graft::toolkit {
 /// the size of its shape.
 [[nodiscard]] runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what);
 
+/// Returns whether a tensor of this type can be public.
+[[nodiscard]] bool is_tensor_type(onnx::ElementType type);
+
 /// Whether the options have data or views of data.
 template <class Options>
 [[nodiscard]] bool has_data(const Options& options) {
@@ -25,11 +28,11 @@ template <class Options>
 /// Returns the tensors or the views, whichever is not empty. Throws Error where both are not empty.
 [[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what);
 
-/// Returns copies of the tensors. Throws Error quoting `what` for a tensor of a type that DType does not have.
+/// Returns copies of the tensors. Throws Error quoting `what` for a tensor of a type that TensorType does not have.
 [[nodiscard]] Tensors to_public(const runtime::TensorMap& tensors, const std::string& what);
 
 /// Returns views of the tensors, which do not own the memory. Throws Error quoting `what` for a tensor of a type that
-/// DType does not have.
+/// TensorType does not have.
 [[nodiscard]] TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what);
 
 }  // namespace graft::toolkit

@@ -31,7 +31,7 @@ ComparedTensor compared_of(const verify::LayerComparison& layer) {
 Divergence divergence_of(const graft::verify::Divergence& found, const verify::LayerComparison& layer) {
   runtime::TensorMap inputs;
   for (const auto& [name, tensor] : found.reduced.inputs) {
-    if (to_dtype(tensor.type)) inputs.emplace(name, tensor);
+    if (is_tensor_type(tensor.type)) inputs.emplace(name, tensor);
   }
   return {.tensor = found.layer,
           .why = found.why,

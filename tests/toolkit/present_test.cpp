@@ -83,7 +83,7 @@ TEST(Session, ViewsGiveWhatTensorsGive) {
   EXPECT_EQ(seen.at("logits").shape, copied.at("logits").shape);
   EXPECT_EQ(seen.at("logits").data, copied.at("logits").data);
   EXPECT_THAT(message_of([&] {
-                session.run(TensorViews{{"image", {.dtype = DType::f32, .shape = {1, 1, 8, 8}, .data = {}}}},
+                session.run(TensorViews{{"image", {.dtype = TensorType::f32, .shape = {1, 1, 8, 8}, .data = {}}}},
                             [](const TensorViews&) {});
               }),
               HasSubstr("found 0 bytes of data"));

@@ -41,7 +41,7 @@ class GRAFT_API Session {
 
   /// Runs the model. `inputs` has every input by name, and the result every output. f16 and bf16 tensors are computed
   /// in f32 and rounded once. Throws Error, naming the input, for a missing or unknown input and for an input of
-  /// another type, rank or fixed size; Error for an output whose type is not among DType; Cancelled.
+  /// another type, rank or fixed size; Error for an output whose type is not a TensorType; Cancelled.
   [[nodiscard]] Tensors run(const Tensors& inputs);
   /// Runs the model without copies: the owners of the outputs hold the memory to which the engine wrote.
   [[nodiscard]] TensorViews run_views(const TensorViews& inputs);

@@ -6,18 +6,46 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "graft/dtype.hpp"
 #include "graft/toolkit/export.hpp"
 
 namespace graft::toolkit {
 
+/// The element type of a network's input or output, under ONNX's code.
+enum class TensorType : std::int32_t {
+  f32 = 1,
+  u8 = 2,
+  i8 = 3,
+  u16 = 4,
+  i16 = 5,
+  i32 = 6,
+  i64 = 7,
+  boolean = 9,
+  f16 = 10,
+  f64 = 11,
+  u32 = 12,
+  u64 = 13,
+  bf16 = 16,
+  f8e4m3fn = 17,
+};
+
+/// Returns the bytes of an element in memory; a boolean takes one byte.
+[[nodiscard]] GRAFT_API std::size_t size_of(TensorType type);
+
+/// Returns "f32", "f16", "bf16", "f64", "i8", "u8" ..., "u64", "bool" or "f8e4m3fn".
+[[nodiscard]] GRAFT_API std::string to_string(TensorType type);
+
+/// Parses the result of to_string; returns nothing for any other text.
+[[nodiscard]] GRAFT_API std::optional<TensorType> parse_tensor_type(std::string_view text);
+
 /// A dense tensor in row-major order.
 struct Tensor {
-  DType dtype = DType::f32;
+  TensorType dtype = TensorType::f32;
   std::vector<std::int64_t> shape;  ///< Empty for a scalar; no size is negative.
   std::vector<std::byte> data;      ///< size_of(dtype) bytes for each element, little endian.
 };
@@ -27,7 +55,7 @@ using Tensors = std::map<std::string, Tensor>;
 
 /// A tensor whose data belong to the caller or to `owner`; row-major and little endian like Tensor.
 struct TensorView {
-  DType dtype = DType::f32;
+  TensorType dtype = TensorType::f32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> data;
   /// Keeps the data alive as long as anything refers to them. Without an owner, the caller has to keep them.
@@ -43,7 +71,7 @@ using TensorViews = std::map<std::string, TensorView>;
 [[nodiscard]] GRAFT_API std::vector<float> values_of(const Tensor& tensor);
 
 /// Reads every array of an .npz file, by its name. Throws Error naming the file for a file that cannot be read, and for
-/// an array whose type is not among DType.
+/// an array whose type is not a TensorType.
 [[nodiscard]] GRAFT_API Tensors read_npz(const std::filesystem::path& file);
 
 /// Writes an .npz file, completely or not at all.

@@ -129,6 +129,31 @@ def test_computes_what_the_reference_computes(name):
         np.testing.assert_array_equal(found[output.name], expected)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int16", "uint16", "uint32", "uint64"])
+def test_takes_and_returns_types_that_no_operator_of_graft_has(dtype):
+    name = "double" if dtype == "float64" else dtype
+    model = network(f"g ({name}[N] x) => ({name}[M] y) {{ y = Concat <axis = 0> (x, x) }}")
+    limits = np.finfo(dtype) if dtype == "float64" else np.iinfo(dtype)
+    x = np.array([limits.min, 0, 1, limits.max], dtype)
+    [found] = graft.Session(model, progress=False).run(x).values()
+    [expected] = by_onnxruntime(model, {"x": x})
+    assert found.dtype == expected.dtype == dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_computes_f64_in_f64():
+    model = network("g (double[N,4] x) => (double[N,N] y) { t = Transpose (x)  y = MatMul (x, t) }")
+    x = np.random.default_rng(2).standard_normal((3, 4))
+    [found] = graft.Session(model, progress=False).run(x).values()
+    np.testing.assert_array_equal(found, by_onnxruntime(model, {"x": x})[0])
+
+
+def test_a_model_without_inputs_runs():
+    model = network("g () => (float[2] y) <float[2] c = {-1, 2}> { y = Relu (c) }")
+    [found] = graft.Session(model, progress=False).run().values()
+    np.testing.assert_array_equal(found, by_onnxruntime(model, {})[0])
+
+
 def refused_by_onnxruntime():
     """Returns Softsign in f64, for which ONNX Runtime 1.31 has no kernel."""
     return network("g (float[N] x) => (float[N] y) { d = Cast <to = 11> (x)  s = Softsign (d)  y = Cast <to = 1> (s) }")
