@@ -62,4 +62,15 @@ std::vector<std::string> contradicted_shape_warnings(const Model& model) {
   return warnings;
 }
 
+void fail_without_rank(const Model& model, const Value& input, std::string_view setting) {
+  throw Error(fmt::format("{0}: input '{1}' has no shape, not even a rank\nGive its sizes, as {2} {1}:1x3x224x224",
+                          model.source, input.name, setting));
+}
+
+void check_input_ranks(const Model& model, std::string_view setting) {
+  for (const Value* input : model.graph().inputs()) {
+    if (!input->initializer && input->type && !input->shape) fail_without_rank(model, *input, setting);
+  }
+}
+
 }  // namespace graft::onnx

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onnx/model.hpp"
@@ -21,5 +22,12 @@ struct ContradictedShape {
 
 /// Returns a warning for each of the first five such tensors, and one with the number of the others.
 [[nodiscard]] std::vector<std::string> contradicted_shape_warnings(const Model& model);
+
+/// Throws Error for an input of unknown rank, naming the setting that gives an input its sizes.
+[[noreturn]] void fail_without_rank(const Model& model, const Value& input, std::string_view setting);
+
+/// Throws Error like fail_without_rank for the first input that is a tensor of unknown rank. TensorRT reads such an
+/// input as a scalar.
+void check_input_ranks(const Model& model, std::string_view setting);
 
 }  // namespace graft::onnx

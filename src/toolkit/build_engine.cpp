@@ -14,6 +14,7 @@
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/check_operators.hpp"
+#include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_calls.hpp"
@@ -118,6 +119,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   check_is_one_network(request.file, request.name);
   onnx::Model model = model_of(given).clone();
   check_operators(model);
+  check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
   BuildReport report;
   if (request.plugins && has_operators_in_functions(model)) {
     onnx::InlineOptions options;

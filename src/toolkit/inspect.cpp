@@ -9,6 +9,7 @@
 
 #include "engine/driver.hpp"
 #include "engine/engine_session.hpp"
+#include "graft/setting.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"
 #include "inspect/verdict_groups.hpp"
@@ -94,6 +95,7 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
     inspect::convert_in_memory(engine, model);
   }
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
+  check_input_ranks(model, setting_name(Setting::input_shapes));
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
   std::vector<std::string>& warnings = inspection.prospect.warnings;
   warnings.insert(warnings.begin(), contradictions.begin(), contradictions.end());

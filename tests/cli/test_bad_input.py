@@ -482,3 +482,31 @@ def test_few_file_descriptors(graft, tmp_path):
             ends.append(answer.code)
             assert answer.code != 2 or "ulimit -n 1024" in answer.err, answer.err
         assert ends[0] == 2 and set(ends[:-1]) <= {0, 2} and ends[-1] == 0, ends
+
+
+NO_RANK = {
+    "inspect": lambda model, out: ["inspect", model],
+    "convert": lambda model, out: ["convert", model, "-o", out / "o.onnx"],
+    "build": lambda model, out: ["build", model, "-o", out / "o.engine"],
+    "verify": lambda model, out: ["verify", model, model],
+    "quantize": lambda model, out: ["quantize", model, "-o", out / "o.onnx", "--precision", "f16"],
+}
+
+
+@pytest.mark.parametrize("command", NO_RANK)
+def test_an_input_without_a_rank_is_named_with_what_gives_it_one(graft, tmp_path, command):
+    """TensorRT builds an engine for a scalar of it."""
+    out = tmp_path / "out"
+    out.mkdir()
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", None)], [("y", None)])
+    arguments = NO_RANK[command](model, out)
+    refused(graft(*arguments), out, "input 'x'")
+    assert "--input" in graft(*arguments).err and " x:1x3x224x224" in graft(*arguments).err
+    if command == "build":
+        converted = tmp_path / "converted.onnx"
+        assert graft("convert", model, "-o", converted, "--input", "x:1x3x224x224").code == 0
+        arguments[1] = converted
+    else:
+        arguments += ["--input", "x:1x3x224x224"]
+    answer = graft(*arguments)
+    assert answer.code == 0, answer.err

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "graft/setting.hpp"
+#include "onnx/declared_shapes.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/schema.hpp"
 
@@ -124,6 +125,11 @@ std::vector<std::size_t> counting_operands(std::string_view op_type) {
   if (found != operands.end()) return found->second;
   if (op_type.starts_with("Reduce")) return {1};
   return {};
+}
+
+/// Returns whether the counting operands of a node are indices, which lead to no size.
+bool reads_indices(const onnx::Node& node) {
+  return is_any_of(node, {"Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"});
 }
 
 std::pair<std::int64_t, std::int64_t> integer_range(onnx::ElementType type, bool wide) {
@@ -293,8 +299,7 @@ std::set<std::string, std::less<>> inputs_of_large_integers(const onnx::Model& m
       for (const onnx::Value* value : values_read_by(node)) waiting.emplace_back(value, Use::size);
       return;
     }
-    const bool takes_indices =
-        is_any_of(node, {"Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"});
+    const bool takes_indices = reads_indices(node);
     const std::vector<std::size_t> counting = counting_operands(node.op_type);
     for (const std::size_t operand : counting) {
       if (const onnx::Value* value = node.input(operand))
@@ -328,6 +333,27 @@ std::set<std::string, std::less<>> inputs_of_large_integers(const onnx::Model& m
     const bool is_used =
         std::any_of(reached.begin(), reached.end(), [&](const auto& use) { return use.first == input; });
     if (!is_used && input->type && is_integer(*input->type) && !has_8_bits(input->type)) names.insert(input->name);
+  }
+  return names;
+}
+
+std::set<std::string, std::less<>> inputs_of_sizes(const onnx::Model& model) {
+  std::vector<const onnx::Value*> waiting;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (!node.domain.empty() || reads_indices(node)) return;
+    for (const std::size_t operand : counting_operands(node.op_type)) waiting.push_back(node.input(operand));
+  });
+  std::set<const onnx::Value*> sizes;
+  while (!waiting.empty()) {
+    const onnx::Value* value = waiting.back();
+    waiting.pop_back();
+    if (value == nullptr || !sizes.insert(value).second || value->producer == nullptr) continue;
+    if (has_trait(*value->producer, onnx::trait::reads_shape)) continue;
+    waiting.insert(waiting.end(), value->producer->inputs.begin(), value->producer->inputs.end());
+  }
+  std::set<std::string, std::less<>> names;
+  for (const onnx::Value* input : model.graph().inputs()) {
+    if (sizes.contains(input)) names.insert(input->name);
   }
   return names;
 }
@@ -394,7 +420,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
     const auto given = options.shapes.find(input->name);
     if (!input->shape) {
       if (given == options.shapes.end()) {
-        throw Error(fmt::format("{}: the shape of input '{}' is unknown; say which to use", model.source, input->name));
+        fail_without_rank(model, *input, setting_name(Setting::synthetic_shapes));
       }
       shapes[input->name] = given->second;
       continue;

@@ -44,6 +44,7 @@ struct InputOptions {
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions, by name.
   /// Whole shapes, by the name of the input.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};
+  bool offers_ranges = false;   ///< Whether an error may advise to set `ranges`, which not every command can.
   std::int64_t first_size = 2;  ///< Size of a first dimension that no other option sets.
   std::int64_t size = 16;       ///< Size of any other dimension that no other option sets.
 };
@@ -63,6 +64,9 @@ struct InputOptions {
 /// an operator outside ai.onnx, or an input of a sub-graph. They become an index or a real number only after a Mod, a
 /// Clip, a comparison or a conversion to 8 bits has bounded them. The types inside the model must be known.
 [[nodiscard]] std::set<std::string, std::less<>> inputs_of_large_integers(const onnx::Model& model);
+
+/// Returns the inputs from whose integers a model computes sizes, counts or axes.
+[[nodiscard]] std::set<std::string, std::less<>> inputs_of_sizes(const onnx::Model& model);
 
 /// Returns the shape of each input without a default, as make_inputs generates it.
 [[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const onnx::Model& model,
