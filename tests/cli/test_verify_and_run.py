@@ -6,7 +6,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from conftest import DIGITS, DIGITS_DATA, save
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 
 @pytest.fixture(scope="session")
@@ -223,3 +223,94 @@ def test_figures_of_several_runs_say_of_which_they_are(graft, tmp_path):
     text = graft("verify", wide, narrow, "--data", tmp_path / "x.npz").out
     assert f"run {output['worst_run'] + 1}: largest difference" in text
     assert "all 2 runs: SNR" in text
+
+
+def test_a_model_without_inputs_runs(graft, tmp_path):
+    constant = numpy_helper.from_array(np.array([-1, 2], np.float32), "c")
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["c"], ["y"])], [], [("y", [2])], [constant])
+    answer = graft("run", model, "-o", tmp_path / "out.npz")
+    assert answer.code == 0, answer.err
+    [expected] = ort.InferenceSession(str(model), providers=["CPUExecutionProvider"]).run(None, {})
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["y"], expected)
+
+
+def test_run_names_the_inputs_that_are_missing(graft, tmp_path):
+    answer = graft("run", DIGITS, "-o", tmp_path / "out.npz")
+    assert answer.code == 2
+    assert "input 'image'" in answer.err and "is missing" in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def integer(name, shape):
+    return helper.make_tensor_value_info(name, TensorProto.INT64, shape)
+
+
+def numbers(name, *values):
+    return numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+def sizes_from_inputs(folder, name):
+    """Saves a network that computes sizes from the integers of an input."""
+    nodes, inputs, constants = {
+        "behind a constant": (
+            [
+                helper.make_node("Unsqueeze", ["n", "zero"], ["line"]),
+                helper.make_node("Concat", ["three", "line"], ["s"], axis=0),
+                helper.make_node("Reshape", ["x", "s"], ["y"]),
+            ],
+            [("x", [2, 60]), integer("n", [])],
+            [numbers("three", 3), numbers("zero", 0)],
+        ),
+        "after arithmetic": (
+            [helper.make_node("Mul", ["n", "n"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"])],
+            [("x", [7, 7]), integer("n", [1])],
+            [],
+        ),
+        "of two inputs": (
+            [
+                helper.make_node("Concat", ["n", "m"], ["s"], axis=0),
+                helper.make_node("ConstantOfShape", ["s"], ["ones"]),
+                helper.make_node("MatMul", ["z", "ones"], ["sums"]),
+                helper.make_node("MatMul", ["sums", "x"], ["y"]),
+            ],
+            [("x", [25, 4]), ("z", [3, 14]), integer("n", [1]), integer("m", [1])],
+            [],
+        ),
+    }[name]
+    return save(folder / "m.onnx", nodes, inputs, [("y", None)], constants)
+
+
+@pytest.mark.parametrize("name", ["behind a constant", "after arithmetic", "of two inputs"])
+def test_inputs_that_decide_sizes_get_values_that_go_together(graft, tmp_path, name):
+    model = sizes_from_inputs(tmp_path, name)
+    answer = graft("verify", model, model, "--json")
+    assert answer.code == 0, answer.err
+    assert "go together" in answer.json["why_sizes"]
+    assert graft("quantize", model, "-o", tmp_path / "q.onnx", "--precision", "f16").code == 0
+
+
+@pytest.mark.parametrize("command", ["verify", "quantize"])
+def test_the_advice_for_sizes_that_nobody_finds_runs(graft, tmp_path, command):
+    nodes = [
+        helper.make_node("Sub", ["n", "far"], ["s"]),
+        helper.make_node("Reshape", ["x", "s"], ["r"]),
+        helper.make_node("Neg", ["r"], ["y"]),
+    ]
+    model = save(
+        tmp_path / "m.onnx", nodes, [("x", [3, 4]), integer("n", [1])], [("y", None)], [numbers("far", 123456)]
+    )
+    arguments = [
+        command,
+        model,
+        *([model] if command == "verify" else ["-o", tmp_path / "q.onnx", "--precision", "f16"]),
+    ]
+    refused = graft(*arguments)
+    assert refused.code == (2 if command == "verify" else 1)  # quantize decides by the rules, and says so
+    assert "--range" not in refused.err
+    assert "computes sizes from 'n'" in refused.err
+    np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
+    np.save(tmp_path / "n.npy", np.array([123468]))
+    advised = re.findall(r"--data \S+\.npy", refused.err)
+    assert len(advised) == 2
+    answer = graft(*arguments, *" ".join(advised).split(), cwd=tmp_path)
+    assert answer.code == 0, answer.err

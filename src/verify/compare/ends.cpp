@@ -18,6 +18,7 @@
 #include "runtime/budget.hpp"
 #include "runtime/engine_limit.hpp"
 #include "verify/compare/pieces.hpp"
+#include "verify/inputs/fitting_sizes.hpp"
 
 namespace graft::verify {
 namespace {
@@ -81,108 +82,6 @@ std::vector<HeldSize> held_sizes(const onnx::Model& model) {
     }
   }
   return held;
-}
-
-/// Values for integer inputs that a model uses as the sizes of a tensor, by the name of the input.
-struct FittingSizes {
-  std::map<std::string, std::vector<double>, std::less<>> numbers;
-  std::string why;
-};
-
-/// Returns dimensions of the given rank with the same number of elements: multiplies the first dimensions, or inserts
-/// dimensions of 1 before them.
-std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t rank) {
-  std::vector<double> sizes(rank, 1);
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    const std::size_t from_end = dims.size() - 1 - i;
-    sizes[rank - 1 - std::min(from_end, rank - 1)] *= static_cast<double>(dims[i]);
-  }
-  return sizes;
-}
-
-/// Returns sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty if no sizes are
-/// known. With `is_other`, sizes that differ from the data's: reversed (Reshape), axes of 1 enlarged (Expand), images
-/// enlarged (Resize); otherwise the data's own.
-std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool is_other) {
-  const onnx::Value* data = node.input(0);
-  if (data == nullptr || rank == 0) return {};
-  std::vector<std::int64_t> dims;
-  if (!data->shape ||
-      !std::all_of(data->shape->begin(), data->shape->end(), [](const Dim& d) { return d.is_constant(); })) {
-    if (node.is("Resize")) return {};
-    std::vector<double> sizes(rank, 1);
-    if (node.is("Reshape")) sizes[is_other ? 0 : rank - 1] = -1;
-    return sizes;
-  }
-  for (const Dim& dim : *data->shape) dims.push_back(dim.value());
-  if (node.is("Reshape")) {
-    if (is_other) std::reverse(dims.begin(), dims.end());
-    return regroup(dims, rank);
-  }
-  if (dims.size() > rank || (node.is("Resize") && dims.size() != rank)) return {};
-  std::vector<double> sizes(rank - dims.size(), is_other ? 2 : 1);
-  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-    const bool grows = is_other && (node.is("Resize") ? axis >= 2 : dims[axis] == 1);
-    sizes.push_back(static_cast<double>(dims[axis] * (grows ? 2 : 1)));
-  }
-  return sizes;
-}
-
-/// Returns sizes for the inputs that a Reshape, Expand or Resize reads as sizes, directly or through Cast, unless the
-/// caller set their range.
-std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const InputOptions& options) {
-  struct Taker {
-    std::string input;
-    const onnx::Node* node;
-    std::size_t rank;
-  };
-  std::vector<Taker> takers;
-  const auto shapes = input_shapes(model, options);
-  for (const onnx::Value* input : fed_inputs(model)) {
-    const auto range = options.ranges.find(input->name);
-    const bool is_given = range != options.ranges.end() && range->second.why.empty();
-    const auto& dims = shapes.at(input->name);
-    if (is_given || !input->type || !is_integer(*input->type) || dims.size() != 1) continue;
-    for (const onnx::Value* value = input; value != nullptr;) {
-      const onnx::Value* next = nullptr;
-      for (const onnx::Use& use : value->uses) {
-        const bool takes = ((use.node->is("Reshape") || use.node->is("Expand")) && use.index == 1) ||
-                           (use.node->is("Resize") && use.index == 3);
-        const bool is_first = takers.empty() || takers.back().input != input->name;
-        if (takes && is_first && use.node->graph == &model.graph())
-          takers.push_back({input->name, use.node, static_cast<std::size_t>(dims[0])});
-        if (use.node->is("Cast") || use.node->is("Identity")) next = use.node->output();
-      }
-      value = next;
-    }
-  }
-  if (takers.empty()) return {};
-  onnx::Model inferred = model.clone();
-  std::map<std::string, Shape, std::less<>> given;
-  for (const auto& [name, dims] : shapes) given.emplace(name, Shape(dims.begin(), dims.end()));
-  // A fault is reported when the model runs
-  infer_around_faults(inferred, given, [](const onnx::Node&, const Error&) {});
-  std::vector<FittingSizes> fitting;
-  for (const bool is_other : {true, false}) {
-    FittingSizes& sizes = fitting.emplace_back();
-    for (const Taker& taker : takers) {
-      const onnx::Value* data = taker.node->input(0);
-      const onnx::Value* known = data == nullptr ? nullptr : inferred.graph().find_local(data->name);
-      if (known == nullptr) continue;
-      const onnx::Node* node = taker.node;
-      for (const onnx::Use& use : known->uses) {
-        if (use.index == 0 && use.node->op_type == node->op_type && use.node->output()->name == node->output()->name)
-          node = use.node;
-      }
-      const std::vector<double> numbers = fitting_sizes(*node, taker.rank, is_other);
-      if (numbers.empty()) continue;
-      sizes.numbers.emplace(taker.input, numbers);
-      sizes.why += fmt::format("{}synthetic '{}' is [{:g}], sizes that fit {}", sizes.why.empty() ? "" : "; ",
-                               taker.input, fmt::join(numbers, ", "), onnx::describe(*taker.node));
-    }
-    if (sizes.numbers.empty()) fitting.pop_back();
-  }
-  return fitting;
 }
 
 /// Returns up to 12 symbols of the inputs that are not a batch and have no given size.
@@ -251,18 +150,25 @@ std::string advice_on_sizes(const onnx::Model& model) {
                      setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
-/// Returns the next step for the message if no synthetic numbers worked. It names an integer input first, because the
-/// input may be an index.
-std::string advice_on_numbers(const onnx::Model& model) {
+/// Returns the next step for the message if no synthetic numbers worked.
+std::string advice_on_numbers(const onnx::Model& model, bool offers_ranges) {
+  constexpr std::size_t most_named = 4;
   const std::vector<const onnx::Value*> inputs = fed_inputs(model);
   if (inputs.empty()) return "";
+  const std::string_view data = setting_name(Setting::data);
+  std::string files;
+  for (const onnx::Value* input : inputs) files += fmt::format(" {0} {1}={1}.npy", data, input->name);
+  if (inputs.size() > most_named) files = fmt::format(" {} inputs.npz, an array for each", data);
+  std::string text = fmt::format("\nThe inputs were synthetic; give real ones with{}", files);
+  const auto sizes = inputs_of_sizes(model);
+  for (const onnx::Value* input : inputs) {
+    if (sizes.contains(input->name)) return text + fmt::format("; the network computes sizes from '{}'", input->name);
+  }
   const auto found = std::find_if(inputs.begin(), inputs.end(),
                                   [](const onnx::Value* input) { return input->type && is_integer(*input->type); });
-  const std::string& name = found == inputs.end() ? inputs.front()->name : (*found)->name;
-  return fmt::format(
-      "\nThe inputs were synthetic; give real ones with {0} {1}={1}.npy, or the range of their numbers with "
-      "{2} {1}=0..9",
-      setting_name(Setting::data), name, setting_name(Setting::synthetic_ranges));
+  if (!offers_ranges || found == inputs.end()) return text;
+  return text + fmt::format(", or the range of these integers with {} {}=LOWEST..HIGHEST",
+                            setting_name(Setting::synthetic_ranges), (*found)->name);
 }
 
 }  // namespace
@@ -446,7 +352,11 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
                            const Sizes& sizes, Run& run) {
   const InputRanges given = options.ranges;
   apply(sizes, options);
-  const std::vector<FittingSizes> fitting = find_fitting_sizes(model, options);
+  std::vector<FittingSizes> fitting = find_fitting_sizes(model, options);
+  const auto add_searched = [&] {
+    for (FittingSizes& found : search_fitting_sizes(model, options)) fitting.push_back(std::move(found));
+  };
+  if (searches_) add_searched();
   for (;;) {
     options.numbers.clear();
     if (fit_ < fitting.size()) options.numbers = fitting[fit_].numbers;
@@ -475,7 +385,12 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
         ++fit_;
         continue;
       }
-      if (!narrow(model, given)) return false;
+      if (narrow(model, given)) continue;
+      if (searches_) return false;
+      searches_ = true;
+      add_searched();
+      if (fit_ == fitting.size()) return false;
+      narrowed_.clear();
     }
   }
 }
@@ -492,7 +407,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   if (chosen_) {
     if (!attempt(compiled, model, options, *chosen_, run)) {
       if (over_limit_) std::rethrow_exception(over_limit_);
-      throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model));
+      throw Error(refusal_->kind(), refusal_->what() + advice_on_numbers(model, options.offers_ranges));
     }
     return take(run);
   }
@@ -506,6 +421,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
   std::optional<Run> with_empty;
   InputRanges narrowed_with_empty;
   std::size_t fit_with_empty = 0;
+  bool searches_with_empty = false;
   std::size_t fewest_empty = 0;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Sizes sizes = attempts[i];
@@ -517,6 +433,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
       narrowings_ = 0;
       narrowed_.clear();
       fit_ = 0;
+      searches_ = false;
       if (attempt(compiled, model, options, sizes, run)) {
         const std::size_t empty = count_empty(run.expected);
         if (empty == 0 || count_empty(run.inputs) != 0) {
@@ -532,6 +449,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
           with_empty = std::move(run);
           narrowed_with_empty = narrowed_;
           fit_with_empty = fit_;
+          searches_with_empty = searches_;
         }
       }
     }
@@ -551,9 +469,12 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
     }
   }
   if (!with_empty && over_limit_) std::rethrow_exception(over_limit_);
-  if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model));
+  if (!with_empty)
+    throw Error(refusal_->kind(),
+                refusal_->what() + advice_on_sizes(model) + advice_on_numbers(model, options.offers_ranges));
   narrowed_ = std::move(narrowed_with_empty);
   fit_ = fit_with_empty;
+  searches_ = searches_with_empty;
   why_sizes_ = why(model, options, *chosen_);
   return take(*with_empty);
 }

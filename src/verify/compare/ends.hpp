@@ -79,7 +79,8 @@ struct IoPair {
 /// constants of the network are tried: exporters freeze a batch or a length there that the inputs declare dynamic.
 /// Finally one named size differs from the others: a decoder with a cache takes a mask that is longer than its past by
 /// the new tokens. Integers that become an index or a count (a mask whose sums are positions) are tried from 0 to 3,
-/// then in narrower ranges. Large integers are left out if the model does not run with them.
+/// then in narrower ranges; integers from which sizes are computed then as shape inference finds them. Large integers
+/// are left out if the model does not run with them.
 class MadeUpInputs {
  public:
   /// Returns inputs with which the model runs, and stores its outputs in `expected`. `compiled` is `model`, compiled.
@@ -126,6 +127,7 @@ class MadeUpInputs {
   std::set<std::string, std::less<>> large_integers_;
   bool refuses_large_ = false;  ///< Whether the model does not run with large integers.
   std::size_t fit_ = 0;  ///< The index of the fitting sizes that inputs which become sizes receive; past the end: none.
+  bool searches_ = false;  ///< Whether search_fitting_sizes is among the fitting sizes.
   std::string why_sizes_;
   std::string why_numbers_;
 };

@@ -222,6 +222,7 @@ class Verification {
     options.dims = options_.dims;
     options.shapes = options_.shapes;
     options.ranges = options_.ranges;
+    options.offers_ranges = options_.offers_ranges;
     if (run > 0 && run < options_.seeds) options.large_integers = options_.large_integers;
     inputs = made_up_.inputs(reference, reference_, options, expected);
     report_.narrowed = made_up_.narrowed();
@@ -428,6 +429,12 @@ Verdict VerifyReport::verdict() const {
                            return output.verdict() == Verdict::nothing_compared;
                          });
   return lacks_one ? Verdict::nothing_compared : Verdict::same;
+}
+
+std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise) {
+  if (!not_compared.empty()) return not_compared;
+  return is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
+                          : "in no run has it an element that is a finite number in both models";
 }
 
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,

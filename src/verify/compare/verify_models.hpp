@@ -49,6 +49,7 @@ struct VerifyOptions {
   /// Whether one model may be narrower than the other (f16 against f32) or quantized: f16 and bf16 tensors are rounded
   /// after the nodes that compute them, and results that depend on them have the tolerance of compare_layers.
   bool may_be_narrower = false;
+  bool offers_ranges = true;     ///< Whether an error may advise to set `ranges`.
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
@@ -81,6 +82,9 @@ struct OutputReport {
   }
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::verify::is_lost_in_noise(worst, floor); }
 };
+
+/// Returns why nothing was compared of an output: the reason of the report, or else what its numbers are.
+[[nodiscard]] std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise);
 
 /// The result of verify_models.
 struct VerifyReport {

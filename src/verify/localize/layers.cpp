@@ -50,6 +50,7 @@ class Layers {
     made_up.dims = state_.options.dims;
     made_up.shapes = state_.options.shapes;
     made_up.ranges = state_.options.ranges;
+    made_up.offers_ranges = true;
     if (run > 0) made_up.large_integers = state_.options.large_integers;
     if (!whole_) {
       whole_ = engine_.compile(state_.reference.model(),
@@ -181,6 +182,7 @@ LayerReport compare_layers(const runtime::Engine& any, const onnx::Model& refere
       made_up.dims = options.dims;
       made_up.shapes = options.shapes;
       made_up.ranges = options.ranges;
+      made_up.offers_ranges = true;
       runtime::TensorMap ignored;
       inputs = MadeUpInputs().inputs(*compiled, reference, made_up, ignored);
     }

@@ -1,0 +1,28 @@
+// Finds values for integer inputs from which a model computes the sizes of tensors.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onnx/model.hpp"
+#include "verify/inputs/inputs.hpp"
+
+namespace graft::verify {
+
+/// Values for integer inputs that a model uses as the sizes of a tensor, by the name of the input.
+struct FittingSizes {
+  std::map<std::string, std::vector<double>, std::less<>> numbers;
+  std::string why;  ///< "synthetic 's' is [2, 3], sizes that fit node 'view' (Reshape)".
+};
+
+/// Returns sizes for the inputs that a Reshape, Expand or Resize reads as sizes, directly or through Cast, unless the
+/// caller set their range.
+[[nodiscard]] std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const InputOptions& options);
+
+/// Searches the sizes of the model's inputs and constants, and their divisors, for values of at most three integers of
+/// the inputs from which the model computes sizes, such that shape inference finds no contradiction. Inputs whose range
+/// the caller set are left out. Returns the first few.
+[[nodiscard]] std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const InputOptions& options);
+
+}  // namespace graft::verify
