@@ -95,8 +95,10 @@ void add_cuts(nb::module_& module) {
       .def_ro("verified", &CutResult::verified,
               "The VerifyResult of the halves, run one after the other, compared with the whole network; or None, also "
               "where the outputs are the same and ONNX Runtime refuses the half for the host.")
-      .def_ro("not_verified", &CutResult::not_verified,
-              "Why the halves could not be compared, or are not verified nevertheless; empty otherwise.")
+      .def_ro(
+          "not_verified", &CutResult::not_verified,
+          "Why the halves could not be compared, why nothing of their outputs could be, or why they are not verified "
+          "nevertheless; empty otherwise.")
       .def_ro("host_engine", &CutResult::host_engine,
               "The CPU engine that computed the half for the host; empty where none did.")
       .def_ro("host_refused", &CutResult::host_refused,

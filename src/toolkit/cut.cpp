@@ -88,6 +88,17 @@ bool is_among(const onnx::Node& node, const std::set<std::string, std::less<>>& 
   });
 }
 
+/// Returns what was not compared of the outputs, and why.
+std::string not_compared_text(const VerifyResult& verified) {
+  std::string text;
+  for (const verify::OutputReport& output : verified.details->compared.report.outputs) {
+    if (output.verdict() != report::Verdict::nothing_compared) continue;
+    text += fmt::format("{}nothing was compared of output '{}': {}", text.empty() ? "" : "; ", output.reference_name,
+                        verify::why_nothing_compared(output.not_compared, output.is_lost_in_noise()));
+  }
+  return text;
+}
+
 /// Returns CutResult::host_refused.
 std::string host_refused(const onnx::Model& host, const Watch& watch) {
   Work work(watch);
@@ -113,6 +124,8 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network, result.host_engine);
     });
+    if (result.verified->verdict == Verdict::nothing_compared)
+      result.not_verified = not_compared_text(*result.verified);
   } catch (const Error& error) {
     if (error.kind() != Error::Kind::bad_input && error.kind() != Error::Kind::missing_tool) throw;
     result.not_verified = error.what();

@@ -373,6 +373,36 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     assert "ran a rewritten copy, with layout = 1 of recurrent nodes replaced by layout = 0" in text
 
 
+RANDOM_NODES = {
+    "RandomNormalLike": helper.make_node("RandomNormalLike", ["a"], ["r"], "noise"),
+    "RandomNormal": helper.make_node("RandomNormal", [], ["r"], "noise", shape=[4, 8]),
+    "Bernoulli": helper.make_node("Bernoulli", ["p"], ["r"], "noise"),
+    "Dropout": helper.make_node("Dropout", ["a", "half", "training"], ["r"], "noise"),
+    "Multinomial": helper.make_node("Multinomial", ["a"], ["drawn"], "noise", sample_size=8, dtype=TensorProto.INT32),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM_NODES)
+def test_why_nothing_is_compared_of_random_numbers(graft, tmp_path, name):
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Sigmoid", ["a"], ["p"]),
+        RANDOM_NODES[name],
+        *([helper.make_node("Cast", ["drawn"], ["r"], to=TensorProto.FLOAT)] if name == "Multinomial" else []),
+        helper.make_node("Add", ["a", "r"], ["b"]),
+        helper.make_node("Unique", ["b"], ["y"], "unique"),
+    ]
+    constants = [constant("w", weights(8, 8)), constant("half", np.float32(0.5)), constant("training", True)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 8])], [("y", ["found"])], constants)
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
+    cut = answer.json["cut"]
+    assert cut["verified"] == "nothing_compared"
+    why = f"nothing was compared of output 'y': it depends on random numbers, those of node 'noise' ({name})"
+    assert cut["not_verified"] == why
+    text = " ".join(graft("convert", model, "-o", tmp_path / "out.onnx", "--cut").err.split())
+    assert f"the halves were run, and {why}" in text
+
+
 def test_a_network_is_cut_behind_a_sequence(graft, tmp_path):
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"]),

@@ -55,8 +55,10 @@ struct CutResult {
   /// The halves, run one after the other, compared with the whole network. Nothing where the outputs are the same and
   /// ONNX Runtime does not load the half for the host.
   std::optional<VerifyResult> verified;
-  std::string not_verified;  ///< Why the halves could not be compared, or are not verified nevertheless; else empty.
-  std::string host_engine;   ///< The CPU engine that computed the half for the host; empty where none did.
+  /// Why the halves could not be compared, why nothing of their outputs could be, or why they are not verified
+  /// nevertheless; else empty.
+  std::string not_verified;
+  std::string host_engine;  ///< The CPU engine that computed the half for the host; empty where none did.
   /// "ONNX Runtime 1.31.1: ...", the message with which it refuses the half for the host as its file has it. Empty
   /// where it loads the half, where it is not installed, and where nothing was compared by choice.
   std::string host_refused;

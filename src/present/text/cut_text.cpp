@@ -98,12 +98,12 @@ namespace {
 
 /// Returns what is wrong with the result of the comparison, or an empty string.
 std::string comparison_warning(const toolkit::CutResult& result) {
+  if (result.verified && result.verified->verdict == toolkit::Verdict::nothing_compared) {
+    return "the halves were run, and " + result.not_verified;
+  }
   if (!result.not_verified.empty())
     return "the halves were not compared with the whole network: " + result.not_verified;
   if (!result.verified || result.verified->verdict == toolkit::Verdict::same) return {};
-  if (result.verified->verdict == toolkit::Verdict::nothing_compared) {
-    return "the halves were run, and nothing could be compared with the whole network";
-  }
   if (result.verified->verdict == toolkit::Verdict::disputed) {
     return "the halves were run, but without a verdict: " + result.verified->dispute;
   }

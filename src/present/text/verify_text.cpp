@@ -128,16 +128,12 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
 
 std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
                                   bool has_data) {
-  if (!why.empty()) {
-    return fmt::format(
-        "nothing was compared of output '{}': {}; to compare it, make these numbers an input of both models", name,
-        why);
-  }
   // noise_warnings shows the figures of a tensor that is lost in noise.
-  const char* found = is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
-                                       : "in no run has it an element that is a finite number in both models";
-  return fmt::format("nothing was compared of output '{}': {}; {}", name, found,
-                     has_data ? "give other data" : "give real inputs with --data, or their numbers with --range");
+  return fmt::format("nothing was compared of output '{}': {}; {}", name,
+                     verify::why_nothing_compared(why, is_lost_in_noise),
+                     !why.empty() ? "to compare it, make these numbers an input of both models"
+                     : has_data   ? "give other data"
+                                  : "give real inputs with --data, or their numbers with --range");
 }
 
 std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_quantized_candidate, bool has_data) {
