@@ -330,13 +330,14 @@ class RuleJudge {
 
 }  // namespace
 
-std::string meaning_of(Support verdict, bool by_rules) {
+std::string meaning_of(Support verdict, bool by_rules, const std::optional<Release>& release) {
   switch (verdict) {
     case Support::native:
       return by_rules ? "no rule is against it; TensorRT was not asked" : "TensorRT runs it as it is";
     case Support::lowered: return "`graft convert` makes native layers of it, or removes it";
     case Support::plugin: return "a plugin runs it";
     case Support::unknown:
+      if (release) return fmt::format("unknown to the rules; inspect the model where {} is installed", title_of(*release));
       return fmt::format("the rules do not know; {} asks TensorRT", setting_name(Setting::judge_builder));
     case Support::not_asked: return "TensorRT could not be asked about it alone";
     case Support::unsupported: return "neither TensorRT nor Graft runs it";

@@ -32,7 +32,9 @@ using report::Support;
 }
 
 /// Returns "TensorRT runs it as it is". `by_rules`: TensorRT was not asked about the model, so nothing is promised.
-[[nodiscard]] std::string meaning_of(Support verdict, bool by_rules = false);
+/// `release`: the release that was named, about which the installed TensorRT cannot be asked.
+[[nodiscard]] std::string meaning_of(Support verdict, bool by_rules = false,
+                                     const std::optional<Release>& release = std::nullopt);
 
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 

@@ -179,6 +179,29 @@ def test_nodes_have_color_mark_and_details(inspected, show, tmp_path):
     assert page.locator(".dimmed").count() == 0
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_what_the_marks_mean_is_read_without_a_mouse(graft, show, tmp_path, width):
+    """The rules of a release promise less than a TensorRT that was run, and the installed one is not that release."""
+    report = tmp_path / "page.html"
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("SomebodysOwnLayer", ["r"], ["y"], domain="acme", plugin_version="1"),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [2, 3])], domains=["acme"])
+    graft("inspect", model, "--for", "tensorrt-11.1", "--report", report)
+    page = show(report)
+    page.set_viewport_size({"width": width, "height": 860})
+    marks = [text.rsplit(" ", 1)[0] for text in page.locator("#legend button").all_inner_texts()]
+    meanings = page.locator("#meanings > div")
+    assert meanings.locator("dt").all_inner_texts() == marks and len(marks) == 2
+    assert "no rule is against it; TensorRT was not asked" in meanings.first.inner_text()
+    assert "unknown to the rules; inspect the model where TensorRT 11.1 is installed" in page.locator("#meanings").inner_text()
+    for i in range(meanings.count()):
+        box = meanings.nth(i).bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] > 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_problems_lead_on_into_branches(inspected, show, tmp_path):
     page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
     page.click("#next-problem")

@@ -139,8 +139,8 @@ html::Report ConvertPage::finish() {
   page_.summary.push_back({"check", check_text(conversion)});
   add_ends(page_, conversion.model);
   for (const report::Rewrite& rewrite : done.rewrites) mark(rewrite);
-  html::Table verdicts =
-      add_verdicts(page_, conversion.model, conversion.nodes, conversion.is_judged_by_rules(), "after");
+  html::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, conversion.is_judged_by_rules(),
+                                      conversion.release, "after");
   verdicts.title = "Nodes after the conversion";
 
   const auto add = [&](html::Table table) {

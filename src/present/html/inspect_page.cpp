@@ -15,11 +15,11 @@
 namespace graft::present {
 namespace {
 
-html::Kind kind_of(report::Support verdict, bool by_rules) {
+html::Kind kind_of(report::Support verdict, bool by_rules, const std::optional<inspect::Release>& release) {
   html::Kind kind{.key = std::string(to_string(verdict)),
                   .mark = {},
                   .title = std::string(to_string(verdict)),
-                  .meaning = inspect::meaning_of(verdict, by_rules),
+                  .meaning = inspect::meaning_of(verdict, by_rules, release),
                   .tone = html::Tone::plain,
                   .is_problem = inspect::is_bad(verdict)};
   switch (verdict) {
@@ -67,12 +67,12 @@ html::Table table_of(const std::vector<report::NodeSupport>& nodes,
 }  // namespace
 
 html::Table add_verdicts(html::Report& report, const onnx::Model& model, const std::vector<report::NodeSupport>& nodes,
-                         bool by_rules, const std::string& title) {
+                         bool by_rules, const std::optional<inspect::Release>& release, const std::string& title) {
   for (const report::Support verdict : report::all_supports) {
     const bool is_there =
         std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& n) { return n.support == verdict; });
     if (is_there || (!inspect::is_by_tensorrt(verdict) && !inspect::is_open(verdict)))
-      report.kinds.push_back(kind_of(verdict, by_rules));
+      report.kinds.push_back(kind_of(verdict, by_rules, release));
   }
   const html::ModelPlaces drawn = html::add_graphs(report, model, title);
   std::vector<std::optional<html::Place>> places;
@@ -99,8 +99,8 @@ html::Report inspect_page(const toolkit::Inspection& inspection) {
   page.summary.push_back({"judged by", answered_by(inspection)});
   page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
   add_ends(page, inspection.model);
-  page.sections.emplace_back(
-      add_verdicts(page, inspection.model, inspection.nodes, inspection.is_judged_by_rules(), "main graph"));
+  page.sections.emplace_back(add_verdicts(page, inspection.model, inspection.nodes, inspection.is_judged_by_rules(),
+                                          inspection.release, "main graph"));
   return page;
 }
 

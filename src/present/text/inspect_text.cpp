@@ -23,15 +23,6 @@ using inspect::VerdictGroup;
 using inspect::VerdictGroups;
 using report::FailingPart;
 
-/// Returns what a verdict means in an inspection. With a release that was named, the installed TensorRT is not asked.
-std::string meaning_of(report::Support verdict, const toolkit::Inspection& inspection) {
-  if (verdict == report::Support::unknown && inspection.release) {
-    return fmt::format("unknown to the rules; inspect the model where {} is installed",
-                       inspect::title_of(*inspection.release));
-  }
-  return inspect::meaning_of(verdict, inspection.is_judged_by_rules());
-}
-
 /// Returns the number of nodes with each verdict.
 Table counts_table(const toolkit::Inspection& inspection) {
   const std::vector<report::NodeSupport>& nodes = inspection.nodes;
@@ -43,7 +34,7 @@ Table counts_table(const toolkit::Inspection& inspection) {
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
     table.add({{std::string(to_string(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {meaning_of(verdict, inspection), Color::faint}});
+               {inspect::meaning_of(verdict, inspection.is_judged_by_rules(), inspection.release), Color::faint}});
   }
   return table;
 }
