@@ -12,6 +12,8 @@
 
 #include "core/suggest.hpp"
 #include "graft/setting.hpp"
+#include "inspect/tensorrt_support.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/standard_operators.hpp"
 #include "onnx/text.hpp"
@@ -368,6 +370,17 @@ PluginCause cause_of_failed_build(const onnx::Node& node, const json& creator, c
   }
   return {"plugin_build", fmt::format("{}, fails while the engine is built", describe_creator(creator)),
           "what TensorRT says, or what the plugin printed, tells why"};
+}
+
+PluginCause cause_in_body(const onnx::Node& outer, const json& creator, const std::string& words) {
+  const std::string place = fmt::format("{} of {}", outer.is("If") ? "a branch" : "the body", onnx::describe(outer));
+  const bool has_sizes_from_data = contains(words, "Data-dependent shapes are only allowed in the top-level scope");
+  return {"plugin_in_body",
+          has_sizes_from_data
+              ? fmt::format("{}, computes sizes from data, which TensorRT does not build in {}, only in the main graph",
+                            describe_creator(creator), place)
+              : fmt::format("{}, builds in the main graph, and not in {}", describe_creator(creator), place),
+          advice_on_plugin_in_body()};
 }
 
 std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& creators) {

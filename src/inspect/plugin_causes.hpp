@@ -39,6 +39,11 @@ struct PluginCause {
 [[nodiscard]] PluginCause cause_of_failed_build(const onnx::Node& node, const nlohmann::json& creator,
                                                 const std::string& words);
 
+/// Returns the cause for a plugin in a branch or the body of `outer` (If, Loop or Scan), which TensorRT does not build
+/// although it builds the branch or the body as a model of its own.
+[[nodiscard]] PluginCause cause_in_body(const onnx::Node& outer, const nlohmann::json& creator,
+                                        const std::string& words);
+
 /// Returns the cause if a node of a custom domain has the name of an operator of ONNX: the parser compares only the
 /// name.
 [[nodiscard]] std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const nlohmann::json& creators);

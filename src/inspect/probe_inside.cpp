@@ -8,6 +8,7 @@
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_probe.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/operator_node.hpp"
 
 namespace graft::inspect {
 
@@ -29,8 +30,24 @@ std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
         continue;
       }
     }
+    if (findings.empty() && finding.outcome == Outcome::failed) findings = plugins_inside(finding);
   }
   if (findings.empty()) findings.push_back(std::move(finding));
+  return findings;
+}
+
+std::vector<Finding> TensorRTProbe::plugins_inside(const Finding& finding) const {
+  std::vector<Finding> findings;
+  for (const onnx::Graph* body : finding.nodes.front()->subgraphs()) {
+    body->for_each_node([&](const onnx::Node& inner) {
+      const bool is_standard = onnx::is_standard_operator(inner.domain, inner.op_type);
+      const nlohmann::json* creator = is_standard ? nullptr : creator_of(inner, trials_.creators());
+      if (creator == nullptr || !report_.runs_inside.contains(&inner)) return;
+      Finding& found = findings.emplace_back(finding);
+      found.inside = &inner;
+      found.cause = cause_in_body(*finding.nodes.front(), *creator, finding.words);
+    });
+  }
   return findings;
 }
 

@@ -186,6 +186,15 @@ struct Answers {
   Judge level;
   const ProbeReport& report;
   const json& creators;
+  const std::vector<NodeSupport>& verdicts;
+
+  /// Describes a node as it is in the user's model, in which operators of ONNX are not yet replaced with plugins.
+  [[nodiscard]] std::string describe(const onnx::Node& node) const {
+    const auto same =
+        std::find_if(placed.begin(), placed.end(), [&](const Placed& each) { return each.node == &node; });
+    const auto index = static_cast<std::size_t>(same - placed.begin());
+    return index < verdicts.size() ? onnx::describe(verdicts[index].node) : onnx::describe(node);
+  }
 };
 
 /// Returns a clause such as ", as with node 'top_1' (TopK), which is alike".
@@ -208,12 +217,12 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   if (finding.cause) {
     verdict.cause = finding.cause->cause;
     verdict.reason = finding.cause->reason + "; " + verdict.reason;
-    verdict.advice = finding.cause->advice;
+    if (verdict.support != Support::lowered) verdict.advice = finding.cause->advice;
   }
   const onnx::Node& refused = finding.inside == nullptr ? node : *finding.inside;
   if (const auto hint = hint_on_refusal(refused)) verdict.reason = hint->reason + "; " + verdict.reason;
   if (finding.inside != nullptr && finding.inside != &node) {
-    verdict.reason = fmt::format("inside it, {}: {}", onnx::describe(*finding.inside), verdict.reason);
+    verdict.reason = fmt::format("inside it, {}: {}", answers.describe(*finding.inside), verdict.reason);
   }
   const bool has_fault = refused.metadata.contains(onnx::fault_note);
   if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
@@ -526,7 +535,7 @@ ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& option
                                             : Order::whole_only;
   const ProbeReport report = probe.run(options.level, order);
   const Judge answered = report.not_built.empty() ? options.level : Judge::parser;
-  correct({asked, placed, answered, report, trials.creators()}, nodes);
+  correct({asked, placed, answered, report, trials.creators(), nodes}, nodes);
 
   ProbeSummary answer{.judge = answered,
                       .tensorrt = trials.tensorrt(),

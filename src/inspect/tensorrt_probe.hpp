@@ -139,6 +139,9 @@ class TensorRTProbe {
   /// Returns the findings in the branches or the body of the node, each of which is probed as a model, or `finding`
   /// itself if there are none.
   [[nodiscard]] std::vector<Finding> look_inside(Finding finding);
+  /// Returns findings on the plugins in the branches or the body of a node that does not build, where each branch or
+  /// body builds as a model of its own: TensorRT builds these plugins in the main graph only.
+  [[nodiscard]] std::vector<Finding> plugins_inside(const Finding& finding) const;
   [[nodiscard]] std::vector<Finding> ask_inside(const onnx::Node& node, std::size_t subgraph);
   [[nodiscard]] std::optional<onnx::Model> alone(const onnx::Node& outer, const onnx::Node& inside) const;
   [[nodiscard]] std::optional<onnx::Model> inside_of(const onnx::Node& node, std::size_t subgraph) const;

@@ -791,6 +791,10 @@ std::string advice_to_write_one() {
       setting_name(Setting::cut));
 }
 
+std::string advice_on_plugin_in_body() {
+  return fmt::format("compute it outside of the body; or {} leaves it to the host", setting_name(Setting::cut));
+}
+
 std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
   const onnx::Value* k = node.is("TopK") ? node.input(1) : nullptr;
   if (k == nullptr || k->constant()) return std::nullopt;

@@ -69,6 +69,9 @@ struct Danger {
 /// with.
 [[nodiscard]] std::string advice_to_write_one();
 
+/// Returns the advice on a plugin in the body of an If, Loop or Scan.
+[[nodiscard]] std::string advice_on_plugin_in_body();
+
 struct RefusalHint {
   std::string reason;
   std::string advice;

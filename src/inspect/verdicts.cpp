@@ -231,7 +231,7 @@ class RuleJudge {
     }
     if (builds_plugins_in_bodies(release_) == Answer::unknown) return {Support::unknown, *refusal, advice_on_doubt()};
     return {Support::unsupported, fmt::format("it would be a plugin ({}), and {}", judgment.reason, *refusal),
-            fmt::format("compute it outside of the body; or {} leaves it to the host", setting_name(Setting::cut))};
+            advice_on_plugin_in_body()};
   }
 
  private:

@@ -258,6 +258,41 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
     assert "now runs" not in graft("convert", model, "-o", converted, *TARGET).out
 
 
+def places_in_a_branch(path):
+    """Saves an If with NonZero in one branch, whose sizes come from data there alone."""
+    yes = [
+        node("NonZero", ["c"], ["z"], name="places"),
+        node("Cast", ["z"], ["f"], to=FLOAT),
+        node("ReduceSum", ["f"], ["t"], keepdims=0),
+    ]
+    no = [node("ReduceSum", ["c"], ["e"], keepdims=0)]
+    branches = {
+        "then_branch": helper.make_graph(yes, "yes", [], [info("t", FLOAT, [])]),
+        "else_branch": helper.make_graph(no, "no", [], [info("e", FLOAT, [])]),
+    }
+    nodes = [node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), node("If", ["go"], ["y"], name="if", **branches)]
+    weight = constant("w", np.full((4, 3, 3, 3), 0.1, np.float32))
+    return save(path, nodes, [("x", [1, 3, 8, 8]), info("go", BOOL, [])], [("y", [])], [weight])
+
+
+def test_a_plugin_in_a_branch_is_named_where_it_does_not_build(graft, tmp_path):
+    """TensorRT builds NonZero in the main graph, and data-dependent sizes nowhere else."""
+    model = places_in_a_branch(tmp_path / "m.onnx")
+    assert graft("build", model, "-o", tmp_path / "e", *TARGET).code == 1
+    found = {each["node"]: each for each in graft("inspect", model, *TARGET, "--json").json["nodes"]}
+    assert found["places"]["verdict"] == "fails" and found["places"]["cause"] == "plugin_in_body"
+    assert found["places"]["reason"].startswith(
+        "NonZero 1 of namespace graft, from libgraft_plugins.so, computes sizes"
+    )
+    assert "does not build in a branch of node 'if' (If), only in the main graph" in found["places"]["reason"]
+    assert found["places"]["advice"] == "compute it outside of the body; or graft convert --cut leaves it to the host"
+    assert found["if"]["verdict"] == "fails"
+    assert found["if"]["reason"].startswith("inside it, node 'places' (NonZero): NonZero 1 of namespace graft")
+    assert found["if"]["advice"] == found["places"]["advice"]
+    cut = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--cut", "--json")
+    assert cut.code == 0 and {each["node"] for each in cut.json["cut"]["causes"]} == {"if", "places"}
+
+
 def advice_of(graft, model, tmp_path):
     """Returns the advice of inspect and of convert on the only node that does not run."""
     [inspected] = [n for n in graft("inspect", model, *TARGET, "--json").json["nodes"] if n["verdict"] == "refused"]
