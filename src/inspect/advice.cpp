@@ -36,19 +36,34 @@ std::string without_cut(std::string_view advice) {
   return kept.empty() ? "run the network in another runtime, such as ONNX Runtime" : kept;
 }
 
+std::string obstacle_text(const report::NearMiss& missed) {
+  return fmt::format("graft convert does not write it with layers that TensorRT has: {}", missed.reason);
+}
+
+/// Whether the advice begins with a clause on what the conversion does.
+bool begins_with_conversion(std::string_view advice) {
+  return advice.starts_with("graft convert ") && !names_cut(advice.substr(0, advice.find(between_clauses)));
+}
+
 }  // namespace
 
 void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses) {
   const std::string general = advice_to_convert();
   for (NodeSupport& node : nodes) {
-    if (!is_bad(node.support) || node.advice != general) continue;
+    const bool is_general = node.advice == general;
+    if (!is_bad(node.support) || (!is_general && !begins_with_conversion(node.advice))) continue;
     const auto missed = std::find_if(near_misses.begin(), near_misses.end(), [&](const report::NearMiss& note) {
       return note.pass == "lower_to_native" && note.node.id == node.node.id;
     });
-    node.advice =
-        missed == near_misses.end()
-            ? advice_to_write_one()
-            : fmt::format("graft convert does not write it with layers that TensorRT has: {}", missed->reason);
+    if (missed == near_misses.end()) {
+      if (is_general) node.advice = advice_to_write_one();
+    } else if (is_general) {
+      node.advice = fmt::format("{}{}{} leaves it to the host", obstacle_text(*missed), between_clauses,
+                                setting_name(Setting::cut));
+    } else {
+      const std::size_t end = node.advice.find(between_clauses);
+      node.advice = obstacle_text(*missed) + (end == std::string::npos ? "" : node.advice.substr(end));
+    }
   }
 }
 

@@ -8,8 +8,9 @@
 
 namespace graft::inspect {
 
-/// Replaces the general advice to run `graft convert` by the reason for which it does not rewrite the node, or by other
-/// advice where no lowering was tried on the node.
+/// Replaces the general advice to run `graft convert` by the reason for which it does not rewrite the node and by what
+/// is left to do, or by other advice where no lowering was tried on the node. In other advice, the clause on what
+/// `graft convert` does is replaced by that reason where a lowering was tried.
 /// `near_misses` are those of the conversion of the same model.
 void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses);
 

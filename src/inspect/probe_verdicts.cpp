@@ -119,9 +119,7 @@ std::string general_advice(const onnx::Node& node, Outcome outcome, const std::s
   }
   if (const auto hint = hint_on_refusal(node)) return hint->advice;
   if (fails_by_rule(node)) return advice_on_refusal(node);
-  if (outcome == Outcome::refused) {
-    return "`graft convert` rewrites what Graft can; otherwise a plugin: docs/guide/add_an_operator.md";
-  }
+  if (outcome == Outcome::refused) return advice_to_convert();  // note_obstacles() replaces it
   return fmt::format(
       "{} FILE writes the smallest model that fails, for a bug report or to test other releases of TensorRT",
       setting_name(Setting::reduce));

@@ -325,6 +325,17 @@ def test_advice_says_why_convert_does_not_rewrite_a_node(graft, tmp_path):
         assert advice.endswith("layers that TensorRT has: the number of its windows is rounded up (ceil_mode)")
 
 
+def test_advice_of_convert_says_what_is_left_to_do(graft, tmp_path):
+    """No rule covers these two Casts, and no pass rewrites them."""
+    model = u8_between_casts(tmp_path / "m.onnx")
+    told = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--json").json
+    advice = [each["advice"] for each in told["unsupported"]]
+    advice += [each["advice"] for each in graft("inspect", model, *TARGET, "--json").json["nodes"] if each["advice"]]
+    assert advice
+    for each in advice:
+        assert "rewrites" not in each and "graft convert writes" not in each, each
+
+
 def test_a_recurrent_layer_with_the_batch_first_is_compared_by_its_values(graft, tmp_path):
     """ONNX Runtime refuses layout = 1. Graft moves the axes for it, apart from the pass that rewrites the layer."""
     rng = np.random.default_rng(0)

@@ -42,12 +42,17 @@ TEST(Advice, an_obstacle_replaces_the_general_advice_on_its_node) {
                                              .matched_nodes = 1,
                                              .pattern_nodes = 1,
                                              .reason = "p is 0"}};
-  std::vector<NodeSupport> nodes{refused(advice_to_convert()), refused("other advice"), refused(advice_to_convert())};
-  nodes[2].node.id = "z";
+  const std::string other = "graft convert computes it in f32; or quantize the float model";
+  std::vector<NodeSupport> nodes{refused(advice_to_convert()), refused("other advice"), refused(advice_to_convert()),
+                                 refused(other), refused(other)};
+  nodes[2].node.id = nodes[4].node.id = "z";
   note_obstacles(nodes, notes);
-  EXPECT_EQ(nodes[0].advice, "graft convert does not write it with layers that TensorRT has: p is 0");
+  const std::string obstacle = "graft convert does not write it with layers that TensorRT has: p is 0";
+  EXPECT_EQ(nodes[0].advice, obstacle + "; " + std::string(setting_name(Setting::cut)) + " leaves it to the host");
   EXPECT_EQ(nodes[1].advice, "other advice");
   EXPECT_EQ(nodes[2].advice, advice_to_write_one()) << "no lowering was tried";
+  EXPECT_EQ(nodes[3].advice, obstacle + "; or quantize the float model");
+  EXPECT_EQ(nodes[4].advice, other) << "no lowering was tried";
 }
 
 }  // namespace
