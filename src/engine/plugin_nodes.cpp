@@ -28,7 +28,7 @@ PluginNodes find_plugin_nodes(const onnx::Model& model) {
 }
 
 std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
-                                          const PluginNodes& nodes) {
+                                          const PluginNodes& nodes, const std::function<std::string()>& find_need) {
   std::vector<std::string> libraries = std::move(named);
   const bool has_named = !libraries.empty();
   bool needs_own = false;
@@ -49,12 +49,16 @@ std::vector<std::string> plugin_libraries(const std::string& model, std::vector<
   if (own.exists) {
     libraries.push_back(own.path.string());
   } else if (!has_named) {
+    const std::string need = find_need();
+    const std::string remedy =
+        need.empty() ? fmt::format(", select a library with {}, or build with native layers instead: {}",
+                                   setting_name(Setting::plugin_libraries), setting_name(Setting::without_plugins))
+                     : fmt::format(" or select a library with {}; without plugins TensorRT does not run {}",
+                                   setting_name(Setting::plugin_libraries), need);
     throw Error(Error::Kind::missing_tool,
-                fmt::format("{}: the model has plugin layers, and the plugin library does not exist: {}\nBuild it with "
-                            "`make build` (it needs nvcc, which `make deps` installs), select a library with {}, or "
-                            "build with native layers instead: {}",
-                            model, own.path.string(), setting_name(Setting::plugin_libraries),
-                            setting_name(Setting::without_plugins)));
+                fmt::format("{}: the model has plugin layers, and the plugin library does not exist: {}\n"
+                            "Build it with `make build` (it needs nvcc, which `make deps` installs){}",
+                            model, own.path.string(), remedy));
   }
   return libraries;
 }

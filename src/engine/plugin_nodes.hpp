@@ -1,6 +1,7 @@
 // The nodes of a model that become plugins, and the libraries that hold these plugins.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,8 +23,10 @@ using PluginNodes = std::map<std::string, PluginNode>;
 
 /// Returns the libraries to load: `named`, the operator libraries of the nodes, and Graft's own if a node needs it and
 /// the list does not contain a copy. Throws Error (missing_tool), quoting the model, if Graft's own library is needed
-/// but does not exist and `named` is empty.
+/// but does not exist and `named` is empty. The message suggests a build without plugins unless `find_need` returns a
+/// node that only a plugin runs.
 [[nodiscard]] std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
-                                                        const PluginNodes& nodes);
+                                                        const PluginNodes& nodes,
+                                                        const std::function<std::string()>& find_need);
 
 }  // namespace graft::engine

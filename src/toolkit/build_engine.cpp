@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "engine/plugin_library.hpp"
+#include "engine/plugin_nodes.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/plugin_need.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/check_operators.hpp"
@@ -28,9 +30,15 @@
 namespace graft::toolkit {
 namespace {
 
+/// Returns the release of the TensorRT of a build, or nothing if there are no rules for it.
+std::optional<inspect::Release> release_of_build(const nlohmann::json& built) {
+  const report::TensorRTIdentity tensorrt = engine::tensorrt_in(built);
+  return inspect::find_release(fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version));
+}
+
 /// Sets `targets_without_plugins` and `missing_code`: on a target for which the plugin library has no code, the engine
 /// loads and its plugins fail.
-void find_targets_without_plugins(BuildReport& report) {
+void find_targets_without_plugins(const onnx::Model& given, BuildReport& report) {
   const std::vector<std::string> architectures = cuda_architectures();
   const std::vector<std::string> named = report.built["targets"];
   const bool is_default = named.empty() && report.built["tensorrt"].value("flavor", "") == "rtx";
@@ -39,16 +47,25 @@ void find_targets_without_plugins(BuildReport& report) {
   std::vector<std::string> missing = is_default ? defaults.without_code : std::vector<std::string>();
   for (const std::string& target : named) (runs_on(architectures, target) ? present : missing).push_back(target);
   if (missing.empty()) return;
-  const std::string others = present.empty() ? ""
-                                             : fmt::format("build for the GPUs that it has code for: {} {}; ",
-                                                           setting_name(Setting::targets), fmt::join(present, ","));
+  const std::string need =
+      inspect::find_plugin_need(given, release_of_build(report.built).value_or(inspect::newest_measured_release()));
+  std::vector<std::string> remedies;
+  if (need.empty()) {
+    remedies.push_back(fmt::format("Build without plugins: {}; ", setting_name(Setting::without_plugins)));
+  }
+  if (!present.empty()) {
+    remedies.push_back(fmt::format("{}uild for the GPUs that it has code for: {} {}; ", remedies.empty() ? 'B' : 'b',
+                                   setting_name(Setting::targets), fmt::join(present, ",")));
+  }
   report.missing_code = fmt::format(
-      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; it has {}\nBuild without "
-      "plugins: {}; {}or use a library with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel "
-      "that GRAFT_CUDA_ARCHITECTURES=all make wheel builds",
+      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; it has {}{}\n{}{} a library "
+      "with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel that "
+      "GRAFT_CUDA_ARCHITECTURES=all make wheel builds",
       fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them",
       is_default ? " (without a target TensorRT-RTX builds for Ampere and later GPUs)" : "",
-      architectures_text(architectures), setting_name(Setting::without_plugins), others);
+      architectures_text(architectures),
+      need.empty() ? "" : fmt::format("; without plugins TensorRT does not run {}", need), fmt::join(remedies, ""),
+      remedies.empty() ? "Use" : "or use");
   report.targets_without_plugins = std::move(missing);
 }
 
@@ -97,9 +114,7 @@ bool has_onnx_operators(const onnx::Model& model) {
 /// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
 /// rewrites as lowered. Returns none for a release without rules.
 std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given, const nlohmann::json& built) {
-  const report::TensorRTIdentity tensorrt = engine::tensorrt_in(built);
-  const std::string name = fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version);
-  const std::optional<inspect::Release> release = inspect::find_release(name);
+  const std::optional<inspect::Release> release = release_of_build(built);
   if (!release) return {};
   onnx::Model model = given.clone();
   inspect::infer_and_note_faults(model, {});
@@ -133,8 +148,10 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.plugin_nodes = engine::find_plugin_nodes(model);
   if (request.plugins) report.notes = built_from_functions(model);
   const bool with_plugins = request.plugins && !report.plugin_nodes.empty();
+  const auto find_need = [&] { return inspect::find_plugin_need(model_of(given), inspect::newest_measured_release()); };
   const std::vector<std::string> libraries =
-      with_plugins ? plugin_libraries(request.name, request.libraries, report.plugin_nodes) : request.libraries;
+      with_plugins ? plugin_libraries(request.name, request.libraries, report.plugin_nodes, find_need)
+                   : request.libraries;
   std::optional<onnx::TemporaryFolder> folder;
   std::string file = request.file;
   engine::Renamings renamings;
@@ -155,7 +172,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.warnings = std::move(answer.warnings);
   report.computed_wrongly = find_computed_wrongly(model_of(given), report.built);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
-    find_targets_without_plugins(report);
+    find_targets_without_plugins(model_of(given), report);
   }
   if (request.layers) report.layers = engine::engine_layers(model, report.built["engine_layers"]);
   return report;

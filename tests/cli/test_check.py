@@ -1,11 +1,14 @@
 # Compares the verdicts of `graft inspect` and `graft convert` with the result of `graft build`, with the installed
 # TensorRT.
+import os
+import pathlib
 import shlex
+import subprocess
 import sys
 
 import numpy as np
 import pytest
-from conftest import DIGITS, save
+from conftest import DIGITS, PROGRAM, needs_plugin_library, program_alone, save
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 pytest.importorskip("tensorrt_rtx")
@@ -291,6 +294,47 @@ def test_a_plugin_in_a_branch_is_named_where_it_does_not_build(graft, tmp_path):
     assert found["if"]["advice"] == found["places"]["advice"]
     cut = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--cut", "--json")
     assert cut.code == 0 and {each["node"] for each in cut.json["cut"]["causes"]} == {"if", "places"}
+
+
+@needs_plugin_library
+def test_no_build_without_plugins_is_suggested_that_fails(graft, tmp_path):
+    """TensorRT-RTX has no NonZero, and Graft's operators have functions."""
+    facts = {each["name"]: each["facts"] for each in graft("doctor", "--json").json["findings"]}
+    missing = [
+        gpu
+        for gpu in ("sm75", "sm80", "sm86", "sm89", "sm120")
+        if graft("build", places_of_ones(tmp_path / "m.onnx"), "-o", tmp_path / "e", "--target", gpu).code != 0
+    ]
+    if not missing:
+        pytest.skip(f"the library has code for all GPUs: {facts['plugin library']['cuda_architectures']}")
+    target = ("--target", missing[0])
+    norm = node("L2Normalize", ["x"], ["y"], name="norm", domain="graft", axes=[1])
+    alone = save(tmp_path / "alone.onnx", [norm], [("x", [4, 8])], [("y", [4, 8])], domains=["graft"])
+    converted = tmp_path / "converted.onnx"
+    assert graft("convert", alone, "-o", converted, "--plugins", "always", "--no-check").code == 0
+    for model, suggests in ((tmp_path / "m.onnx", False), (alone, False), (converted, True)):
+        answer = graft("build", model, "-o", tmp_path / "e", *target)
+        assert answer.code == 1 and "has no code for" in answer.err, answer.err
+        assert ("--plugins never" in answer.err) == suggests, answer.err
+        assert ("without plugins TensorRT does not run node" in " ".join(answer.err.split())) != suggests, answer.err
+        without = graft("build", model, "-o", tmp_path / "e", *target, "--plugins", "never")
+        assert (without.code == 0) == suggests, without.err
+
+
+def test_no_build_without_plugins_is_suggested_for_want_of_the_library(tmp_path):
+    model = places_of_ones(tmp_path / "m.onnx")
+    package = pathlib.Path(PROGRAM).parent.parent / "python"
+    answer = subprocess.run(
+        [program_alone(tmp_path), "build", model, "-o", tmp_path / "e", *TARGET],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(package)},
+    )
+    assert answer.returncode == 3
+    assert "the plugin library is not there" in answer.stderr
+    assert "--plugins never" not in answer.stderr
+    assert "without plugins TensorRT does not run node 'y' (NonZero)" in " ".join(answer.stderr.split())
 
 
 def advice_of(graft, model, tmp_path):

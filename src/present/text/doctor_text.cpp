@@ -61,7 +61,9 @@ Finding plugin_library(const toolkit::Diagnosis& diagnosis) {
     if (!diagnosis.with_cuda) {
       finding.text += "; this build does not include CUDA: GRAFT_CUDA=OFF was set, or no nvcc was found";
     }
-    finding.remedy = "make build, with nvcc on PATH or from `make deps`; until then: graft build --plugins never";
+    finding.remedy =
+        "make build, with nvcc on PATH or from `make deps`; until then graft build --plugins never builds what has "
+        "functions, and TensorRT-RTX runs no NonZero and no NonMaxSuppression";
     return finding;
   }
   finding.text = fmt::format("{}, {}, {}", library.path.string(), bytes_text(diagnosis.plugin_library_bytes),
