@@ -155,8 +155,11 @@ Inspection inspection_of(const Conversion& conversion) {
 }
 
 bool can_be_cut(const Inspection& inspection) {
-  const std::set<std::string, std::less<>> ids = failing(inspection.nodes, true);
-  return inspect::find_cut(inspection.model, [&](const onnx::Node& node) { return is_among(node, ids); }).has_value();
+  const bool is_inlined = !inspection.converted_nodes.empty();
+  const std::set<std::string, std::less<>> ids =
+      failing(is_inlined ? inspection.converted_nodes : inspection.nodes, true);
+  const onnx::Model& model = is_inlined ? *inspection.prospect.converted : inspection.model;
+  return inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); }).has_value();
 }
 
 std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options) {

@@ -24,7 +24,7 @@ class NoCut : public Error {
 /// the public `cut`.
 [[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options);
 
-/// Whether there is a cut that leaves arithmetic in TensorRT.
+/// Whether a conversion of the network can be cut so that arithmetic is left in TensorRT.
 [[nodiscard]] bool can_be_cut(const Inspection& inspection);
 
 /// Throws Error for a file that names both halves of a network; the message names the half for TensorRT. `name` is the

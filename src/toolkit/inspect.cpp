@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "engine/driver.hpp"
@@ -16,6 +19,8 @@
 #include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/known_sizes.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/operator_calls.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
@@ -134,22 +139,43 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-/// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts.
+/// Returns whether a node that does not run calls a function that a conversion inlines.
+bool has_failing_call(const Inspection& inspection) {
+  std::set<std::string, std::less<>> failing;
+  for (const report::NodeSupport& node : inspection.nodes) {
+    if (inspect::is_bad(node.support)) failing.insert(node.node.id);
+  }
+  bool found = false;
+  if (failing.empty()) return found;
+  const onnx::Model& model = inspection.model;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (found || !failing.contains(onnx::ref_of(node).id)) return;
+    const onnx::FunctionDefinition* function = model.find_function(node);
+    found = function != nullptr && onnx::is_plain_call(function->key);
+  });
+  return found;
+}
+
+/// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts. A probe that is
+/// not automatic only looks where the converted model can be cut.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end, const std::function<bool()>& is_stopped) {
   const bool is_answered = inspection.probe->built || !inspection.probe->not_built.empty();
   if (is_answered || inspection.prospect.converted == nullptr) return;
+  const bool is_for_cut = has_failing_call(inspection);
+  if (!options.is_automatic && !is_for_cut) return;
   const onnx::Model& converted = *inspection.prospect.converted;
   const bool has_failed = !inspect::runs(inspection.nodes).value_or(false);
   std::vector<report::NodeSupport> nodes = inspect::judge_nodes(converted);
   inspect::ProbeOptions of_converted = options;
   of_converted.reduce.clear();
-  of_converted.searches = !has_failed;
+  of_converted.searches = !has_failed || is_for_cut;
   const auto trials = inspect::start_tensorrt(of_converted, is_stopped);
   report::ProbeSummary answer =
       inspect::probe_verdicts(converted, of_converted, *trials, trial_callbacks(work, on_end), nodes);
-  if (has_failed && !answer.built) {
+  if (!options.is_automatic || (has_failed && !answer.built)) {
     inspection.probe->trials.add(answer.trials);
+    if (is_for_cut) inspection.converted_nodes = std::move(nodes);
     return;
   }
   if (answer.built) {
@@ -231,7 +257,7 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
     inspection.probe =
         inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
     trials.reset();
-    if (options.is_automatic) ask_about_converted(work, inspection, options, on_end, is_stopped);
+    ask_about_converted(work, inspection, options, on_end, is_stopped);
   } catch (const inspect::NoTensorRT& missing) {
     judge_by_rule_alone(inspection, on_one_line(missing.why));
   } catch (const engine::Interrupted&) {
@@ -256,6 +282,11 @@ void judge_by_rule_alone(Inspection& inspection, std::string why) {
 }
 
 void correct_advice(Inspection& inspection) {
+  const bool is_judged_inside = !inspection.converted_nodes.empty() || inspection.prospect.converted == nullptr;
+  if (!is_judged_inside && has_failing_call(inspection)) {
+    inspection.converted_nodes = inspect::judge_nodes(*inspection.prospect.converted, {},
+                                                      inspection.release.value_or(inspect::newest_measured_release()));
+  }
   inspect::note_obstacles(inspection.nodes, inspection.prospect.near_misses);
   if (inspect::advises_cut(inspection.nodes) && !can_be_cut(inspection)) inspect::withdraw_cut(inspection.nodes);
 }

@@ -30,6 +30,9 @@ struct Inspection {
   std::optional<inspect::Release> release;  ///< The release whose rules judge; nothing: the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; for a converted model only its warnings.
   std::vector<report::NodeSupport> nodes;
+  /// The verdicts on the nodes of `prospect.converted`, where the call of a function does not run: a conversion inlines
+  /// the function, so that these decide where the network is cut. Empty where no such call fails.
+  std::vector<report::NodeSupport> converted_nodes;
   std::optional<report::ProbeSummary> probe;
   std::string not_asked;  ///< Why TensorRT was not run; empty where it was.
   /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.

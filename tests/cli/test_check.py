@@ -261,6 +261,70 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
     assert "now runs" not in graft("convert", model, "-o", converted, *TARGET).out
 
 
+def whole_in_a_function(path, *last):
+    """Saves a network that is the call of one function: a convolution and the operators `last`."""
+    body, value = [node("Conv", ["a", "b"], ["v"], pads=[1, 1, 1, 1])], "v"
+    for operator in last:
+        body.append(node(operator, [value], [value + "v"], name=operator.lower()))
+        value += "v"
+    function = helper.make_function("own", "Whole", ["a", "b"], [value], body, [helper.make_opsetid("", 17)])
+    call = node("Whole", ["x", "w"], ["y"], name="whole", domain="own")
+    weight = constant("w", np.full((4, 3, 3, 3), 0.1, np.float32))
+    x = ("x", [1, 3, 8, 8])
+    return save(path, [call], [x], [("y", None)], [weight], functions=[function], domains=["own"])
+
+
+def det_in_a_function(path):
+    """Saves the call of a function with Det alone, so that no arithmetic is left for TensorRT."""
+    body = [node("Identity", ["a"], ["r"]), node("Det", ["r"], ["b"], name="det")]
+    function = helper.make_function("own", "Whole", ["a"], ["b"], body, [helper.make_opsetid("", 17)])
+    call = node("Whole", ["x"], ["y"], name="whole", domain="own")
+    return save(path, [call], [("x", [1, 8, 8])], [("y", None)], functions=[function], domains=["own"])
+
+
+@pytest.mark.parametrize("judge", [(), ("--probe", "parser"), ("--probe", "none"), ("--for", "rtx-1.6")])
+@pytest.mark.parametrize(
+    ("make", "is_cut"),
+    [
+        (lambda path: whole_in_a_function(path, "Det"), True),
+        (lambda path: whole_in_a_function(path, "Relu", "Det", "Exp"), True),
+        (lambda path: whole_in_a_function(path, "Unique"), True),
+        (det_in_a_function, False),
+    ],
+)
+def test_a_cut_through_a_function_is_what_convert_does(graft, tmp_path, make, is_cut, judge):
+    """A conversion inlines functions, so a cut may go through a body of which TensorRT does not run all nodes."""
+    model = make(tmp_path / "m.onnx")
+    inspected = graft("inspect", model, "--json", *(judge or TARGET))
+    assert inspected.code == 1
+    [step] = inspected.json["next"]
+    cut = graft("convert", model, "-o", tmp_path / "c.onnx", "--cut", "--json", *(judge or TARGET))
+    assert (cut.json["cut"] is not None) == is_cut
+    assert step["command"].startswith(f"graft convert {model} -o ") == is_cut, step
+    assert ("--cut" in step["command"]) == is_cut, step
+    assert ("cannot be cut" in step["why"]) != is_cut, step
+    [call] = [each for each in inspected.json["nodes"] if each["node"] == "whole"]
+    assert ("--cut" in call["advice"]) == is_cut, call
+
+
+def test_a_cut_through_a_function_whose_node_only_tensorrt_refuses(graft, tmp_path):
+    """No rule for a single node covers u8 between two Casts."""
+    body = [
+        node("Conv", ["a", "b"], ["v"], pads=[1, 1, 1, 1]),
+        node("Greater", ["v", "c"], ["g"]),
+        node("Cast", ["g"], ["u"], to=UINT8),
+        node("Cast", ["u"], ["o"], to=FLOAT),
+    ]
+    function = helper.make_function("own", "Whole", ["a", "b", "c"], ["o"], body, [helper.make_opsetid("", 17)])
+    call = node("Whole", ["x", "w", "zero"], ["y"], name="whole", domain="own")
+    weights = [constant("w", np.full((4, 3, 3, 3), 0.1, np.float32)), constant("zero", np.float32(0))]
+    ports = [("x", [1, 3, 8, 8])], [("y", None)]
+    model = save(tmp_path / "m.onnx", [call], *ports, weights, functions=[function], domains=["own"])
+    [step] = graft("inspect", model, "--json", *TARGET).json["next"]
+    cut = graft("convert", model, "-o", tmp_path / "c.onnx", "--cut", "--json", *TARGET)
+    assert ("--cut" in step["command"]) == (cut.json["cut"] is not None), step
+
+
 def places_in_a_branch(path):
     """Saves an If with NonZero in one branch, whose sizes come from data there alone."""
     yes = [
