@@ -66,7 +66,7 @@ std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
 
 }  // namespace
 
-void check_types_and_outputs(const Model& model) {
+void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts) {
   if (model.graph().outputs().empty()) {
     throw Error(
         fmt::format("{}: the graph has no outputs, so it computes nothing, and TensorRT does not build it\n"
@@ -76,13 +76,17 @@ void check_types_and_outputs(const Model& model) {
   Model inferred = model.clone();
   infer_around_faults(inferred, [](const Node& /*node*/, const Error& /*error*/) {});
   const std::int64_t opset = inferred.graph().opset();
-  std::as_const(inferred).graph().for_each_node([&](const Node& node) {
-    if (!node.domain.empty() || model.functions.contains({node.domain, node.op_type, node.overload})) return;
-    if (const auto fault = type_fault_in(node, opset)) {
+  for (const Node* outer : std::as_const(inferred).graph().nodes()) {
+    const auto check = [&](const Node& node) {
+      if (!node.domain.empty() || model.functions.contains({node.domain, node.op_type, node.overload})) return;
+      const auto fault = type_fault_in(node, opset);
+      if (!fault || (accepts != nullptr && accepts(inferred, *outer))) return;
       throw Error(fmt::format("{}: {}: {} (operator set {})\nInsert a Cast in the program that wrote the model",
                               model.source, describe(node), *fault, opset));
-    }
-  });
+    };
+    check(*outer);
+    for (const Graph* inner : outer->subgraphs()) inner->for_each_node(check);
+  }
 }
 
 }  // namespace graft::onnx

@@ -312,8 +312,11 @@ void ResultCheck::check_ranges(const graft::onnx::Model& model) const {
 }
 
 void ResultCheck::check_ranges_before(const graft::onnx::Model& model) const {
-  // Before a file is written: without TensorRT, `run` finds out too late that the rules judge alone.
-  if (!probe_ || trials_ == nullptr) onnx::check_types_and_outputs(model);
+  if (probe_ && trials_ != nullptr) {
+    check_types(model, *probe_, [cancel = options_.watch.cancel] { return cancel.is_cancelled(); });
+  } else {
+    onnx::check_types_and_outputs(model);
+  }
   if (!options_.rules.empty()) return;
   check_ranges(model);
 }

@@ -91,8 +91,8 @@ class ResultCheck {
 
   /// Throws Error for ranges of sizes that the inputs of the model cannot have.
   void check_ranges(const graft::onnx::Model& model) const;
-  /// Does the same for the model before its conversion, unless rules may still change it. Where TensorRT is not run
-  /// afterwards, throws the errors of check_types_and_outputs, too.
+  /// Does the same for the model before its conversion, unless rules may still change it. Throws the errors of
+  /// check_types, too; where TensorRT is not run, those of check_types_and_outputs.
   void check_ranges_before(const graft::onnx::Model& model) const;
 
   /// Sets `values` and `check` of a conversion, and corrects the verdicts on its nodes. May be called once. Throws the

@@ -148,6 +148,7 @@ Inspection inspection_of(const Conversion& conversion) {
   inspection.origin = conversion.origin;
   inspection.model = conversion.model.clone();
   inspection.is_converted = true;
+  inspection.has_checked_types = true;
   inspection.release = conversion.release;
   inspect::infer_and_note_faults(inspection.model, {});
   inspection.nodes = conversion.nodes;

@@ -15,6 +15,7 @@
 #include "graft/setting.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"
+#include "inspect/type_trials.hpp"
 #include "inspect/verdict_groups.hpp"
 #include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
@@ -254,6 +255,7 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
   const auto is_stopped = [&work, &stop] { return work.is_cancelled() || stop.is_cancelled(); };
   try {
     if (trials == nullptr) trials = inspect::start_tensorrt(options, is_stopped);
+    if (!inspection.has_checked_types) check_types(inspection.model, options, is_stopped);
     inspection.probe =
         inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
     trials.reset();
@@ -276,8 +278,19 @@ std::vector<std::string> targets_of_plugins() {
   return targets.without_code.empty() ? std::vector<std::string>() : std::move(targets.with_code);
 }
 
+void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& options,
+                 const std::function<bool()>& is_stopped) {
+  inspect::TypeTrials trials(options, is_stopped);
+  try {
+    onnx::check_types_and_outputs(
+        model, [&](const onnx::Model& inferred, const onnx::Node& node) { return trials.builds(inferred, node); });
+  } catch (const engine::Interrupted&) {
+    throw Cancelled();
+  }
+}
+
 void judge_by_rule_alone(Inspection& inspection, std::string why) {
-  onnx::check_types_and_outputs(inspection.model);
+  if (!inspection.has_checked_types) onnx::check_types_and_outputs(inspection.model);
   inspection.not_asked = std::move(why);
 }
 

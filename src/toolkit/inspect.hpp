@@ -27,6 +27,7 @@ struct Inspection {
   Origin origin;
   graft::onnx::Model model;  ///< The model that was inspected.
   bool is_converted = false;
+  bool has_checked_types = false;           ///< Whether check_types was called, before a conversion.
   std::optional<inspect::Release> release;  ///< The release whose rules judge; nothing: the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; for a converted model only its warnings.
   std::vector<report::NodeSupport> nodes;
@@ -60,6 +61,12 @@ void correct_advice(Inspection& inspection);
 /// Sets Inspection::not_asked. Throws Error for what TensorRT would refuse and the rules do not look at: a node whose
 /// inputs have types that ONNX does not allow, and a model without outputs.
 void judge_by_rule_alone(Inspection& inspection, std::string why);
+
+/// Throws the Error of check_types_and_outputs for a model that TensorRT does not build either: a node whose inputs
+/// have types that ONNX does not allow is passed over if the installed TensorRT builds it by itself. Throws Cancelled
+/// if `is_stopped` returns true.
+void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& options,
+                 const std::function<bool()>& is_stopped);
 
 /// Values of Inspection::not_asked where the caller chose the rules, or named a release.
 inline constexpr auto not_asked_by_rule = "only the rules were requested";

@@ -401,6 +401,51 @@ def test_no_build_without_plugins_is_suggested_for_want_of_the_library(tmp_path)
     assert "without plugins TensorRT does not run node 'y' (NonZero)" in " ".join(answer.stderr.split())
 
 
+TYPES_THAT_TENSORRT_JUDGES = {
+    "f32 and i64": ("Add", [FLOAT, INT64], False),
+    "f32 and f64": ("Add", [FLOAT, TensorProto.DOUBLE], True),
+    "i64": ("Sigmoid", [INT64], False),
+    "i8": ("Erf", [TensorProto.INT8], True),
+    "f64 and f32": ("MatMul", [TensorProto.DOUBLE, FLOAT], True),
+    "bool": ("Add", [BOOL, BOOL], False),
+}
+
+
+@pytest.mark.parametrize("case", TYPES_THAT_TENSORRT_JUDGES)
+def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(graft, tmp_path, case):
+    """`graft build` says what TensorRT builds."""
+    operator, types, is_built = TYPES_THAT_TENSORRT_JUDGES[case]
+    inputs = [info(name, kind, [2, 2]) for name, kind in zip("ab", types, strict=False)]
+    made = node(operator, [each.name for each in inputs], ["y"], name="n")
+    model = save(tmp_path / "m.onnx", [made], inputs, [info("y", types[0], [2, 2])])
+    assert (graft("build", model, "-o", tmp_path / "e", *TARGET).code == 0) == is_built
+    converted = tmp_path / "c.onnx"
+    for command in (
+        ("inspect", model, *TARGET),
+        ("inspect", model, *TARGET, "--probe", "parser"),
+        ("convert", model, "-o", converted, *TARGET, "--no-prove"),
+    ):
+        answer = graft(*command)
+        if is_built:
+            # The parser alone does not know whether a type builds that no rule covers.
+            assert answer.code in ((0, 1) if "parser" in command else (0,)), answer.err
+            assert "error" not in answer.err
+        else:
+            assert answer.code == 2, answer.out
+            assert f"m.onnx: node 'n' ({operator}): input" in answer.err and "Insert a Cast" in answer.err
+    assert converted.is_file() == is_built
+
+
+def test_a_graph_without_outputs_is_refused_where_tensorrt_judges(graft, tmp_path):
+    model = save(tmp_path / "m.onnx", [node("Relu", ["x"], ["y"])], [("x", [2])], [])
+    converted = tmp_path / "c.onnx"
+    assert graft("build", model, "-o", tmp_path / "e", *TARGET).code != 0
+    for answer in (graft("inspect", model, *TARGET), graft("convert", model, "-o", converted, *TARGET)):
+        assert answer.code == 2, answer.out
+        assert "m.onnx: the graph has no outputs" in answer.err
+    assert not converted.exists()
+
+
 def advice_of(graft, model, tmp_path):
     """Returns the advice of inspect and of convert on the only node that does not run."""
     [inspected] = [n for n in graft("inspect", model, *TARGET, "--json").json["nodes"] if n["verdict"] == "refused"]
