@@ -504,8 +504,9 @@ TEST(CpuEngine, ChecksIndicesOfConstants) {
   }
   const onnx::Model sum =
       text_model({{"x", onnx::ElementType::f32, {2}}}, "axis = Constant<value=int64(7)>()\ny = CumSum(x, axis)", {"y"});
-  EXPECT_THAT([&] { (void)openvino_engine().compile(sum); },
-              ThrowsMessage<Error>(HasSubstr("it accepts the axis 7 of a tensor with 1 dimension, which ONNX does not allow")));
+  EXPECT_THAT(
+      [&] { (void)openvino_engine().compile(sum); },
+      ThrowsMessage<Error>(HasSubstr("it accepts the axis 7 of a tensor with 1 dimension, which ONNX does not allow")));
 }
 
 /// OpenVINO 2026.4 with one thread continues after an exception of one of Graft's nodes, which refuses its numbers, and
