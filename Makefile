@@ -53,12 +53,16 @@ docs: build ## write docs/ops from the operators' definitions
 	@$(python) tools/generate_docs.py
 	@$(python) tools/generate_stubs.py
 	@$(python) tools/embed_examples.py
+	@tools/build release $(settings) -- graft_write_schemas
+	@build/bin/graft_write_schemas docs/schema
 
 docs-check: build
 	@$(python) tools/generate_docs.py --check
 	@$(python) tools/generate_stubs.py --check
 	@$(python) tools/make_schema.py --check
 	@$(python) tools/tensorrt_versions.py --check
+	@tools/build release $(settings) -- graft_write_schemas
+	@build/bin/graft_write_schemas docs/schema --check
 
 lint: build-all ## clang-format, clang-tidy, shellcheck, ruff, mypy
 	@tools/setup lint

@@ -22,7 +22,7 @@ int main(int argc, char** argv) try {
   gt::Tensor images = gt::read_npz(argv[2]).at("images");
   images.shape = {images.shape[0], 8, 8, 1};  // the graph has channels last (one channel)
   const bool same =
-      gt::verify(original, converted.model, {.data = {{input, images}}, .watch = watch}).verdict == gt::Verdict::same;
+      gt::verify(original, converted.model, {.data = {{input, images}}, .watch = watch}).verdict() == gt::Verdict::same;
   std::printf("%zu rewrites, %s\n", converted.rewrites.size(), same ? "the same" : "not the same");
 
   const auto quantized =

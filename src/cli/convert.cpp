@@ -232,7 +232,7 @@ void say_cut(const Console& console, const toolkit::CutResult& result, const too
 
 /// Whether both halves together compute the same as the whole network, or --no-prove disabled this comparison.
 bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments) {
-  return arguments.no_prove || (result.verified && result.verified->verdict == toolkit::Verdict::same);
+  return arguments.no_prove || (result.verified && result.verified->verdict() == toolkit::Verdict::same);
 }
 
 Exit convert(const Console& console, ConvertArguments& arguments) {

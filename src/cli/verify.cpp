@@ -137,16 +137,15 @@ std::string repeated_options(const VerifyArguments& arguments, bool runs) {
 
 Exit exit_of(report::Verdict verdict) { return verdict == report::Verdict::same ? Exit::done : Exit::answer_is_no; }
 
-Exit verify_layers(const Console& console, const VerifyArguments& arguments, const present::VerifiedFiles& files,
-                   const toolkit::ModelPair& models, toolkit::CompareOptions options) {
+Exit verify_layers(const Console& console, const VerifyArguments& arguments, const toolkit::ModelPair& models,
+                   toolkit::CompareOptions options) {
   Progress progress(console);
-  const toolkit::TensorComparison compared =
+  const verify::LayerReport report =
       toolkit::compare_tensors(models.reference, models.candidate, std::move(options), watch_of(progress));
-  const verify::LayerReport& report = compared.report;
   progress.clear();
-  console.say(present::inputs_text(files, compared.ranges, report));
+  console.say(present::inputs_text(report));
   console.say(present::layers_text(report, console.verbose));
-  for (const std::string& warning : present::layers_warnings(compared, files.has_data)) console.warn(warning);
+  for (const std::string& warning : present::layers_warnings(report)) console.warn(warning);
   std::optional<toolkit::ReducedFiles> reduced;
   std::string command;
   if (!arguments.reduce.empty()) {
@@ -159,25 +158,25 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
     }
   }
   if (!arguments.report.empty()) {
-    write_report(console, present::layers_page(models.candidate, report, files), arguments.report);
+    write_report(console, present::layers_page(models.candidate, report), arguments.report);
   }
-  console.result(present::layers_json(compared, files, arguments.emulate, reduced, command));
+  console.result(present::layers_json(report, arguments.emulate, reduced, command));
   return exit_of(report.verdict());
 }
 
-Exit verify_outputs(const Console& console, const VerifyArguments& arguments, const present::VerifiedFiles& files,
-                    const toolkit::ModelPair& models, toolkit::CompareOptions options) {
+Exit verify_outputs(const Console& console, const VerifyArguments& arguments, const toolkit::ModelPair& models,
+                    toolkit::CompareOptions options) {
   Progress progress(console);
-  const toolkit::OutputComparison compared =
+  const report::VerifyReport report =
       toolkit::compare_outputs(models.reference, models.candidate, std::move(options), watch_of(progress));
   progress.clear();
-  console.say(present::verify_text(compared, files, console.verbose));
-  for (const std::string& warning : present::verify_warnings(compared, files.has_data)) console.warn(warning);
+  console.say(present::verify_text(report, console.verbose));
+  for (const std::string& warning : present::verify_warnings(report)) console.warn(warning);
   if (!arguments.report.empty()) {
-    write_report(console, present::verify_page(models.candidate, compared.report, files), arguments.report);
+    write_report(console, present::verify_page(models.candidate, report), arguments.report);
   }
-  console.result(present::verify_json(compared, files));
-  return exit_of(compared.report.verdict());
+  console.result(present::verify_json(report));
+  return exit_of(report.verdict());
 }
 
 Exit verify(const Console& console, const VerifyArguments& arguments) {
@@ -194,12 +193,9 @@ Exit verify(const Console& console, const VerifyArguments& arguments) {
   toolkit::CompareOptions options = options_of(console, arguments);
   const Pair pair = pair_of(arguments);
   const toolkit::ModelPair models = toolkit::read_pair(pair.reference, pair.candidate, options);
-  const present::VerifiedFiles files{.reference = pair.reference.model.string(),
-                                     .candidate = pair.candidate.model.string(),
-                                     .has_data = !arguments.data.empty()};
   const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
-  return layers ? verify_layers(console, arguments, files, models, std::move(options))
-                : verify_outputs(console, arguments, files, models, std::move(options));
+  return layers ? verify_layers(console, arguments, models, std::move(options))
+                : verify_outputs(console, arguments, models, std::move(options));
 }
 
 }  // namespace

@@ -568,13 +568,13 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
   try {
     const verify::VerifyReport report = verify::verify_models(engine_, before, after, {.edge_values = true});
     if (report.dispute) return {false, report.dispute->text()};
-    for (const verify::OutputReport& output : report.outputs) {
+    for (const verify::ComparedOutput& output : report.outputs) {
       if (output.not_compared.empty() || changes_result) continue;
       return {false, fmt::format("the whole model proves nothing: output '{}' was not compared: {}",
-                                 output.reference_name, output.not_compared)};
+                                 output.reference.name, output.not_compared)};
     }
     const auto without_evidence =
-        std::find_if(report.outputs.begin(), report.outputs.end(), [&](const verify::OutputReport& output) {
+        std::find_if(report.outputs.begin(), report.outputs.end(), [&](const verify::ComparedOutput& output) {
           return !output.is_always_empty && (output.compared == 0 || 2 * output.lost_runs > report.runs);
         });
     if (report.equal() && without_evidence == report.outputs.end() && !report.outputs.empty()) {
@@ -586,18 +586,19 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
                             ? "has no finite number that could be compared"
                             : "changes by as much where only its arithmetic rounds differently";
       return {false, fmt::format("the whole model proves nothing: output '{}' {}, in {} runs",
-                                 without_evidence->reference_name, why, report.runs)};
+                                 without_evidence->reference.name, why, report.runs)};
     }
     if (changes_result && report.problems.empty()) {
       std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);
-      for (const verify::OutputReport& output : report.outputs) {
-        text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
+      for (const verify::ComparedOutput& output : report.outputs) {
+        text += fmt::format("; output '{}': {}", output.reference.name, verify::difference_text(output.worst));
       }
       return {true, std::move(text)};
     }
     std::string text = "the whole model disagrees";
-    for (const verify::OutputReport& output : report.outputs) {
-      if (!output.equal()) text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
+    for (const verify::ComparedOutput& output : report.outputs) {
+      if (!output.equal())
+        text += fmt::format("; output '{}': {}", output.reference.name, verify::difference_text(output.worst));
     }
     for (const std::string& problem : report.problems) text += "; " + problem;
     return {false, std::move(text)};

@@ -19,6 +19,7 @@
 #include "present/json/verify_json.hpp"
 #include "present/text/quantize_text.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/compare_models.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -34,14 +35,6 @@ std::string text_of(const present::Json& json) {
   return json.dump(-1, ' ', false, present::Json::error_handler_t::replace);
 }
 
-/// Returns the files of a Verification or LayerVerification.
-template <class Verified>
-present::VerifiedFiles files_of(const Verified& verified) {
-  return {.reference = verified.reference.source(),
-          .candidate = verified.candidate.source(),
-          .has_data = verified.has_data};
-}
-
 present::QuantizedFiles files_of(const Quantization& quantization) {
   return {.model = quantization.model.source(), .output = {}};
 }
@@ -52,15 +45,12 @@ std::string to_json(const InspectResult& result) { return text_of(present::to_js
 
 std::string to_json(const ConvertResult& result) { return text_of(present::to_json(details_of(result))); }
 
-std::string to_json(const VerifyResult& result) {
-  const Verification& verified = details_of(result);
-  return text_of(present::verify_json(verified.compared, files_of(verified)));
-}
+std::string to_json(const VerifyResult& result) { return text_of(present::verify_json(result)); }
 
 std::string to_json(const LayersResult& result) {
   const LayerVerification& verified = details_of(result);
   const std::string emulated(verified.emulated ? to_string(*verified.emulated) : "");
-  return text_of(present::layers_json(verified.compared, files_of(verified), emulated, {}, {}));
+  return text_of(present::layers_json(verified.report, emulated, {}, {}));
 }
 
 std::string to_json(const QuantizeResult& result) {
@@ -86,13 +76,12 @@ std::string to_page(const InspectResult& result) { return html_of(present::inspe
 std::string to_page(const ConvertResult& result) { return html_of(present::convert_page(details_of(result))); }
 
 std::string to_page(const VerifyResult& result) {
-  const Verification& verified = details_of(result);
-  return html_of(present::verify_page(model_of(verified.candidate), verified.compared.report, files_of(verified)));
+  return html_of(present::verify_page(model_of(result.candidate), result));
 }
 
 std::string to_page(const LayersResult& result) {
   const LayerVerification& verified = details_of(result);
-  return html_of(present::layers_page(model_of(verified.candidate), verified.compared.report, files_of(verified)));
+  return html_of(present::layers_page(model_of(verified.candidate), verified.report));
 }
 
 std::string to_page(const QuantizeResult& result) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "graft/report/field.hpp"
 
@@ -16,19 +17,22 @@ namespace graft::python {
 template <class Class>
 void add_fields(Class& bound) {
   using Report = typename Class::Type;
-  report::for_each_field<Report>([&](const auto& field) {
+  report::for_each_field<Report>([&](const auto& field, const auto& owner) {
     if (field.name == nullptr) return;
-    using Member = std::decay_t<decltype(field.member)>;
-    using Value = std::decay_t<std::invoke_result_t<Member, const Report&>>;
-    if constexpr (std::is_enum_v<Value>) {
+    using Owner = decltype(owner(std::declval<const Report&>()));
+    using Value = std::invoke_result_t<decltype(field.member), Owner>;
+    if constexpr (std::is_enum_v<std::decay_t<Value>>) {
       bound.def_prop_ro(
           field.name,
-          [member = field.member](const Report& report) { return std::string(to_string(std::invoke(member, report))); },
+          [owner, member = field.member](const Report& report) {
+            return std::string(to_string(std::invoke(member, owner(report))));
+          },
           field.description);
-    } else if constexpr (std::is_member_object_pointer_v<Member>) {
-      bound.def_ro(field.name, field.member, field.description);
     } else {
-      bound.def_prop_ro(field.name, field.member, field.description);
+      bound.def_prop_ro(
+          field.name,
+          [owner, member = field.member](const Report& report) -> Value { return std::invoke(member, owner(report)); },
+          nanobind::rv_policy::reference_internal, field.description);
     }
   });
 }

@@ -1,6 +1,9 @@
 // Binds graft.verify, which compares the outputs of two models.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 
@@ -8,6 +11,7 @@
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
 #include "python/comparisons.hpp"
+#include "python/fields.hpp"
 #include "python/results.hpp"
 
 namespace graft::python {
@@ -15,7 +19,11 @@ namespace {
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
-using toolkit::ComparedOutput;
+using report::ComparedOutput;
+using report::NoiseFloor;
+using report::SelectionDifference;
+using report::Tolerance;
+using report::VerifyReport;
 using toolkit::VerifyResult;
 
 VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candidate, const ArraysIn& data,
@@ -32,7 +40,7 @@ VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candi
 }
 
 std::string describe(const VerifyResult& result) {
-  std::string text = std::string("<graft.VerifyResult: ") + to_string(result.verdict) + ", " +
+  std::string text = std::string("<graft.VerifyResult: ") + to_string(result.verdict()) + ", " +
                      count_of(result.outputs.size(), "output") + ", " + count_of(result.runs, "run");
   if (!result.problems.empty()) text += ", " + count_of(result.problems.size(), "problem");
   return text + ">";
@@ -41,55 +49,29 @@ std::string describe(const VerifyResult& result) {
 }  // namespace
 
 void add_verification(nb::module_& module) {
-  nb::class_<ComparedOutput>(module, "ComparedOutput",
-                             "An output of the reference and the corresponding output of the candidate.")
-      .def_ro("reference", &ComparedOutput::reference)
-      .def_ro("candidate", &ComparedOutput::candidate)
-      .def_prop_ro(
-          "verdict", [](const ComparedOutput& output) { return to_string(output.verdict); },
-          "'same', 'different' or 'nothing compared'.")
-      .def_ro("compared", &ComparedOutput::compared, "The number of finite elements in all runs.")
-      .def_ro("mismatched", &ComparedOutput::mismatched,
-              "The number of elements outside the tolerance, in the worst run.")
-      .def_ro("largest_absolute", &ComparedOutput::largest_absolute,
-              "The largest absolute difference, in the worst run; infinite or NaN where only one side is.")
-      .def_ro("largest_relative", &ComparedOutput::largest_relative)
-      .def_ro("snr_db", &ComparedOutput::snr_db,
-              "The signal to noise ratio of all runs in dB; None where nothing differs.")
-      .def_ro(
-          "note", &ComparedOutput::note,
-          "The transposition that maps one layout to the other, or why the outputs were not compared; mostly empty.")
-      .def("__repr__", [](const ComparedOutput& output) {
-        return "<output '" + output.reference.name + "': " + to_string(output.verdict) + ", " +
-               std::to_string(output.mismatched) + " of " + std::to_string(output.compared) + " outside>";
-      });
-  nb::class_<VerifyResult> result(module, "VerifyResult", "The result of graft.verify.");
-  result
-      .def_prop_ro(
-          "verdict", [](const VerifyResult& found) { return to_string(found.verdict); },
-          "'same'; 'different'; 'nothing compared': no output element was finite in both models, or the outputs are "
-          "random, which proves nothing; or 'disputed': the CPU engines disagree on one of the models.")
-      .def_ro("dispute", &VerifyResult::dispute,
-              "The engines that disagree, and the first node where they do; mostly empty.")
-      .def_prop_ro("same", [](const VerifyResult& found) { return found.verdict == toolkit::Verdict::same; })
-      .def_ro("outputs", &VerifyResult::outputs, "The outputs, in the order of the reference.")
-      .def_ro("problems", &VerifyResult::problems,
-              "Inputs or outputs that one model lacks or that differ in type or shape.")
-      .def_ro("runs", &VerifyResult::runs)
-      .def_ro("ran_in", &VerifyResult::ran_in,
-              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'.")
-      .def_ro("left_out", &VerifyResult::left_out,
-              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
-              "and how this engine rewrote the model; mostly empty.")
-      .def_ro("unreached", &VerifyResult::unreached,
-              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
-              "that differ "
-              "and on which no output depends in any run, and branches and loop bodies of the reference that no run "
-              "executed.")
-      .def_ro("without_own_kernels", &VerifyResult::without_own_kernels,
-              "With own_kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
-              "TensorRT-RTX "
-              "runs as plugins.");
+  nb::class_<Tolerance> tolerance(module, "Tolerance", "The differences that a comparison allows.");
+  add_fields(tolerance);
+  tolerance.def("__repr__", [](const Tolerance& allowed) {
+    return "<tolerance: relative " + std::to_string(allowed.relative) + ">";
+  });
+  nb::class_<SelectionDifference> selection(
+      module, "SelectionDifference",
+      "The comparison of two tensors without order, along an axis whose size depends on rounding.");
+  add_fields(selection);
+  nb::class_<NoiseFloor> floor(module, "NoiseFloor",
+                               "How much the reference differs from itself if its arithmetic rounds differently.");
+  add_fields(floor);
+  floor.def("__repr__", [](const NoiseFloor& noise) { return "<" + noise.text + ">"; });
+  nb::class_<ComparedOutput> output(module, "ComparedOutput",
+                                    "An output of the reference and the corresponding output of the candidate.");
+  add_fields(output);
+  output.def("__repr__", [](const ComparedOutput& compared) {
+    return "<output '" + compared.reference.name + "': " + to_string(compared.verdict()) + ", " +
+           std::to_string(compared.worst.mismatched) + " of " + std::to_string(compared.compared) + " outside>";
+  });
+  nb::class_<VerifyReport> report(module, "VerifyReport", "The comparison of the outputs of two models.");
+  add_fields(report);
+  nb::class_<VerifyResult, VerifyReport> result(module, "VerifyResult", "The result of graft.verify.");
   add_texts(result, describe);
   add_page(result);
   module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a, "ranges"_a,

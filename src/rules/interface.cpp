@@ -422,10 +422,10 @@ class InterfaceRule {
         const onnx::Value* output = before.graph().find_local(name);
         const bool quantized = output != nullptr && verify::is_quantized(*output);
         const verify::Difference apart =
-            verify::compare(value, found.at(name), verify::Tolerance::of_network(value.type, quantized));
+            verify::compare(value, found.at(name), verify::network_tolerance(value.type, quantized));
         if (!apart.equal()) {
           return fmt::format("with the batch size {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
-                             batch, apart.to_string());
+                             batch, verify::difference_text(apart));
         }
       }
     }

@@ -72,12 +72,6 @@ void complete(const graft::onnx::Model& reference, const graft::onnx::Model& can
   complete_inputs(reference, candidate, options.common, options.names);
 }
 
-/// Returns the ranges of the options, overridden by ranges of integers that were narrowed so that the reference runs.
-verify::InputRanges used_ranges(verify::InputRanges ranges, const verify::InputRanges& narrowed) {
-  for (const auto& [name, range] : narrowed) ranges.insert_or_assign(name, range);
-  return ranges;
-}
-
 double fraction_of(std::size_t done, std::size_t total) {
   return total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
 }
@@ -104,15 +98,7 @@ std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, c
                                      : runtime::make_limited_engine(engine);
 }
 
-/// Adds to the report which engines ran the models, and why.
-template <class Report>
-void add_engines(Report& report, const Work& work, const CompareOptions& options,
-                 const std::vector<const graft::onnx::Model*>& models) {
-  report.ran_in = work.used().names();
-  report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), models);
-}
-
-/// Returns OutputComparison::without_own_kernels.
+/// Returns VerifyReport::without_own_kernels.
 std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate, const CompareOptions& options) {
   if (options.common.candidate_kernels == runtime::OperatorKernels::functions) return {};
   bool has_any = false;
@@ -126,6 +112,15 @@ std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate
     if (graft::onnx::is_adopted_for_tensorrt(node)) names.insert(node.op_type);
   });
   return {names.begin(), names.end()};
+}
+
+/// Adds to the report which engines ran the models, and why, and which operators had no kernels of their own.
+template <class Report>
+void add_engines(Report& report, const Work& work, const CompareOptions& options, const graft::onnx::Model& reference,
+                 const graft::onnx::Model& candidate) {
+  report.ran_in = work.used().names();
+  report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), {&reference, &candidate});
+  report.without_own_kernels = without_own_kernels(candidate, options);
 }
 
 }  // namespace
@@ -161,8 +156,8 @@ ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candida
   return {.reference = std::move(*reference), .candidate = std::move(*candidate)};
 }
 
-OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                 CompareOptions options, const Watch& watch, const EngineAround& around) {
+report::VerifyReport compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                                     CompareOptions options, const Watch& watch, const EngineAround& around) {
   Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
     const std::unique_ptr<runtime::Engine> wrapper = around ? around(work.engine()) : nullptr;
@@ -174,18 +169,14 @@ OutputComparison compare_outputs(const graft::onnx::Model& reference, const graf
     options.common.progress = [&](std::size_t done, std::size_t total) {
       work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
     };
-    OutputComparison compared;
-    compared.report = verify::verify_models(*engine, reference, candidate, options.common);
-    add_engines(compared.report, work, options, {&reference, &candidate});
-    compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
-    compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
-    compared.without_own_kernels = without_own_kernels(candidate, options);
-    return compared;
+    report::VerifyReport report = verify::verify_models(*engine, reference, candidate, options.common);
+    add_engines(report, work, options, reference, candidate);
+    return report;
   });
 }
 
-TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                 CompareOptions options, const Watch& watch) {
+verify::LayerReport compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                                    CompareOptions options, const Watch& watch) {
   Work work(watch, options.engine, purpose_of(options));
   return work.run([&] {
     const std::unique_ptr<runtime::Engine> engine = limited_engine(work.engine(), reference, options);
@@ -194,26 +185,22 @@ TensorComparison compare_tensors(const graft::onnx::Model& reference, const graf
     layers.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
-    TensorComparison compared;
-    compared.report = compare_layers(*engine, reference, candidate, layers);
+    verify::LayerReport report = compare_layers(*engine, reference, candidate, layers);
     // One run shows where the models differ. The verdict `same` needs as many runs as in compare_outputs; otherwise the
     // two functions could contradict each other.
-    if (!options.emulated && compared.report.verdict() == report::Verdict::same) {
+    if (!options.emulated && report.verdict() == report::Verdict::same) {
       if (options.seeds) options.common.seeds = *options.seeds;
       options.common.progress = [&](std::size_t done, std::size_t total) {
         work.report_step("comparing outputs for other inputs", done, total);
       };
-      const verify::VerifyReport outputs = verify_models(*engine, reference, candidate, options.common);
+      const report::VerifyReport outputs = verify_models(*engine, reference, candidate, options.common);
       layers.seeds = options.common.seeds;
-      if (!outputs.equal()) compared.report = compare_layers(*engine, reference, candidate, layers);
-      compared.report.unreached = outputs.unreached;
-      compared.report.large_integers = outputs.large_integers;
+      if (!outputs.equal()) report = compare_layers(*engine, reference, candidate, layers);
+      report.unreached = outputs.unreached;
+      report.large_integers = outputs.large_integers;
     }
-    add_engines(compared.report, work, options, {&reference, &candidate});
-    compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);
-    compared.is_quantized_candidate = verify::quantizes(candidate) && !verify::quantizes(reference);
-    compared.without_own_kernels = without_own_kernels(candidate, options);
-    return compared;
+    add_engines(report, work, options, reference, candidate);
+    return report;
   });
 }
 

@@ -33,36 +33,10 @@ struct CompareOptions {
   CpuEngine engine = CpuEngine::automatic;
 };
 
-struct OutputComparison {
-  verify::VerifyReport report;
-  verify::InputRanges ranges;           ///< The ranges of synthetic inputs that were used.
-  bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
-  /// ONNX's operators in the candidate that TensorRT-RTX runs as Graft's plugins and that were computed as ONNX defines
-  /// them, although own kernels were requested: the file has no operator of Graft for them.
-  std::vector<std::string> without_own_kernels;
-};
-
-struct TensorComparison {
-  verify::LayerReport report;
-  verify::InputRanges ranges;                    ///< The ranges of synthetic inputs that were used.
-  bool is_quantized_candidate = false;           ///< Whether the candidate is quantized and the reference is not.
-  std::vector<std::string> without_own_kernels;  ///< See OutputComparison::without_own_kernels.
-};
-
-/// The details of a VerifyResult, which the functions of present.hpp read.
-struct Verification {
-  OutputComparison compared;
-  Model reference;
-  Model candidate;
-  bool has_data = false;  ///< Whether the caller passed inputs.
-};
-
 /// The details of a LayersResult, which the functions of present.hpp read.
 struct LayerVerification {
-  TensorComparison compared;
-  Model reference;
+  verify::LayerReport report;
   Model candidate;
-  bool has_data = false;
   std::optional<graft::verify::Precision> emulated;
 };
 
@@ -83,12 +57,13 @@ using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtim
 
 /// Compares the outputs. Data and shapes have the names and the layout of the reference. The models run in the engine
 /// of the options, or in the wrapper that `around` returns. Throws Error where the reference does not run; Cancelled.
-[[nodiscard]] OutputComparison compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                               CompareOptions options, const Watch& watch,
-                                               const EngineAround& around = {});
+[[nodiscard]] report::VerifyReport compare_outputs(const graft::onnx::Model& reference,
+                                                   const graft::onnx::Model& candidate, CompareOptions options,
+                                                   const Watch& watch, const EngineAround& around = {});
 
 /// Compares every tensor that both models have. Options and errors are those of compare_outputs.
-[[nodiscard]] TensorComparison compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                               CompareOptions options, const Watch& watch);
+[[nodiscard]] verify::LayerReport compare_tensors(const graft::onnx::Model& reference,
+                                                  const graft::onnx::Model& candidate, CompareOptions options,
+                                                  const Watch& watch);
 
 }  // namespace graft::toolkit

@@ -91,9 +91,9 @@ bool is_among(const onnx::Node& node, const std::set<std::string, std::less<>>& 
 /// Returns what was not compared of the outputs, and why.
 std::string not_compared_text(const VerifyResult& verified) {
   std::string text;
-  for (const verify::OutputReport& output : verified.details->compared.report.outputs) {
+  for (const report::ComparedOutput& output : verified.outputs) {
     if (output.verdict() != report::Verdict::nothing_compared) continue;
-    text += fmt::format("{}nothing was compared of output '{}': {}", text.empty() ? "" : "; ", output.reference_name,
+    text += fmt::format("{}nothing was compared of output '{}': {}", text.empty() ? "" : "; ", output.reference.name,
                         verify::why_nothing_compared(output.not_compared, output.is_lost_in_noise()));
   }
   return text;
@@ -124,7 +124,7 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network, result.host_engine);
     });
-    if (result.verified->verdict == Verdict::nothing_compared)
+    if (result.verified->verdict() == Verdict::nothing_compared)
       result.not_verified = not_compared_text(*result.verified);
   } catch (const Error& error) {
     if (error.kind() != Error::Kind::bad_input && error.kind() != Error::Kind::missing_tool) throw;
@@ -132,7 +132,7 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     result.host_engine.clear();
   }
   result.host_refused = host_refused(network.host, cut_options.watch);
-  if (result.host_refused.empty() || !result.verified || result.verified->verdict != Verdict::same) return;
+  if (result.host_refused.empty() || !result.verified || result.verified->verdict() != Verdict::same) return;
   result.not_verified = fmt::format(
       "{}\nONNX Runtime refuses the half for the host; {} computed it, and both halves together equal the whole "
       "network",

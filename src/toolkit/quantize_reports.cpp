@@ -70,12 +70,12 @@ std::vector<const onnx::Node*> nodes_before(const onnx::Value& value, std::size_
 
 /// Keeps nodes in f32 for the outputs that differ: the discontinuous nodes from which such an output is computed, and
 /// the nodes up to `steps` before each of them. Returns whether a further node is kept.
-bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& report, std::size_t steps,
+bool keep_what_decides(const onnx::Model& model, const report::VerifyReport& report, std::size_t steps,
                        quant::ChooseOptions& options) {
   constexpr auto all = std::numeric_limits<std::size_t>::max();
   const std::size_t before = options.kept.size();
-  for (const verify::OutputReport& output : report.outputs) {
-    const onnx::Value* value = model.graph().find_local(output.reference_name);
+  for (const report::ComparedOutput& output : report.outputs) {
+    const onnx::Value* value = model.graph().find_local(output.reference.name);
     if (output.equal() || value == nullptr) continue;
     for (const onnx::Node* node : nodes_before(*value, all)) {
       if (!jumps(*node)) continue;
@@ -91,10 +91,10 @@ bool keep_what_decides(const onnx::Model& model, const verify::VerifyReport& rep
 
 /// Raises the margin of the search by the largest amount that an output is below the signal to noise ratio that verify
 /// requires. Returns whether an output is below it.
-bool raise_margin(const verify::VerifyReport& report, quant::ChooseOptions& options) {
+bool raise_margin(const report::VerifyReport& report, quant::ChooseOptions& options) {
   constexpr double more_db = 1;
   double lacking_db = 0;
-  for (const verify::OutputReport& output : report.outputs) {
+  for (const report::ComparedOutput& output : report.outputs) {
     const verify::Difference& worst = output.worst;
     if (!worst.missed_snr_db || !worst.snr_db) continue;
     lacking_db = std::max(lacking_db, *worst.missed_snr_db - *worst.snr_db + more_db);

@@ -14,7 +14,7 @@ namespace graft::toolkit {
 /// The comparison of `graft verify` on the two models with the same options. The same function judges in all three
 /// commands, so that their verdicts agree.
 struct ValueCheck {
-  std::optional<verify::VerifyReport> report;  ///< The comparison; nothing where the models were not compared.
+  std::optional<report::VerifyReport> report;  ///< The comparison; nothing where the models were not compared.
   std::string failure;                         ///< Why the comparison failed; empty where it did not or was not tried.
   /// Whether the comparison failed because the budget of a file refused a run. The limits of `graft verify` allow it.
   bool is_over_budget = false;

@@ -11,18 +11,6 @@
 namespace graft::toolkit {
 namespace {
 
-ComparedOutput compared_of(const verify::OutputReport& output) {
-  return {.reference = {.name = output.reference_name, .type = output.reference_type},
-          .candidate = {.name = output.candidate_name, .type = output.candidate_type},
-          .verdict = output.verdict(),
-          .compared = output.compared,
-          .mismatched = output.worst.mismatched,
-          .largest_absolute = output.worst.worst_absolute(),
-          .largest_relative = output.worst.worst_relative(),
-          .snr_db = output.figures.snr_db,
-          .note = output.not_compared.empty() ? output.note : "not compared: " + output.not_compared};
-}
-
 void check(const VerifyOptions& options) {
   check_from_0("VerifyOptions::relative", options.relative);
   check_from_0("VerifyOptions::absolute", options.absolute);
@@ -73,20 +61,9 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
 
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options,
                     const EngineAround& around) {
-  OutputComparison compared =
-      compare_outputs(model_of(reference), model_of(candidate),
-                      compare_options(options, model_of(reference), model_of(candidate)), options.watch, around);
-  const verify::VerifyReport& report = compared.report;
-  VerifyResult result{.verdict = report.verdict(), .outputs = {}, .problems = report.problems, .runs = report.runs};
-  result.ran_in = report.ran_in;
-  result.left_out = report.left_out;
-  result.unreached = report.unreached;
-  if (report.dispute) result.dispute = report.dispute->text();
-  result.without_own_kernels = compared.without_own_kernels;
-  for (const verify::OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
-  result.details = std::make_shared<const Verification>(Verification{
-      .compared = std::move(compared), .reference = reference, .candidate = candidate, .has_data = has_data(options)});
-  return result;
+  return {compare_outputs(model_of(reference), model_of(candidate),
+                          compare_options(options, model_of(reference), model_of(candidate)), options.watch, around),
+          candidate};
 }
 
 }  // namespace graft::toolkit

@@ -50,9 +50,8 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   CompareOptions inner = compare_options(options, model_of(reference), model_of(candidate));
   if (emulated) inner.emulated = precision_of(*emulated);
   const auto precision = inner.emulated;
-  TensorComparison compared =
+  verify::LayerReport report =
       compare_tensors(model_of(reference), model_of(candidate), std::move(inner), options.watch);
-  const verify::LayerReport& report = compared.report;
   LayersResult result;
   result.verdict = report.verdict();
   result.nan_begins = report.nan_begins;
@@ -62,17 +61,14 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   result.left_out = report.left_out;
   result.unreached = report.unreached;
   if (report.dispute) result.dispute = report.dispute->text();
-  result.without_own_kernels = compared.without_own_kernels;
+  result.without_own_kernels = report.without_own_kernels;
   if (report.failure) {
     result.failure = {.node = report.failure->node, .message = report.failure->message, .nodes = report.failure->nodes};
   }
   if (report.first) result.first = divergence_of(*report.first, report.layers[report.first->layer]);
   for (const verify::LayerComparison& layer : report.layers) result.tensors.push_back(compared_of(layer));
-  result.details = std::make_shared<const LayerVerification>(LayerVerification{.compared = std::move(compared),
-                                                                               .reference = reference,
-                                                                               .candidate = candidate,
-                                                                               .has_data = has_data(options),
-                                                                               .emulated = precision});
+  result.details = std::make_shared<const LayerVerification>(
+      LayerVerification{.report = std::move(report), .candidate = candidate, .emulated = precision});
   return result;
 }
 

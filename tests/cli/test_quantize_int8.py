@@ -587,8 +587,8 @@ def test_synthetic_inputs_have_the_range_that_was_calibrated(quantize, graft, di
     assert found["lowest"] == pytest.approx(-128 * scale)
     assert found["highest"] == pytest.approx(127 * scale)
     assert "QuantizeLinear" in found["why"]
-    assert answer.code == 0 or "give real ones with --data" in answer.err
-    assert "give real ones with --data" not in graft("verify", digits, out, "--data", DIGITS_INPUT).err
+    assert answer.code == 0 or "use real inputs with --data" in answer.err
+    assert "use real inputs with --data" not in graft("verify", digits, out, "--data", DIGITS_INPUT).err
 
 
 def test_an_output_of_another_size_is_not_called_the_same(quantize, tmp_path):

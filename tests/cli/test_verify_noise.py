@@ -87,7 +87,7 @@ def test_the_noise_floor_is_said(graft, tmp_path):
     floor = output["noise_floor"]
     assert floor["largest"] > 0 and floor["runs"] == 8
     assert output["within_noise"] > 0 and output["mismatched"] == 0
-    assert "give real ones with --data" in answer.err
+    assert "use real inputs with --data" in answer.err
     text = " ".join(graft("verify", reference, candidate).out.split())
     assert "the reference itself moves by up to" in text
     assert "the reference itself moves by up to" in (tmp_path / "page.html").read_text()

@@ -61,10 +61,10 @@ def test_weights_that_no_output_depends_on_are_named(graft, tmp_path, layers):
     answer = graft("verify", *paths, *layers)
     assert answer.code == 0
     expected = "the weights 'w' differ in 24 of 40 elements, and no output shows it: the inputs may not reach them"
-    assert f"warning: {expected}; give real inputs with --data" in " ".join(answer.err.split())
+    assert f"warning: {expected}; use real inputs with --data" in " ".join(answer.err.split())
     assert graft("verify", *paths, *layers, "--json").json["unreached"] == [expected]
     np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
-    assert "; give other data" in graft("verify", *paths, *layers, "--data", f"x={tmp_path / 'x.npy'}").err
+    assert "; use other data" in graft("verify", *paths, *layers, "--data", f"x={tmp_path / 'x.npy'}").err
     if layers:
         assert "no tensor differs on these inputs" in answer.out
 

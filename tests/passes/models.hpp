@@ -25,8 +25,8 @@ inline std::vector<std::unique_ptr<Operator>> operators_in(const onnx::Model& mo
 }
 
 inline std::string first_difference(const verify::VerifyReport& report) {
-  for (const verify::OutputReport& output : report.outputs) {
-    if (!output.equal()) return output.reference_name + ": " + output.worst.to_string();
+  for (const verify::ComparedOutput& output : report.outputs) {
+    if (!output.equal()) return output.reference.name + ": " + verify::difference_text(output.worst);
   }
   return report.problems.empty() ? "" : report.problems.front();
 }

@@ -179,8 +179,8 @@ TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone)
       toolkit::check_values(with_weight(2), with_weight(3), {}, toolkit::CpuEngine::automatic, {});
   ASSERT_TRUE(check.is_good()) << check.failure;
   EXPECT_THAT(check.report->unreached, IsEmpty());
-  const toolkit::OutputComparison compared = toolkit::compare_outputs(with_weight(2), with_weight(3), {}, {});
-  EXPECT_THAT(compared.report.unreached, ElementsAre(HasSubstr("the weights 'w' differ in 1 of 1 elements")));
+  const report::VerifyReport compared = toolkit::compare_outputs(with_weight(2), with_weight(3), {}, {});
+  EXPECT_THAT(compared.unreached, ElementsAre(HasSubstr("the weights 'w' differ in 1 of 1 elements")));
 }
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {

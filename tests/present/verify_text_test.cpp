@@ -20,14 +20,14 @@ onnx::TensorData tensor(const std::vector<double>& numbers) {
 /// Returns the warning for a tensor that noise changes by 0.1 to 0.4, with `last` as the candidate's last element.
 std::string warning_for(double last, const std::string& why_unconfirmed) {
   const onnx::TensorData reference = tensor({1, 2, 3, 4});
-  const auto tolerance = verify::Tolerance::of_network(onnx::ElementType::f32);
+  const auto tolerance = verify::network_tolerance(onnx::ElementType::f32);
   verify::NoiseFloor floor(tolerance);
   floor.add(reference, reference, tensor({1.1, 2.1, 3.1, 4.1}));
   ComparedTensor compared;
   compared.reference = "y";
   compared.difference = verify::compare(reference, tensor({1, 2, 3, last}), tolerance, &floor);
   floor.set_unconfirmed(why_unconfirmed);
-  compared.floor = floor;
+  compared.floor = verify::summary_of(floor, compared.difference);
   return noise_warnings({compared}, false).at(0);
 }
 

@@ -101,7 +101,7 @@ TEST(ChooseTypes, NodesThatLoseLittleEachAreKeptTogether) {
   options.limit_db = *choose_types(default_engine(), model, options).outputs[0].snr_db + 2;
   const ChosenTypes chosen = choose_types(default_engine(), model, options);
   EXPECT_TRUE(chosen.met);
-  EXPECT_GE(chosen.outputs[0].decibels(), *options.limit_db);
+  EXPECT_GE(verify::decibels_of(chosen.outputs[0]), *options.limit_db);
   EXPECT_THAT(kept(chosen), testing::Each(HasSubstr(": loss")));
 }
 

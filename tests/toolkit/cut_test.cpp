@@ -51,7 +51,7 @@ TEST(Cut, TakesTheEndOfADetectorToTheHost) {
   EXPECT_EQ(result->tails[0].most, 10);
   EXPECT_THAT(result->tails[0].boxes, ElementsAre("boxes"));
   ASSERT_TRUE(result->verified);
-  EXPECT_EQ(result->verified->verdict, Verdict::same);
+  EXPECT_EQ(result->verified->verdict(), Verdict::same);
 }
 
 TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
@@ -112,7 +112,7 @@ TEST(Cut, IsSavedAndRead) {
   EXPECT_EQ(read.host.node_count(), result->nodes_on_host);
   const Model whole = load(files.network);
   EXPECT_THAT(names_of(whole.outputs()), ElementsAre("detections", "chosen"));
-  EXPECT_EQ(verify(load(detector("detector.onnx")), whole).verdict, Verdict::same);
+  EXPECT_EQ(verify(load(detector("detector.onnx")), whole).verdict(), Verdict::same);
   std::filesystem::remove_all(folder);
 }
 

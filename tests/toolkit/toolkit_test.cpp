@@ -251,7 +251,7 @@ TEST(Verify, TheConvertedModelIsTheSame) {
   const VerifyResult result =
       verify(model, convert(model, {.check = false}).model, {.data = images(8), .ranges = {}, .watch = told.watch});
   told.expect_complete();
-  EXPECT_EQ(result.verdict, Verdict::same);
+  EXPECT_EQ(result.verdict(), Verdict::same);
   ASSERT_EQ(result.outputs.size(), 2);
   EXPECT_GT(result.outputs[0].compared, 0);
 }
@@ -265,8 +265,8 @@ TEST(Verify, FindsADifference) {
   strict.data = images(8);
   strict.relative = 1e-6;
   const VerifyResult result = verify(model, quantize(model, options).model, strict);
-  EXPECT_EQ(result.verdict, Verdict::different);
-  EXPECT_GT(result.outputs[0].mismatched, 0);
+  EXPECT_EQ(result.verdict(), Verdict::different);
+  EXPECT_GT(result.outputs[0].worst.mismatched, 0);
 }
 
 TEST(Verify, DataThatFitNeitherModelAreNamed) {

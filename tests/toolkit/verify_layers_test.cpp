@@ -50,7 +50,7 @@ TEST(VerifyLayers, NamesTheFirstDivergenceAndTheNodesThatShowItByThemselves) {
 
   VerifyOptions by_themselves = strict();
   by_themselves.data = result.first->inputs;
-  EXPECT_EQ(verify(result.first->reference, result.first->candidate, by_themselves).verdict, Verdict::different);
+  EXPECT_EQ(verify(result.first->reference, result.first->candidate, by_themselves).verdict(), Verdict::different);
   EXPECT_LT(result.first->reference.node_count(), model.node_count());
 }
 
@@ -70,7 +70,7 @@ TEST(VerifyLayers, EmulatesATypeWithoutADevice) {
 
 TEST(VerifyLayers, OfModelsWithoutOutputsNothingWasCompared) {
   EXPECT_EQ(verify_layers(Model(), Model()).verdict, Verdict::nothing_compared);
-  EXPECT_EQ(verify(Model(), Model()).verdict, Verdict::nothing_compared);
+  EXPECT_EQ(verify(Model(), Model()).verdict(), Verdict::nothing_compared);
 }
 
 TEST(VerifyLayers, SaysOfTheOutputsWhatVerifySays) {
@@ -79,7 +79,7 @@ TEST(VerifyLayers, SaysOfTheOutputsWhatVerifySays) {
   to_int8.precision = Precision::int8;
   to_int8.data = images();
   const Model coarse = quantize(model, to_int8).model;
-  EXPECT_EQ(verify_layers(model, coarse).verdict, verify(model, coarse).verdict);
+  EXPECT_EQ(verify_layers(model, coarse).verdict, verify(model, coarse).verdict());
 }
 
 TEST(VerifyLayers, DataExcludeRanges) {

@@ -39,7 +39,7 @@ TEST(Compare, CountsWhatIsOutside) {
   // 1 + 4 + 10.5 + 17 + 25 + 32 over the norms
   EXPECT_DOUBLE_EQ(*difference.cosine, 89.5 / (std::sqrt(119.0) * std::sqrt(1 + 4 + 12.25 + 18.0625 + 25 + 16)));
   EXPECT_FALSE(difference.equal());
-  EXPECT_THAT(difference.to_string(),
+  EXPECT_THAT(difference_text(difference),
               HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 in the reference, 3.5 in the candidate"));
 }
 
@@ -59,7 +59,7 @@ TEST(Compare, EachMaximumHasItsElement) {
   EXPECT_THAT(difference.max_absolute_at, ElementsAre(0, 0));
   EXPECT_EQ(difference.max_relative, 2);
   EXPECT_THAT(difference.max_relative_at, ElementsAre(1, 0));
-  EXPECT_THAT(difference.to_string(), HasSubstr("largest difference 3 at [0, 0], relative 2 at [1, 0]"));
+  EXPECT_THAT(difference_text(difference), HasSubstr("largest difference 3 at [0, 0], relative 2 at [1, 0]"));
   EXPECT_EQ(compare(f32({1}, {1}), f32({1}, {infinity}), {}).worst_absolute(), infinity);
 }
 
@@ -84,7 +84,7 @@ TEST(Compare, TheLargestIsThatOfTheSlice) {
   rows.insert(rows.end(), scores.begin(), scores.end());
   std::vector<double> wrong = rows;
   for (std::size_t i = count; i < wrong.size(); ++i) wrong[i] *= 1.01;
-  const Tolerance by_slice = Tolerance::of_network(onnx::ElementType::f32);
+  const Tolerance by_slice = network_tolerance(onnx::ElementType::f32);
   Tolerance of_all = by_slice;
   of_all.by_slice = false;
   EXPECT_TRUE(compare(f32({1, 2, count}, rows), f32({1, 2, count}, wrong), of_all).equal());
@@ -132,7 +132,7 @@ TEST(Compare, ALeastSignalToNoiseRatioIsBesidesTheOthers) {
   EXPECT_THAT(noisy.first_index, ElementsAre(0, 1));
   EXPECT_EQ(noisy.missed_snr_db, 43);
   EXPECT_NEAR(noisy.excess, 2, 0.01);
-  EXPECT_THAT(noisy.to_string(), HasSubstr("37.0 dB, and 43 dB is required"));
+  EXPECT_THAT(difference_text(noisy), HasSubstr("37.0 dB, and 43 dB is required"));
   EXPECT_FALSE(compare(reference, f32({2, 2}, {10, 11, 10, 10}), with(0)).equal()) << "one element is too far off";
   EXPECT_TRUE(compare(reference, reference, with(200)).equal());
   EXPECT_TRUE(compare(f32({2}, {0, 0}), f32({2}, {0, 0}), with(200)).equal());
@@ -204,7 +204,7 @@ TEST(Compare, WorksAcrossPieces) {
 TEST(Compare, OtherDimensionsAreNotCompared) {
   const Difference difference = compare(f32({2}, {1, 2}), f32({2, 1}, {1, 2}), {});
   EXPECT_FALSE(difference.equal());
-  EXPECT_EQ(difference.to_string(), "dimensions differ: [2] in the reference, [2, 1] in the candidate");
+  EXPECT_EQ(difference_text(difference), "dimensions differ: [2] in the reference, [2, 1] in the candidate");
 }
 
 TEST(Compare, TextHasToBeTheSame) {
@@ -215,14 +215,14 @@ TEST(Compare, TextHasToBeTheSame) {
 TEST(Compare, NothingAgreesWithNothing) { EXPECT_TRUE(compare(f32({0, 3}, {}), f32({0, 3}, {}), {}).equal()); }
 
 TEST(Tolerance, FollowsTheType) {
-  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::f32).relative, 64 * std::numeric_limits<float>::epsilon());
-  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::f16).relative, 2.0 / 1024);
-  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i8).absolute, 0);
-  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i8, true).absolute, 1);
-  EXPECT_EQ(Tolerance::of_network(onnx::ElementType::u8, true).absolute, 1);
-  EXPECT_EQ(Tolerance::of_network(onnx::ElementType::i64, true).absolute, 0);
-  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i64).absolute, 0);
-  EXPECT_EQ(Tolerance::of_rewrite(onnx::ElementType::i64).relative, 0);
+  EXPECT_EQ(rewrite_tolerance(onnx::ElementType::f32).relative, 64 * std::numeric_limits<float>::epsilon());
+  EXPECT_EQ(rewrite_tolerance(onnx::ElementType::f16).relative, 2.0 / 1024);
+  EXPECT_EQ(rewrite_tolerance(onnx::ElementType::i8).absolute, 0);
+  EXPECT_EQ(rewrite_tolerance(onnx::ElementType::i8, true).absolute, 1);
+  EXPECT_EQ(network_tolerance(onnx::ElementType::u8, true).absolute, 1);
+  EXPECT_EQ(network_tolerance(onnx::ElementType::i64, true).absolute, 0);
+  EXPECT_EQ(rewrite_tolerance(onnx::ElementType::i64).absolute, 0);
+  EXPECT_EQ(rewrite_tolerance(onnx::ElementType::i64).relative, 0);
 }
 
 TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {

@@ -78,7 +78,7 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   EXPECT_FALSE(report.first) << report.first->why;
   for (const LayerComparison& layer : report.layers) {
     EXPECT_TRUE(layer.difference.incomparable.empty()) << layer.candidate << ": " << layer.difference.incomparable;
-    EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << layer.difference.to_string();
+    EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << difference_text(layer.difference);
   }
 }
 
@@ -99,7 +99,7 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
     EXPECT_TRUE(report.equal());
     EXPECT_FALSE(report.first) << report.first->why;
     for (const LayerComparison& layer : report.layers) {
-      EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << layer.difference.to_string();
+      EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << difference_text(layer.difference);
     }
   }
 }

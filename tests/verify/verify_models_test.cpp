@@ -42,9 +42,9 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
   EXPECT_EQ(calls, 3U);
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 4]"));
   ASSERT_EQ(report.outputs.size(), 2U);
-  EXPECT_EQ(report.outputs[0].reference_name, "a");
-  EXPECT_EQ(report.outputs[0].candidate_name, "a");
-  EXPECT_EQ(report.outputs[0].reference_type, "f32[2, 4]");
+  EXPECT_EQ(report.outputs[0].reference.name, "a");
+  EXPECT_EQ(report.outputs[0].candidate.name, "a");
+  EXPECT_EQ(report.outputs[0].reference.type, "f32[2, 4]");
 }
 
 TEST(VerifyModels, ScoresBesideBoxesAreComparedByThemselves) {
@@ -66,7 +66,7 @@ TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
   const VerifyReport report = verify_models(runtime::default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}),
                                             with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
   EXPECT_TRUE(report.equal());
-  EXPECT_EQ(report.outputs[1].candidate_name, "d");
+  EXPECT_EQ(report.outputs[1].candidate.name, "d");
   const onnx::Model other =
       text_model({{"input", onnx::ElementType::f32, {batch, 4}}}, "a = Neg(input)\nb = Exp(input)", {"a", "b"});
   EXPECT_TRUE(verify_models(runtime::default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), other).equal());
@@ -98,9 +98,9 @@ TEST(VerifyModels, AQuantizedCandidateIsJudgedAsAWhole) {
   const VerifyOptions narrow{.may_be_narrower = true};
   const VerifyReport fine = rounded_to("0.03", narrow);
   EXPECT_TRUE(fine.equal());
-  const OutputReport& output = fine.outputs.at(0);
+  const ComparedOutput& output = fine.outputs.at(0);
   EXPECT_EQ(output.tolerance.snr_db, 20);
-  EXPECT_THAT(output.why_tolerance, HasSubstr("rounds to 8 bits"));
+  EXPECT_THAT(output.tolerance.why, HasSubstr("rounds to 8 bits"));
   EXPECT_GT(*output.figures.snr_db, 30);  // a signal near 1, an error of 0.03 / sqrt(12)
   EXPECT_LT(*output.figures.snr_db, 50);
   EXPECT_EQ(output.figures.rows, 6);  // of all three runs
@@ -190,9 +190,11 @@ TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {
   const VerifyReport report = verify_models(runtime::default_engine(), with("a = Neg(x)\nb = Neg(x)", {"a", "b"}),
                                             with("n = Neg(x)\na = Cast<to=float16>(n)\nb = Transpose(n)", {"a", "b"}));
   EXPECT_FALSE(report.equal());
-  EXPECT_EQ(report.outputs[0].worst.to_string(), "element types differ: f32 in the reference, f16 in the candidate");
-  EXPECT_EQ(report.outputs[1].worst.to_string(), "dimensions differ: [2, 4] in the reference, [4, 2] in the candidate");
-  EXPECT_EQ(report.outputs[1].candidate_type, "f32[4, 2]");
+  EXPECT_EQ(difference_text(report.outputs[0].worst),
+            "element types differ: f32 in the reference, f16 in the candidate");
+  EXPECT_EQ(difference_text(report.outputs[1].worst),
+            "dimensions differ: [2, 4] in the reference, [4, 2] in the candidate");
+  EXPECT_EQ(report.outputs[1].candidate.type, "f32[4, 2]");
 }
 
 TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
@@ -307,12 +309,12 @@ TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
                  {"y"});
   const VerifyReport report = verify_models(runtime::default_engine(), model, model);
   EXPECT_TRUE(report.equal());
-  ASSERT_TRUE(report.narrowed.contains("mask"));
-  EXPECT_EQ(report.narrowed.at("mask").highest, 1);
-  EXPECT_EQ(report.narrowed.size(), 1U);
+  ASSERT_TRUE(report.ranges.contains("mask"));
+  EXPECT_EQ(report.ranges.at("mask").highest, 1);
+  EXPECT_EQ(report.ranges.size(), 1U);
   const LayerReport layers = compare_layers(runtime::default_engine(), model, model);
   EXPECT_TRUE(layers.equal());
-  EXPECT_TRUE(layers.narrowed.contains("mask"));
+  EXPECT_TRUE(layers.ranges.contains("mask"));
   VerifyOptions given;
   given.ranges["mask"] = {.lowest = 0, .highest = 3, .why = ""};
   EXPECT_THAT([&] { (void)verify_models(runtime::default_engine(), model, model, given); },

@@ -2,7 +2,9 @@
 // list.
 #pragma once
 
+#include <functional>
 #include <tuple>
+#include <type_traits>
 
 namespace graft::report {
 
@@ -27,16 +29,47 @@ template <class Member>
   return {name, key, member, description};
 }
 
+/// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type.
+template <class Member>
+struct Inlined {
+  Member member;
+};
+
+/// Returns the fields of a member as fields of the report.
+template <class Member>
+[[nodiscard]] constexpr Inlined<Member> inlined(Member member) {
+  return {member};
+}
+
 /// A struct that lists its fields: `static constexpr auto fields()` returns a std::tuple of them.
 template <class T>
 concept Reflected = requires {
   T::fields();
 };
 
-/// Calls `visit` with each field of a report, in the order of the list.
-template <Reflected Report, class Visit>
-constexpr void for_each_field(Visit&& visit) {
-  std::apply([&](const auto&... field) { (visit(field), ...); }, Report::fields());
+/// Reads the report itself.
+struct Itself {
+  template <class Report>
+  constexpr const Report& operator()(const Report& report) const {
+    return report;
+  }
+};
+
+/// Calls `visit(field, owner)` with each field of a report, in the order of the list. `owner(report)` returns the
+/// struct that has the field: the report, or one of its inlined members.
+template <Reflected Report, class Visit, class Owner = Itself>
+constexpr void for_each_field(const Visit& visit, const Owner& owner = {}) {
+  const auto visit_one = [&]<class Entry>(const Entry& entry) {
+    if constexpr (requires { entry.name; }) {
+      visit(entry, owner);
+    } else {
+      using Part = std::decay_t<std::invoke_result_t<decltype(entry.member), const Report&>>;
+      for_each_field<Part>(visit, [owner, member = entry.member](const auto& report) -> const Part& {
+        return std::invoke(member, owner(report));
+      });
+    }
+  };
+  std::apply([&](const auto&... entry) { (visit_one(entry), ...); }, Report::fields());
 }
 
 }  // namespace graft::report

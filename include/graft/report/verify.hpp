@@ -1,28 +1,199 @@
-// The report of `verify`: whether two models compute the same.
+// The report of `verify`: whether two models compute the same outputs.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/report/comparison.hpp"
+#include "graft/report/field.hpp"
 
 namespace graft::report {
 
-/// The result of a comparison of two tensors or two models.
-enum class Verdict : std::uint8_t {
-  same,
-  different,
-  nothing_compared,  ///< No output element was finite in both models, or the outputs are random: nothing is proven.
-  disputed,          ///< The CPU engines disagree on one of the models, so there is no verdict on the models.
+/// The range of a synthetic input.
+struct InputRange {
+  double lowest = 0;
+  double highest = 0;
+  std::string why;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("lowest", &InputRange::lowest, "The smallest number."),
+        field("highest", &InputRange::highest, "The largest number."),
+        field("why", &InputRange::why,
+              "The reason, for example \"node 'scale' (Div) divides it by 255\"; empty if the caller gave the range."),
+    };
+  }
 };
 
-/// Returns "same", "different", "nothing compared" or "disputed".
-[[nodiscard]] inline std::string to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::same: return "same";
-    case Verdict::different: return "different";
-    case Verdict::nothing_compared: return "nothing compared";
-    case Verdict::disputed: return "disputed";
+/// The ranges of synthetic inputs, by the names of the inputs.
+using InputRanges = std::map<std::string, InputRange, std::less<>>;
+
+/// An output of the reference and the corresponding output of the candidate, over all runs.
+struct ComparedOutput {
+  TensorRef reference;  ///< The output with its type in the worst run.
+  TensorRef candidate;  ///< The name differs from that of the reference if outputs were paired by order.
+  Tolerance tolerance;
+  Difference worst;       ///< The difference of the run that is furthest outside, or nearest to, the limit.
+  OutputFigures figures;  ///< The figures of all runs together.
+  /// The noise floor of the worst run; nothing if the tolerance was sufficient or was given.
+  std::optional<NoiseFloor> floor;
+  std::size_t worst_run = 0;
+  std::size_t failed_runs = 0;
+  std::size_t lost_runs = 0;   ///< Number of runs that are equal only because of an unreliable noise floor.
+  bool is_worst_lost = false;  ///< Whether the worst run is one of the lost runs.
+  std::string note;
+  std::string not_compared;
+  std::int64_t compared = 0;
+  bool is_always_empty = false;  ///< Whether the reference declares a dimension of size 0.
+
+  [[nodiscard]] bool equal() const { return failed_runs == 0; }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }
+  [[nodiscard]] Verdict verdict() const {
+    if (!equal()) return Verdict::different;
+    return (compared == 0 && !is_always_empty) || is_lost_in_noise() ? Verdict::nothing_compared : Verdict::same;
   }
-  return "";
-}
+  [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
+  [[nodiscard]] std::string verdict_text() const { return tensor_verdict_text(verdict()); }
+  /// Returns the note, or why nothing was compared.
+  [[nodiscard]] std::string full_note() const { return not_compared.empty() ? note : "not compared: " + not_compared; }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("reference", nullptr, &ComparedOutput::reference, "The output of the reference."),
+        field("candidate", nullptr, &ComparedOutput::candidate, "The output of the candidate."),
+        field(nullptr, "reference_name", &ComparedOutput::reference_name, "The name of the output of the reference."),
+        field(nullptr, "candidate_name", &ComparedOutput::candidate_name, "The name of the output of the candidate."),
+        field(nullptr, "reference_type", &ComparedOutput::reference_type,
+              "The type and shape of the output of the reference in the worst run."),
+        field(nullptr, "candidate_type", &ComparedOutput::candidate_type,
+              "The type and shape of the output of the candidate in the worst run."),
+        field("verdict", nullptr, &ComparedOutput::verdict, "'same', 'different' or 'nothing compared'."),
+        field(nullptr, "equal", &ComparedOutput::is_same, "Whether the verdict is 'same'."),
+        field(nullptr, "verdict", &ComparedOutput::verdict_text, "'same', 'differs' or 'nothing compared'."),
+        field("failed_runs", &ComparedOutput::failed_runs, "The number of runs with elements outside the tolerance."),
+        field("worst_run", &ComparedOutput::worst_run, "The index of the run with the largest difference."),
+        field("tolerance", &ComparedOutput::tolerance, "The differences that were allowed."),
+        field("compared", &ComparedOutput::compared, "The number of finite elements in all runs."),
+        field("not_compared", &ComparedOutput::not_compared,
+              "The reason why only type and rank were compared: the numbers are random. Mostly empty."),
+        inlined(&ComparedOutput::worst),
+        field("snr_db", &ComparedOutput::snr_db,
+              "The signal to noise ratio of all runs in dB; None where nothing differs."),
+        field("largest_error", &ComparedOutput::largest_error,
+              "The largest absolute difference between finite elements in all runs."),
+        field("rows", &ComparedOutput::rows,
+              "The number of rows along the last axis in all runs; 0 for integers and for a single column."),
+        field("same_top", &ComparedOutput::same_top,
+              "The number of rows whose largest element is at the same position in both models."),
+        field("noise_floor", &ComparedOutput::floor,
+              "The noise floor of the worst run; None if the tolerance was sufficient or was given."),
+        field("note", nullptr, &ComparedOutput::full_note,
+              "The transposition that maps one layout to the other, or why the outputs were not compared; mostly "
+              "empty."),
+        field(nullptr, "note", &ComparedOutput::note,
+              "The transposition that maps one layout to the other, or in which model the tensor is not an output; "
+              "mostly empty."),
+    };
+  }
+
+ private:
+  [[nodiscard]] const std::string& reference_name() const { return reference.name; }
+  [[nodiscard]] const std::string& candidate_name() const { return candidate.name; }
+  [[nodiscard]] const std::string& reference_type() const { return reference.type; }
+  [[nodiscard]] const std::string& candidate_type() const { return candidate.type; }
+  [[nodiscard]] std::optional<double> snr_db() const { return figures.snr_db; }
+  [[nodiscard]] double largest_error() const { return figures.largest_error; }
+  [[nodiscard]] std::int64_t rows() const { return figures.rows; }
+  [[nodiscard]] std::int64_t same_top() const { return figures.same_top; }
+};
+
+/// The comparison of the outputs of two models.
+struct VerifyReport {
+  std::string reference_file;
+  std::string candidate_file;
+  std::vector<ComparedOutput> outputs;
+  std::vector<std::string> problems;
+  std::vector<std::string> inputs;
+  bool has_data = false;  ///< Whether the caller gave the inputs.
+  InputRanges ranges;
+  std::set<std::string, std::less<>> large_integers = {};
+  std::string why_sizes;
+  std::size_t runs = 0;
+  std::vector<std::string> unreached = {};
+  std::optional<Dispute> dispute = {};  ///< If set, no output was compared.
+  std::string ran_in = {};
+  std::vector<std::string> left_out = {};
+  bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
+  std::vector<std::string> without_own_kernels = {};
+
+  [[nodiscard]] bool equal() const {
+    return !dispute && runs > 0 && problems.empty() &&
+           std::all_of(outputs.begin(), outputs.end(), [](const ComparedOutput& output) { return output.equal(); });
+  }
+  /// Returns the verdict on all outputs. It is `nothing_compared` if nothing was compared of some output, or if there
+  /// are no outputs.
+  [[nodiscard]] Verdict verdict() const {
+    if (dispute) return Verdict::disputed;
+    if (!equal()) return Verdict::different;
+    const bool lacks_one =
+        outputs.empty() || std::any_of(outputs.begin(), outputs.end(), [](const ComparedOutput& output) {
+          return output.verdict() == Verdict::nothing_compared;
+        });
+    return lacks_one ? Verdict::nothing_compared : Verdict::same;
+  }
+  [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
+  [[nodiscard]] std::string verdict_text() const { return model_verdict_text(verdict()); }
+  [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field(nullptr, "reference", &VerifyReport::reference_file, "The file of the reference."),
+        field(nullptr, "candidate", &VerifyReport::candidate_file, "The file of the candidate."),
+        field("verdict", nullptr, &VerifyReport::verdict,
+              "'same'; 'different'; 'nothing compared': no output element was finite in both models, or the outputs "
+              "are random, which proves nothing; or 'disputed': the CPU engines disagree on one of the models."),
+        field(nullptr, "verdict", &VerifyReport::verdict_text,
+              "'the same', 'not the same', 'not compared' or 'disputed'."),
+        field("same", "equal", &VerifyReport::is_same, "Whether the verdict is 'same'."),
+        field("outputs", &VerifyReport::outputs, "The outputs, in the order of the reference."),
+        field("problems", &VerifyReport::problems,
+              "Inputs or outputs that one model lacks or that differ in type or shape."),
+        field("runs", &VerifyReport::runs, "The number of runs of both models."),
+        field("inputs", &VerifyReport::inputs,
+              "The inputs with type and shape in the first run: 'image: f32[2, 1, 8, 8]'."),
+        field(nullptr, "ranges", &VerifyReport::ranges, "The ranges of synthetic inputs, by name."),
+        field("large_integers", &VerifyReport::large_integers,
+              "Synthetic inputs whose integers are 0 to 3 in the first run and of any size up to 2147483647 in the "
+              "others."),
+        field("why_sizes", &VerifyReport::why_sizes,
+              "The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones; "
+              "mostly empty."),
+        field("dispute", nullptr, &VerifyReport::dispute_text,
+              "The engines that disagree, and the first node where they do; mostly empty."),
+        field(nullptr, "dispute", &VerifyReport::dispute,
+              "The model that two CPU engines compute differently; there is no verdict then."),
+        field("ran_in", &VerifyReport::ran_in,
+              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'."),
+        field("left_out", &VerifyReport::left_out,
+              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
+              "and how this engine rewrote the model; mostly empty."),
+        field("unreached", &VerifyReport::unreached,
+              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
+              "of the same name, type and shape that differ and on which no output depends in any run, and branches "
+              "and loop bodies of the reference that no run executed."),
+        field("without_own_kernels", &VerifyReport::without_own_kernels,
+              "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
+              "TensorRT-RTX runs as plugins."),
+    };
+  }
+};
 
 }  // namespace graft::report

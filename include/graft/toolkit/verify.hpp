@@ -2,14 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "graft/node_ref.hpp"
 #include "graft/report/verify.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
@@ -20,6 +16,7 @@
 
 namespace graft::toolkit {
 
+using report::ComparedOutput;
 using report::Verdict;
 
 struct Range {
@@ -51,42 +48,9 @@ struct VerifyOptions {
   Watch watch = {};
 };
 
-/// An output of the reference and the corresponding output of the candidate.
-struct ComparedOutput {
-  TensorRef reference;
-  TensorRef candidate;
-  Verdict verdict = Verdict::same;
-  std::int64_t compared = 0;    ///< Number of finite elements in all runs.
-  std::int64_t mismatched = 0;  ///< Number of elements outside the tolerance, in the worst run.
-  /// Largest absolute difference, in the worst run; infinite or NaN where only one side is.
-  double largest_absolute = 0;
-  double largest_relative = 0;
-  std::optional<double> snr_db;  ///< Signal to noise ratio of all runs; nothing where nothing differs.
-  /// The transposition that maps one layout to the other, or why the outputs were not compared; mostly empty.
-  std::string note;
-};
-
-struct Verification;
-
-struct VerifyResult {
-  Verdict verdict = Verdict::same;
-  std::vector<ComparedOutput> outputs;  ///< The outputs, in the order of the reference.
-  std::vector<std::string> problems;    ///< Inputs or outputs that one model lacks or that differ in type or shape.
-  std::size_t runs = 0;
-  std::string ran_in = {};  ///< The CPU engines that ran the models: "ONNX Runtime 1.31.1".
-  /// Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, and how
-  /// this engine rewrote the model; mostly empty.
-  std::vector<std::string> left_out = {};
-  /// Where the verdict is `same`: differences that the inputs did not exercise, one sentence each. These are weights of
-  /// the same name, type and shape that differ and on which no output depends in any run, and branches and loop bodies
-  /// of the reference that no run executed. Mostly empty.
-  std::vector<std::string> unreached = {};
-  /// The engines that disagree, the first node where they do, and by how much; mostly empty.
-  std::string dispute = {};
-  /// ONNX's operators in the candidate that ran as ONNX defines them, not by Graft's kernels, and that TensorRT-RTX
-  /// runs as plugins. Only with VerifyOptions::own_kernels.
-  std::vector<std::string> without_own_kernels = {};
-  std::shared_ptr<const Verification> details = {};  ///< Input of graft/toolkit/present.hpp.
+/// The report with the candidate, which to_page draws (graft/toolkit/present.hpp).
+struct VerifyResult : report::VerifyReport {
+  Model candidate = {};
 };
 
 /// Runs both models on the CPU on the same inputs and compares their outputs. The models may have different formats and

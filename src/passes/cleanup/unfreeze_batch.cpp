@@ -233,9 +233,10 @@ std::string disagreement(const runtime::Engine& engine, const onnx::Model& origi
             return fmt::format("the output '{}' has no batch", output->name);
           }
           const verify::Difference difference =
-              verify::compare(reference, item_of(all, index), verify::Tolerance::of_network(reference.type));
+              verify::compare(reference, item_of(all, index), verify::network_tolerance(reference.type));
           if (!difference.equal()) {
-            return fmt::format("output '{}', item {} of {}: {}", output->name, index, size, difference.to_string());
+            return fmt::format("output '{}', item {} of {}: {}", output->name, index, size,
+                               verify::difference_text(difference));
           }
         }
       }

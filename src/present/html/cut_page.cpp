@@ -128,9 +128,9 @@ html::Table outputs_of(const toolkit::VerifyResult& verified) {
                                 {"SNR in dB", Type::number, "empty if nothing differs", true},
                                 {"note", Type::text}}};
   for (const toolkit::ComparedOutput& output : verified.outputs) {
-    table.rows.push_back({output.reference.name, to_string(output.verdict), output.largest_absolute,
-                          output.largest_relative, static_cast<double>(output.mismatched), html::cell_of(output.snr_db),
-                          output.note});
+    table.rows.push_back({output.reference.name, to_string(output.verdict()), output.worst.worst_absolute(),
+                          output.worst.worst_relative(), static_cast<double>(output.worst.mismatched),
+                          html::cell_of(output.figures.snr_db), output.full_note()});
   }
   return table;
 }

@@ -26,14 +26,14 @@ std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
     tensor.is_reordered = layer.layout.has_value();
     if (tensor.is_first) tensor.diagnosis = report.first->why;
     tensor.snr_db = layer.error.snr_db;
-    tensor.facts = {{"signal to noise", decibels_text(layer)},
+    tensor.facts = {{"SNR", decibels_text(layer)},
                     {"range in the reference", layer.reference_range.to_string()},
                     {"range in the candidate", layer.candidate_range.to_string()}};
     if (layer.rounding && !layer.rounding->to_string().empty())
       tensor.facts.push_back({"in the emulated type", layer.rounding->to_string()});
     if (layer.snr_lost_db)
-      tensor.facts.push_back({"signal to noise lost", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
-    if (layer.local) tensor.facts.push_back({"given the reference's inputs", layer.local->to_string()});
+      tensor.facts.push_back({"loss of SNR", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
+    if (layer.local) tensor.facts.push_back({"with the inputs of the reference", verify::difference_text(*layer.local)});
     if (tensor.is_first) {
       for (const std::string& text : difference_texts(*report.first)) tensor.facts.push_back({"differs in", text});
     }
@@ -47,9 +47,8 @@ std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
   return tensors;
 }
 
-html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report, const VerifiedFiles& files) {
-  html::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
-                                          report.ran_in, report.left_out);
+html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report) {
+  html::Report page = new_comparison_page(report);
   if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
   if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {
     page.summary.push_back({"inside", hidden});

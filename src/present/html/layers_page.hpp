@@ -10,7 +10,6 @@ namespace graft::present {
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report);
 
-[[nodiscard]] html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report,
-                                       const VerifiedFiles& files);
+[[nodiscard]] html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report);
 
 }  // namespace graft::present

@@ -12,6 +12,8 @@
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/verify_text.hpp"
+#include "verify/compare/compare.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 namespace {
@@ -50,37 +52,37 @@ std::vector<html::Kind> verify_kinds() {
           {.key = close,
            .mark = "✓",
            .title = "rounding",
-           .meaning = "less than a tenth of what is allowed",
+           .meaning = "less than a tenth of the tolerance",
            .tone = Tone::green,
            .is_problem = false},
           {.key = within,
            .mark = "≈",
            .title = "within tolerance",
-           .meaning = "more than a tenth of what is allowed",
+           .meaning = "more than a tenth of the tolerance",
            .tone = Tone::blue,
            .is_problem = false},
           {.key = reordered,
            .mark = "⇄",
-           .title = "other order",
-           .meaning = "the same numbers in another order",
+           .title = "reordered",
+           .meaning = "the same values in another order",
            .tone = Tone::amber,
            .is_problem = false},
           {.key = not_compared,
            .mark = "?",
            .title = "not compared",
-           .meaning = "its numbers are random, or cannot be looked at",
+           .meaning = "its values are random or cannot be read",
            .tone = Tone::amber,
            .is_problem = true},
           {.key = differs,
            .mark = "✕",
            .title = "differs",
-           .meaning = "more than is allowed, or nothing that can be compared",
+           .meaning = "outside the tolerance, or not comparable",
            .tone = Tone::red,
            .is_problem = true},
           {.key = first,
            .mark = "➊",
            .title = "first divergence",
-           .meaning = "differs, though what it is made of is right",
+           .meaning = "differs, although its inputs are correct",
            .tone = Tone::red,
            .is_problem = true}};
 }
@@ -93,8 +95,8 @@ std::string name_of(const ComparedTensor& tensor) {
 std::string reason_of(const ComparedTensor& tensor) {
   if (tensor.is_first) return tensor.diagnosis;  // the error of the node alone, without that of its inputs
   if (tensor.is_equal && !tensor.not_compared.empty()) return tensor.not_compared;
-  std::string found = tensor.difference.to_string();
-  if (tensor.floor) found += "; " + tensor.floor->to_string();
+  std::string found = verify::difference_text(tensor.difference);
+  if (tensor.floor) found += "; " + tensor.floor->text;
   return tensor.diagnosis.empty() ? found : fmt::format("{}; {}", tensor.diagnosis, found);
 }
 
@@ -118,10 +120,10 @@ void mark(html::Node& node, const ComparedTensor& tensor) {
   node.facts = {{"tensor", name_of(tensor)},
                 {"largest difference", at(tensor.difference.worst_absolute(), tensor.difference.max_absolute_at)},
                 {"relative", at(tensor.difference.worst_relative(), tensor.difference.max_relative_at)},
-                {"of what is allowed", fmt::format("{:.3g}", tensor.difference.excess)},
+                {"share of the tolerance", fmt::format("{:.3g}", tensor.difference.excess)},
                 {"allowed", tolerance_text(tensor.tolerance)}};
   if (tensor.difference.cosine) node.facts.push_back({"cosine", fmt::format("{:.9f}", *tensor.difference.cosine)});
-  if (tensor.floor) node.facts.push_back({"noise floor", tensor.floor->to_string()});
+  if (tensor.floor) node.facts.push_back({"noise floor", tensor.floor->text});
   node.facts.insert(node.facts.end(), tensor.facts.begin(), tensor.facts.end());
 }
 
@@ -132,7 +134,7 @@ html::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
   }
   html::Histogram histogram = html::histogram_of(shares);
   histogram.title = "Errors";
-  histogram.note = "How many tensors have an error of which size: their largest, divided by what is allowed.";
+  histogram.note = "Number of tensors by largest error, relative to the tolerance.";
   histogram.axis = "error / allowed";
   histogram.counted = "tensors";
   return histogram;
@@ -141,9 +143,7 @@ html::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
 /// Returns the histogram of the errors in one tensor.
 html::Histogram histogram_of(const ComparedTensor& tensor) {
   return {.title = fmt::format("Errors in {}", name_of(tensor)),
-          .note =
-              "How many of its elements have an error of which size: the difference, divided by the largest of the "
-              "reference.",
+          .note = "Number of elements by error, relative to the largest value of the reference.",
           .axis = "error / largest",
           .counted = "elements",
           .bins = tensor.errors};
@@ -151,21 +151,22 @@ html::Histogram histogram_of(const ComparedTensor& tensor) {
 
 html::Table table_of(const std::vector<ComparedTensor>& tensors,
                      const std::vector<std::optional<html::Place>>& places) {
-  html::Table table{.title = "Tensors",
-                    .columns = {{"tensor", Type::code},
-                                {"node", Type::node, "that gives it, in the candidate"},
-                                {"verdict", Type::kind},
-                                {"type", Type::code},
-                                {"max abs", Type::number, "the largest difference"},
-                                {"max rel", Type::number, "the largest difference divided by the reference there"},
-                                {"of allowed", Type::number, "the largest error divided by what is allowed there"},
-                                {"differ", Type::number, "elements outside of what is allowed"},
-                                {"cosine", Type::number},
-                                {"SNR, dB", Type::number, "the reference's squares over those of the error"},
-                                {"found", Type::text}}};
+  html::Table table{
+      .title = "Tensors",
+      .columns = {{"tensor", Type::code},
+                  {"node", Type::node, "that computes it, in the candidate"},
+                  {"verdict", Type::kind},
+                  {"type", Type::code},
+                  {"max abs", Type::number, "the largest difference"},
+                  {"max rel", Type::number, "the largest difference divided by the reference there"},
+                  {"of allowed", Type::number, "the largest error divided by the tolerance of its element"},
+                  {"differ", Type::number, "elements outside the tolerance"},
+                  {"cosine", Type::number},
+                  {"SNR, dB", Type::number, "signal-to-noise ratio in dB"},
+                  {"found", Type::text}}};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const ComparedTensor& tensor = tensors[i];
-    const verify::Difference& difference = tensor.difference;
+    const report::Difference& difference = tensor.difference;
     const bool compared = difference.incomparable.empty();
     const auto figure = [&](double value) { return compared ? html::Cell(value) : html::Cell(); };
     table.rows.push_back({name_of(tensor), node_cell(places[i], ""), kind_of(tensor), tensor.type,
@@ -178,7 +179,7 @@ html::Table table_of(const std::vector<ComparedTensor>& tensors,
 
 }  // namespace
 
-std::string tolerance_text(const verify::Tolerance& tolerance) {
+std::string tolerance_text(const report::Tolerance& tolerance) {
   if (tolerance.snr_db) return fmt::format("an SNR of {:.3g} dB", *tolerance.snr_db);
   std::string text = fmt::format("relative {:.2g}", tolerance.relative);
   if (tolerance.of_largest != 0) {
@@ -189,16 +190,16 @@ std::string tolerance_text(const verify::Tolerance& tolerance) {
   return text;
 }
 
-std::string allowed_text(const verify::Tolerance& tolerance, const std::string& why) {
-  return "allowed: " + tolerance_text(tolerance) + (why.empty() ? "" : ", since " + why);
+std::string allowed_text(const report::Tolerance& tolerance) {
+  return "allowed: " + tolerance_text(tolerance) + (tolerance.why.empty() ? "" : ", since " + tolerance.why);
 }
 
-std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report) {
+std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report) {
   std::vector<ComparedTensor> tensors;
-  for (const verify::OutputReport& output : report.outputs) {
-    tensors.push_back({.reference = output.reference_name,
-                       .candidate = output.candidate_name,
-                       .type = output.candidate_type,
+  for (const report::ComparedOutput& output : report.outputs) {
+    tensors.push_back({.reference = output.reference.name,
+                       .candidate = output.candidate.name,
+                       .type = output.candidate.type,
                        .tolerance = output.tolerance,
                        .difference = output.worst,
                        .floor = output.floor,
@@ -212,17 +213,20 @@ std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report) {
   return tensors;
 }
 
-html::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
-                                 const std::vector<std::string>& inputs, const std::string& ran_in,
-                                 const std::vector<std::string>& left_out) {
-  html::Report page = new_model_report("verify", files.candidate);
-  page.summary.push_back({"reference", files.reference});
-  page.summary.push_back({"result", fmt::format("{} on {}", result, count_text(runs, "run"))});
-  for (const std::string& input : inputs) page.summary.push_back({"input", input});
-  if (!ran_in.empty()) page.summary.push_back({"CPU engine", ran_in});
-  for (const std::string& line : left_out) page.summary.push_back({"CPU engine", line});
+template <class Report>
+html::Report new_comparison_page(const Report& report) {
+  html::Report page = new_model_report("verify", report.candidate_file);
+  page.summary.push_back({"reference", report.reference_file});
+  page.summary.push_back({"result", fmt::format("{} on {}", report::model_verdict_text(report.verdict()),
+                                                count_text(report.runs, "run"))});
+  for (const std::string& input : report.inputs) page.summary.push_back({"input", input});
+  if (!report.ran_in.empty()) page.summary.push_back({"CPU engine", report.ran_in});
+  for (const std::string& line : report.left_out) page.summary.push_back({"CPU engine", line});
   return page;
 }
+
+template html::Report new_comparison_page(const report::VerifyReport& report);
+template html::Report new_comparison_page(const verify::LayerReport& report);
 
 void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {
@@ -239,7 +243,7 @@ void add_comparison(html::Report& page, const onnx::Model& candidate, const std:
     }
   }
   if (!problems.empty()) {
-    html::Table table{.title = "What keeps them from being compared", .columns = {{"problem", Type::text}}};
+    html::Table table{.title = "Why outputs were not compared", .columns = {{"problem", Type::text}}};
     for (const std::string& problem : problems) table.rows.push_back({problem});
     page.sections.emplace_back(std::move(table));
   }
@@ -250,9 +254,8 @@ void add_comparison(html::Report& page, const onnx::Model& candidate, const std:
   page.sections.emplace_back(table_of(tensors, places));
 }
 
-html::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report, const VerifiedFiles& files) {
-  html::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs,
-                                          report.ran_in, report.left_out);
+html::Report verify_page(const onnx::Model& candidate, const report::VerifyReport& report) {
+  html::Report page = new_comparison_page(report);
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
   add_comparison(page, candidate, tensors_of(report), report.problems);
   return page;

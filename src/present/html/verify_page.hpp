@@ -5,28 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/verify.hpp"
 #include "onnx/model.hpp"
 #include "present/html/report.hpp"
-#include "verify/compare/compare.hpp"
-#include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
-
-/// The files that were compared, as the user named them.
-struct VerifiedFiles {
-  std::string reference;
-  std::string candidate;
-  bool has_data = false;  ///< Whether the user gave inputs; otherwise they are synthetic.
-};
 
 /// The comparison of one tensor.
 struct ComparedTensor {
   std::string reference;  ///< The tensor's name in the reference.
   std::string candidate;  ///< The tensor's name in the candidate.
   std::string type;       ///< The type of the candidate's tensor.
-  verify::Tolerance tolerance;
-  verify::Difference difference;
-  std::optional<verify::NoiseFloor> floor;
+  report::Tolerance tolerance;
+  report::Difference difference;
+  std::optional<report::NoiseFloor> floor;
   bool is_equal = false;
   bool is_first = false;      ///< Whether it is the first divergence: it differs, but its inputs are right.
   bool is_reordered = false;  ///< Whether the candidate has the numbers in another order.
@@ -38,25 +30,23 @@ struct ComparedTensor {
 };
 
 /// Returns a tolerance in words: "relative 0.00012 + 3.1e-05 of the largest".
-[[nodiscard]] std::string tolerance_text(const verify::Tolerance& tolerance);
-/// Returns a tolerance with the reason `why`, if there is one: "allowed: relative 0.016 + 0.016 of the largest, since
+[[nodiscard]] std::string tolerance_text(const report::Tolerance& tolerance);
+/// Returns a tolerance with its reason, if there is one: "allowed: relative 0.016 + 0.016 of the largest, since
 /// it is computed from f16 in the candidate".
-[[nodiscard]] std::string allowed_text(const verify::Tolerance& tolerance, const std::string& why);
+[[nodiscard]] std::string allowed_text(const report::Tolerance& tolerance);
 
-[[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::VerifyReport& report);
+[[nodiscard]] std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report);
 
-/// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models (`ran_in`)
-/// and those that did not (`left_out`).
-[[nodiscard]] html::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
-                                               const std::vector<std::string>& inputs, const std::string& ran_in,
-                                               const std::vector<std::string>& left_out);
+/// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models and those
+/// that did not. `Report` is VerifyReport or LayerReport.
+template <class Report>
+[[nodiscard]] html::Report new_comparison_page(const Report& report);
 
 /// Adds the kinds, the candidate's graph, histograms of errors and a table of `tensors`, which are in the order of
 /// computation.
 void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 
-[[nodiscard]] html::Report verify_page(const onnx::Model& candidate, const verify::VerifyReport& report,
-                                       const VerifiedFiles& files);
+[[nodiscard]] html::Report verify_page(const onnx::Model& candidate, const report::VerifyReport& report);
 
 }  // namespace graft::present

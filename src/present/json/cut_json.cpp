@@ -8,7 +8,7 @@ namespace {
 
 Json verdict_of(const toolkit::CutResult& result) {
   if (!result.verified) return nullptr;
-  const toolkit::Verdict verdict = result.verified->verdict;
+  const toolkit::Verdict verdict = result.verified->verdict();
   return verdict == toolkit::Verdict::nothing_compared ? "nothing_compared" : to_string(verdict);
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -17,8 +18,8 @@ namespace graft::present {
 template <report::Reflected Report>
 [[nodiscard]] Json json_of_fields(const Report& report);
 
-/// Returns the JSON of a field's value. A node is its name, an enumeration the name of the value, and a number that
-/// JSON cannot represent a string.
+/// Returns the JSON of a field's value. A node and a tensor are their names, an enumeration the name of the value, and
+/// a number that JSON cannot represent a string.
 template <class T>
 [[nodiscard]] Json json_of_value(const T& value) {
   if constexpr (report::Reflected<T>) {
@@ -27,7 +28,7 @@ template <class T>
     return std::string(to_string(value));
   } else if constexpr (std::is_floating_point_v<T>) {
     return number(value);
-  } else if constexpr (std::is_same_v<T, NodeRef>) {
+  } else if constexpr (std::is_same_v<T, NodeRef> || std::is_same_v<T, TensorRef>) {
     return value.name;
   } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
     return value.string();
@@ -48,12 +49,19 @@ template <class T>
   return json;
 }
 
+template <class T>
+[[nodiscard]] Json json_of_value(const std::map<std::string, T, std::less<>>& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = json_of_value(value);
+  return json;
+}
+
 /// Returns an object with the fields of a report that have a key, in the order of their list.
 template <report::Reflected Report>
 [[nodiscard]] Json json_of_fields(const Report& report) {
   Json json = Json::object();
-  report::for_each_field<Report>([&](const auto& field) {
-    if (field.key != nullptr) json[field.key] = json_of_value(std::invoke(field.member, report));
+  report::for_each_field<Report>([&](const auto& field, const auto& owner) {
+    if (field.key != nullptr) json[field.key] = json_of_value(std::invoke(field.member, owner(report)));
   });
   return json;
 }

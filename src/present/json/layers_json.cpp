@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "present/json/verify_json.hpp"
+#include "present/json/fields.hpp"
 
 namespace graft::present {
 namespace {
@@ -18,23 +18,6 @@ Json to_json(const verify::TensorRange& range) {
           {"nan", range.nan},
           {"infinite", range.infinite},
           {"zeros", range.zeros}};
-}
-
-Json to_json(const verify::Difference& difference) {
-  return {{"elements", difference.count},
-          {"mismatched", difference.mismatched},
-          {"within_noise", difference.within_noise},
-          {"max_absolute", number(difference.worst_absolute())},
-          {"max_absolute_at", difference.max_absolute_at},
-          {"max_relative", number(difference.worst_relative())},
-          {"max_relative_at", difference.max_relative_at},
-          {"excess", number(difference.excess)},
-          {"cosine", number(difference.cosine)},
-          {"nan_disagreements", difference.nan_disagreements},
-          {"infinity_disagreements", difference.infinity_disagreements},
-          {"first_index", difference.first_index},
-          {"selection", present::to_json(difference.selection)},
-          {"incomparable", difference.incomparable}};
 }
 
 Json to_json(const verify::RoundingEffect& effect) {
@@ -65,9 +48,9 @@ Json to_json(const verify::LayerComparison& layer) {
                {"compared", layer.compared},
                {"failed_runs", layer.failed_runs},
                {"worst_run", layer.worst_run},
-               {"tolerance", tolerance_json(layer.tolerance, layer.why_tolerance)}};
-  json.update(to_json(layer.difference));
-  json["noise_floor"] = present::to_json(layer.floor);
+               {"tolerance", json_of_fields(layer.tolerance)}};
+  json.update(json_of_fields(layer.difference));
+  json["noise_floor"] = json_of_value(layer.floor);
   json.update({{"snr_db", number(layer.error.snr_db)},
                {"root_mean_square_error", number(layer.error.root_mean_square)},
                {"error_histogram", std::move(histogram)},
@@ -78,7 +61,7 @@ Json to_json(const verify::LayerComparison& layer) {
                {"not_compared", layer.not_compared},
                {"rounding", layer.rounding ? to_json(*layer.rounding) : Json()},
                {"snr_lost_db", number(layer.snr_lost_db)},
-               {"local", layer.local ? to_json(*layer.local) : Json()}});
+               {"local", json_of_value(layer.local)}});
   return json;
 }
 
@@ -120,7 +103,7 @@ Json to_json(const verify::LayerReport& report) {
           {"runs", report.runs},
           {"inputs", report.inputs},
           {"problems", report.problems},
-          {"dispute", present::to_json(report.dispute)},
+          {"dispute", json_of_value(report.dispute)},
           {"ran_in", report.ran_in},
           {"left_out", report.left_out},
           {"unreached", report.unreached},
@@ -136,15 +119,15 @@ Json to_json(const verify::LayerReport& report) {
 
 }  // namespace
 
-Json layers_json(const toolkit::TensorComparison& compared, const VerifiedFiles& files, const std::string& emulated,
+Json layers_json(const verify::LayerReport& report, const std::string& emulated,
                  const std::optional<toolkit::ReducedFiles>& reduced, const std::string& command) {
-  Json json = to_json(compared.report);
-  json["reference"] = files.reference;
-  json["candidate"] = files.candidate;
-  json["ranges"] = ranges_json(compared.ranges);
-  json["large_integers"] = compared.report.large_integers;
-  json["why_sizes"] = compared.report.why_sizes;
-  json["without_own_kernels"] = compared.without_own_kernels;
+  Json json = to_json(report);
+  json["reference"] = report.reference_file;
+  json["candidate"] = report.candidate_file;
+  json["ranges"] = json_of_value(report.ranges);
+  json["large_integers"] = report.large_integers;
+  json["why_sizes"] = report.why_sizes;
+  json["without_own_kernels"] = report.without_own_kernels;
   json["reduced"] = nullptr;
   json["emulated"] = emulated.empty() ? Json() : Json(emulated);
   if (reduced) {

@@ -308,9 +308,8 @@ std::string values_text(const toolkit::Conversion& conversion) {
     return fmt::format("the values were not compared with those of {}: {}", given, conversion.values_not_compared);
   }
   if (!values.report) return missed_check_text(values, given);
-  std::string text =
-      fmt::format("the result and {} are {}: {}, computed by {}", given, result_text(values.report->verdict()),
-                  count_text(values.report->runs, "run"), values.report->ran_in);
+  std::string text = fmt::format("the result and {} are {}: {}, computed by {}", given, values.report->verdict_text(),
+                                 count_text(values.report->runs, "run"), values.report->ran_in);
   for (const std::string& line : values.report->left_out) text += "\n" + line;
   return text;
 }

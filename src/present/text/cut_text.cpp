@@ -59,7 +59,7 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
 }
 
 std::string verified_text(const toolkit::CutResult& result) {
-  if (!result.verified || result.verified->verdict != toolkit::Verdict::same) return {};
+  if (!result.verified || result.verified->verdict() != toolkit::Verdict::same) return {};
   const std::string& engines = result.verified->ran_in;
   return fmt::format("both halves together equal the whole network, in {}, computed by {}{}",
                      count_text(result.verified->runs, "run"), engines,
@@ -98,18 +98,18 @@ namespace {
 
 /// Returns what is wrong with the result of the comparison, or an empty string.
 std::string comparison_warning(const toolkit::CutResult& result) {
-  if (result.verified && result.verified->verdict == toolkit::Verdict::nothing_compared) {
+  if (result.verified && result.verified->verdict() == toolkit::Verdict::nothing_compared) {
     return "the halves were run, and " + result.not_verified;
   }
   if (!result.not_verified.empty())
     return "the halves were not compared with the whole network: " + result.not_verified;
-  if (!result.verified || result.verified->verdict == toolkit::Verdict::same) return {};
-  if (result.verified->verdict == toolkit::Verdict::disputed) {
-    return "the halves were run, but without a verdict: " + result.verified->dispute;
+  if (!result.verified || result.verified->verdict() == toolkit::Verdict::same) return {};
+  if (result.verified->verdict() == toolkit::Verdict::disputed) {
+    return "the halves were run, but without a verdict: " + result.verified->dispute_text();
   }
   std::vector<std::string> wrong;
   for (const toolkit::ComparedOutput& output : result.verified->outputs) {
-    if (output.verdict == toolkit::Verdict::different) wrong.push_back(output.reference.name);
+    if (output.verdict() == toolkit::Verdict::different) wrong.push_back(output.reference.name);
   }
   return fmt::format("the halves do not compute the same as the whole network: {}", fmt::join(wrong, ", "));
 }

@@ -29,7 +29,7 @@ Cell verdict_of(const verify::LayerReport& report, std::size_t index) {
   if (!layer.not_compared.empty()) return {"not compared", Color::caution};
   if (report.first && report.first->layer == index) return {"first", Color::bad};
   if (layer.verdict() != report::Verdict::same) return verdict_cell(layer.verdict());
-  if (layer.layout) return {"other order", Color::caution};
+  if (layer.layout) return {"reordered", Color::caution};
   return verdict_cell(report::Verdict::same);
 }
 
@@ -131,18 +131,19 @@ void add_first(Listing& text, const verify::LayerReport& report) {
     return;
   }
   if (!report.first) {
-    text.add({{"no first divergence", Color::caution},
-              fmt::format(
-                  ": no node gives another result than the reference's where it is given the reference's inputs; the "
-                  "errors of many add up, and are above the tolerance first in '{}'",
-                  name_of(*different))});
+    text.add(
+        {{"no first divergence", Color::caution},
+         fmt::format(
+             ": each node computes the same as the reference for the reference's inputs; errors accumulate, and exceed "
+             "the tolerance first in '{}'",
+             name_of(*different))});
     return;
   }
   const verify::LayerComparison& layer = report.layers[report.first->layer];
   text.add({{"first divergence", Color::bad},
             fmt::format(": '{}', by {}", name_of(layer), onnx::describe(layer.candidate_node))});
   Table table;
-  table.add({{"given the reference's inputs", Color::faint}, report.first->why});
+  table.add({{"with the inputs of the reference", Color::faint}, report.first->why});
   for (const std::string& difference : difference_texts(*report.first)) {
     table.add({{"differs in", Color::faint}, difference});
   }
@@ -154,17 +155,18 @@ void add_first(Listing& text, const verify::LayerReport& report) {
 void add_nan(Listing& text, const verify::LayerReport& report) {
   if (!report.nan_begins) return;
   const verify::LayerComparison& layer = report.layers[*report.nan_begins];
-  text.add({{"NaN begins", Color::bad},
-            fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, made of tensors "
-                        "without NaN",
-                        name_of(layer), onnx::describe(layer.candidate_node), layer.reference_range.nan,
-                        layer.candidate_range.nan, layer.reference_range.count)});
+  text.add(
+      {{"NaN begins", Color::bad},
+       fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, computed from tensors "
+                   "without NaN",
+                   name_of(layer), onnx::describe(layer.candidate_node), layer.reference_range.nan,
+                   layer.candidate_range.nan, layer.reference_range.count)});
 }
 
 Listing failure_text(const verify::Failure& failure) {
   Listing text;
   text.add({{"the candidate does not run", Color::bad},
-            fmt::format(": {}", failure.node ? onnx::describe(*failure.node) : "no node of it fails by itself")});
+            fmt::format(": {}", failure.node ? onnx::describe(*failure.node) : "no single node fails")});
   Table table;
   table.add({{"why", Color::faint}, failure.message});
   if (!failure.nodes.empty()) add_nodes(table, "fails with", failure.nodes);
@@ -198,7 +200,7 @@ void add_losses(Listing& text, const verify::LayerReport& report) {
   if (emulated && report.weakest) {
     const verify::LayerComparison& layer = report.layers[*report.weakest];
     text.add({{"loses most", Color::caution},
-              fmt::format(": '{}' by {}, {:.1f} dB less signal to noise than what it is made of", layer.candidate,
+              fmt::format(": '{}' by {}, its SNR is {:.1f} dB below that of its inputs", layer.candidate,
                           onnx::describe(layer.candidate_node), *layer.snr_lost_db)});
   }
 }
@@ -219,7 +221,7 @@ void add_not_compared(Listing& text, const verify::LayerReport& report) {
 void add_tolerances(Listing& text, const verify::LayerReport& report) {
   std::map<std::string, std::size_t> counts;
   for (const verify::LayerComparison& layer : report.layers) {
-    if (!layer.why_tolerance.empty()) ++counts[allowed_text(layer.tolerance, layer.why_tolerance)];
+    if (!layer.tolerance.why.empty()) ++counts[allowed_text(layer.tolerance)];
   }
   for (const auto& [allowed, count] : counts) {
     text.add(fmt::format("{} ({})", allowed, count_text(count, "tensor")), Color::faint);
@@ -278,7 +280,7 @@ Listing layers_text(const verify::LayerReport& report, bool verbose) {
   for (const std::size_t row : rows) add_row(table, report, row);
   text.add(std::move(table));
   if (rows.size() < report.layers.size()) {
-    text.add(fmt::format("{} more: -v shows them, --json all figures of each",
+    text.add(fmt::format("{} more: -v lists them, --json has all figures",
                          count_text(report.layers.size() - rows.size(), "tensor")));
   }
   add_tolerances(text, report);
@@ -287,10 +289,10 @@ Listing layers_text(const verify::LayerReport& report, bool verbose) {
   return text;
 }
 
-std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compared, bool has_data) {
-  const verify::LayerReport& report = compared.report;
+std::vector<std::string> layers_warnings(const verify::LayerReport& report) {
+  const bool has_data = report.has_data;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
-  for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
+  for (std::string& warning : calibration_warnings(report.verdict(), report.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
   for (const verify::LayerComparison& layer : report.layers) {
@@ -300,7 +302,7 @@ std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compar
     }
   }
   for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));
-  for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
+  for (std::string& warning : kernel_warnings(report.without_own_kernels)) warnings.push_back(std::move(warning));
   if (std::string hidden = hidden_difference_text(report); !hidden.empty()) warnings.push_back(std::move(hidden));
   return warnings;
 }

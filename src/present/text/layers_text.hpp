@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "present/text/listing.hpp"
-#include "toolkit/compare_models.hpp"
 #include "toolkit/reduced_case.hpp"
 #include "verify/localize/layers.hpp"
 
@@ -18,7 +17,7 @@ namespace graft::present {
 /// Returns warnings about comparisons that prove little: a large noise floor, an output of which nothing was compared,
 /// synthetic inputs for a quantized candidate, parts of the network that the runs did not reach, operators without
 /// Graft's kernels, or inner tensors that differ although the outputs agree.
-[[nodiscard]] std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compared, bool has_data);
+[[nodiscard]] std::vector<std::string> layers_warnings(const verify::LayerReport& report);
 
 /// Returns the tensor, its node and the error: "'features', by node 'conv' (Conv): 1.01 times the reference". Empty if
 /// there is no first divergence.

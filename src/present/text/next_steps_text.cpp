@@ -437,8 +437,8 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
                                        const toolkit::CutFiles& files) {
   const bool is_refused = !cut.host_refused.empty();
   const bool is_same =
-      cut.verified ? cut.verified->verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
-  const bool is_different = cut.verified && cut.verified->verdict == toolkit::Verdict::different;
+      cut.verified ? cut.verified->verdict() == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
+  const bool is_different = cut.verified && cut.verified->verdict() == toolkit::Verdict::different;
   const NextCommand comparison{
       verify_command(conversion, files.network),
       "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};

@@ -11,7 +11,7 @@ namespace {
 
 /// Returns the limit of the outputs if it is a signal-to-noise ratio; otherwise empty.
 std::string allowed_by(const toolkit::ValueCheck& check) {
-  for (const verify::OutputReport& output : check.report->outputs) {
+  for (const report::ComparedOutput& output : check.report->outputs) {
     if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);
   }
   return "";
@@ -22,10 +22,10 @@ std::string allowed_by(const toolkit::ValueCheck& check) {
 std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference) {
   if (!check.failure.empty())
     return fmt::format("the model could not be compared with {}: {}", reference, check.failure);
-  std::string text = fmt::format("the written model and {} are {}", reference, result_text(check.report->verdict()));
-  for (const verify::OutputReport& output : check.report->outputs) {
+  std::string text = fmt::format("the written model and {} are {}", reference, check.report->verdict_text());
+  for (const report::ComparedOutput& output : check.report->outputs) {
     if (output.verdict() == report::Verdict::same) continue;
-    text += fmt::format("\n'{}': {}", output.reference_name, output.worst.to_string());
+    text += fmt::format("\n'{}': {}", output.reference.name, verify::difference_text(output.worst));
   }
   for (const std::string& problem : check.report->problems) text += "\n" + problem;
   return text;
@@ -36,7 +36,7 @@ Listing check_text(const toolkit::ValueCheck& check, const std::string& verify) 
   if (!check.report) return text;
   text.add("");
   text.add({"Check: ",
-            {result_text(check.report->verdict()), verdict_cell(check.report->verdict()).color},
+            {check.report->verdict_text(), verdict_cell(check.report->verdict()).color},
             fmt::format(", {}, computed by {}{}", count_text(check.report->runs, "run"), check.report->ran_in,
                         allowed_by(check))});
   for (const std::string& line : check.report->left_out) text.add(line, Color::caution);

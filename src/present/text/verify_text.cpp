@@ -7,17 +7,18 @@
 #include <algorithm>
 
 #include "present/html/quantize_page.hpp"
+#include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
 namespace {
 
-void add_rows(Table& table, const verify::OutputReport& output, std::size_t runs, bool verbose) {
-  const std::string name = output.reference_name == output.candidate_name
-                               ? output.reference_name
-                               : fmt::format("{} / {}", output.reference_name, output.candidate_name);
+void add_rows(Table& table, const report::ComparedOutput& output, std::size_t runs, bool verbose) {
+  const std::string name = output.reference.name == output.candidate.name
+                               ? output.reference.name
+                               : fmt::format("{} / {}", output.reference.name, output.candidate.name);
   const bool was_run = runs > 0;
   const bool is_random = !output.not_compared.empty();
-  const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
+  const bool judged_as_a_whole = output.tolerance.snr_db || !output.tolerance.why.empty();
   const bool has_figures = was_run && judged_as_a_whole && output.figures.is_real &&
                            output.worst.incomparable.empty() &&
                            (output.figures.largest_error != 0 || output.figures.not_finite != 0);
@@ -26,82 +27,73 @@ void add_rows(Table& table, const verify::OutputReport& output, std::size_t runs
   const std::string of_run = says_runs ? fmt::format("run {}: ", output.worst_run + 1) : "";
   table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
              {name, Color::strong},
-             output.reference_type,
+             output.reference.type,
              !was_run                      ? ""
              : is_random && output.equal() ? output.not_compared
-                                           : of_run + output.worst.to_string()});
+                                           : of_run + verify::difference_text(output.worst)});
   if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
   if (has_figures) {
     const std::string of_all = says_runs ? fmt::format("all {} runs: ", runs) : "";
     table.add({"", "", "", of_all + quality_text(output.figures)});
   }
-  if (was_run && !is_random && (!output.equal() || verbose || !output.why_tolerance.empty()))
-    table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
-  if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Color::faint}});
+  if (was_run && !is_random && (!output.equal() || verbose || !output.tolerance.why.empty()))
+    table.add({"", "", "", {allowed_text(output.tolerance), Color::faint}});
+  if (was_run && output.floor) table.add({"", "", "", {output.floor->text, Color::faint}});
 }
 
 }  // namespace
 
 Cell verdict_cell(report::Verdict verdict) {
   switch (verdict) {
-    case report::Verdict::same: return {"same", Color::good};
-    case report::Verdict::different: return {"differs", Color::bad};
-    case report::Verdict::nothing_compared: return {"nothing compared", Color::caution};
-    case report::Verdict::disputed: return {"disputed", Color::caution};
+    case report::Verdict::same: return {report::tensor_verdict_text(verdict), Color::good};
+    case report::Verdict::different: return {report::tensor_verdict_text(verdict), Color::bad};
+    case report::Verdict::nothing_compared:
+    case report::Verdict::disputed: return {report::tensor_verdict_text(verdict), Color::caution};
   }
   return {};
 }
 
-std::string result_text(report::Verdict verdict) {
-  switch (verdict) {
-    case report::Verdict::same: return "the same";
-    case report::Verdict::different: return "not the same";
-    case report::Verdict::nothing_compared: return "not compared";
-    case report::Verdict::disputed: return "disputed";
-  }
-  return "";
-}
-
-Listing inputs_text(const VerifiedFiles& files, const verify::InputRanges& ranges,
-                    const std::set<std::string, std::less<>>& large_integers, const std::string& why_sizes,
-                    const std::string& ran_in, const std::vector<std::string>& left_out) {
+template <class Report>
+Listing inputs_text(const Report& report) {
   Listing text;
-  text.add(fmt::format("reference {}, candidate {}{}{}", files.reference, files.candidate,
-                       ran_in.empty() ? "" : ", computed by ", ran_in),
+  text.add(fmt::format("reference {}, candidate {}{}{}", report.reference_file, report.candidate_file,
+                       report.ran_in.empty() ? "" : ", computed by ", report.ran_in),
            Color::faint);
-  for (const auto& [name, range] : ranges) {
+  for (const auto& [name, range] : report.ranges) {
     text.add(fmt::format("synthetic '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
                          range.why.empty() ? "" : ", since " + range.why),
              Color::faint);
   }
-  for (const std::string& name : large_integers) {
+  for (const std::string& name : report.large_integers) {
     text.add(fmt::format("synthetic '{}' is 0 to 3 in the first run, and has integers of any size in the others", name),
              Color::faint);
   }
-  if (!why_sizes.empty()) text.add(why_sizes, Color::faint);
-  for (const std::string& line : left_out) text.add(line, Color::caution);
+  if (!report.why_sizes.empty()) text.add(report.why_sizes, Color::faint);
+  for (const std::string& line : report.left_out) text.add(line, Color::caution);
   return text;
 }
 
-Listing dispute_text(const verify::Dispute& dispute) {
+template Listing inputs_text(const report::VerifyReport& report);
+template Listing inputs_text(const verify::LayerReport& report);
+
+Listing dispute_text(const report::Dispute& dispute) {
   Listing text;
-  text.add({{result_text(report::Verdict::disputed), verdict_cell(report::Verdict::disputed).color},
-            ": the CPU engines compute one of the models differently, so nothing is said of the two models"});
+  text.add({verdict_cell(report::Verdict::disputed),
+            ": the CPU engines compute one of the models differently, so no verdict is given"});
   text.add(dispute.text());
-  text.add("--engine openvino and --engine onnxruntime say what each of them finds", Color::faint);
+  text.add("--engine openvino and --engine onnxruntime show the result of each engine", Color::faint);
   return text;
 }
 
-Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFiles& files, bool verbose) {
-  const verify::VerifyReport& report = compared.report;
+Listing verify_text(const report::VerifyReport& report, bool verbose) {
   if (report.dispute) return dispute_text(*report.dispute);
   Listing text;
-  text.add({{result_text(report.verdict()), verdict_cell(report.verdict()).color},
+  text.add({{report.verdict_text(), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
-                        files.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
-  text.append(inputs_text(files, compared.ranges, report));
+                        report.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
+  text.append(inputs_text(report));
   Table table;
-  for (const verify::OutputReport& output : report.outputs) add_rows(table, output, report.runs, verbose);
+  for (const report::ComparedOutput& output : report.outputs) add_rows(table, output, report.runs, verbose);
   for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});
   text.add(std::move(table));
   return text;
@@ -109,21 +101,20 @@ Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFil
 
 std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors, bool has_data) {
   const auto found = std::find_if(tensors.begin(), tensors.end(), [](const ComparedTensor& tensor) {
-    return tensor.floor && tensor.floor->says_little();
+    return tensor.floor && tensor.floor->says_little;
   });
   if (found == tensors.end()) return {};
-  std::string unconfirmed = found->floor->why_unconfirmed();
-  if (unconfirmed.empty() && verify::needs_confirmation(found->difference, *found->floor)) {
+  std::string unconfirmed = found->floor->why_unconfirmed;
+  if (unconfirmed.empty() && found->floor->needs_confirmation) {
     unconfirmed =
         "no second CPU engine confirms this: install one with python3 -m pip install onnxruntime, and leave --engine "
         "out";
   }
   if (!unconfirmed.empty()) unconfirmed.insert(0, "; ");
-  return {fmt::format(
-      "'{}' says little: {}{}; {}", found->reference, found->floor->to_string(), unconfirmed,
-      has_data
-          ? "the given data are badly conditioned for this network"
-          : "synthetic inputs are badly conditioned here: give real ones with --data, or their numbers with --range")};
+  return {fmt::format("the comparison of '{}' is weak: {}{}; {}", found->reference, found->floor->text, unconfirmed,
+                      has_data ? "the given data are badly conditioned for this network"
+                               : "synthetic inputs are badly conditioned here: use real inputs with --data, or set "
+                                 "their range with --range")};
 }
 
 std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
@@ -132,8 +123,8 @@ std::string nothing_compared_text(const std::string& name, const std::string& wh
   return fmt::format("nothing was compared of output '{}': {}; {}", name,
                      verify::why_nothing_compared(why, is_lost_in_noise),
                      !why.empty() ? "to compare it, make these numbers an input of both models"
-                     : has_data   ? "give other data"
-                                  : "give real inputs with --data, or their numbers with --range");
+                     : has_data   ? "use other data"
+                                  : "use real inputs with --data, or set their range with --range");
 }
 
 std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_quantized_candidate, bool has_data) {
@@ -141,8 +132,8 @@ std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_q
   // calibrated.
   if (verdict != report::Verdict::different || has_data || !is_quantized_candidate) return {};
   return {
-      "the candidate was calibrated for real inputs, and these are synthetic: give real ones with --data before the "
-      "difference is held against it"};
+      "the candidate was calibrated for real inputs, and these are synthetic: use real inputs with --data before this "
+      "difference counts as an error"};
 }
 
 std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data) {
@@ -150,8 +141,8 @@ std::vector<std::string> unreached_warnings(const std::vector<std::string>& unre
   for (const std::string& sentence : unreached) {
     warnings.push_back(fmt::format(
         "{}; {}", sentence,
-        has_data ? "give other data"
-                 : "give real inputs with --data, their numbers with --range, or more runs with --seeds 100"));
+        has_data ? "use other data"
+                 : "use real inputs with --data, set their range with --range, or run more often with --seeds 100"));
   }
   return warnings;
 }
@@ -166,18 +157,18 @@ std::vector<std::string> kernel_warnings(const std::vector<std::string>& without
       is_one ? "a plugin" : "plugins")};
 }
 
-std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compared, bool has_data) {
-  const verify::VerifyReport& report = compared.report;
+std::vector<std::string> verify_warnings(const report::VerifyReport& report) {
+  const bool has_data = report.has_data;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
-  for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
+  for (std::string& warning : calibration_warnings(report.verdict(), report.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
   for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));
-  for (std::string& warning : kernel_warnings(compared.without_own_kernels)) warnings.push_back(std::move(warning));
-  for (const verify::OutputReport& output : report.outputs) {
+  for (std::string& warning : kernel_warnings(report.without_own_kernels)) warnings.push_back(std::move(warning));
+  for (const report::ComparedOutput& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == report::Verdict::nothing_compared) {
       warnings.push_back(
-          nothing_compared_text(output.reference_name, output.not_compared, output.is_lost_in_noise(), has_data));
+          nothing_compared_text(output.reference.name, output.not_compared, output.is_lost_in_noise(), has_data));
     }
   }
   return warnings;

@@ -71,7 +71,7 @@ double agreement_of(const std::vector<verify::OutputFigures>& outputs) {
 struct Judgment {
   std::vector<verify::OutputFigures> outputs;
   std::optional<double> metric;
-  [[nodiscard]] double snr_db() const { return score_of(outputs).snr_db; }
+  [[nodiscard]] double snr_db() const { return verify::score_of(outputs).snr_db; }
 };
 
 /// A quantized model that was tried.
@@ -375,7 +375,7 @@ class Int8Chooser {
         if (i == 0) {
           outputs.push_back(figures);
         } else {
-          outputs[index].add(figures);
+          verify::add_run(outputs[index], figures);
         }
         ++index;
       }
@@ -385,7 +385,7 @@ class Int8Chooser {
 
   [[nodiscard]] bool is_good_enough(const Judgment& judgment) const {
     if (reference_.empty()) return true;
-    if (options_.limit_db && !score_of(judgment.outputs).meets(*options_.limit_db)) return false;
+    if (options_.limit_db && !verify::score_of(judgment.outputs).meets(*options_.limit_db)) return false;
     return !options_.max_drop || *judgment.metric >= *result_.metric_f32 - *options_.max_drop;
   }
 
@@ -413,7 +413,7 @@ class Int8Chooser {
       for (const Int8Node* other : layers) {
         if (other != layers[i]) others.emplace(other->node.id, "");
       }
-      const double snr_db = score_of(outputs_of(placed_by(plan_with(others)).model, samples)).snr_db;
+      const double snr_db = verify::score_of(outputs_of(placed_by(plan_with(others)).model, samples)).snr_db;
       result_.sensitivities.push_back({layers[i]->node, snr_db});
     }
     std::stable_sort(result_.sensitivities.begin(), result_.sensitivities.end(),

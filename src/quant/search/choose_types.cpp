@@ -160,7 +160,7 @@ class Chooser {
         if (run == 0) {
           outputs.push_back(figures);
         } else {
-          outputs[i].add_worst(figures);
+          verify::add_worst_run(outputs[i], figures);
         }
       }
     }
@@ -280,11 +280,11 @@ class Chooser {
   /// several nodes.
   void keep_infinite(std::vector<verify::OutputFigures>& outputs) {
     if (infinite_.empty()) return;
-    if (!score_of(outputs).meets(wanted_db())) {
+    if (!verify::score_of(outputs).meets(wanted_db())) {
       KeptNodes before = kept_;
       for (const auto& [value, what] : infinite_) keep_makers_and_readers(*value, WhyKept::overflow, what);
       std::vector<verify::OutputFigures> figures = try_types(kept_);
-      if (score_of(figures).is_better_than(score_of(outputs))) {
+      if (verify::score_of(figures).is_better_than(verify::score_of(outputs))) {
         outputs = std::move(figures);
         return;
       }
@@ -404,7 +404,7 @@ class Chooser {
           const verify::OutputFigures figures =
               verify::figures_of(value->name, expected.at(value->name), results.at(value->name));
           const double decibels =
-              figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : figures.decibels();
+              figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : verify::decibels_of(figures);
           const auto [place, is_new] = found.try_emplace(value->name, decibels);
           if (!is_new) place->second = std::min(place->second, decibels);
         }
@@ -535,14 +535,14 @@ class Chooser {
   /// limit.
   bool improve_by(const std::vector<NodeLoss>& losing, std::size_t furthest,
                   std::vector<verify::OutputFigures>& outputs, bool wholly = false) {
-    const verify::Score before = score_of(outputs);
+    const verify::Score before = verify::score_of(outputs);
     std::size_t tried = kept_.size();
     for (std::size_t steps = 0; steps < furthest && result_.trials < most_trials; ++steps) {
       KeptNodes best = kept_with(losing, losing.size(), steps);
       if (best.size() == tried) continue;
       tried = best.size();
       std::vector<verify::OutputFigures> figures = try_types(best);
-      const verify::Score all = score_of(figures);
+      const verify::Score all = verify::score_of(figures);
       if (!all.is_better_than(before) || (wholly && !all.meets(wanted_db()))) continue;
       std::size_t lowest = 1;
       std::size_t highest = losing.size();
@@ -550,7 +550,7 @@ class Chooser {
         const std::size_t middle = lowest + (highest - lowest) / 2;
         KeptNodes fewer = kept_with(losing, middle, steps);
         std::vector<verify::OutputFigures> of_fewer = try_types(fewer);
-        const verify::Score score = score_of(of_fewer);
+        const verify::Score score = verify::score_of(of_fewer);
         const bool as_good = all.meets(wanted_db()) ? score.meets(wanted_db())
                                                     : score.is_better_than(before) && !all.is_better_than(score);
         if (!as_good) {
@@ -570,10 +570,10 @@ class Chooser {
 
   void search(std::vector<verify::OutputFigures>& outputs) {
     const std::size_t before = kept_.size();
-    while (!score_of(outputs).meets(wanted_db()) && result_.trials < most_trials && improve(outputs)) {
+    while (!verify::score_of(outputs).meets(wanted_db()) && result_.trials < most_trials && improve(outputs)) {
     }
-    result_.met = score_of(outputs).meets(result_.limit_db);
-    if (score_of(outputs).meets(wanted_db()) && kept_.size() != before) give_back(outputs);
+    result_.met = verify::score_of(outputs).meets(result_.limit_db);
+    if (verify::score_of(outputs).meets(wanted_db()) && kept_.size() != before) give_back(outputs);
   }
 
   /// Returns nodes to the type without which the outputs still meet the limit: half of them at a time first, then
@@ -591,7 +591,7 @@ class Chooser {
         KeptNodes fewer = kept_;
         std::for_each(first, last, [&](const std::string& key) { fewer.erase(key); });
         std::vector<verify::OutputFigures> figures = try_types(fewer);
-        if (!score_of(figures).meets(wanted_db())) {
+        if (!verify::score_of(figures).meets(wanted_db())) {
           begin += count;
           continue;
         }

@@ -404,10 +404,8 @@ double ElementTolerance::at(std::int64_t position, double number) {
   return own + tolerance_.of_largest * std::max(largest_->at(position), least);
 }
 
-Tolerance Tolerance::of_rewrite(onnx::ElementType type, bool quantized) { return of_epsilons(type, quantized, 64, 32); }
-Tolerance Tolerance::of_network(onnx::ElementType type, bool quantized) {
-  return of_epsilons(type, quantized, 1024, 256);
-}
+Tolerance rewrite_tolerance(onnx::ElementType type, bool quantized) { return of_epsilons(type, quantized, 64, 32); }
+Tolerance network_tolerance(onnx::ElementType type, bool quantized) { return of_epsilons(type, quantized, 1024, 256); }
 
 bool is_quantized(const onnx::Value& value) {
   const onnx::Node* node = before_all(value, onnx::trait::moves_data)->producer;
@@ -447,54 +445,54 @@ double largest_finite(const onnx::TensorData& tensor) {
   return largest;
 }
 
-double Difference::worst_absolute() const {
-  if (nan_disagreements != 0) return std::numeric_limits<double>::quiet_NaN();
-  return infinity_disagreements != 0 ? infinity : max_absolute;
-}
-
-double Difference::worst_relative() const {
-  const double worst = worst_absolute();
-  return std::isfinite(worst) ? max_relative : worst;
-}
-
-std::string Difference::to_string() const {
-  if (!incomparable.empty()) return incomparable;
-  if (selection) {
+std::string difference_text(const Difference& difference) {
+  if (!difference.incomparable.empty()) return difference.incomparable;
+  if (difference.selection) {
     std::string text = fmt::format(
         "how many elements there are depends on rounding, so their numbers were compared without their order: of {} {} "
         "{} no partner, where rounding alone leaves up to {} without; largest difference of the others {:.2g}",
-        count, selection->without_partner, selection->without_partner == 1 ? "has" : "have", selection->between_draws,
-        max_absolute);
-    if (nan_disagreements != 0) text += fmt::format("; {} are NaN in the candidate only", nan_disagreements);
+        difference.count, difference.selection->without_partner,
+        difference.selection->without_partner == 1 ? "has" : "have", difference.selection->between_draws,
+        difference.max_absolute);
+    if (difference.nan_disagreements != 0)
+      text += fmt::format("; {} are NaN in the candidate only", difference.nan_disagreements);
     return text;
   }
-  if (is_choice && infinity_disagreements == 0 && nan_disagreements == 0) {
-    if (mismatched + within_noise == 0) return "no difference";
-    return fmt::format(
-        "{} of {} elements differ{}: {:.0f} in the reference, {:.0f} in the candidate", mismatched + within_noise,
-        count, first_index.empty() ? "" : fmt::format(", first at {}", first_index), first_reference, first_candidate);
+  if (difference.is_choice && difference.infinity_disagreements == 0 && difference.nan_disagreements == 0) {
+    if (difference.mismatched + difference.within_noise == 0) return "no difference";
+    return fmt::format("{} of {} elements differ{}: {:.0f} in the reference, {:.0f} in the candidate",
+                       difference.mismatched + difference.within_noise, difference.count,
+                       difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index),
+                       difference.first_reference, difference.first_candidate);
   }
   const auto largest = [&] {
     // The index of a scalar is omitted, and two equal indices are printed only once.
     const auto at = [](const std::vector<std::int64_t>& index) {
       return index.empty() ? std::string() : fmt::format(" at {}", index);
     };
-    const bool same = max_absolute_at == max_relative_at;
-    return fmt::format("largest difference {:.2g}{}, relative {:.2g}{}", max_absolute, same ? "" : at(max_absolute_at),
-                       max_relative, at(max_relative_at));
+    const bool same = difference.max_absolute_at == difference.max_relative_at;
+    return fmt::format("largest difference {:.2g}{}, relative {:.2g}{}", difference.max_absolute,
+                       same ? "" : at(difference.max_absolute_at), difference.max_relative,
+                       at(difference.max_relative_at));
   };
   const std::string both_nan =
-      nan_agreements == 0 ? "" : fmt::format("; {} of {} elements are NaN on both sides", nan_agreements, count);
-  if (equal()) return (max_absolute == 0 ? "no difference" : largest()) + both_nan;
+      difference.nan_agreements == 0
+          ? ""
+          : fmt::format("; {} of {} elements are NaN on both sides", difference.nan_agreements, difference.count);
+  if (difference.equal()) return (difference.max_absolute == 0 ? "no difference" : largest()) + both_nan;
   std::string text = fmt::format(
-      "{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", mismatched, count,
-      first_index.empty() ? "" : fmt::format(", first at {}", first_index), first_reference, first_candidate);
-  if (nan_disagreements != 0) text += fmt::format("; {} are NaN on one side only", nan_disagreements);
-  if (infinity_disagreements != 0) text += fmt::format("; {} are infinite on one side only", infinity_disagreements);
-  if (missed_snr_db && snr_db) {
-    text += fmt::format("; the signal to noise ratio is {:.1f} dB, and {:.3g} dB is required", *snr_db, *missed_snr_db);
+      "{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", difference.mismatched,
+      difference.count, difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index),
+      difference.first_reference, difference.first_candidate);
+  if (difference.nan_disagreements != 0)
+    text += fmt::format("; {} are NaN on one side only", difference.nan_disagreements);
+  if (difference.infinity_disagreements != 0)
+    text += fmt::format("; {} are infinite on one side only", difference.infinity_disagreements);
+  if (difference.missed_snr_db && difference.snr_db) {
+    text += fmt::format("; the signal to noise ratio is {:.1f} dB, and {:.3g} dB is required", *difference.snr_db,
+                        *difference.missed_snr_db);
   }
-  if (max_absolute != 0) text += "; " + largest();
+  if (difference.max_absolute != 0) text += "; " + largest();
   return text + both_nan;
 }
 

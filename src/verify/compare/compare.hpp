@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graft/report/comparison.hpp"
 #include "onnx/model.hpp"
 #include "onnx/tensor_data.hpp"
 #include "verify/compare/slice_maxima.hpp"
@@ -15,33 +16,19 @@ namespace graft::verify {
 
 class NoiseFloor;
 
-/// The differences that a comparison allows. An element agrees if |reference - candidate| <= absolute + relative *
-/// |reference| + of_largest * L: rounding in a sum scales with its largest terms, not with its result. L is the largest
-/// finite |reference| of the tensor. With `by_slice`, L is the smallest of the maxima of the slices that contain the
-/// element, one slice along each axis: boxes of 640 pixels must not relax the tolerance of the scores next to them.
-/// Slices of fewer than 16 elements do not count, and L is at least 2^-23 of the largest of the tensor.
-struct Tolerance {
-  double relative = 0;
-  double absolute = 0;
-  double of_largest = 0;
-  bool by_slice = false;
-  /// Replaces the other limits by one for all elements together: the minimum of 10 log10(sum of squares of the
-  /// reference / sum of squares of the error). NaN and infinities must agree nevertheless.
-  std::optional<double> snr_db = {};
-  /// An additional limit for all elements together: the minimum of the same ratio in dB, or the ratio of the reference
-  /// to NoiseFloor::factor times its noise floor if that is less.
-  std::optional<double> least_snr_db = {};
+using report::Difference;
+using report::SelectionDifference;
+using report::Tolerance;
 
-  /// Returns the tolerance for a rewrite of a few nodes. Epsilon is the distance from 1 to the next number of the type.
-  /// In f32: relative 64 epsilon (8e-6) and 32 epsilon of the largest. In f16, bf16 and f8, whose results are rounded
-  /// once from f32: 2 and 1 epsilon. f64 counts as f32, in which the CPU engine computes. One step for 8-bit integers
-  /// that come from rounding real numbers (`quantized`); 0 for other integers. L is by slice in f32 and f64; larger
-  /// differences are left to the noise floor.
-  [[nodiscard]] static Tolerance of_rewrite(onnx::ElementType type, bool quantized = false);
-  /// Returns the tolerance for the outputs of a whole network, whose layers amplify rounding: in f32 relative 1024
-  /// epsilon (1.2e-4) and 256 epsilon of the largest; in other types the same as of_rewrite.
-  [[nodiscard]] static Tolerance of_network(onnx::ElementType type, bool quantized = false);
-};
+/// Returns the tolerance for a rewrite of a few nodes. Epsilon is the distance from 1 to the next number of the type.
+/// In f32: relative 64 epsilon (8e-6) and 32 epsilon of the largest. In f16, bf16 and f8, whose results are rounded
+/// once from f32: 2 and 1 epsilon. f64 counts as f32, in which the CPU engine computes. One step for 8-bit integers
+/// that come from rounding real numbers (`quantized`); 0 for other integers. L is by slice in f32 and f64; larger
+/// differences are left to the noise floor.
+[[nodiscard]] Tolerance rewrite_tolerance(onnx::ElementType type, bool quantized = false);
+/// Returns the tolerance for the outputs of a whole network, whose layers amplify rounding: in f32 relative 1024
+/// epsilon (1.2e-4) and 256 epsilon of the largest; in other types the same as rewrite_tolerance.
+[[nodiscard]] Tolerance network_tolerance(onnx::ElementType type, bool quantized = false);
 
 /// The tolerance of each element of a reference. The reference must outlive this object.
 class ElementTolerance {
@@ -82,62 +69,10 @@ using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
 /// Returns the largest absolute value of the finite elements, or 0 if there are no finite elements.
 [[nodiscard]] double largest_finite(const onnx::TensorData& tensor);
 
-/// The comparison of two tensors along an axis whose size depends on rounding, for example because elements are
-/// selected by a threshold. Their numbers are compared without their order: the integers of one element of the axis
-/// together, such as the row and the column that NonZero returns; real numbers separately for each slice of the other
-/// axes.
-struct SelectionDifference {
-  std::size_t axis = 0;
-  std::int64_t lowest = 0;  ///< The smallest size of the reference when its arithmetic rounds differently.
-  /// The largest of these sizes.
-  std::int64_t highest = 0;
-  /// Number of elements for which the other tensor has no element within the tolerance.
-  std::int64_t without_partner = 0;
-  std::int64_t between_draws = 0;  ///< The largest number of such elements between the reference and its own draws.
-};
-
-/// The result of comparing two tensors.
-struct Difference {
-  std::int64_t count = 0;       ///< Number of elements compared.
-  std::int64_t finite = 0;      ///< Number of elements that are finite in both tensors.
-  std::int64_t mismatched = 0;  ///< Number of elements outside the tolerance, including NaN and infinity disagreements.
-  /// Number of elements outside the tolerance but within the noise floor; they are not mismatches.
-  std::int64_t within_noise = 0;
-  std::int64_t nan_disagreements = 0;  ///< Number of elements that are NaN in one tensor only.
-  /// Number of elements that are infinite in one tensor and finite or of the other sign in the other.
-  std::int64_t infinity_disagreements = 0;
-  std::int64_t nan_agreements = 0;  ///< Number of elements that are NaN in both tensors; they are not mismatches.
-  double max_absolute = 0;  ///< Largest |reference - candidate| of the elements that are finite in both tensors.
-  double max_relative = 0;  ///< Largest |reference - candidate| / |reference|, for reference != 0.
-  std::vector<std::int64_t> max_absolute_at;  ///< Index of the element with max_absolute; empty if that is 0.
-  std::vector<std::int64_t> max_relative_at;
-  double excess = 0;  ///< Largest difference divided by the allowed difference; at most 1 if all elements agree.
-  /// Signal-to-noise ratio of the finite elements; nothing without a difference or without a signal.
-  std::optional<double> snr_db;
-  /// The ratio in dB that Tolerance::least_snr_db and the noise floor require, if the tensor has less.
-  std::optional<double> missed_snr_db;
-  /// Cosine of the angle between both tensors as vectors; nothing if one is 0 or not finite.
-  std::optional<double> cosine;
-
-  std::vector<std::int64_t> first_index;  ///< Index of the first mismatch.
-  double first_reference = 0;
-  double first_candidate = 0;
-  /// The comparison without order, if the dimensions depend on rounding. In this case max_absolute refers to partners.
-  std::optional<SelectionDifference> selection;
-  /// Whether the elements are integers without a size (an index, a class), which are either equal or different.
-  bool is_choice = false;
-  /// The reason why nothing was compared, for example different dimensions. Then equal() is false.
-  std::string incomparable;
-
-  [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }
-  /// Returns max_absolute, or NaN or infinity if an element has that value in one tensor only.
-  [[nodiscard]] double worst_absolute() const;
-  [[nodiscard]] double worst_relative() const;
-  /// Returns the result as text: "largest difference 2.4e-06 at [0, 4], relative 3.1e-05 at [1, 2]" or "3 of 20
-  /// elements differ, first at [0, 4]: 1.5 in the reference, 1.25 in the candidate; largest ...". Mentions elements
-  /// that are NaN in both tensors.
-  [[nodiscard]] std::string to_string() const;
-};
+/// Returns a difference as text: "largest difference 2.4e-06 at [0, 4], relative 3.1e-05 at [1, 2]" or "3 of 20
+/// elements differ, first at [0, 4]: 1.5 in the reference, 1.25 in the candidate; largest ...". Mentions elements that
+/// are NaN in both tensors.
+[[nodiscard]] std::string difference_text(const Difference& difference);
 
 /// Compares two tensors element by element, in double, and integers exactly. NaN agrees with NaN, an infinity with the
 /// same infinity. The element types may differ; the numbers are compared. Strings and complex numbers are incomparable

@@ -90,6 +90,11 @@ class MadeUpInputs {
 
   /// Returns the inputs that needed a narrower range than usual for the model to run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
+  /// Returns `ranges`, where the narrower ranges replace the others.
+  [[nodiscard]] InputRanges narrowed(InputRanges ranges) const {
+    for (const auto& [name, range] : narrowed_) ranges.insert_or_assign(name, range);
+    return ranges;
+  }
   /// Returns the inputs of InputOptions::large_integers that were large in a run.
   [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
   /// Returns why the sizes are not the usual ones: "'net.onnx' runs with a first dimension of 1, not of 2: node 'view'

@@ -35,30 +35,30 @@ void find_ratio(OutputFigures& figures) {
 
 }  // namespace
 
-double OutputFigures::decibels() const {
-  if (snr_db) return *snr_db;
-  return largest_error == 0 ? perfect_db : -perfect_db;
+double decibels_of(const OutputFigures& figures) {
+  if (figures.snr_db) return *figures.snr_db;
+  return figures.largest_error == 0 ? perfect_db : -perfect_db;
 }
 
-void OutputFigures::add(const OutputFigures& other) {
-  largest_error = std::max(largest_error, other.largest_error);
-  elements += other.elements;
-  if (incomparable.empty()) incomparable = other.incomparable;
-  differing += other.differing;
-  not_finite += other.not_finite;
-  rows += other.rows;
-  same_top += other.same_top;
-  signal += other.signal;
-  noise += other.noise;
-  find_ratio(*this);
+void add_run(OutputFigures& figures, const OutputFigures& other) {
+  figures.largest_error = std::max(figures.largest_error, other.largest_error);
+  figures.elements += other.elements;
+  if (figures.incomparable.empty()) figures.incomparable = other.incomparable;
+  figures.differing += other.differing;
+  figures.not_finite += other.not_finite;
+  figures.rows += other.rows;
+  figures.same_top += other.same_top;
+  figures.signal += other.signal;
+  figures.noise += other.noise;
+  find_ratio(figures);
 }
 
-void OutputFigures::add_worst(const OutputFigures& other) {
-  const OutputFigures worst = decibels() <= other.decibels() ? *this : other;
-  add(other);
-  snr_db = worst.snr_db;
-  signal = worst.signal;
-  noise = worst.noise;
+void add_worst_run(OutputFigures& figures, const OutputFigures& other) {
+  const OutputFigures worst = decibels_of(figures) <= decibels_of(other) ? figures : other;
+  add_run(figures, other);
+  figures.snr_db = worst.snr_db;
+  figures.signal = worst.signal;
+  figures.noise = worst.noise;
 }
 
 OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference, const onnx::TensorData& found) {
@@ -101,7 +101,7 @@ Score score_of(const std::vector<OutputFigures>& outputs) {
   for (const OutputFigures& output : outputs) {
     if (!output.is_real) continue;
     score.not_finite += output.not_finite;
-    score.snr_db = std::min(score.snr_db, output.decibels());
+    score.snr_db = std::min(score.snr_db, decibels_of(output));
   }
   return score;
 }

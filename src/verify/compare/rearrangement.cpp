@@ -102,8 +102,8 @@ struct Nearness {
 
 /// Returns the tolerance for rounding errors; 0 for integers.
 Tolerance rounding_of(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
-  const Tolerance left = Tolerance::of_network(reference.type);
-  const Tolerance right = Tolerance::of_network(candidate.type);
+  const Tolerance left = network_tolerance(reference.type);
+  const Tolerance right = network_tolerance(candidate.type);
   return left.relative > right.relative ? left : right;
 }
 

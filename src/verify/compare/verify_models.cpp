@@ -91,6 +91,7 @@ class Verification {
   }
 
   VerifyReport run() {
+    report_.ranges = options_.ranges;
     inputs_ = pair_io(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
     const std::vector<IoPair> outputs =
         pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
@@ -98,9 +99,9 @@ class Verification {
     const RandomValues reference_random = random_values(reference_);
     const RandomValues candidate_random = random_values(candidate_);
     for (const IoPair& pair : outputs) {
-      OutputReport& output = report_.outputs.emplace_back();
-      output.reference_name = pair.reference->name;
-      output.candidate_name = pair.candidate->name;
+      ComparedOutput& output = report_.outputs.emplace_back();
+      output.reference.name = pair.reference->name;
+      output.candidate.name = pair.candidate->name;
       output.is_always_empty = is_always_empty(*pair.reference);
       output.not_compared = why_not_compared(reference_random, *pair.reference, candidate_random, *pair.candidate);
     }
@@ -174,15 +175,14 @@ class Verification {
     for (const LayerComparison& layer : layers.layers) {
       const bool is_returned = reference_.graph().find_local(layer.reference)->is_output();
       if (!layer.is_output || (is_returned && candidate_.graph().find_local(layer.candidate)->is_output())) continue;
-      OutputReport& output = report_.outputs.emplace_back();
-      output.reference_name = layer.reference;
-      output.candidate_name = layer.candidate;
-      output.reference_type = layer.reference_type;
-      output.candidate_type = layer.candidate_type;
+      ComparedOutput& output = report_.outputs.emplace_back();
+      output.reference = {.name = layer.reference, .type = layer.reference_type};
+      output.candidate = {.name = layer.candidate, .type = layer.candidate_type};
       output.tolerance = layer.tolerance;
       output.worst = layer.difference;
       output.worst_run = layer.worst_run;
       output.floor = layer.floor;
+      output.is_worst_lost = layer.is_worst_lost;
       output.failed_runs = layer.failed_runs;
       output.lost_runs = layer.lost_runs;
       output.compared = layer.compared;
@@ -225,7 +225,7 @@ class Verification {
     options.offers_ranges = options_.offers_ranges;
     if (run > 0 && run < options_.seeds) options.large_integers = options_.large_integers;
     inputs = made_up_.inputs(reference, reference_, options, expected);
-    report_.narrowed = made_up_.narrowed();
+    report_.ranges = made_up_.narrowed(options_.ranges);
     report_.large_integers = made_up_.large_integers();
     report_.why_sizes = made_up_.why_sizes();
   }
@@ -268,25 +268,24 @@ class Verification {
 
   /// Sets the tolerance of an output. If both models compute in the same narrow type, their results agree except for
   /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
-  void set_tolerance(OutputReport& output, onnx::ElementType type) const {
-    output.why_tolerance.clear();
+  void set_tolerance(ComparedOutput& output, onnx::ElementType type) const {
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
       output.tolerance = *given;
       return;
     }
-    const onnx::Value* reference = reference_.graph().find_local(output.reference_name);
-    const onnx::Value* candidate = candidate_.graph().find_local(output.candidate_name);
+    const onnx::Value* reference = reference_.graph().find_local(output.reference.name);
+    const onnx::Value* candidate = candidate_.graph().find_local(output.candidate.name);
     const bool rounded = reference != nullptr && is_quantized(*reference);
-    output.tolerance = Tolerance::of_network(type, rounded);
+    output.tolerance = network_tolerance(type, rounded);
     if (reference == nullptr || candidate == nullptr) return;
     const onnx::ElementType left = rounding_of_reference(*reference, type);
     const onnx::ElementType right = rounding_of_candidate(*candidate, type);
     const bool kernels_round = rounds_in_kernels_ && bits_of(right) < bits_of(onnx::ElementType::f32);
     if (left == right && !quantized_ && !kernels_round) return;
     output.tolerance = output_tolerance(left, right, quantized_, rounded);
-    output.why_tolerance = why_tolerance(type, left, right, quantized_);
-    if (output.why_tolerance.empty() && kernels_round) {
-      output.why_tolerance = fmt::format("the candidate's kernels compute it in {}", to_string(right));
+    output.tolerance.why = why_tolerance(type, left, right, quantized_);
+    if (output.tolerance.why.empty() && kernels_round) {
+      output.tolerance.why = fmt::format("the candidate's kernels compute it in {}", to_string(right));
     }
   }
 
@@ -303,11 +302,11 @@ class Verification {
   void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
                    const runtime::TensorMap& found) {
     std::vector<Compared> all;
-    for (OutputReport& output : report_.outputs) {
+    for (ComparedOutput& output : report_.outputs) {
       Compared& compared = all.emplace_back();
-      compared.reference = expected.at(output.reference_name);
+      compared.reference = expected.at(output.reference.name);
       compared.reference_type = compared.reference.type_and_shape();
-      const onnx::TensorData& candidate = found.at(output.candidate_name);
+      const onnx::TensorData& candidate = found.at(output.candidate.name);
       compared.order = is_exchanged_ ? exchanged_output(compared.reference.dims, candidate.dims) : std::nullopt;
       if (compared.order) {
         compared.reference = rearrange(compared.reference, *compared.order);
@@ -319,7 +318,7 @@ class Verification {
         continue;
       }
       compared.difference = compare(compared.reference, candidate, output.tolerance);
-      const auto judged = choices_.find(output.reference_name);
+      const auto judged = choices_.find(output.reference.name);
       if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
       const onnx::TensorData& scores = judged->second.scores(inputs, expected);
       if (auto text = judge_choice(judged->second, scores, compared.reference, candidate, compared.difference)) {
@@ -328,8 +327,8 @@ class Verification {
     }
     measure_floors(all, found, inputs);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      OutputReport& output = report_.outputs[i];
-      keep(output, run, all[i], found.at(output.candidate_name));
+      ComparedOutput& output = report_.outputs[i];
+      keep(output, run, all[i], found.at(output.candidate.name));
     }
   }
 
@@ -344,13 +343,13 @@ class Verification {
     if (options_.relative || options_.absolute) return;
     std::vector<DoubtfulTensor> doubtful;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const OutputReport& output = report_.outputs[i];
+      const ComparedOutput& output = report_.outputs[i];
       Compared& compared = all[i];
       if (compared.difference.equal() || !compared.note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
         continue;
-      DoubtfulTensor& tensor = doubtful.emplace_back(DoubtfulTensor{.name = output.reference_name,
+      DoubtfulTensor& tensor = doubtful.emplace_back(DoubtfulTensor{.name = output.reference.name,
                                                                     .reference = &compared.reference,
-                                                                    .candidate = &found.at(output.candidate_name),
+                                                                    .candidate = &found.at(output.candidate.name),
                                                                     .tolerance = output.tolerance,
                                                                     .difference = &compared.difference,
                                                                     .floor = &compared.floor});
@@ -364,7 +363,7 @@ class Verification {
                    second == nullptr ? "" : second->name());
   }
 
-  void keep(OutputReport& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
+  void keep(ComparedOutput& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
     const onnx::TensorData& reference = compared.reference;
     Difference& difference = compared.difference;
     // For random numbers only the type is compared.
@@ -374,12 +373,13 @@ class Verification {
       difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
                                             to_string(reference.type), to_string(candidate.type));
     }
-    if (!difference.equal()) ++output.failed_runs;
-    if (difference.equal() && graft::verify::is_lost_in_noise(difference, compared.floor)) ++output.lost_runs;
+    const bool is_lost = difference.equal() && is_lost_in_noise(difference, compared.floor);
+    output.failed_runs += difference.equal() ? 0 : 1;
+    output.lost_runs += is_lost ? 1 : 0;
     output.compared += difference.finite;
     if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
-      OutputFigures figures = figures_of(output.reference_name, reference, candidate);
-      if (run != 0) figures.add(output.figures);
+      OutputFigures figures = figures_of(output.reference.name, reference, candidate);
+      if (run != 0) add_run(figures, output.figures);
       output.figures = std::move(figures);
     }
     // A run that is equal only because of the noise floor is more informative than one within the tolerance.
@@ -387,12 +387,13 @@ class Verification {
       return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
     };
     if (run != 0 && badness(difference) <= badness(output.worst)) return;
+    output.floor = summary_of(compared.floor, difference);
+    output.is_worst_lost = is_lost;
     output.worst = std::move(difference);
     output.worst_run = run;
-    output.floor = std::move(compared.floor);
     if (!compared.note.empty()) output.note = std::move(compared.note);
-    output.reference_type = compared.reference_type;
-    output.candidate_type = candidate.type_and_shape();
+    output.reference.type = compared.reference_type;
+    output.candidate.type = candidate.type_and_shape();
   }
 
   const runtime::Engine& engine_;
@@ -417,24 +418,10 @@ class Verification {
 
 }  // namespace
 
-bool VerifyReport::equal() const {
-  return !dispute && runs > 0 && problems.empty() &&
-         std::all_of(outputs.begin(), outputs.end(), [](const OutputReport& output) { return output.equal(); });
-}
-
-Verdict VerifyReport::verdict() const {
-  if (dispute) return Verdict::disputed;
-  if (!equal()) return Verdict::different;
-  const bool lacks_one = outputs.empty() || std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
-                           return output.verdict() == Verdict::nothing_compared;
-                         });
-  return lacks_one ? Verdict::nothing_compared : Verdict::same;
-}
-
 std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise) {
   if (!not_compared.empty()) return not_compared;
   return is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
-                          : "in no run has it an element that is a finite number in both models";
+                          : "in no run does it have an element that is finite in both models";
 }
 
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
@@ -444,14 +431,19 @@ VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& ref
       return Verification(by, reference, candidate, options).run();
     } catch (const Disputed& disputed) {
       VerifyReport report;
+      report.ranges = options.ranges;
       report.dispute = disputed.dispute();
       return report;
     }
   };
   VerifyReport report = run(engine);
-  if (report.verdict() != Verdict::different) return report;
   const runtime::Engine* checked = engine.checked();
-  return checked == nullptr || checked == &engine ? std::move(report) : run(*checked);
+  if (report.verdict() == Verdict::different && checked != nullptr && checked != &engine) report = run(*checked);
+  report.reference_file = reference.source;
+  report.candidate_file = candidate.source;
+  report.has_data = !options.data.empty();
+  report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
+  return report;
 }
 
 }  // namespace graft::verify

@@ -1,21 +1,13 @@
 // Infers the ranges of a model's inputs from its first layers.
 #pragma once
 
-#include <map>
-#include <string>
-
+#include "graft/report/verify.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::verify {
 
-struct InputRange {
-  double lowest = 0;
-  double highest = 0;
-  /// The reason, for example "node 'scale' (Div) divides it by 255"; empty if the caller gave the range.
-  std::string why;
-};
-
-using InputRanges = std::map<std::string, InputRange, std::less<>>;
+using report::InputRange;
+using report::InputRanges;
 
 /// Returns the ranges of the inputs for which the first layers of the model show it, after casts and nodes that only
 /// move data:

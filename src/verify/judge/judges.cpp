@@ -105,7 +105,7 @@ struct JudgedModel {
       const onnx::ElementType own = output->type.value_or(onnx::ElementType::f32);
       const onnx::ElementType rounded = rounding_type(narrow, *output, own);
       Tolerance tolerance = rounded == own && !quantized
-                                ? Tolerance::of_network(own, is_quantized(*output))
+                                ? network_tolerance(own, is_quantized(*output))
                                 : output_tolerance(rounded, rounded, quantized, is_quantized(*output));
       if (is_floating_point(own)) tolerance.absolute = std::max(tolerance.absolute, near_zero);
       tolerances_.emplace(output->name, tolerance);
@@ -193,7 +193,7 @@ struct JudgedModel {
 
   /// Returns the text of a difference with the names of the engines instead of "the reference" and "the candidate".
   [[nodiscard]] std::string text_of(const Difference& difference) const {
-    std::string text = difference.to_string();
+    std::string text = difference_text(difference);
     const auto replace_all = [&](std::string_view side, std::string_view engine) {
       for (std::size_t at = text.find(side); at != std::string::npos; at = text.find(side, at + engine.size()))
         text.replace(at, side.size(), engine);
@@ -591,13 +591,6 @@ class TwoJudges final : public Judges {
 };
 
 }  // namespace
-
-std::string Dispute::text() const {
-  const std::string where = node ? fmt::format("first at {}, tensor '{}'", onnx::describe(*node), tensor)
-                                 : fmt::format("output '{}'", output);
-  return fmt::format("{} and {} disagree on {}, {}: {}{}{}", first, second, model, where, difference,
-                     known_fault.empty() ? "" : "\nThe model has ", known_fault);
-}
 
 std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
                                     const JudgesOptions& options) {

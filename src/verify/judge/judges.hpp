@@ -36,7 +36,7 @@ struct JudgesOptions {
 /// thrown. A model that one engine alone is known to compute wrongly is not compared. Graft's own kernels run in the
 /// first engine, whatever its known faults. Compiled models have an Answer (runtime::HasAnswer).
 ///
-/// If both engines run a model and their outputs differ by more than Tolerance::of_network and the noise floor of the
+/// If both engines run a model and their outputs differ by more than network_tolerance and the noise floor of the
 /// first engine, the run throws Disputed. Not compared are outputs that depend on random numbers, extra outputs, and
 /// models that run with Graft's own kernels. An engine that is not installed causes an Error (missing_tool) with
 /// Asked::always; otherwise the other engine runs all models.

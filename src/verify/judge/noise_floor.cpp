@@ -217,4 +217,18 @@ void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidat
   }
 }
 
+std::optional<report::NoiseFloor> summary_of(const std::optional<NoiseFloor>& floor, const Difference& difference) {
+  if (!floor) return std::nullopt;
+  return report::NoiseFloor{.largest = floor->largest(),
+                            .share = floor->share(),
+                            .factor = NoiseFloor::factor,
+                            .runs = floor->runs(),
+                            .has_other_dims = floor->has_other_dims(),
+                            .has_unlimited = floor->has_unlimited(),
+                            .says_little = floor->says_little(),
+                            .needs_confirmation = needs_confirmation(difference, *floor),
+                            .why_unconfirmed = floor->why_unconfirmed(),
+                            .text = floor->to_string()};
+}
+
 }  // namespace graft::verify

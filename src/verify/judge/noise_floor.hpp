@@ -120,6 +120,10 @@ class NoiseFloor {
   std::string why_unconfirmed_;
 };
 
+/// Returns what reports show of the floor with which tensors of this difference were compared; nothing without a floor.
+[[nodiscard]] std::optional<report::NoiseFloor> summary_of(const std::optional<NoiseFloor>& floor,
+                                                           const Difference& difference);
+
 /// Whether a tensor counts as equal only because of a noise floor that is not reliable: rounding alone changes the
 /// reference so much that the comparison shows nothing, or no second engine confirmed a suspect floor.
 [[nodiscard]] inline bool is_lost_in_noise(const Difference& difference, const std::optional<NoiseFloor>& floor) {

@@ -322,7 +322,7 @@ class DivergenceSearch {
 
   [[nodiscard]] std::string why_wrong(std::size_t index, const runtime::TensorMap& expected, const Local& local) const {
     if (!local.failure.empty()) return local.failure;
-    std::string why = local.difference.to_string();
+    std::string why = difference_text(local.difference);
     if (!local.found || !local.difference.incomparable.empty()) return why;
     const onnx::TensorData reference =
         in_order(index, expected.at(state_.rows[index].match.reference->name), Order::of_candidate);

@@ -227,7 +227,8 @@ class PairComparison {
     Difference& difference = compared.difference;
     if (compared.floor && difference.equal() && !compared.is_arranged) compared.layout.reset();
     if (!difference.equal()) ++layer.failed_runs;
-    if (difference.equal() && graft::verify::is_lost_in_noise(difference, compared.floor)) ++layer.lost_runs;
+    const bool is_lost = difference.equal() && is_lost_in_noise(difference, compared.floor);
+    layer.lost_runs += is_lost ? 1 : 0;
     layer.compared += difference.finite;
     const auto badness = [](const Difference& d) {
       return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
@@ -237,13 +238,14 @@ class PairComparison {
     row.has_other_dims = reference.dims != candidate.dims;
     layer.worst_run = run;
     layer.tolerance = compared.tolerance;
-    layer.why_tolerance = why_tolerance(row, candidate.type);
+    layer.tolerance.why = why_tolerance(row, candidate.type);
     layer.reference_type = reference.type_and_shape();
     layer.candidate_type = candidate.type_and_shape();
     layer.reference_range = reference_range;
     layer.candidate_range = candidate_range;
     layer.layout = std::move(compared.layout);
-    layer.floor = std::move(compared.floor);
+    layer.floor = summary_of(compared.floor, difference);
+    layer.is_worst_lost = is_lost;
     if (difference.incomparable.empty() && is_real(reference.type) && compared.arranged.dims == candidate.dims) {
       layer.error = error_figures(compared.arranged, candidate);
     }

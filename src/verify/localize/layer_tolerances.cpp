@@ -8,11 +8,11 @@
 namespace graft::verify {
 
 Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized, bool rounded) {
-  if (!is_floating_point(reference) || !is_floating_point(candidate)) return Tolerance::of_network(reference, rounded);
+  if (!is_floating_point(reference) || !is_floating_point(candidate)) return network_tolerance(reference, rounded);
   constexpr double of_quantized = 0.05;
   if (quantized) return {.relative = 0, .absolute = 0, .of_largest = of_quantized};
-  const Tolerance left = Tolerance::of_network(reference);
-  const Tolerance right = Tolerance::of_network(candidate);
+  const Tolerance left = network_tolerance(reference);
+  const Tolerance right = network_tolerance(candidate);
   const Tolerance& coarser = left.relative > right.relative ? left : right;
   const auto narrow = [](onnx::ElementType type) { return bits_of(type) < bits_of(onnx::ElementType::f32); };
   if (!narrow(reference) && !narrow(candidate)) return coarser;

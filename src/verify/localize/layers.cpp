@@ -20,6 +20,7 @@ class Layers {
       : engine_(engine), trust_names_(trust_names), state_(engine, reference, candidate, options, std::move(scales)) {}
 
   LayerReport run() {
+    state_.report.ranges = state_.options.ranges;
     state_.inputs = pair_io(fed_inputs(state_.reference.model()), fed_inputs(state_.candidate.model()), "input",
                             state_.report.problems);
     if (!state_.report.problems.empty()) return std::move(state_.report);
@@ -58,7 +59,7 @@ class Layers {
     }
     runtime::TensorMap ignored;
     runtime::TensorMap inputs = made_up_.inputs(*whole_, state_.reference.model(), made_up, ignored);
-    state_.report.narrowed = made_up_.narrowed();
+    state_.report.ranges = made_up_.narrowed(state_.options.ranges);
     state_.report.large_integers = made_up_.large_integers();
     state_.report.why_sizes = made_up_.why_sizes();
     return inputs;
@@ -148,8 +149,10 @@ VerifyOptions outputs_alone(const LayerOptions& options) {
 
 }  // namespace
 
-LayerReport compare_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
-                           const LayerOptions& options) {
+namespace {
+
+LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
+                       const LayerOptions& options) {
   // Checks by a second engine are left out for parts that return inner tensors: they are needed only for the models'
   // own results.
   const runtime::Engine& engine = any.unchecked();
@@ -192,6 +195,18 @@ LayerReport compare_layers(const runtime::Engine& any, const onnx::Model& refere
   const onnx::Model emulated = emulate(opened, *options.emulated, scales);
   LayerReport report = Layers(engine, with_open_functions(reference), emulated, options, std::move(scales), true).run();
   report.large_constants = large_constants(opened, *options.emulated);
+  return report;
+}
+
+}  // namespace
+
+LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
+                           const LayerOptions& options) {
+  LayerReport report = run_layers(engine, reference, candidate, options);
+  report.reference_file = reference.source;
+  report.candidate_file = candidate.source;
+  report.has_data = !options.data.empty();
+  report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
   return report;
 }
 

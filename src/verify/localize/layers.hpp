@@ -51,7 +51,7 @@ struct LayerOptions {
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Returns the tolerance of a tensor inside a network. f32 against f32: Tolerance::of_network. If a side is f16 or bf16
+/// Returns the tolerance of a tensor inside a network. f32 against f32: network_tolerance. If a side is f16 or bf16
 /// or is computed from such a type (see rounding_type): 16 epsilon of that type, relative and of the largest. If the
 /// candidate is `quantized`: 5 % of the largest for real numbers. 8-bit integers that come from rounding (`rounded`):
 /// one step. Other integers: 0.
@@ -101,9 +101,9 @@ struct LayerComparison {
   std::string reference_type;  ///< For example "f32[2, 10]". This and the following fields are those of the worst run.
   std::string candidate_type;
   Tolerance tolerance;
-  std::string why_tolerance;  ///< The reason why the tolerance is not that of the tensor's own type.
   Difference difference;
-  std::optional<NoiseFloor> floor;  ///< See OutputReport::floor.
+  std::optional<report::NoiseFloor> floor;  ///< See ComparedOutput::floor.
+  bool is_worst_lost = false;               ///< See ComparedOutput.
   ErrorFigures error;
   TensorRange reference_range;
   TensorRange candidate_range;
@@ -111,7 +111,7 @@ struct LayerComparison {
   std::string diagnosis;                ///< The error, if it was recognized: "NaN in the candidate", "transposed ...".
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
-  std::size_t lost_runs = 0;  ///< See OutputReport.
+  std::size_t lost_runs = 0;  ///< See ComparedOutput.
   /// The reason why the tensor was not compared: its numbers are random, or a model does not run if this tensor is
   /// returned. Empty if it was compared.
   std::string not_compared;
@@ -125,8 +125,8 @@ struct LayerComparison {
   /// because another tensor is the first divergence or because this tensor agrees.
   std::optional<Difference> local;
 
-  std::int64_t compared = 0;     ///< See OutputReport.
-  bool is_always_empty = false;  ///< See OutputReport.
+  std::int64_t compared = 0;     ///< See ComparedOutput.
+  bool is_always_empty = false;  ///< See ComparedOutput.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
   /// Returns the verdict. "Nothing compared" is a verdict only for outputs.
@@ -135,7 +135,7 @@ struct LayerComparison {
     const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
     return is_vacuous || (is_output && (is_random || is_lost_in_noise())) ? Verdict::nothing_compared : Verdict::same;
   }
-  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::verify::is_lost_in_noise(difference, floor); }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }
 };
 
 /// A part of both models that shows the difference when it runs alone.
@@ -159,6 +159,8 @@ struct Divergence {
 
 /// The result of compare_layers.
 struct LayerReport {
+  std::string reference_file;
+  std::string candidate_file;
   std::vector<LayerComparison> layers;  ///< The layers in the candidate's order of computation.
   /// The layer that loses the most signal, if it loses more than half of it (6 dB).
   std::optional<std::size_t> weakest;
@@ -169,9 +171,8 @@ struct LayerReport {
   std::vector<LargeConstant> large_constants;  ///< Constants of the candidate beyond the range of the emulated type.
   std::vector<std::string> problems;           ///< Inputs or outputs that one of the models lacks.
   std::vector<std::string> inputs;             ///< For example "image: f32[2, 1, 8, 8]", of the first run.
-  /// The narrower ranges of synthetic integers without which the reference did not run; ranges from the options are not
-  /// included.
-  InputRanges narrowed;
+  bool has_data = false;                       ///< See VerifyReport.
+  InputRanges ranges;                          ///< See VerifyReport.
   std::set<std::string, std::less<>> large_integers = {};  ///< See VerifyReport.
   std::string why_sizes;                                   ///< See VerifyReport.
   std::size_t runs = 0;
@@ -180,9 +181,11 @@ struct LayerReport {
   std::size_t candidate_tensors = 0;
   /// See VerifyReport. Filled by a caller that also compares the outputs.
   std::vector<std::string> unreached = {};
-  std::optional<Dispute> dispute = {};     ///< If set, the layers show the results of one engine only.
-  std::string ran_in = {};                 ///< See VerifyReport.
-  std::vector<std::string> left_out = {};  ///< See VerifyReport.
+  std::optional<Dispute> dispute = {};                ///< If set, the layers show the results of one engine only.
+  std::string ran_in = {};                            ///< See VerifyReport.
+  std::vector<std::string> left_out = {};             ///< See VerifyReport.
+  bool is_quantized_candidate = false;                ///< See VerifyReport.
+  std::vector<std::string> without_own_kernels = {};  ///< See VerifyReport.
 
   /// Whether all outputs agree, as in verify_models. Inner tensors may differ.
   [[nodiscard]] bool equal() const;

@@ -38,8 +38,8 @@ std::string input_text(const onnx::Value* value, const std::optional<onnx::Tenso
 /// difference; empty if they agree.
 std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {
-    const Tolerance left = Tolerance::of_rewrite(reference.type);
-    const Tolerance right = Tolerance::of_rewrite(candidate.type);
+    const Tolerance left = rewrite_tolerance(reference.type);
+    const Tolerance right = rewrite_tolerance(candidate.type);
     return left.relative > right.relative ? left : right;
   }();
   const Difference difference =
@@ -51,7 +51,7 @@ std::string weight_text(const onnx::TensorData& reference, const onnx::TensorDat
   } else if (const auto scale = find_scale(reference, candidate, rounding)) {
     text = *scale + "; ";
   }
-  return text + difference.to_string();
+  return text + difference_text(difference);
 }
 
 std::string sides(const std::string& reference, const std::string& candidate) {

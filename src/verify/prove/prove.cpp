@@ -525,7 +525,7 @@ class Proof {
       return not_proven(fmt::format("output '{}' proves nothing: in {} runs {}", output->name, result_.trials, why));
     }
     result_.proven = true;
-    result_.text = fmt::format("{} runs, {}", result_.trials, result_.worst.to_string());
+    result_.text = fmt::format("{} runs, {}", result_.trials, difference_text(result_.worst));
     if (result_.without_elements != 0) {
       result_.text += fmt::format("; '{}' has no elements in {} of them", fmt::join(options_.emptied, "', '"),
                                   result_.without_elements);
@@ -643,7 +643,8 @@ class Proof {
       if (output.has_steps && difference.equal()) check_steps(reference, found.at(name), difference);
       if (!difference.equal()) {
         result_.output = name;
-        result_.text = fmt::format("output '{}' with {}{}: {}", name, where, candidate.how, difference.to_string());
+        result_.text =
+            fmt::format("output '{}' with {}{}: {}", name, where, candidate.how, difference_text(difference));
         result_.worst = std::move(difference);
         return false;
       }
@@ -708,7 +709,7 @@ class Proof {
     }
     const onnx::Value* value = before_.graph().find_local(name);
     const bool quantized = value != nullptr && is_quantized(*value);
-    output.tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantized));
+    output.tolerance = options_.tolerance.value_or(rewrite_tolerance(reference.type, quantized));
     output.tolerance.absolute += rounding_of_mean(value, inputs);
     output.difference = compare(reference, other, output.tolerance);
     output.has_steps = quantized && !is_floating_point(reference.type) && !options_.tolerance;

@@ -18,7 +18,7 @@ namespace graft::verify {
 struct ProofOptions {
   std::uint64_t seed = 0;
   std::size_t seeds = 2;                    ///< Number of seeds for each shape and magnitude.
-  std::optional<Tolerance> tolerance = {};  ///< Replaces Tolerance::of_rewrite of each output's type.
+  std::optional<Tolerance> tolerance = {};  ///< Replaces rewrite_tolerance of each output's type.
   /// Maximum number of elements of one input; symbolic dimensions are chosen accordingly. With fixed dimensions, all
   /// inputs together may have 256 times as many.
   std::int64_t max_elements = 1 << 20;

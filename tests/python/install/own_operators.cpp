@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
 
   // Compares the function of the operator with its kernel.
   const gt::VerifyResult verified = gt::verify(network, converted.model, {.own_kernels = true});
-  std::printf("verified: %s\n", verified.verdict == gt::Verdict::same ? "the same" : "not the same");
+  std::printf("verified: %s\n", verified.verdict() == gt::Verdict::same ? "the same" : "not the same");
   const auto quantized = gt::quantize(converted.model, {.precision = gt::Precision::f16});
   std::printf("f16: %zu nodes\n", quantized.model.node_count());
 

@@ -1,0 +1,97 @@
+// Writes JSON schemas of reports, from the lists of their fields.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/report/field.hpp"
+#include "present/json/values.hpp"
+
+namespace graft::present {
+
+template <report::Reflected Report>
+[[nodiscard]] Json schema_of_fields();
+
+/// Returns the schema of a field's value, as json_of_value writes it.
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<T>& /*type*/) {
+  if constexpr (report::Reflected<T>) {
+    return schema_of_fields<T>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return {{"type", "boolean"}};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return {{"$ref", "#/definitions/number"}};
+  } else if constexpr (std::is_integral_v<T>) {
+    return {{"type", "integer"}};
+  } else {
+    static_assert(std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path> ||
+                  std::is_same_v<T, NodeRef> || std::is_same_v<T, TensorRef>);
+    return {{"type", "string"}};
+  }
+}
+
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::optional<T>>& /*type*/) {
+  return {{"anyOf", {schema_of_value(std::type_identity<T>()), {{"type", "null"}}}}};
+}
+
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::vector<T>>& /*type*/) {
+  return {{"type", "array"}, {"items", schema_of_value(std::type_identity<T>())}};
+}
+
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::set<T, std::less<>>>& /*type*/) {
+  return {{"type", "array"}, {"items", schema_of_value(std::type_identity<T>())}};
+}
+
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::map<std::string, T, std::less<>>>& /*type*/) {
+  return {{"type", "object"}, {"additionalProperties", schema_of_value(std::type_identity<T>())}};
+}
+
+/// Returns the schema of the object that json_of_fields writes.
+template <report::Reflected Report>
+[[nodiscard]] Json schema_of_fields() {
+  Json properties = Json::object();
+  Json required = Json::array();
+  report::for_each_field<Report>([&](const auto& field, const auto& owner) {
+    if (field.key == nullptr) return;
+    using Owner = decltype(owner(std::declval<const Report&>()));
+    using Value = std::decay_t<std::invoke_result_t<decltype(field.member), Owner>>;
+    Json schema = {{"description", field.description}};
+    schema.update(schema_of_value(std::type_identity<Value>()));
+    properties[field.key] = std::move(schema);
+    required.push_back(field.key);
+  });
+  return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
+}
+
+/// Returns the schema of the JSON of a command: the fields of its report after the name and the version of the schema.
+template <report::Reflected Report>
+[[nodiscard]] Json schema_of_command(const std::string& name, int version, const std::string& description) {
+  Json fields = schema_of_fields<Report>();
+  Json properties = {{"schema", {{"const", name}}}, {"version", {{"const", version}}}};
+  properties.update(fields["properties"]);
+  Json required = {"schema", "version"};
+  for (const Json& key : fields["required"]) required.push_back(key);
+  return {{"$schema", "http://json-schema.org/draft-07/schema#"},
+          {"title", fmt::format("JSON of {}, version {}", name, version)},
+          {"description", description},
+          {"type", "object"},
+          {"required", std::move(required)},
+          {"properties", std::move(properties)},
+          {"definitions",
+           {{"number",
+             {{"description", "A number, or a string for a number that JSON cannot represent."},
+              {"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "-inf", "nan"}}}}}}}}}};
+}
+
+}  // namespace graft::present

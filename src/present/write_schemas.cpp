@@ -1,0 +1,56 @@
+// Writes the JSON schemas that follow from the fields of reports: graft_write_schemas docs/schema [--check].
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "graft/report/verify.hpp"
+#include "present/json/schema.hpp"
+
+namespace {
+
+using graft::present::Json;
+
+/// Returns the schemas by the names of their files.
+std::map<std::string, Json> schemas() {
+  using graft::present::schema_of_command;
+  return {{"graft.verify.schema.json",
+           schema_of_command<graft::report::VerifyReport>(
+               "graft.verify", 1, "Each output of the reference compared with that of the candidate.")}};
+}
+
+/// Returns whether the file has this text already.
+bool has_text(const std::filesystem::path& file, const std::string& text) {
+  std::ifstream stream(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {}) == text;
+}
+
+int write_schemas(const std::filesystem::path& folder, bool is_check) {
+  bool is_up_to_date = true;
+  for (const auto& [name, schema] : schemas()) {
+    const std::string text = schema.dump(2) + "\n";
+    if (has_text(folder / name, text)) continue;
+    is_up_to_date = false;
+    if (!is_check) std::ofstream(folder / name, std::ios::binary) << text;
+    std::cout << (folder / name).string() << (is_check ? ": outdated; run make docs" : ": written") << '\n';
+  }
+  return is_check && !is_up_to_date ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    if (count < 2) {
+      std::cerr << "usage: graft_write_schemas FOLDER [--check]\n";
+      return 2;
+    }
+    return write_schemas(arguments[1], count > 2 && std::string(arguments[2]) == "--check");
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 2;
+  }
+}
