@@ -126,8 +126,8 @@ class PatternParser {
       const bool is_new = name != "_" && !names_.contains(name) && !free_.contains(name) &&
                           std::find(line.names.begin(), line.names.end(), name) == line.names.end();
       if (!is_new)
-        lexer_.fail_at(token,
-                       free_.contains(name) ? "the name is used above as a free one" : "the name is defined twice");
+        lexer_.fail_at(token, free_.contains(name) ? "the name is already used above for an input of the pattern"
+                                                   : "the name is defined twice");
       line.names.push_back(std::move(name));
     } while (lexer_.accept(","));
     lexer_.expect("=");
@@ -194,8 +194,8 @@ class PatternParser {
     if (find_schema(op.text) != nullptr) return;
     const std::string meant = nearest_standard_operator(op.text).value_or("");
     lexer_.fail_at(
-        op, fmt::format("ONNX has no operator {}{}; a node of that name outside ONNX is written with its "
-                        "domain, my.domain::{}, or ai.onnx::{} where it has none",
+        op, fmt::format("ONNX has no operator {}{}; write an operator of another domain as my.domain::{}, or as "
+                        "ai.onnx::{} if the node has no domain",
                         op.text, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant), op.text, op.text));
   }
 
@@ -233,12 +233,14 @@ class PatternParser {
     // An attribute that became an input may stand in its place, so that fewer inputs than the schema's may be right.
     if (schema != nullptr && call.arguments.empty() && !call.takes_more && schema->fewest_inputs > 0) {
       lexer_.fail_at(
-          start, fmt::format("{} has no inputs here; write its inputs, `_` for any value, `*` for all further inputs",
-                             call.op_type));
+          start,
+          fmt::format(
+              "{} has no inputs here; write the inputs of the node, `_` for any input, `*` for all remaining inputs",
+              call.op_type));
     }
     if (schema != nullptr && call.arguments.size() > schema->most_inputs) {
       lexer_.fail_at(start,
-                     fmt::format("{} has {}, the pattern has {}", call.op_type,
+                     fmt::format("{} has {}, but the pattern lists {}", call.op_type,
                                  schema->most_inputs == 1   ? "one input"
                                  : schema->most_inputs == 0 ? "no inputs"
                                                             : fmt::format("{} inputs at most", schema->most_inputs),
@@ -546,7 +548,7 @@ class Search {
   bool at_call(const Call& call, Node& node, std::size_t output, const NodeContinuation& next) {
     if (++steps_ > most_steps_) return fail("the search took too many steps");
     if (node.op_type != call.op_type || node.domain != call.domain) {
-      return fail(fmt::format("{}: the pattern wants {} here", describe(node), call.op_type),
+      return fail(fmt::format("{}: the pattern needs {} here", describe(node), call.op_type),
                   node.is("Constant") ? There::nothing : There::another);
     }
     if (std::find(matched_.begin(), matched_.end(), &node) != matched_.end()) {
@@ -604,17 +606,17 @@ class Search {
     }
     if (const auto* number = std::get_if<Number>(&expression.form)) {
       const auto constant = slot.constant();
-      if (!constant) return fail(fmt::format("{} is no constant, the pattern wants {}", where, number->value));
+      if (!constant) return fail(fmt::format("{} is not a constant, the pattern needs {}", where, number->value));
       if (is_number(*constant, number->value)) return next();
-      return fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*constant), number->value),
+      return fail(fmt::format("{} is {}, the pattern needs {}", where, short_text(*constant), number->value),
                   There::another);
     }
     if (const auto* name = std::get_if<ConstantName>(&expression.form)) {
       const auto constant = slot.constant();
-      if (!constant) return fail(fmt::format("{} is no constant, the pattern wants one for @{}", where, name->name));
+      if (!constant) return fail(fmt::format("{} is not a constant, the pattern needs one for @{}", where, name->name));
       return bind(name->name, *constant, where, next);
     }
-    if (slot.value == nullptr) return fail(fmt::format("{} is an attribute, the pattern wants a value", where));
+    if (slot.value == nullptr) return fail(fmt::format("{} is an attribute, the pattern needs a value", where));
     if (const auto* name = std::get_if<FreeName>(&expression.form)) {
       Value* value = skip_transparent(slot.value);
       const auto [entry, is_new] = values_.emplace(name->name, value);
@@ -622,7 +624,7 @@ class Search {
         const auto a = entry->second->constant();
         const auto b = value->constant();
         if (!a || !b || !same_constant(*a, *b)) {
-          return fail(fmt::format("{} is '{}', the pattern wants {}, which is '{}' here", where, value->name,
+          return fail(fmt::format("{} is '{}', the pattern needs {}, which is '{}' here", where, value->name,
                                   name->name, entry->second->name));
         }
       }
@@ -634,7 +636,7 @@ class Search {
     const std::size_t looked_through = passed_.size();
     for (Value* value = slot.value; value != nullptr; value = value->producer->input(0)) {
       if (value->producer == nullptr || value->graph != root_->graph) {
-        fail(fmt::format("{} is '{}', which no node computes; the pattern wants {}", where, value->name,
+        fail(fmt::format("{} is '{}', which no node computes; the pattern needs {}", where, value->name,
                          operators_of(expression, pattern_.lines)));
         break;
       }
@@ -650,7 +652,7 @@ class Search {
   bool bind(const std::string& name, const TensorData& constant, const std::string& where, const Continuation& next) {
     const auto [entry, is_new] = constants_.emplace(name, constant);
     if (!is_new && !same_constant(entry->second, constant)) {
-      return fail(fmt::format("{} is {}, the pattern wants @{}, which is {}", where, short_text(constant), name,
+      return fail(fmt::format("{} is {}, the pattern needs @{}, which is {}", where, short_text(constant), name,
                               short_text(entry->second)));
     }
     if (next()) return true;
@@ -684,14 +686,14 @@ class Search {
     if (condition.text) {
       const bool equal = found->strings && found->strings->size() == 1 && found->strings->front() == *condition.text;
       return equal ||
-             fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text),
+             fail(fmt::format("{} is {}, the pattern needs \"{}\"", where, short_text(*found), *condition.text),
                   There::nearly);
     }
     const auto numbers = found->numbers();
     const bool equal =
         numbers && (condition.is_list || found->element_count() == 1) &&
         std::equal(numbers->begin(), numbers->end(), condition.numbers.begin(), condition.numbers.end(), same_number);
-    return equal || fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*found),
+    return equal || fail(fmt::format("{} is {}, the pattern needs {}", where, short_text(*found),
                                      fmt::join(condition.numbers, ", ")),
                          There::nearly);
   }
@@ -783,7 +785,7 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
 /// Returns why the pattern does not match beyond a node at which a part of it matches, at the reader that comes
 /// furthest.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
-  const std::string begin = fmt::format("{} and its inputs match", describe(node));
+  const std::string begin = fmt::format("{} and the nodes before it match", describe(node));
   std::string reason;
   std::size_t furthest = 0;
   for (const Value* output : node.outputs) {

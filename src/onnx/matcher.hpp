@@ -86,7 +86,7 @@ struct NearMiss {
   Node* node = nullptr;  ///< The node at which the root was tried.
   std::size_t matched_nodes = 0;
   std::size_t pattern_nodes = 0;  ///< Number of nodes in the pattern, with the largest of alternatives.
-  std::string reason;             ///< Why it failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern wants 2".
+  std::string reason;             ///< Why it failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern needs 2".
 };
 
 /// Matches with `root` as the pattern's last node. If that fails and `near` is given, stores there how far it came.

@@ -441,7 +441,7 @@ NEAR = [
     ("- add_outputs: [norm_ot]\n", "did you mean norm_out?"),
     (
         "- match: |\n    y = Clip(Relu(Neg(x)), @a, @b)\n  with: Relu\n  inputs: [x]\n",
-        "(InstanceNormalization): the pattern wants Neg here",
+        "(InstanceNormalization): the pattern needs Neg here",
     ),
 ]
 

@@ -181,7 +181,7 @@ def test_its_tests_see_a_pattern_that_matches_nothing(prefix: Path, project: Pat
     told = seen(prefix, project, fusion, "Tanh(x)", "Sin(x)")
     assert failures(told) == {"test_convert_finds_the_operator"}
     assert "makes Tanh, Mul, Sigmoid, Mul, Neg of gated_tanh/gated_tanh_network.py, not GatedTanh, Neg:" in told
-    assert re.search(r"gated_tanh/gated_tanh_fusion\.yaml:2:3 matches 2 of 4 nodes: .*the pattern wants Sin", told), (
+    assert re.search(r"gated_tanh/gated_tanh_fusion\.yaml:2:3 matches 2 of 4 nodes: .*the pattern needs Sin", told), (
         told
     )
     assert "skipped=2" in told, "what is tested of a converted network says nothing where the operator is not in it"
