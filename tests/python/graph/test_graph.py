@@ -443,7 +443,7 @@ def test_an_old_form_computes_the_same_in_a_newer_set(name: str, step: str, tmp_
 
 REFUSED_FORMS = {
     "scales that are not known": (10, "Resize", {"mode": "nearest"}, "scales", "not constant"),
-    "larger and smaller": (10, "Resize", {"mode": "nearest"}, [1, 1, 0.5, 2], "smaller in another"),
+    "larger and smaller": (10, "Resize", {"mode": "nearest"}, [1, 1, 0.5, 2], "shrinks it in another"),
     "a mean for each pixel": (7, "BatchNormalization", {"spatial": 0}, [1, 1, 1, 1], "`spatial` is 0"),
     "training": (6, "Dropout", {"ratio": 0.5}, None, "`is_test` is 0"),
 }

@@ -196,7 +196,7 @@ TEST(OnnxruntimeEngine, computes_constant_graphs) {
       text_model({}, "a = Constant<value=int64([4611686018427387904, -3])>()\nb = Neg(a)\ny = Sub(b, a)", {"b"});
   EXPECT_THAT(*judge().evaluate_constant_graph(constant).at("b").ints(), ElementsAre(-(std::int64_t{1} << 62), 3));
   EXPECT_THAT([] { (void)judge().evaluate_constant_graph(text_model({}, "y = RandomNormal<shape=[2]>()", {"y"})); },
-              ThrowsMessage<Error>(HasSubstr("gives other numbers each time")));
+              ThrowsMessage<Error>(HasSubstr("returns other numbers each time")));
   EXPECT_THAT(
       [] {
         (void)judge().evaluate_constant_graph(text_model({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
