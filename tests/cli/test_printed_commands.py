@@ -164,7 +164,6 @@ def save_failing_models(folder):
     nodes = [node("Conv", ["x", "w"], "a"), node("Flatten", ["a"], "f"), node("MatMul", ["f", "m"], "y")]
     constants = [weights("w", 4, 3, 3, 3), weights("m", 4 * 30 * 14, 2)]
     save(folder / "sizes.onnx", nodes, [("x", ["n", 3, "h", "w"])], [("y", ["n", 2])], constants)
-    save(folder / "nothing.onnx", [], [], [])
     save(folder / "undefined.onnx", [node("Relu", ["nowhere"], "y")], [("x", [2])], [("y", [2])])
 
 
@@ -176,7 +175,6 @@ def test_every_conversion_that_fails_ends_with_a_command_that_works(folder):
         "graft convert unique.onnx -o u.onnx --no-check": "graft inspect u.onnx",
         "graft convert lrn.onnx -o l.onnx": "graft convert lrn.onnx -o l.onnx --cut",
         "graft convert sizes.onnx -o s.onnx": "graft inspect s.onnx",
-        "graft convert nothing.onnx -o n.onnx": "graft inspect n.onnx",
         "graft convert detector.onnx -o d.onnx --plugins never": "graft convert detector.onnx -o d.onnx",
     }
     for start, follower in starts.items():
