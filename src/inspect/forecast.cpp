@@ -68,7 +68,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
     report = convert_in_memory(engine, converted);
   } catch (const Error& error) {
     prospect.warnings.push_back(
-        fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
+        fmt::format("`graft convert` refuses the model, so its result is not predicted: {}", error.what()));
   }
   prospect.is_another = !report.rewrites.empty();
   prospect.nodes = onnx::count_nodes(converted);
@@ -82,7 +82,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   for (const report::Rewrite& rewrite : report.rewrites) {
     std::string what = rewrite.pass == "remove_dead"
                            ? "no output needs it: `graft convert` removes it"
-                           : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
+                           : fmt::format("`graft convert` replaces it with {}", rewrite.replacement);
     for (const NodeRef& node : rewrite.nodes) {
       const auto plugin = plugins.find(node);
       if (plugin == plugins.end()) continue;

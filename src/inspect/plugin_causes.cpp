@@ -91,8 +91,8 @@ std::string one_of(const std::vector<const json*>& creators, const char* field) 
 
 std::string name_the_library(std::string_view too) {
   return fmt::format(
-      "name the library that holds it{}: {} LIB.so, of your own operators {}; `graft plugins LIB.so` lists what is in "
-      "one",
+      "load the library that has it{}: {} LIB.so, or {} for your own operators; `graft plugins LIB.so` lists the "
+      "plugins of a library",
       too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
 }
 
@@ -106,13 +106,13 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
     any_library = any_library || !text_of(creator, "library").empty();
   }
   if (const auto meant = nearest(node.op_type, names)) {
-    const std::string advice = fmt::format("if {0} is meant, give the node that operator type: {0}", *meant);
+    const std::string advice = fmt::format("if you mean {0}, set the node's operator type to {0}", *meant);
     const std::vector<const json*> named = creators_named(creators, *meant);
     if (named.empty()) {
       return {"operator_name",
               fmt::format("no plugin is registered under the name {}; the nearest is ONNX's operator {}", node.op_type,
                           *meant),
-              advice + (node.domain.empty() ? "" : ", and no domain")};
+              advice + (node.domain.empty() ? "" : " and remove its domain")};
     }
     return {"plugin_name",
             fmt::format("no plugin is registered under the name {}; the nearest is {}", node.op_type, listed(named)),
@@ -137,8 +137,8 @@ PluginCause wrong_version(const onnx::Node& node, const std::vector<const json*>
   const auto text = given_text(node, version_attribute);
   const std::string asked = text ? fmt::format("the node has plugin_version = '{}'", *text)
                                  : "the node has no plugin_version, which means '1'";
-  return {"plugin_version", fmt::format("{}; registered is {}", asked, listed(same_name)),
-          fmt::format("set the node's attribute plugin_version, a text, to {}", one_of(same_name, "version")),
+  return {"plugin_version", fmt::format("{}; registered: {}", asked, listed(same_name)),
+          fmt::format("set the node's string attribute plugin_version to {}", one_of(same_name, "version")),
           plugin_of(*same_name.back())};
 }
 
@@ -148,10 +148,10 @@ PluginCause wrong_namespace(const onnx::Node& node, const std::vector<const json
   std::string looked = given.empty() ? "the empty namespace, as the node has no plugin_namespace"
                                      : fmt::format("the node's plugin_namespace '{}'", given);
   looked += node.domain.empty() ? ", and nowhere else, as it has no domain"
-                                : fmt::format(", and in its domain '{}'", node.domain);
+                                : fmt::format(", and its domain '{}'", node.domain);
   return {
       given.empty() ? "domain" : "plugin_namespace",
-      fmt::format("TensorRT looked in {}; registered is {}", looked, listed(fitting)),
+      fmt::format("TensorRT searched {}; registered: {}", looked, listed(fitting)),
       fmt::format("set the node's attribute plugin_namespace{} to {}", given.empty() ? ", or its domain," : "", spaces),
       plugin_of(*fitting.back())};
 }
@@ -163,7 +163,7 @@ std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
     if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
     return PluginCause{std::string(name),
                        fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
-                       fmt::format("write {} as a text: '1', and not 1", name)};
+                       fmt::format("write {} as a string: '1' and not 1", name)};
   }
   return std::nullopt;
 }
@@ -193,9 +193,9 @@ struct FieldReport {
 };
 
 std::string type_hint_for(std::string_view wanted) {
-  if (wanted == "text") return "write the attribute as a text: '2', and not 2";
-  if (wanted == "number") return "write the attribute as a float: 2.0, and not 2 or '2.0'";
-  return "write the attribute as an integer, an int or ints: 2, and not 2.0 or '2'";
+  if (wanted == "text") return "write the attribute as a string: '2' and not 2";
+  if (wanted == "number") return "write the attribute as a float: 2.0 and not 2 or '2.0'";
+  return "write the attribute as an integer, an int or ints: 2 and not 2.0 or '2'";
 }
 
 FieldReport compare_fields(const onnx::Node& node, const json& creator) {
@@ -217,7 +217,7 @@ FieldReport compare_fields(const onnx::Node& node, const json& creator) {
     }
     report.of_wrong_type.push_back(name);
     if (report.type_hint.empty()) report.type_hint = type_hint_for(wanted);
-    report.ill_typed.push_back(fmt::format("{} is {}, and the plugin takes {}", name, attribute->kind(), type));
+    report.ill_typed.push_back(fmt::format("{} is {}, and the plugin expects {}", name, attribute->kind(), type));
   }
   for (const auto& attribute : node.attributes) {
     const std::string& name = attribute.first;  // clang 14 cannot capture a structured binding in a lambda
@@ -258,7 +258,7 @@ FieldFault fault_of(const FieldReport& fields, const std::string& printed) {
 }
 
 std::string unknown_text(const FieldReport& fields) {
-  return fmt::format("has no field {}, so that never reached it", fmt::join(fields.unknown, ", "));
+  return fmt::format("has no field {}, so TensorRT did not pass it", fmt::join(fields.unknown, ", "));
 }
 
 PluginCause missing_field(const FieldReport& fields, const std::string& who, const std::string& printed) {
@@ -268,9 +268,9 @@ PluginCause missing_field(const FieldReport& fields, const std::string& who, con
   }
   if (named.empty()) named = fields.missing;
   return {"field_missing",
-          fmt::format("{} refused the node, which does not give {}{}", who, fmt::join(named, ", "),
-                      named.size() > 1 ? "; which of them it requires TensorRT cannot tell" : ""),
-          "give the node the attribute that the plugin requires"};
+          fmt::format("{} refused the node, which does not set {}{}", who, fmt::join(named, ", "),
+                      named.size() > 1 ? "; TensorRT does not report which of them it requires" : ""),
+          "add the attribute that the plugin requires to the node"};
 }
 
 PluginCause fault_in_fields(const FieldReport& fields, const std::string& who, const std::string& printed) {
@@ -282,14 +282,14 @@ PluginCause fault_in_fields(const FieldReport& fields, const std::string& who, c
     case FieldFault::name:
       return {"plugin_field",
               fmt::format("{} {}{}", who, unknown_text(fields),
-                          fields.missing.empty() ? "" : "; of its fields the node does not give " + missing),
-              fields.hints.empty() ? "give the node the fields that the plugin has"
+                          fields.missing.empty() ? "" : "; the node does not set its fields " + missing),
+              fields.hints.empty() ? "use the plugin's field names for the node's attributes"
                                    : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
     case FieldFault::value: break;
   }
-  return {
-      "field_value", fmt::format("{} refused the values that the node gives", who),
-      printed.empty() ? "ask the plugin's documentation which values it takes" : "what the plugin printed says why"};
+  return {"field_value", fmt::format("{} refused the values of the node's attributes", who),
+          printed.empty() ? "see the plugin's documentation for the allowed values"
+                          : "see the plugin's output for the reason"};
 }
 
 /// Returns the cause if the creator was found and returned no plugin.
@@ -314,9 +314,9 @@ std::string inputs_text(const onnx::Node& node) {
 
 PluginCause of_the_older_generation(const json& creator) {
   return {"plugin_generation",
-          fmt::format("{} is a plugin of the generation {}, which this TensorRT does not put into a network",
+          fmt::format("{} is a plugin of generation {}, which this TensorRT does not support",
                       describe_creator(creator), text_of(creator, "generation")),
-          "get the library with its plugins as IPluginV3, or use a TensorRT that takes IPluginV2 (10.x)"};
+          "use a version of the library with IPluginV3 plugins, or a TensorRT that supports IPluginV2 (10.x)"};
 }
 
 /// Returns a list such as "f32[1, 3, 8, 8], i64[2]".
@@ -348,28 +348,28 @@ std::optional<PluginCause> failed_look_up(const onnx::Node& node, const json& cr
 }
 
 PluginCause cause_of_crash(const json& creator) {
-  return {"plugin_crash", fmt::format("{}, ends TensorRT's process", describe_creator(creator)),
+  return {"plugin_crash", fmt::format("{}, crashes TensorRT's process", describe_creator(creator)),
           fmt::format("the library's author has to fix this; {} FILE writes the smallest model that fails",
                       setting_name(Setting::reduce))};
 }
 
 PluginCause cause_of_hang(const json& creator) {
-  return {"plugin_hang", fmt::format("{}, does not come back when TensorRT calls it", describe_creator(creator)),
+  return {"plugin_hang", fmt::format("{}, does not return when TensorRT calls it", describe_creator(creator)),
           fmt::format("the library's author has to fix this; {} FILE writes the smallest model that fails. If it is "
-                      "slow alone, a longer {} helps",
+                      "only slow, set a longer {}",
                       setting_name(Setting::reduce), setting_name(Setting::trial_seconds))};
 }
 
 PluginCause cause_of_failed_build(const onnx::Node& node, const json& creator, const std::string& words) {
   if (contains(words, "Failed to find any supported plugin")) {
     return {"plugin_formats",
-            fmt::format("{}, takes no combination of types and layouts that TensorRT offers: inputs {}; outputs {}",
+            fmt::format("{}, supports no combination of types and layouts that TensorRT offers: inputs {}; outputs {}",
                         describe_creator(creator), tensors_text(node.inputs), tensors_text(node.outputs)),
-            "give it the types that it takes, with Cast before it; or let its supportsFormatCombination take these, in "
-            "the linear layout at least"};
+            "cast its inputs to types that it supports; or let its supportsFormatCombination accept these, at least in "
+            "the linear layout"};
   }
   return {"plugin_build", fmt::format("{}, fails while the engine is built", describe_creator(creator)),
-          "what TensorRT says, or what the plugin printed, tells why"};
+          "see TensorRT's messages or the plugin's output for the reason"};
 }
 
 PluginCause cause_in_body(const onnx::Node& outer, const json& creator, const std::string& words) {
@@ -389,13 +389,12 @@ std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& cr
   const std::vector<const json*> same_name = creators_named(creators, node.op_type);
   return PluginCause{
       "override",
-      fmt::format(
-          "TensorRT's parser goes by the name alone and takes the node for ONNX's {}, whatever its domain '{}'{}",
-          node.op_type, node.domain, same_name.empty() ? "" : fmt::format(", and not for {}", listed(same_name))),
-      fmt::format(
-          "register the plugin under a name that ONNX does not have; or in the empty namespace, and let it win with "
-          "{}",
-          setting_name(Setting::plugin_override))};
+      fmt::format("TensorRT's parser parses the node as ONNX's {}, although its domain is '{}'{}", node.op_type,
+                  node.domain, same_name.empty() ? "" : fmt::format(", and not as {}", listed(same_name))),
+      fmt::format("register the plugin under a name that ONNX does not have; or register it in the empty namespace, "
+                  "and let it override ONNX with "
+                  "{}",
+                  setting_name(Setting::plugin_override))};
 }
 
 std::string describe_creator(const json& creator) {
@@ -431,32 +430,32 @@ std::optional<PluginCause> cause_of_refusal(const onnx::Node& node, const json& 
         std::any_of(same_name.begin(), same_name.end(), [](const json* c) { return text_of(*c, "namespace").empty(); });
     return PluginCause{
         "override",
-        fmt::format("{} is registered, and the parser goes by the name alone: {} is an operator of ONNX, which it "
-                    "refuses before it looks for a plugin",
+        fmt::format("{} is registered, but the parser matches the name only: {} is an operator of ONNX, which it "
+                    "refuses before it searches for a plugin",
                     listed(same_name), node.op_type),
-        unnamed ? fmt::format("{} lets plugins win (OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE of TensorRT 10.15 and "
-                              "RTX 1.7); or register the plugin under a name that ONNX does not have",
-                              setting_name(Setting::plugin_override))
-                : fmt::format("register the plugin under a name that ONNX does not have; or in the empty namespace, "
-                              "the only one in "
-                              "which {} looks",
-                              setting_name(Setting::plugin_override))};
+        unnamed
+            ? fmt::format("{} lets plugins override ONNX (OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE of TensorRT 10.15 and "
+                          "RTX 1.7); or register the plugin under a name that ONNX does not have",
+                          setting_name(Setting::plugin_override))
+            : fmt::format("register the plugin under a name that ONNX does not have; or in the empty namespace, the "
+                          "only one that {} searches",
+                          setting_name(Setting::plugin_override))};
   }
   if (creator == nullptr) return taken_for_onnx(node, creators);
   if (text_of(*creator, "generation") == "V2") return of_the_older_generation(*creator);
   if (contains(message, "Could not create the plugin")) return refused_by_creator(node, *creator, printed);
   if (contains(message, "more output tensors than TRT expected")) {
     return PluginCause{"plugin_outputs",
-                       fmt::format("{}, makes fewer outputs than the node has, which are {}",
-                                   describe_creator(*creator), node.outputs.size()),
-                       "give the node as many outputs as the plugin has"};
+                       fmt::format("{}, has fewer outputs than the node, which has {}", describe_creator(*creator),
+                                   node.outputs.size()),
+                       "change the node to as many outputs as the plugin has"};
   }
   constexpr std::array at_inputs{"getOutputDataTypes", "output shape computation", "getOutputShapes"};
   if (std::any_of(at_inputs.begin(), at_inputs.end(), [&](const char* word) { return contains(message, word); })) {
     return PluginCause{
         "plugin_inputs",
-        fmt::format("{} refuses what the node feeds it: {}", describe_creator(*creator), inputs_text(node)),
-        "give the node the inputs that the plugin takes: their number, types and ranks"};
+        fmt::format("{} refuses the inputs of the node: {}", describe_creator(*creator), inputs_text(node)),
+        "change the node's inputs to the number, types and ranks that the plugin accepts"};
   }
   return std::nullopt;
 }
@@ -465,15 +464,15 @@ std::optional<PluginCause> wrong_fields(const onnx::Node& node, const json& crea
   const FieldReport fields = compare_fields(node, creator);
   if (!fields.ill_typed.empty()) {
     return PluginCause{"field_type",
-                       fmt::format("{}; TensorRT hands it over as it is, and the plugin may read another number",
+                       fmt::format("{}; TensorRT passes it unchanged, and the plugin may read a different number",
                                    fmt::join(fields.ill_typed, "; ")),
                        fields.type_hint};
   }
   if (!fields.unknown.empty()) {
     return PluginCause{
         "plugin_field",
-        fmt::format("the plugin has no field {}, so TensorRT does not hand that over", fmt::join(fields.unknown, ", ")),
-        fields.hints.empty() ? "leave it out, or name a field that the plugin has"
+        fmt::format("the plugin has no field {}, so TensorRT does not pass it", fmt::join(fields.unknown, ", ")),
+        fields.hints.empty() ? "remove it, or rename it to a field of the plugin"
                              : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
   }
   return std::nullopt;

@@ -75,7 +75,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
     finding.inside = innermost == nullptr ? outermost : innermost;
     finding.outcome = found.outcome;
     finding.words = found.words;
-    if (found.nodes.size() > 1) finding.words += fmt::format(" (by {} nodes together)", found.nodes.size());
+    if (found.nodes.size() > 1) finding.words += fmt::format(" ({} nodes fail together)", found.nodes.size());
     finding.cause = found.cause;
     finding.as = own_of(found.as);
     finding.ranges = found.ranges;

@@ -68,7 +68,7 @@ std::string TensorRTProbe::suppose_outputs_of(const onnx::Node& node) {
     if (!output->type) output->type = (*like)->type;
     if (!output->shape) output->shape = (*like)->shape;
   }
-  return fmt::format("'{}' made what '{}' is, {}", node.name, (*like)->name, type_text(**like));
+  return fmt::format("the output of '{}' were like '{}', {}", node.name, (*like)->name, type_text(**like));
 }
 
 /// Parses the node as the plugin that was meant and copies the types of its outputs. Returns a description of what was
@@ -101,7 +101,8 @@ void TensorRTProbe::set_aside() {
       const bool is_behind = bad_.contains(value.producer) || uncertain_.contains(value.producer);
       const auto before = report_.not_asked.find(value.producer);
       if (is_behind) {
-        report_.not_asked.emplace(node, fmt::format("it needs what '{}' makes", value.producer->name));
+        report_.not_asked.emplace(
+            node, fmt::format("it needs the output of '{}', which TensorRT did not accept", value.producer->name));
       } else if (before != report_.not_asked.end()) {
         report_.not_asked.emplace(node, before->second);
       }

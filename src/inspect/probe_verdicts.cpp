@@ -115,7 +115,7 @@ std::string sentence(const std::string& first, const std::string& second) {
 /// Returns advice on a part that TensorRT does not accept, where no better advice is known.
 std::string general_advice(const onnx::Node& node, Outcome outcome, const std::string& words) {
   if (words.find("CUDA driver version is insufficient") != std::string::npos) {
-    return "it calls CUDA while it is made: ask on a machine with a GPU";
+    return "it calls CUDA when it is created: run the command on a machine with a GPU";
   }
   if (const auto hint = hint_on_refusal(node)) return hint->advice;
   if (fails_by_rule(node)) return advice_on_refusal(node);
@@ -195,9 +195,9 @@ struct Answers {
   }
 };
 
-/// Returns a clause such as ", as with node 'top_1' (TopK), which is alike".
+/// Returns a clause such as ", as it does for the similar node 'top_1' (TopK)".
 std::string alike_text(const Finding& finding) {
-  return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", onnx::describe(*finding.as));
+  return finding.as == nullptr ? "" : fmt::format(", as it does for the similar {}", onnx::describe(*finding.as));
 }
 
 void apply(const Finding& finding, const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
@@ -210,7 +210,7 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   verdict.reason =
       fmt::format("{}{}: {}", what_happened(verdict_of(finding.outcome)), alike_text(finding), finding.words);
   if (finding.nodes.size() > 1) {
-    verdict.reason = fmt::format("{} (by these together: {})", verdict.reason, names_of(finding.nodes));
+    verdict.reason = fmt::format("{} (these nodes fail together: {})", verdict.reason, names_of(finding.nodes));
   }
   if (finding.cause) {
     verdict.cause = finding.cause->cause;
@@ -225,7 +225,7 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   const bool has_fault = refused.metadata.contains(onnx::fault_note);
   if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
   if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
-    verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
+    verdict.reason = sentence(verdict.reason, fmt::format("judged as if {}", supposed->second));
   }
   if (verdict.support == Support::lowered) return;
   const bool rule_knows = verdict.support == Support::unsupported && layer == nullptr && !verdict.advice.empty();
@@ -258,10 +258,10 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
   if (!is_good && verdict.support != Support::unknown) return;
   verdict.support = Support::not_asked;
   verdict.advice = is_over_budget
-                       ? fmt::format("fix the nodes that do not run, or allow more with {} and {}, and run it again",
+                       ? fmt::format("fix the nodes that do not run, or raise {} and {}, and run the command again",
                                      setting_name(Setting::max_builds), setting_name(Setting::max_seconds))
                    : answers.report.findings.empty()
-                       ? fmt::format("name other sizes with {} NAME=MIN..OPT..MAX", setting_name(Setting::shape_ranges))
+                       ? fmt::format("set other sizes with {} NAME=MIN..OPT..MAX", setting_name(Setting::shape_ranges))
                        : "fix the node that does not run, and run the command again";
 }
 
@@ -287,17 +287,17 @@ void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict
     if (is_left_to_builder && answers.level == Judge::parser) {
       verdict.judge = Judge::rule;
       warn_of_name(node, answers, verdict);
-      verdict.reason = sentence(verdict.reason, fmt::format("its parser does take it; {} tells whether it builds",
+      verdict.reason = sentence(verdict.reason, fmt::format("its parser accepts it; {} tests whether it builds",
                                                             setting_name(Setting::judge_builder)));
       return;
     }
     const bool is_refused = is_lowered || verdict.support == Support::unsupported;
     if (is_refused && verdict.cause == computed_wrongly) {
-      verdict.reason = fmt::format("TensorRT builds it and computes it wrongly: {}", verdict.reason);
+      verdict.reason = fmt::format("TensorRT builds it, but computes wrong values: {}", verdict.reason);
       return;
     }
     if (is_refused) {
-      verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
+      verdict.reason = fmt::format("TensorRT builds it, contrary to the rule: {}", verdict.reason);
     } else if (verdict.support == Support::unknown) {
       verdict.reason.clear();
     } else if (verdict.support == Support::plugin) {
@@ -367,7 +367,7 @@ void count_others(const std::vector<const Finding*>& findings, const Finding* to
   for (const Finding* finding : findings) {
     if (finding != told && finding->inside != nullptr) names.push_back(finding->inside->name);
   }
-  if (!names.empty()) verdict.reason += fmt::format("; nor run inside it: {}", fmt::join(names, ", "));
+  if (!names.empty()) verdict.reason += fmt::format("; other nodes inside it do not run: {}", fmt::join(names, ", "));
 }
 
 void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
@@ -385,14 +385,14 @@ void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
       } else if (answers.report.runs_inside.contains(node)) {
         accept(*node, answers, verdict);
       } else {
-        leave_out(*node, fmt::format("it lies in '{}', which does not run", outer->name), false, answers, verdict);
+        leave_out(*node, fmt::format("it is inside '{}', which does not run", outer->name), false, answers, verdict);
       }
     } else if (const auto blocked = answers.report.not_asked.find(outer); blocked != answers.report.not_asked.end()) {
       leave_out(*node, blocked->second, answers.report.over_budget.contains(outer), answers, verdict);
     } else {
       accept(*node, answers, verdict);
       if (const auto supposed = answers.report.supposed.find(outer); supposed != answers.report.supposed.end()) {
-        verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
+        verdict.reason = sentence(verdict.reason, fmt::format("judged as if {}", supposed->second));
       }
     }
   }
@@ -486,7 +486,7 @@ std::string_view what_happened(Support support) {
     case Support::fails: return "TensorRT's builder fails";
     case Support::hangs: return "TensorRT hangs";
     case Support::crashes: return "TensorRT crashes";
-    default: return "TensorRT takes it";
+    default: return "TensorRT accepts it";
   }
 }
 

@@ -25,7 +25,7 @@ std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view t
     const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
     if (failed != std::errc{} || end != part.data() + part.size() || size < 0) {
       throw Error(
-          fmt::format("{} {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
+          fmt::format("{} {}: '{}' is not a size\nWrite NAME=MIN..OPT..MAX, for example "
                       "image=1x3x224x224..4x3x224x224..8x3x224x224",
                       setting_name(Setting::shape_ranges), option, part));
     }

@@ -66,7 +66,7 @@ ProbeReport TensorRTProbe::run(Judge level, Order order) {
 
 void TensorRTProbe::leave_unanswered(const BudgetSpent& spent) {
   std::string why = spent.what;
-  if (!open_failure_.empty()) why += fmt::format("; of the nodes that are left some fail: {}", open_failure_);
+  if (!open_failure_.empty()) why += fmt::format("; some of the remaining nodes fail: {}", open_failure_);
   for (const onnx::Node* node : left()) {
     if (built_.contains(node)) continue;
     report_.not_asked.emplace(node, why);
@@ -113,8 +113,9 @@ void TensorRTProbe::add(Finding finding) {
     report_.findings.push_back(std::move(finding));
   } else {
     const onnx::Node* node = finding.nodes.front();
-    uncertain_.emplace(node, fmt::format("as if {}, TensorRT does not take it, which may be for that alone: {}",
-                                         report_.supposed.at(node), finding.words));
+    uncertain_.emplace(node,
+                       fmt::format("judged as if {}, TensorRT refuses it, perhaps only because of this assumption: {}",
+                                   report_.supposed.at(node), finding.words));
   }
   set_aside();
 }
@@ -243,7 +244,7 @@ bool TensorRTProbe::ask_about_whole() {
       std::any_of(nodes.begin(), nodes.end(), [&](const auto* node) { return is_known_to_fail_inside(*node); });
   if (!is_by_sizes || has_cause) return false;
   const std::string why =
-      fmt::format("no sizes that were tried go through the network: {}; {} NAME=MIN..OPT..MAX names others",
+      fmt::format("the network accepts none of the sizes that were tried: {}; {} NAME=MIN..OPT..MAX sets other sizes",
                   words_of(first), setting_name(Setting::shape_ranges));
   for (const onnx::Node* node : nodes) report_.not_asked.emplace(node, why);
   return true;
@@ -285,8 +286,8 @@ bool TensorRTProbe::fails_with_other_sizes(const Finding& finding) {
     if (trial.outcome != Outcome::accepted) continue;
     if (i > ranges_.suggestion()) throw BuildsWithOtherSizes{i};
     const std::string why =
-        fmt::format("it builds for {}, for which other nodes fail; for {}: {}", fmt::join(ranges_in(trial), ", "),
-                    fmt::join(finding.ranges, ", "), finding.words);
+        fmt::format("it builds for {}, for which other nodes fail; it fails for {}: {}",
+                    fmt::join(ranges_in(trial), ", "), fmt::join(finding.ranges, ", "), finding.words);
     for (const onnx::Node* node : finding.nodes) uncertain_.emplace(node, why);
     set_aside();
     return false;
@@ -338,7 +339,7 @@ std::size_t TensorRTProbe::build_left_of(const Nodes& nodes) {
 
 void TensorRTProbe::leave_without_sizes(const onnx::Node& node, const Trial& trial) {
   const std::string why = fmt::format(
-      "cut out of the network, the sizes that are supposed of its inputs contradict each other: {}", words_of(trial));
+      "when it is cut out of the network, the sizes assumed for its inputs contradict each other: {}", words_of(trial));
   uncertain_.emplace(&node, why);
   without_sizes_.insert(&node);
   set_aside();
@@ -395,7 +396,8 @@ void TensorRTProbe::find_number_of_inputs(const onnx::Node& node, PluginCause& c
     while (copy.inputs.size() < count) graph.add_input_to(copy, copy.inputs.back());
     if (trials_.parse(model).outcome == Outcome::accepted) taken.push_back(count);
   }
-  if (!taken.empty()) cause.reason += fmt::format("; tried with other numbers, it takes {}", fmt::join(taken, ", "));
+  if (!taken.empty())
+    cause.reason += fmt::format("; with other numbers of inputs tried, the plugin accepts {}", fmt::join(taken, ", "));
 }
 
 const json* TensorRTProbe::creator_in(const onnx::Node& node) const {

@@ -134,7 +134,7 @@ std::vector<std::string> release_names() {
 
 Release release_of(std::string_view name, std::string_view setting) {
   if (const auto release = find_release(name)) return *release;
-  throw Error(fmt::format("{}: found '{}', allowed are {}\nOf another release nothing is known: take the nearest one",
+  throw Error(fmt::format("{}: found '{}', allowed are {}\nGraft has no data on other releases: use the nearest one",
                           setting, name, fmt::join(release_names(), ", ")));
 }
 

@@ -40,30 +40,31 @@ struct Advice {
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
 constexpr std::string_view use_qdq =
-    "graft convert computes it in f32; for int8, quantize the float model in the form that TensorRT has: "
-    "QuantizeLinear and DequantizeLinear round float operators (QDQ)";
-constexpr std::string_view no_sequences = "export the network with tensors in the place of sequences and optionals";
+    "graft convert computes it in f32; for int8, quantize the float model in the form that TensorRT supports: "
+    "QuantizeLinear and DequantizeLinear around float operators (QDQ)";
+constexpr std::string_view no_sequences = "export the network with tensors instead of sequences and optionals";
 constexpr std::string_view no_texts =
-    "turn strings into numbers before the network, and let the network begin with these";
+    "convert strings to numbers before the network, and make these numbers its inputs";
 constexpr std::string_view no_complex_numbers =
-    "export the network with the real and the imaginary parts as tensors of their own";
+    "export the network with the real and the imaginary parts as separate tensors";
 constexpr std::string_view other_integers =
-    "export the network with i32 or i64 in the place of this type, or cast to one of these where the network begins";
+    "export the network with i32 or i64 instead of this type, or cast its inputs to one of these types";
 constexpr std::string_view sized_by_data =
-    "the size of its output depends on the data; {} leaves it and the rest to the host; or write a plugin with a size "
+    "the size of its output depends on the data; {} leaves it and the nodes after it to the host; or write a plugin "
+    "with a size "
     "tensor: graft's guide \"add an operator\"";
 
 // Operators for which there is better advice than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
-     "{}: the network ends with its boxes and scores, and the host does the rest; or a plugin: the full TensorRT's "
-     "library has EfficientNMS_TRT, which takes other inputs"},
+     "{}: the network ends with its boxes and scores, and the host runs the remaining nodes; or use a plugin: the "
+     "library of the full TensorRT has EfficientNMS_TRT, which has other inputs"},
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
     {"NonZero", sized_by_data},
     {"TopK",
-     "graft convert takes it in parts of 3840 where K is a constant and the numbers are real; or ask for at most 3840, "
-     "where fewer are enough"},
+     "graft convert computes it in parts of 3840 if K is a constant and the data are floating-point; or reduce K to at "
+     "most 3840 if that is enough"},
     {"ConvInteger", use_qdq},
     {"DynamicQuantizeLinear", use_qdq},
     {"MatMulInteger", use_qdq},
@@ -120,7 +121,7 @@ void add_top_k(const onnx::Node& node, Forms& forms) {
   constexpr std::int64_t largest = 3840;
   const std::optional<double> k = constant_of(node.input(1));
   if (!k || *k <= largest) return;
-  forms.push_back({"top_k_above_3840", fmt::format("K is {:.0f}; TensorRT's builder takes at most {}", *k, largest)});
+  forms.push_back({"top_k_above_3840", fmt::format("K is {:.0f}; TensorRT's builder accepts at most {}", *k, largest)});
 }
 
 void add_resize(const onnx::Node& node, Forms& forms) {
@@ -144,10 +145,10 @@ void add_pooling(const onnx::Node& node, Forms& forms) {
     forms.push_back({"pooling_dilations", "dilations other than 1, which TensorRT's pooling does not have"});
   }
   if (const std::int64_t p = node.is("LpPool") ? node.int_or("p", 2) : 2; p != 1 && p != 2) {
-    forms.push_back({"lp_pool_p", fmt::format("p = {}; TensorRT has LpPool of p = 1 and 2", p)});
+    forms.push_back({"lp_pool_p", fmt::format("p = {}; TensorRT has LpPool only for p = 1 and 2", p)});
   }
   if (node.is("MaxPool") && has_output(node, 1)) {
-    forms.push_back({"max_pool_indices", "its output Indices is used; TensorRT's pooling gives none"});
+    forms.push_back({"max_pool_indices", "its output Indices is used; TensorRT's pooling does not have it"});
   }
 }
 
@@ -167,7 +168,7 @@ void add_lrn(const onnx::Node& node, Forms& forms) {
   for (const Range& range : ranges) {
     const float value = node.float_or(range.name, range.otherwise);
     if (value >= range.least && value <= range.largest) continue;
-    forms.push_back({"lrn_parameters", fmt::format("{} = {}; TensorRT's LRN takes {} to {}", range.name, value,
+    forms.push_back({"lrn_parameters", fmt::format("{} = {}; TensorRT's LRN accepts {} to {}", range.name, value,
                                                    range.least, range.largest)});
   }
 }
@@ -182,7 +183,7 @@ void add_scatter_of_more(const onnx::Node& node, Forms& forms) {
     const Dim& named = (*indices->shape)[axis];
     if (!places.is_constant() || !named.is_constant() || named.value() <= places.value()) continue;
     forms.push_back({"scatter_elements_of_more",
-                     fmt::format("{} indices along axis {}, where the data has {}; TensorRT takes as many at most",
+                     fmt::format("{} indices along axis {}, where the data has {}; TensorRT accepts at most that many",
                                  named.value(), axis, places.value())});
     return;
   }
@@ -217,8 +218,8 @@ void add_fed_input(const onnx::Node& node, std::size_t index, std::string_view w
                    Forms& forms) {
   const onnx::Value* value = node.input(index);
   if (value == nullptr || !value->is_input || value->initializer) return;
-  forms.push_back(
-      {form, fmt::format("its {} '{}' is an input of the network; TensorRT takes a constant only", what, value->name)});
+  forms.push_back({form, fmt::format("its {} '{}' is an input of the network; TensorRT accepts only a constant", what,
+                                     value->name)});
 }
 
 /// Types of fewer than 8 bits per element, and floating-point types of 8 bits, which the tables of types do not cover.
@@ -243,7 +244,8 @@ std::int64_t element_count(const onnx::Value& value) {
 void add_quantization(const onnx::Node& node, Forms& forms) {
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {u8})) {
-    forms.push_back({"quantize_u8", fmt::format("'{}' is u8; TensorRT quantizes to signed numbers", value->name)});
+    forms.push_back(
+        {"quantize_u8", fmt::format("'{}' is u8; TensorRT quantizes to signed integers only", value->name)});
   }
   if (const onnx::Value* value = tensor_of_type(node, {f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, u2, i2, f6e2m3})) {
     forms.push_back({"missing_type",
@@ -251,8 +253,9 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
   }
   const onnx::Value* narrow = tensor_of_type(node, {i4, f4e2m1});
   if (narrow != nullptr && narrow->shape && element_count(*narrow) % 2 != 0) {
-    forms.push_back({"odd_4_bits", fmt::format("'{}' has an odd number of elements of 4 bits; TensorRT takes even ones",
-                                               narrow->name)});
+    forms.push_back(
+        {"odd_4_bits", fmt::format("'{}' has an odd number of elements of 4 bits; TensorRT accepts only an even number",
+                                   narrow->name)});
   }
   // The zero point of f8 may be an input of the network.
   if (tensor_of_type(node, {f8e4m3fn}) == nullptr) {
@@ -281,18 +284,19 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
   if (node.int_or("layout", 0) != 0) {
     // The parser accepts it, and the engine's outputs have the shapes of layout 0 (measured with TensorRT-RTX 1.7).
     forms.push_back({.name = "recurrent_layout",
-                     .what = "layout = 1; TensorRT does not look at it, and takes the batch for time",
+                     .what = "layout = 1; TensorRT ignores it, and treats the batch axis as time",
                      .is_computed_wrongly = true});
   }
   if (has_other_activations(node)) {
-    forms.push_back({"recurrent_activations",
-                     "other activations in the reverse pass than in the forward one; TensorRT takes the same"});
+    forms.push_back(
+        {"recurrent_activations",
+         "its activations differ between the reverse and the forward pass; TensorRT accepts only equal ones"});
   }
   constexpr std::size_t lengths = 4;
   if (node.input(lengths) != nullptr && is_type_of(node.input(0), {onnx::ElementType::f16, onnx::ElementType::bf16})) {
     // The parser adds a selection between the steps of a sequence and zeros of f32, and then refuses its own layer.
-    forms.push_back({"recurrent_lengths_half",
-                     fmt::format("TensorRT takes {} with lengths of sequences in f32 only", node.op_type)});
+    forms.push_back(
+        {"recurrent_lengths_half", fmt::format("TensorRT accepts {} with sequence lengths in f32 only", node.op_type)});
   }
   if (node.is("LSTM") && node.int_or("input_forget", 0) != 0) {
     forms.push_back({"lstm_input_forget", "input_forget, which TensorRT's LSTM does not have"});
@@ -310,7 +314,8 @@ void add_tensor_scatter(const onnx::Node& node, Forms& forms) {
   }
   const std::int64_t rank = rank_of(node.input(0));
   if (rank < 0 || rank == 4) return;
-  forms.push_back({"tensor_scatter_rank", fmt::format("its past_cache has rank {}; TensorRT takes 4 only", rank)});
+  forms.push_back(
+      {"tensor_scatter_rank", fmt::format("its past_cache has rank {}; TensorRT accepts only rank 4", rank)});
 }
 
 /// Returns the size of the query's heads, or nothing if it is unknown.
@@ -335,15 +340,15 @@ std::string missing_kernel(const onnx::Node& node) {
   if (has_one_query(query)) {
     constexpr std::int64_t multiple = 8;
     if (!heads || (*heads % multiple == 0 && *heads <= largest_head)) return {};
-    return fmt::format("one query and heads of {} numbers; TensorRT has kernels for multiples of {} up to {}", *heads,
+    return fmt::format("one query and heads of size {}; TensorRT has kernels for multiples of {} up to {}", *heads,
                        multiple, largest_head);
   }
   if (is_type_of(&query, {onnx::ElementType::f32, onnx::ElementType::f64})) {
-    return "it is in f32, in which TensorRT has a kernel for one query only";
+    return "it is in f32, for which TensorRT has a kernel only with a single query";
   }
   constexpr std::int64_t smallest_head = 9;
   if (!heads || (*heads >= smallest_head && *heads <= largest_head)) return {};
-  return fmt::format("heads of {} numbers; TensorRT has kernels for {} to {}", *heads, smallest_head, largest_head);
+  return fmt::format("heads of size {}; TensorRT has kernels for {} to {}", *heads, smallest_head, largest_head);
 }
 
 bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx::has_known_sizes(*value); }
@@ -376,7 +381,7 @@ void add_attention(const onnx::Node& node, Forms& forms) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) gives_more = gives_more || has_output(node, i);
   if (gives_more) {
     forms.push_back(
-        {"attention_outputs", "more than its first output is used; TensorRT's Attention gives that one only"});
+        {"attention_outputs", "more than its first output is used; TensorRT's Attention has only that one"});
   }
   if (node.float_or("softcap", 0) != 0) {
     forms.push_back({"attention_softcap", "softcap, which TensorRT's Attention does not have"});
@@ -385,16 +390,16 @@ void add_attention(const onnx::Node& node, Forms& forms) {
     forms.push_back({"attention_softmax_precision", "softmax_precision, which TensorRT's Attention does not have"});
   }
   if (node.input(4) != nullptr || node.input(5) != nullptr) {
-    forms.push_back({"attention_past", "past_key and past_value, which TensorRT's Attention does not take"});
+    forms.push_back({"attention_past", "past_key and past_value, which TensorRT's Attention does not accept"});
   }
   if (rank_of(node.input(0)) == 3) {
-    forms.push_back({"attention_rank_3", "its inputs have rank 3; TensorRT's Attention takes 4"});
+    forms.push_back({"attention_rank_3", "its inputs have rank 3; TensorRT's Attention accepts only rank 4"});
   }
   const onnx::Value* key = node.input(1);
   const onnx::Value* value = node.input(2);
   if (rank_of(key) > 2 && rank_of(key) == rank_of(value) && key->shape->back() != value->shape->back()) {
-    forms.push_back(
-        {"attention_value_size", "its keys and values have other sizes; TensorRT's Attention takes equal ones"});
+    forms.push_back({"attention_value_size",
+                     "its keys and values have different sizes; TensorRT's Attention accepts only equal ones"});
   }
   add_attention_kernel(node, forms);
 }
@@ -404,8 +409,9 @@ void add_multi_head_attention(const onnx::Node& node, Forms& forms) {
       {{3, "bias"}, {4, "key_padding_mask"}, {6, "past_key"}, {7, "past_value"}});
   for (const auto& [index, name] : refused) {
     if (node.input(index) == nullptr) continue;
-    forms.push_back({"multi_head_attention_inputs",
-                     fmt::format("its input {} is used; TensorRT takes query, key, value and attention_bias", name)});
+    forms.push_back(
+        {"multi_head_attention_inputs",
+         fmt::format("its input {} is used; TensorRT accepts only query, key, value and attention_bias", name)});
     break;
   }
   if (has_output(node, 1) || has_output(node, 2)) {
@@ -419,8 +425,8 @@ void add_multi_head_attention(const onnx::Node& node, Forms& forms) {
   const onnx::Value& key = *node.input(1);
   const onnx::Value& value = *node.input(2);
   if (key.shape && value.shape && key.shape->back() != value.shape->back()) {
-    forms.push_back(
-        {"attention_value_size", "its keys and values have other sizes; TensorRT's Attention takes equal ones"});
+    forms.push_back({"attention_value_size",
+                     "its keys and values have different sizes; TensorRT's Attention accepts only equal ones"});
   }
 }
 
@@ -463,16 +469,16 @@ void add_types(const onnx::Node& node, Forms& forms) {
   }
   const bool casts = node.is("Cast") || node.is("CastLike");
   if (const onnx::Value* value = casts ? narrow_float_or_integer(node) : nullptr) {
-    forms.push_back({"narrow_cast", fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and "
-                                                "DequantizeLinear only",
-                                                value->name, to_string(*value->type))});
+    forms.push_back({"narrow_cast",
+                     fmt::format("'{}' is {}, which TensorRT accepts only between QuantizeLinear and DequantizeLinear",
+                                 value->name, to_string(*value->type))});
   }
   if (is_any_of(node, {"DequantizeLinear", "QuantizeLinear", "Clip"})) return;
   for (const onnx::Value* value : node.inputs) {
     if (!is_type_of(value, {i8}) || !value->constant()) continue;
-    forms.push_back({"constant_i8", fmt::format("'{}' is a constant of i8, which TensorRT takes before "
-                                                "DequantizeLinear only",
-                                                value->name)});
+    forms.push_back(
+        {"constant_i8",
+         fmt::format("'{}' is a constant of i8, which TensorRT accepts only before DequantizeLinear", value->name)});
     return;
   }
 }
@@ -490,21 +496,21 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "LRN") add_lrn(node, forms);
   if (type == "CumSum") add_fed_input(node, 1, "axis", "cum_sum_axis", forms);
   if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {
-    forms.push_back({"reduce_truth_values", "TensorRT reduces numbers, and not truth values"});
+    forms.push_back({"reduce_truth_values", "TensorRT reduces numbers, and not booleans"});
   }
   if (type.starts_with("Reduce")) add_fed_input(node, 1, "axes", "reduce_axes", forms);
   if (type == "Squeeze" || type == "Unsqueeze") add_fed_input(node, 1, "axes", "squeeze_axes", forms);
   if (type == "Squeeze" && node.input(1) == nullptr && !node.ints("axes")) {
-    forms.push_back({"squeeze_without_axes", "it has no axes; TensorRT wants to be told which"});
+    forms.push_back({"squeeze_without_axes", "it has no axes; TensorRT requires them"});
   }
   if (type == "Pad") add_fed_input(node, 3, "axes", "pad_axes", forms);
   if (type == "Slice") add_fed_input(node, 3, "axes", "slice_axes", forms);
   if (type == "QuantizeLinear" || type == "DequantizeLinear") add_quantization(node, forms);
   if (type == "Range" && is_type_of(node.input(0), {f16, bf16})) {
-    forms.push_back({"range_half", "it counts in f32, i32 and i64 only"});
+    forms.push_back({"range_half", "TensorRT's Range supports f32, i32 and i64 only"});
   }
   if (type == "Celu" && is_type_of(node.input(0), {f16, bf16})) {
-    forms.push_back({"celu_half", "Celu is taken in f32 only"});
+    forms.push_back({"celu_half", "TensorRT supports Celu in f32 only"});
   }
   if (type == "Clip" && is_type_of(node.input(0), {i8}) &&
       std::any_of(node.inputs.begin() + 1, node.inputs.end(),
@@ -519,20 +525,20 @@ Forms forms_of(const onnx::Node& node) {
         {"dropout_training_computed", fmt::format("its training_mode '{}' is not a constant", node.input(2)->name)});
   }
   if (type == "MatMul" && rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2) {
-    forms.push_back({"vector_times_matrices", "a vector times more than one matrix"});
+    forms.push_back({"vector_times_matrices", "it multiplies a vector by more than one matrix"});
   }
   if (type == "LayerNormalization" && (has_output(node, 1) || has_output(node, 2))) {
     forms.push_back(
-        {"layer_norm_outputs", "its outputs Mean or InvStdDev are used; TensorRT gives the normalized tensor only"});
+        {"layer_norm_outputs", "its outputs Mean or InvStdDev are used; TensorRT has only the normalized output"});
   }
   if (type == "BatchNormalization" && node.int_or("training_mode", 0) != 0) {
     forms.push_back({"batch_norm_training", "training_mode = 1; TensorRT has it for inference only"});
   }
   if (type == "Mod" && node.int_or("fmod", 0) == 0 && is_type_of(node.input(0), {f32, f16, bf16, f64})) {
-    forms.push_back({"real_mod", "fmod = 0 of floating-point numbers; TensorRT takes integers there"});
+    forms.push_back({"real_mod", "fmod = 0 with floating-point numbers; TensorRT accepts it only with integers"});
   }
   if (type == "GridSample" && rank_of(node.input(0)) == 5) {
-    forms.push_back({"grid_sample_rank_5", "its input has rank 5; TensorRT's GridSample takes 4"});
+    forms.push_back({"grid_sample_rank_5", "its input has rank 5; TensorRT's GridSample accepts only rank 4"});
   }
   if (type == "Einsum" && has_general_subscripts(node)) {
     forms.push_back({"einsum_general", "an ellipsis or a diagonal, which TensorRT's Einsum does not have"});
@@ -622,9 +628,8 @@ std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Releas
   }
   const FormFact known = form_fact(release, "broadcast_before_7");
   if (known.runs != Answer::no) return std::nullopt;
-  return fmt::format(
-      "operator set {}, in which shapes were brought together otherwise; TensorRT takes it from {} on ({})", opset,
-      broadcasting_since, known.source);
+  return fmt::format("operator set {}, which has other broadcasting rules; TensorRT accepts it from {} on ({})", opset,
+                     broadcasting_since, known.source);
 }
 
 bool parses_beyond_onnx(const onnx::Node& node, const Release& release) {
@@ -639,15 +644,16 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
     // The parser has these operators, but the builder or the plugin registry lacks what the parser creates for them.
     const bool is_measured = release.flavor == Flavor::rtx;
     if (is_measured && type == "NonMaxSuppression") {
-      return fmt::format("TensorRT's parser takes it, but its builder finds no implementation ({})", fact.source);
+      return fmt::format("TensorRT's parser accepts it, but its builder finds no implementation ({})", fact.source);
     }
     if (is_measured && (type == "NonZero" || type == "CausalConvWithState" || type == "LinearAttention")) {
-      return fmt::format("TensorRT's parser refuses it: it makes a plugin of it that its registry does not have ({})",
-                         fact.source);
+      return fmt::format(
+          "TensorRT's parser refuses it: it requires a plugin that TensorRT's registry does not have ({})",
+          fact.source);
     }
-    return fmt::format("TensorRT's parser does not know it ({})", fact.source);
+    return fmt::format("TensorRT's parser does not support it ({})", fact.source);
   }
-  if (handles_text(node)) return "it handles text (string tensors), which TensorRT does not have";
+  if (handles_text(node)) return "it uses string tensors, which TensorRT does not support";
   if (const onnx::Value* other = find_other_than_tensor(node)) {
     return fmt::format("'{}' is a sequence, an optional, a map or a sparse tensor; TensorRT has dense tensors only",
                        other->name);
@@ -669,27 +675,27 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
   const OperatorFact fact = operator_fact(release, node.op_type);
   if (node.is("RoiAlign") && release.flavor == Flavor::rtx) {
     return fmt::format(
-        "TensorRT makes NVIDIA's plugin ROIAlign of it, which calls CUDA when it is made: without a GPU its parser "
-        "refuses it or dies ({}); with one it was not measured",
+        "TensorRT creates NVIDIA's plugin ROIAlign for it, which calls CUDA when it is created: without a GPU the "
+        "parser refuses it or crashes ({}); it was not measured with a GPU",
         fact.source);
   }
   if (fact.runs == Answer::unknown) {
     return release.flavor == Flavor::rtx
                ? fmt::format("it was not measured in {}", title_of(release))
-               : fmt::format("nothing that is public says whether {} runs it", title_of(release));
+               : fmt::format("no public document states whether {} runs it", title_of(release));
   }
   for (const Form& form : forms_of(node)) {
     const FormFact known = form_fact(release, form.name);
     if (known.runs != Answer::unknown) continue;
     if (form.builds_at_fixed_sizes && !known.source.empty()) {
-      return fmt::format("{}; TensorRT builds that only where {} gives each dimension one size ({})", form.what,
+      return fmt::format("{}; TensorRT builds that only where {} sets each dimension to one size ({})", form.what,
                          setting_name(Setting::shape_ranges), known.source);
     }
-    return fmt::format("{}: whether {} runs it then is not known", form.what, title_of(release));
+    return fmt::format("{}: it is unknown whether {} runs it then", form.what, title_of(release));
   }
   const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
   if (const onnx::Value* narrow = is_quantizing ? nullptr : narrow_float_or_integer(node)) {
-    return fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and DequantizeLinear ({})",
+    return fmt::format("'{}' is {}, which TensorRT accepts between QuantizeLinear and DequantizeLinear ({})",
                        narrow->name, to_string(*narrow->type), fact.source);
   }
   if (fact.types.empty()) return std::nullopt;
@@ -702,11 +708,10 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
                        node.op_type, fmt::join(words_of(fact.types), ", "), fact.source);
   }
   return has_word(fact.open, other->word)
-             ? fmt::format("'{}' is {}: whether {} builds {} in it could not be found out here", other->value->name,
+             ? fmt::format("'{}' is {}: whether {} builds {} in this type could not be measured", other->value->name,
                            other->word, title_of(release), node.op_type)
              : fmt::format(
-                   "'{}' is {}, in which {} was built alone in no case, and between quantized nodes was not "
-                   "asked ({})",
+                   "'{}' is {}: in this type, {} alone was never built, and was not tried between quantized nodes ({})",
                    other->value->name, other->word, node.op_type, fact.source);
 }
 
@@ -724,23 +729,22 @@ std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) 
   if (mode == "linear" || mode == "cubic") {
     const FormFact known = form_fact(release, "grid_sample_mode_of_20");
     if (node.attribute("mode") != nullptr && known.runs == Answer::no) {
-      return Danger{.reason = fmt::format("{} takes mode = {} for nearest, and says nothing ({})", title_of(release),
+      return Danger{.reason = fmt::format("{} computes mode = {} as nearest, without an error ({})", title_of(release),
                                           mode, known.source),
-                    .advice = mode == "linear" ? "graft convert leaves the name out, which is the same"
-                                               : "export it in operator set 16, which has another name"};
+                    .advice = mode == "linear" ? "graft convert removes the attribute, which has the same meaning"
+                                               : "export it in operator set 16, which has another name for this mode"};
     }
   }
   if (mode != "linear" && mode != "bilinear") return std::nullopt;
   const FormFact known = form_fact(release, "grid_sample_of_detr");
   if (known.runs != Answer::no) return std::nullopt;
-  return Danger{
-      .reason =
-          fmt::format("{} is reported to compute it wrongly in networks of the DETR family, and to say nothing ({})",
-                      title_of(release), known.source),
-      .advice = fmt::format(
-          "graft convert, told that the model is for {}, writes it by Gather where sizes are fixed; graft canary finds "
-          "out on the GPU whether that is needed",
-          name_of(release))};
+  return Danger{.reason = fmt::format(
+                    "{} is reported to compute it wrongly, without an error, in networks of the DETR family ({})",
+                    title_of(release), known.source),
+                .advice = fmt::format(
+                    "graft convert, if the model is for {}, replaces it with Gather where sizes are fixed; graft "
+                    "canary tests on the GPU whether that is needed",
+                    name_of(release))};
 }
 
 Answer builds_plugins_in_bodies(const Release& release) { return form_fact(release, "plugin_in_body").runs; }
@@ -754,7 +758,7 @@ std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release) 
                          known.source);
     case Answer::unknown: break;
   }
-  return fmt::format("nothing that is public says whether {} builds a plugin in the body of an If, Loop or Scan",
+  return fmt::format("no public document states whether {} builds a plugin in the body of an If, Loop or Scan",
                      title_of(release));
 }
 
@@ -765,8 +769,8 @@ std::vector<std::string> guards_for(const Release& release) {
 
 std::string advice_to_convert() {
   return fmt::format(
-      "graft convert writes some of these with layers that TensorRT has; {} says which condition this node does not "
-      "meet",
+      "graft convert replaces some nodes like this one with layers that TensorRT has; {} reports the condition that "
+      "this node does not meet",
       setting_name(Setting::explanation));
 }
 
@@ -799,12 +803,10 @@ std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
   const onnx::Value* k = node.is("TopK") ? node.input(1) : nullptr;
   if (k == nullptr || k->constant()) return std::nullopt;
   const std::string maker = k->producer == nullptr ? "an input" : onnx::describe(*k->producer);
-  return RefusalHint{
-      .reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
-      .advice =
-          fmt::format("make K a constant; or compute it from sizes alone (Shape, Gather); or let it be an input of the "
-                      "network, whose values {} NAME=1..4..8 tells",
-                      setting_name(Setting::shape_ranges))};
+  return RefusalHint{.reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
+                     .advice = fmt::format("make K a constant; or compute it from sizes alone (Shape, Gather); or make "
+                                           "it an input of the network, whose values {} NAME=1..4..8 sets",
+                                           setting_name(Setting::shape_ranges))};
 }
 
 bool fails_by_rule(const onnx::Node& node) {

@@ -248,7 +248,7 @@ Condition find_condition(const Node& node) {
 bool has_constant_condition(const Node& node) { return find_condition(node) == Condition::constant; }
 
 constexpr std::string_view undecided_condition =
-    "its condition reads dynamic dimensions, or more values than Graft follows; TensorRT takes that only where the "
+    "its condition reads dynamic dimensions, or more values than Graft follows; TensorRT accepts that only where the "
     "sizes decide the condition";
 
 /// Returns the node whose attribute holds a body.
@@ -272,7 +272,7 @@ void add_u8(const Node& node, Forms& forms) {
     const bool is_returned = std::find(outputs.begin(), outputs.end(), output) != outputs.end();
     if (node.is("ConstantOfShape")) {
       forms.push_back(
-          {"constant_of_shape_u8", "its value is u8, which TensorRT's ConstantOfShape does not make", cast_u8});
+          {"constant_of_shape_u8", "its value is u8, which TensorRT's ConstantOfShape does not support", cast_u8});
     } else if (is_i32 && is_returned && !node.is("Constant") && !is_in_body(*output->graph)) {
       forms.push_back({"u8_from_constant_returned",
                        fmt::format("'{}' is computed from constants of u8, which TensorRT imports as i32, and is an "
@@ -280,11 +280,12 @@ void add_u8(const Node& node, Forms& forms) {
                                    output->name),
                        cast_u8});
     } else if (!is_i32 && (!is_returned || is_in_body(*output->graph))) {
-      forms.push_back({"u8_intermediate",
-                       fmt::format("'{}' is u8 inside the network; TensorRT takes u8 only as an input or output of the "
-                                   "network, next to a Cast",
-                                   output->name),
-                       cast_u8});
+      forms.push_back(
+          {"u8_intermediate",
+           fmt::format("'{}' is u8 inside the network; TensorRT accepts u8 only as an input or output of the "
+                       "network, next to a Cast",
+                       output->name),
+           cast_u8});
     }
   }
   if (!is_in_body(*node.graph)) return;
@@ -292,7 +293,7 @@ void add_u8(const Node& node, Forms& forms) {
     if (!is_u8(input) || !input->is_input || is_in_body(*input->graph)) continue;
     forms.push_back({"u8_intermediate",
                      fmt::format("it reads '{}', an input of the network in u8, inside a body; "
-                                 "TensorRT takes u8 only next to a Cast outside of bodies",
+                                 "TensorRT accepts u8 only next to a Cast outside of bodies",
                                  input->name),
                      cast_u8});
   }
@@ -335,9 +336,9 @@ Form form_of_size(const Value& size, const Value& source) {
             fmt::format("'{}', which decides the size of its output, is computed from '{}', an input of the "
                         "network in {}; TensorRT computes sizes from shapes, and from inputs in i32 and i64",
                         size.name, source.name, to_string(*source.type)),
-            "make the size a constant; or let the input of the network be i64"};
+            "make the size a constant; or change the input of the network to i64"};
   }
-  constexpr std::string_view advice = "compute the size without If, by Where for example";
+  constexpr std::string_view advice = "compute the size without If, for example with Where";
   if (find_condition(*source.producer) == Condition::undecided) {
     return {"size_from_if_undecided",
             fmt::format("'{}', which decides the size of its output, is computed from '{}', a result of If, and {}",
@@ -346,7 +347,7 @@ Form form_of_size(const Value& size, const Value& source) {
   }
   return {"size_from_if",
           fmt::format("'{}', which decides the size of its output, is computed from '{}', a result of If; "
-                      "TensorRT computes no sizes from those",
+                      "TensorRT computes no sizes from such results",
                       size.name, source.name),
           advice};
 }
@@ -419,8 +420,9 @@ void add_axes(const Node& node, Forms& forms) {
       return is_folded_into_sizes(*value.producer) || value.producer->is("Range") ? Step::into_inputs : Step::stop;
     });
     if (search.found == nullptr) return;
-    forms.push_back({"squeeze_axes", fmt::format("its axes '{}' are computed from '{}'; TensorRT takes a constant only",
-                                                 axes->name, search.found->name)});
+    forms.push_back(
+        {"squeeze_axes", fmt::format("its axes '{}' are computed from '{}'; TensorRT accepts only a constant",
+                                     axes->name, search.found->name)});
   } else if (node.op_type.starts_with("Reduce")) {
     const Value* source = axes;
     while (source->producer != nullptr && onnx::is_any_of(*source->producer, {"Cast", "Identity"}) &&
@@ -428,11 +430,11 @@ void add_axes(const Node& node, Forms& forms) {
       source = source->producer->input(0);
     }
     const bool is_constant = source->constant().has_value();
-    forms.push_back(is_constant
-                        ? Form{"reduce_axes_cast", fmt::format("its axes '{}' are a Cast of a constant", axes->name)}
-                        : Form{"reduce_axes", fmt::format("its axes '{}' are computed by {}; TensorRT takes a "
-                                                          "constant only",
-                                                          axes->name, onnx::describe(*axes->producer))});
+    forms.push_back(
+        is_constant
+            ? Form{"reduce_axes_cast", fmt::format("its axes '{}' are a Cast of a constant", axes->name)}
+            : Form{"reduce_axes", fmt::format("its axes '{}' are computed by {}; TensorRT accepts only a constant",
+                                              axes->name, onnx::describe(*axes->producer))});
   }
 }
 
@@ -476,7 +478,7 @@ bool is_longer(const Value* received, const Value* returned) {
 /// keeps its shape, or that is not known.
 std::optional<std::string> changed_shape(const Value* before, const Value* received, const Value* returned) {
   if (is_longer(received, returned)) {
-    return fmt::format("its body returns '{}', a Concat of '{}' and others", returned->name, received->name);
+    return fmt::format("its body returns '{}', a Concat of '{}' and other tensors", returned->name, received->name);
   }
   if (returned == nullptr || !returned->shape) return std::nullopt;
   for (const Value* each : {before, received}) {
@@ -503,7 +505,7 @@ void add_carried(const Node& node, std::size_t first_input, std::size_t first_re
                                        body.outputs()[first_returned + i]);
     if (!changed) continue;
     forms.push_back({"carried_shape_changes",
-                     *changed + "; TensorRT takes only tensors that keep their shape from step to step",
+                     *changed + "; TensorRT accepts only tensors that keep their shape from step to step",
                      keep_the_shape});
     return;
   }
@@ -514,15 +516,15 @@ void add_loop(const Node& node, Forms& forms) {
   if (bodies.size() != 1) return;
   const std::vector<Value*>& received = bodies.front()->inputs();
   if (node.input(1) == nullptr && received.size() > 1 && !received[1]->is_unused()) {
-    forms.push_back({"loop_condition_missing",
-                     fmt::format("its condition is left out, and its body reads '{}', the condition; TensorRT has no "
-                                 "tensor for that",
-                                 received[1]->name),
-                     "give it a condition: a constant of bool that is true"});
+    forms.push_back(
+        {"loop_condition_missing",
+         fmt::format("it has no condition input, but its body reads the condition '{}'; TensorRT has no tensor for it",
+                     received[1]->name),
+         "add a condition: a bool constant that is true"});
   }
   if (node.input(0) == nullptr && node.input(1) == nullptr) {
     forms.push_back({"loop_without_limit", "it has neither a number of steps nor a condition",
-                     "give it a condition, or a largest number of steps"});
+                     "add a condition, or a maximum number of steps"});
   }
   if (node.inputs.size() > 2) add_carried(node, 2, 2, 1, node.inputs.size() - 2, forms);
 }
@@ -531,8 +533,8 @@ void add_scan(const Node& node, Forms& forms) {
   if (node.graph->opset() < 9 || node.subgraphs().size() != 1) return;
   const auto scanned = static_cast<std::size_t>(std::max<std::int64_t>(node.int_or("num_scan_inputs", 0), 0));
   if (scanned >= node.inputs.size()) {
-    forms.push_back({"scan_without_state", "it has no state; TensorRT takes Scan with at least one",
-                     "give it a state that its body returns as it is"});
+    forms.push_back({"scan_without_state", "it has no state variable; TensorRT requires at least one",
+                     "add a state variable that its body returns unchanged"});
     return;
   }
   add_carried(node, 0, 0, 0, node.inputs.size() - scanned, forms);
@@ -584,7 +586,7 @@ void add_branches(const Node& node, Forms& forms) {
     if (condition == Condition::undecided) {
       forms.push_back({"if_ranks_differ_undecided", fmt::format("{}, and {}", ranks, undecided_condition), advice});
     } else {
-      forms.push_back({"if_ranks_differ", ranks + "; TensorRT takes equal ranks", advice});
+      forms.push_back({"if_ranks_differ", ranks + "; TensorRT requires equal ranks", advice});
     }
     return;
   }
@@ -647,8 +649,8 @@ void add_low_rank(const Node& node, Forms& forms) {
   if (node.is("LRN")) least = 4;
   if (input->shape->size() >= least) return;
   forms.push_back({"rank_too_low",
-                   fmt::format("'{}' has rank {}; TensorRT takes {} from rank {} on", input->name, input->shape->size(),
-                               node.op_type, least),
+                   fmt::format("'{}' has rank {}; TensorRT accepts {} from rank {} on", input->name,
+                               input->shape->size(), node.op_type, least),
                    "put an Unsqueeze before it and a Squeeze after it"});
 }
 
@@ -666,9 +668,9 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
     for (const Value* value : {node.input(1), node.input(2)}) {
       if (value == nullptr || !value->shape || !has_dynamic_sizes(value)) continue;
       forms.push_back(
-          {"convolution_dynamic_weights", fmt::format("the shape of '{}' is dynamic; TensorRT takes weights "
-                                                      "and biases of fixed shapes",
-                                                      value->name)});
+          {"convolution_dynamic_weights",
+           fmt::format("the shape of '{}' is dynamic; TensorRT accepts only weights and biases of fixed shapes",
+                       value->name)});
       break;
     }
   }
@@ -694,10 +696,10 @@ void add_slice(const Node& node, Forms& forms) {
   const auto rank = static_cast<std::int64_t>(data->shape->size());
   if (starts->shape->front().value() == rank) return;
   forms.push_back({"slice_without_axes",
-                   fmt::format("it has {} starts, no axes, and an input of rank {}; TensorRT takes as many starts as "
-                               "dimensions then",
+                   fmt::format("it has {} starts, no axes, and an input of rank {}; without axes, TensorRT requires "
+                               "one start for each dimension",
                                starts->shape->front().value(), rank),
-                   "give it the axes"});
+                   "add the axes"});
 }
 
 /// The parameters of STFT, which TensorRT's parser works out as it reads the node.
@@ -705,9 +707,10 @@ void add_stft(const Node& node, Forms& forms) {
   for (const std::size_t index : {1, 2, 3}) {
     const Value* value = node.input(index);
     if (value == nullptr || value->constant() || (value->producer == nullptr && value->initializer)) continue;
-    forms.push_back({"stft_computed", fmt::format("'{}' is not a constant; TensorRT takes frame_step, window and "
-                                                  "frame_length as constants",
-                                                  value->name)});
+    forms.push_back(
+        {"stft_computed",
+         fmt::format("'{}' is not a constant; TensorRT requires constants for frame_step, window and frame_length",
+                     value->name)});
     return;
   }
 }
@@ -742,8 +745,8 @@ void add_surroundings(const Node& node, Forms& forms) {
   if (node.is("Slice")) add_slice(node, forms);
   if (node.is("STFT")) add_stft(node, forms);
   if (node.is("EyeLike") && node.input(0) != nullptr && node.input(0)->shape && has_dynamic_sizes(node.input(0))) {
-    forms.push_back({"eye_like_dynamic", "the shape of its input is dynamic; TensorRT's EyeLike takes a fixed one",
-                     "make it a constant, or compare two Ranges by Equal"});
+    forms.push_back({"eye_like_dynamic", "the shape of its input is dynamic; TensorRT's EyeLike requires a fixed one",
+                     "make it a constant, or compare two Ranges with Equal"});
   }
   if ((node.op_type == "Attention" || node.op_type == "MultiHeadAttention") && is_in_body(*node.graph)) {
     forms.push_back({"attention_in_body",

@@ -50,9 +50,9 @@ WrongType wrong_type(const onnx::RefusedType& refused, const OperatorType& type,
   if (is_allowed(DType::f32)) wanted = DType::f32;
   if (is_allowed(DType::i32) && !is_floating_point(found)) wanted = DType::i32;
   const auto dtype = library_of(type) == nullptr ? std::nullopt : to_dtype(found);
-  return {fmt::format("'{}' is {}; {}{} takes {}{}", refused.input->name, to_string(found), whose(type), stands_in,
-                      fmt::join(allowed, ", "), allowed.size() == 1 ? " alone" : ""),
-          fmt::format("let a Cast make {} of '{}' before it, where its values allow that{}", to_string(wanted),
+  return {fmt::format("'{}' is {}; {}{} accepts {}{}", refused.input->name, to_string(found), whose(type), stands_in,
+                      fmt::join(allowed, ", "), allowed.size() == 1 ? " only" : ""),
+          fmt::format("insert a Cast to {} for '{}' before it, if its values allow that{}", to_string(wanted),
                       refused.input->name,
                       dtype ? fmt::format("; or add {} to the operator's types()", to_string(*dtype)) : "")};
 }
@@ -91,7 +91,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
 
 std::string advice_on_doubt() {
   return fmt::format(
-      "{} asks the TensorRT that is installed, with a range for each dynamic input ({}); a plugin that calls CUDA "
+      "{} runs the installed TensorRT, with a range for each dynamic input ({}); a plugin that calls CUDA "
       "needs "
       "the GPU",
       setting_name(Setting::inspect_builder), setting_name(Setting::shape_ranges));
@@ -99,8 +99,8 @@ std::string advice_on_doubt() {
 
 std::string use_library() {
   return fmt::format(
-      "an operator of your own is in its library: {}; a plugin library may have it: graft plugins LIB.so; "
-      "then {}",
+      "if it is your own operator, load its library: {}; if a plugin library has it (list its plugins with graft "
+      "plugins LIB.so), {}",
       setting_name(Setting::operator_libraries), setting_name(Setting::build_with_library));
 }
 
@@ -122,17 +122,17 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
   if (const std::string space = text_of("plugin_namespace"); !space.empty()) {
     return {fmt::format("Graft's {} stands in for {} without a namespace; found plugin_namespace = '{}'", type.name,
                         node.op_type, space),
-            fmt::format("leave out plugin_namespace, if Graft's is meant; otherwise {}", use_library())};
+            fmt::format("remove plugin_namespace if you mean Graft's operator; otherwise {}", use_library())};
   }
   if (const std::string version = text_of("plugin_version"); !version.empty()) {
     return {fmt::format("Graft's {} stands in for {} of version {}; found plugin_version = '{}'", type.name,
                         node.op_type, fmt::join(versions, ", "), version),
-            fmt::format("set plugin_version, a text, to '{}', if Graft's is meant; otherwise {}",
+            fmt::format("set the string attribute plugin_version to '{}' if you mean Graft's operator; otherwise {}",
                         fmt::join(versions, "' or '"), use_library())};
   }
   return {fmt::format("Graft's {} stands in for {} where the node's domain is empty, {} or trt; found '{}'", type.name,
                       node.op_type, onnx_domain, node.domain),
-          fmt::format("set the node's domain to trt, if Graft's is meant; otherwise {}", use_library())};
+          fmt::format("set the node's domain to trt if you mean Graft's operator; otherwise {}", use_library())};
 }
 
 /// Returns the operator, of Graft or of a loaded library, whose name differs from `op_type` by a slip.
@@ -148,19 +148,21 @@ Near near_operator(const onnx::Node& node) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
     if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
     return {fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
-            fmt::format("write {} as a text: '1', and not 1", name)};
+            fmt::format("write {} as a string: '1' and not 1", name)};
   }
   if (onnx::is_standard_operator("", node.op_type)) {
-    return {fmt::format("TensorRT's parser goes by the name alone and takes it for ONNX's {}", node.op_type),
-            "leave out its domain, if ONNX's is meant; otherwise it needs a name that ONNX does not have", true};
+    return {fmt::format("TensorRT's parser ignores its domain and parses it as ONNX's {}", node.op_type),
+            "remove its domain if you mean ONNX's operator; otherwise rename it to a name that ONNX does not have",
+            true};
   }
   std::vector<std::string_view> versions;
   const OperatorType* stands_in = nullptr;
   for (const OperatorType* type : operators()) {
     if (type->name == node.op_type) {
-      return {
-          fmt::format("{} is meant where the node's domain is {}; found '{}'", whose(*type), onnx_domain, node.domain),
-          fmt::format("set the node's domain to {}, if Graft's is meant; otherwise {}", onnx_domain, use_library())};
+      return {fmt::format("{} is used only where the node's domain is {}; found '{}'", whose(*type), onnx_domain,
+                          node.domain),
+              fmt::format("set the node's domain to {} if you mean Graft's operator; otherwise {}", onnx_domain,
+                          use_library())};
     }
     for (const DropIn& drop_in : type->drop_ins) {
       if (drop_in.plugin_name != node.op_type) continue;
@@ -170,18 +172,17 @@ Near near_operator(const onnx::Node& node) {
   }
   if (stands_in != nullptr) return near_drop_in(node, *stands_in, versions);
   if (const auto meant = node.domain == onnx_domain ? nearest_operator(node.op_type) : std::nullopt) {
-    return {
-        fmt::format("did you mean {}.{}? `graft ops` lists what Graft has", onnx_domain, *meant),
-        fmt::format("if {0} is meant, give the node that operator type: {0}; otherwise {1}", *meant, use_library())};
+    return {fmt::format("did you mean {}.{}? `graft ops` lists Graft's operators", onnx_domain, *meant),
+            fmt::format("if you mean {0}, set the node's operator type to {0}; otherwise {1}", *meant, use_library())};
   }
   if (const auto meant = onnx::nearest_standard_operator(node.op_type)) {
     return {fmt::format("did you mean ONNX's {}?", *meant),
-            fmt::format("if {0} is meant, give the node that operator type{1}; otherwise {2}", *meant,
-                        node.domain.empty() ? "" : " and no domain", use_library())};
+            fmt::format("if you mean {0}, set the node's operator type to {0}{1}; otherwise {2}", *meant,
+                        node.domain.empty() ? "" : " and remove its domain", use_library())};
   }
   if (const auto meant = nearest_own_operator(node.op_type)) {
-    return {fmt::format("did you mean {}? `graft ops` lists what Graft has", *meant),
-            fmt::format("if {} is meant, give the node that operator type; otherwise {}", *meant, use_library())};
+    return {fmt::format("did you mean {}? `graft ops` lists Graft's operators", *meant),
+            fmt::format("if you mean it, set the node's operator type to {}; otherwise {}", *meant, use_library())};
   }
   return {};
 }
@@ -262,26 +263,26 @@ class RuleJudge {
       if (replaced != forecast_.becomes.end()) return {Support::lowered, *refusal, replaced->second, cause};
       if (is_adopted(node)) return adopted(node, *refusal);
       if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {
-        WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could take its place,");
+        WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could replace the node,");
         return {Support::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
                 fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
       }
       return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
     }
     if (onnx::is_standard_operator(node.domain, node.op_type)) {
-      return {Support::unsupported, "it is an operator of ai.onnx.ml, of which TensorRT has none",
+      return {Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
               fmt::format("export the network without it; or {} leaves it to the host", setting_name(Setting::cut))};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
       return {Support::plugin, kept->second,
-              fmt::format("the library that has it: {}", setting_name(Setting::build_with_library))};
+              fmt::format("load the library that has the plugin: {}", setting_name(Setting::build_with_library))};
     }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     const Near near = near_operator(node);
     if (near.reason.empty() && !node.string_or("plugin_version", "").empty()) {
       return {
           Support::unknown,
-          fmt::format("by its fields it is the plugin {} version {}{}, which Graft does not have: the node runs only "
+          fmt::format("its attributes name the plugin {} version {}{}, which Graft does not have: the node runs only "
                       "where a plugin library has that plugin",
                       node.op_type, node.string_or("plugin_version", ""), domain),
           fmt::format("graft plugins LIB.so lists the plugins of a library; {} builds with the library",
@@ -289,7 +290,7 @@ class RuleJudge {
     }
     const bool is_parsed = near.is_taken_for_onnx && operator_fact(release_, node.op_type).runs != Answer::no;
     return {is_parsed ? Support::unknown : Support::unsupported,
-            fmt::format("{}{} is an operator neither of ONNX nor of Graft{}", node.op_type, domain,
+            fmt::format("{}{} is not an operator of ONNX or Graft{}", node.op_type, domain,
                         near.reason.empty() ? "" : "; " + near.reason),
             near.advice.empty() ? use_library() : near.advice};
   }
@@ -298,7 +299,7 @@ class RuleJudge {
     return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node);
   }
   [[nodiscard]] static Judgment adopted(const onnx::Node& node, const std::string& reason) {
-    return {Support::plugin, fmt::format("{}; {} takes its place", reason, whose(*onnx::find_onnx_operator(node))),
+    return {Support::plugin, fmt::format("{}; {} replaces the node", reason, whose(*onnx::find_onnx_operator(node))),
             "graft build"};
   }
 
@@ -307,7 +308,7 @@ class RuleJudge {
     if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
     Judgment worst{Support::native, "its ONNX function is inlined as native layers", ""};
     if (call.domain == onnx_domain) {
-      worst.reason += fmt::format(": no library that is loaded has the operator; {} makes it a plugin",
+      worst.reason += fmt::format(": no loaded library has the operator; {} runs it as a plugin",
                                   setting_name(Setting::operator_libraries));
     }
     if (!bodies_->failure.empty()) return {Support::unknown, bodies_->failure, advice_on_doubt()};
@@ -332,19 +333,19 @@ class RuleJudge {
 
 std::string meaning_of(Support verdict, bool by_rules, const std::optional<Release>& release) {
   switch (verdict) {
-    case Support::native:
-      return by_rules ? "no rule is against it; TensorRT was not asked" : "TensorRT runs it as it is";
-    case Support::lowered: return "`graft convert` makes native layers of it, or removes it";
+    case Support::native: return by_rules ? "no rule refuses it; TensorRT was not run" : "TensorRT runs it as it is";
+    case Support::lowered: return "`graft convert` replaces it with native layers, or removes it";
     case Support::plugin: return "a plugin runs it";
     case Support::unknown:
-      if (release) return fmt::format("unknown to the rules; inspect the model where {} is installed", title_of(*release));
-      return fmt::format("the rules do not know; {} asks TensorRT", setting_name(Setting::judge_builder));
-    case Support::not_asked: return "TensorRT could not be asked about it alone";
+      if (release)
+        return fmt::format("unknown to the rules; inspect the model where {} is installed", title_of(*release));
+      return fmt::format("unknown to the rules; {} runs TensorRT", setting_name(Setting::judge_builder));
+    case Support::not_asked: return "TensorRT could not be run on it alone";
     case Support::unsupported: return "neither TensorRT nor Graft runs it";
     case Support::refused: return "TensorRT's parser refuses it";
-    case Support::fails: return "TensorRT's parser takes it, and the build fails";
-    case Support::hangs: return "TensorRT does not come to an end with it";
-    case Support::crashes: return "it ends TensorRT's process";
+    case Support::fails: return "TensorRT's parser accepts it, and the build fails";
+    case Support::hangs: return "TensorRT does not finish with it";
+    case Support::crashes: return "it crashes TensorRT's process";
   }
   return "";
 }

@@ -248,12 +248,12 @@ def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path
     answer = graft("inspect", model, "--operators", WRONG)
     assert answer.code == 1, answer.err
     words = " ".join(answer.out.split())
-    assert "'x' is i32; FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16 what to do:" in words, words
+    assert "'x' is i32; FunctionUnderTest of libwrong_functions.so accepts f32, f16, bf16 what to do:" in words, words
     assert "or add i32 to the operator's types()" in words and "Graft's FunctionUnderTest" not in words, words
     answer = graft("convert", model, "-o", tmp_path / "o.onnx", "--operators", WRONG)
     assert answer.code == 1, answer.err
     words = " ".join(answer.out.split())
-    assert "FunctionUnderTest of libwrong_functions.so takes f32, f16, bf16" in words, words
+    assert "FunctionUnderTest of libwrong_functions.so accepts f32, f16, bf16" in words, words
     assert "TensorRT now runs" not in words and "plugin node 'it'" not in words, words
 
 
@@ -380,7 +380,7 @@ def test_run_does_not_take_the_function_for_the_kernel(graft, models, tmp_path):
 def test_inspect_says_that_the_library_makes_it_a_plugin(graft, models):
     (node,) = [each for each in graft("inspect", models[1], "--json").json["nodes"] if each["node"] == "it"]
     assert node["verdict"] == "native"
-    assert "no library that is loaded has the operator; --operators LIB makes it a plugin" in node["reason"]
+    assert "no loaded library has the operator; --operators LIB runs it as a plugin" in node["reason"]
 
 
 def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
@@ -435,7 +435,7 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
         for each in graft("inspect", tmp_path / "bare.onnx", "--json").json["nodes"]
         if each["verdict"] == "unsupported"
     ]
-    assert "an operator of your own is in its library: --operators LIB" in node["advice"]
+    assert "if it is your own operator, load its library: --operators LIB" in node["advice"]
 
 
 @pytest.mark.parametrize("more", [[], ["--layers"]])

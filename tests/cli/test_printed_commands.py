@@ -16,7 +16,7 @@ LINE = re.compile(
 QUOTED = re.compile(r"`(graft [a-z][^`]*)`")
 # Words in capitals and `...` are placeholders for the user's values.
 PLACEHOLDER = re.compile(r"(?:^|[ =:/])(?:[A-Z]{2,}|N)(?:$|[ =.:])|\.\.\.")
-MENTION = re.compile(r"^graft [a-z]+$")  # "`graft convert` makes native layers of it": no call
+MENTION = re.compile(r"^graft [a-z]+$")  # "`graft convert` replaces it with native layers": no call
 # A command without the sizes of a dynamic input prints an example of them, with which it has to work.
 MISSING = re.compile(r"for example ((?:--shapes \S+ ?)+)")
 ANSWERS = ("inspect", "verify")  # exit code 1 is a valid verdict

@@ -194,8 +194,11 @@ def test_what_the_marks_mean_is_read_without_a_mouse(graft, show, tmp_path, widt
     marks = [text.rsplit(" ", 1)[0] for text in page.locator("#legend button").all_inner_texts()]
     meanings = page.locator("#meanings > div")
     assert meanings.locator("dt").all_inner_texts() == marks and len(marks) == 2
-    assert "no rule is against it; TensorRT was not asked" in meanings.first.inner_text()
-    assert "unknown to the rules; inspect the model where TensorRT 11.1 is installed" in page.locator("#meanings").inner_text()
+    assert "no rule refuses it; TensorRT was not run" in meanings.first.inner_text()
+    assert (
+        "unknown to the rules; inspect the model where TensorRT 11.1 is installed"
+        in page.locator("#meanings").inner_text()
+    )
     for i in range(meanings.count()):
         box = meanings.nth(i).bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] > 0
@@ -206,7 +209,7 @@ def test_problems_lead_on_into_branches(inspected, show, tmp_path):
     page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
     page.click("#next-problem")
     assert page.locator("aside h3").inner_text() == "acme::Wobble"
-    assert "plugin library may have it" in page.locator("aside").inner_text()
+    assert "if a plugin library has it" in page.locator("aside").inner_text()
     page.click("#next-problem")
     assert page.locator("aside h3").inner_text() == "Det"
     assert "sub-graph" in page.locator("#graph-choice option:checked").inner_text()

@@ -28,7 +28,7 @@ TEST(F64Nodes, AreNamedWithTheInputsAndOutputs) {
   EXPECT_THAT(warning_of("d = Cast<to=double>(x)\ne = Mul(d, d)\ny = Cast<to=float>(e)"),
               Optional(StrEq("test.onnx: TensorRT computes f64 in f32, to about 7 digits: node 'e' (Mul)")));
   EXPECT_THAT(warning_of("y = Transpose(x)", ElementType::f64),
-              Optional(StrEq("test.onnx: TensorRT computes f64 in f32, to about 7 digits: an engine has f32 for 'x', "
+              Optional(StrEq("test.onnx: TensorRT computes f64 in f32, to about 7 digits: an engine uses f32 for 'x', "
                              "'y' of the model")));
 }
 
@@ -96,7 +96,8 @@ TEST(F64Nodes, AreReportedWithConstantsThatF32DoesNotHave) {
     return warning_of("c = Constant<value=double([1.0, " + number + "])>()\ne = Cast<to=float>(c)\n" +
                       "s = ReduceSum<keepdims=0>(e)\ny = Mul(x, s)");
   };
-  EXPECT_THAT(reading("1e300"), Optional(testing::EndsWith("f32 ends at 3.4e38, and larger numbers are in 'c'")));
+  EXPECT_THAT(reading("1e300"),
+              Optional(testing::EndsWith("the maximum of f32 is 3.4e38, and larger numbers are in 'c'")));
   EXPECT_THAT(reading("-1e39"), Optional(testing::EndsWith("larger numbers are in 'c'")));
   EXPECT_EQ(reading("3.4e38"), std::nullopt);
   EXPECT_EQ(reading("inf"), std::nullopt);

@@ -53,7 +53,7 @@ TEST_F(PluginCauses, another_version) {
   const auto cause = failed_look_up(*node_, json::array({creator("2", "")}));
   ASSERT_TRUE(cause);
   EXPECT_EQ(cause->cause, "plugin_version");
-  EXPECT_EQ(cause->advice, "set the node's attribute plugin_version, a text, to '2'");
+  EXPECT_EQ(cause->advice, "set the node's string attribute plugin_version to '2'");
 }
 
 TEST_F(PluginCauses, another_namespace) {

@@ -673,7 +673,7 @@ def test_what_builds_at_fixed_sizes_alone_is_not_promised(tmp_path):
         assert built[file].built == (kind == "fixed" or not is_fixed_only), (name, kind, built[file].errors)
         assert said[file][0] == ("unknown" if is_fixed_only else "yes"), (name, said[file])
         if is_fixed_only:
-            assert "builds that only where BuildOptions::shapes gives each dimension one size" in said[file][1]
+            assert "builds that only where BuildOptions::shapes sets each dimension to one size" in said[file][1]
 
 
 def test_dynamic_sizes(tmp_path):

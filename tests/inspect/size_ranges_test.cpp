@@ -50,7 +50,7 @@ TEST(SizeRanges, RefuseSizesThatTheInputCannotHave) {
   EXPECT_EQ(fault("x=1x4..4x4..8x4"), "");
   EXPECT_EQ(fault("x=0x4"), "");
   EXPECT_EQ(fault("k=1..4..5000000000"), "") << "the values of a tensor that is read as sizes";
-  EXPECT_THAT(fault("x=-1x4"), HasSubstr("'-1' is no size"));
+  EXPECT_THAT(fault("x=-1x4"), HasSubstr("'-1' is not a size"));
   EXPECT_THAT(fault("x=8x4..4x4..1x4"), HasSubstr("x=8x4..4x4..1x4: dimension 0 is not in order: 8, 4, 1\n"));
   EXPECT_THAT(fault("k=4..4..2"), HasSubstr("dimension 0 is not in order: 4, 4, 2\n"));
   EXPECT_THAT(fault("x=1x4..2x4..4x4x4"), HasSubstr("the shapes have 2, 2 and 3 dimensions\n"));

@@ -158,7 +158,7 @@ TEST(TensorRTProbe, what_the_budget_leaves_without_an_answer_is_said) {
   const ProbeReport report = report_of(model, trials, Judge::builder);
   EXPECT_EQ(report.over_budget.size(), 2U);
   for (const auto& [node, why] : report.not_asked) {
-    EXPECT_EQ(why, "the budget is spent; of the nodes that are left some fail: Could not build some layer");
+    EXPECT_EQ(why, "the budget is spent; some of the remaining nodes fail: Could not build some layer");
   }
 }
 

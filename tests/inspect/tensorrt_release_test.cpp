@@ -107,9 +107,9 @@ TEST(Releases, an_old_operator_set_is_what_conversion_raises) {
 
 TEST(Releases, the_reason_has_its_source) {
   const onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 4}}}, "y = Swish(x)", {"y"});
-  EXPECT_EQ(reason_in(model, "rtx-1.4"), "TensorRT's parser does not know it (measured in TensorRT-RTX 1.4.0.76)");
+  EXPECT_EQ(reason_in(model, "rtx-1.4"), "TensorRT's parser does not support it (measured in TensorRT-RTX 1.4.0.76)");
   EXPECT_EQ(reason_in(model, "tensorrt-10.13"),
-            "TensorRT's parser does not know it (according to the changes of TensorRT's parser)");
+            "TensorRT's parser does not support it (according to the changes of TensorRT's parser)");
 }
 
 TEST(Releases, types_that_were_refused_are_and_types_that_are_not_listed_are_open) {

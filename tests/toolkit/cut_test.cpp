@@ -95,7 +95,7 @@ TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
   const auto node = std::find_if(result.nodes.begin(), result.nodes.end(),
                                  [](const NodeSupport& each) { return each.node.op == "NonMaxSuppression"; });
   ASSERT_NE(node, result.nodes.end());
-  EXPECT_THAT(node->reason, HasSubstr("Graft's NonMaxSuppression takes its place"));
+  EXPECT_THAT(node->reason, HasSubstr("Graft's NonMaxSuppression replaces the node"));
 }
 
 TEST(Cut, IsSavedAndRead) {

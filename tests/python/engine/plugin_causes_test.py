@@ -90,10 +90,15 @@ WITH_LIBRARY = [
     (node("version_of_its_own", FIXTURE, plugin_version="1"), "plugin", "", [REGISTERED]),
     (node("by_namespace", FIXTURE, domain="acme", plugin_namespace="fixture"), "plugin", "", [REGISTERED]),
     (node("unlike_any", "DeformedWobble"), "refused", "library_missing", ["nor a similar", "libfixture_plugins.so"]),
-    (node("letter_missing", "FixtureIdentiy"), "refused", "plugin_name", [REGISTERED, "FixtureIdentity is meant"]),
+    (node("letter_missing", "FixtureIdentiy"), "refused", "plugin_name", [REGISTERED, "if you mean FixtureIdentity"]),
     (node("letter_wrong", "FixtvreIdentity"), "refused", "plugin_name", [REGISTERED]),
     (node("small_letters", "fixtureIdentity"), "refused", "plugin_name", [REGISTERED]),
-    (node("version_2", FIXTURE, plugin_version="2"), "refused", "plugin_version", ["= '2'", "a text, to '1'"]),
+    (
+        node("version_2", FIXTURE, plugin_version="2"),
+        "refused",
+        "plugin_version",
+        ["= '2'", "string attribute plugin_version to '1'"],
+    ),
     (node("version_empty", FIXTURE, plugin_version=""), "refused", "plugin_version", ["= ''", REGISTERED]),
     (
         node("namespace", FIXTURE, domain="acme", plugin_namespace="fixtures"),
@@ -104,17 +109,22 @@ WITH_LIBRARY = [
     (node("domain", FIXTURE, domain="acme"), "refused", "domain", ["domain 'acme'", "or its domain, to 'fixture'"]),
     (node("no_domain", FIXTURE, domain=""), "refused", "domain", ["it has no domain", "or its domain, to 'fixture'"]),
     (node("field", STRICT, gian=2.0), "refused", "plugin_field", ["has no field gian", "mean gain for gian?"]),
-    (node("type_int", STRICT, gain=2), "refused", "field_type", ["gain is int, and the plugin takes float32"]),
-    (node("type_text", STRICT, gain="2"), "refused", "field_type", ["gain is string, and the plugin takes float32"]),
-    (node("required", STRICT, axes=[1]), "refused", "field_missing", ["does not give gain (float32)"]),
+    (node("type_int", STRICT, gain=2), "refused", "field_type", ["gain is int, and the plugin expects float32"]),
+    (node("type_text", STRICT, gain="2"), "refused", "field_type", ["gain is string, and the plugin expects float32"]),
+    (node("required", STRICT, axes=[1]), "refused", "field_missing", ["does not set gain (float32)"]),
     (node("two_outputs", FIXTURE, outputs=2), "refused", "plugin_outputs", ["expected output size is 1", "size is 2"]),
-    (node("two_inputs", STRICT, inputs=2, gain=1.0), "refused", "plugin_inputs", ["2 inputs (f32, f32)", "takes 1"]),
+    (
+        node("two_inputs", STRICT, inputs=2, gain=1.0),
+        "refused",
+        "plugin_inputs",
+        ["2 inputs (f32, f32)", "the plugin accepts 1"],
+    ),
     # An unknown field is less severe than a field with a wrong type or a wrong value, which is reported.
     (
         node("type_and_field", STRICT, gain=2, color=1),
         "refused",
         "field_type",
-        ["gain is int, and the plugin takes float32", "it has no field color", "as a float: 2.0"],
+        ["gain is int, and the plugin expects float32", "it has no field color", "as a float: 2.0"],
     ),
     (
         node("value_and_field", FUSSY, gain=0.5, color=1),
@@ -125,7 +135,7 @@ WITH_LIBRARY = [
     (node("value", FUSSY, gain=0.25), "refused", "field_value", ["it printed: FixtureFussy: gain is 0.25"]),
     # A plugin with defaults is created with other values than the model's; TensorRT prints little or nothing.
     (node("silent_field", FIXTURE, gian=2.0), "plugin", "plugin_field", ["no field gian", "mean gain for gian?"]),
-    (node("silent_type", FIXTURE, gain=2), "plugin", "field_type", ["gain is int, and the plugin takes float32"]),
+    (node("silent_type", FIXTURE, gain=2), "plugin", "field_type", ["gain is int, and the plugin expects float32"]),
 ]
 
 
@@ -165,7 +175,7 @@ def test_a_version_that_is_no_text(tmp_path: pathlib.Path, fixture_library: path
     assert answer.code == 1
     (verdict,) = answer.json["nodes"]
     assert "attribute `plugin_version`: found type int, allowed is string" in verdict["reason"]
-    assert "as a text: '1', and not 1" in verdict["advice"]
+    assert "as a string: '1' and not 1" in verdict["advice"]
     print(ask(tmp_path / "m.onnx", nodes, fixture_library))
 
 
@@ -176,11 +186,11 @@ def test_names_that_are_nearly_or_wholly_those_of_onnx(tmp_path: pathlib.Path, f
         node("fits", "Relu", "acme"),
     ]
     verdicts = ask(tmp_path / "m.onnx", nodes, fixture_library)
-    check(verdicts["nearly"], "refused", "operator_name", ["ONNX's operator HardSwish", "if HardSwish is meant"])
-    words = ["goes by the name alone", "ONNX's InstanceNormalization, whatever its domain 'acme'", "--plugin-override"]
+    check(verdicts["nearly"], "refused", "operator_name", ["ONNX's operator HardSwish", "if you mean HardSwish"])
+    words = ["parses the node as ONNX's InstanceNormalization, although its domain is 'acme'", "--plugin-override"]
     check(verdicts["lacks_inputs"], "refused", "override", words)
     assert (verdicts["fits"]["verdict"], verdicts["fits"]["cause"]) == ("unknown", "override")
-    assert "its parser does take it" in verdicts["fits"]["reason"]
+    assert "its parser accepts it" in verdicts["fits"]["reason"]
 
 
 def test_no_library_at_all(tmp_path: pathlib.Path) -> None:
@@ -191,7 +201,11 @@ def test_no_library_at_all(tmp_path: pathlib.Path) -> None:
 def test_a_library_of_another_version(tmp_path: pathlib.Path, versioned: pathlib.Path) -> None:
     nodes = [node("none", FIXTURE, "acme"), node("two", FIXTURE, "acme", plugin_version="2"), node("det", "Det", "")]
     verdicts = ask(tmp_path / "m.onnx", nodes, versioned)
-    words = ["has no plugin_version, which means '1'", "FixtureIdentity 2 of namespace acme", "a text, to '2'"]
+    words = [
+        "has no plugin_version, which means '1'",
+        "FixtureIdentity 2 of namespace acme",
+        "string attribute plugin_version to '2'",
+    ]
     check(verdicts["none"], "refused", "plugin_version", words)
     check(verdicts["two"], "plugin", "", ["FixtureIdentity 2"])
     check(verdicts["det"], "refused", "override", ["under a name that ONNX does not have"])

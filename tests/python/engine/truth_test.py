@@ -222,7 +222,7 @@ def test_two_nodes_that_fail_together_are_found_together(tmp_path: pathlib.Path,
     answer = inspect(model, "builder", "--plugin-lib", fixture_library, "--reduce", smallest)
     found = verdicts(answer)
     assert {name for name, node in found.items() if node["verdict"] == "crashes"} == {"n3", "n8"}
-    assert "by these together: n3, n8" in found["n3"]["reason"]
+    assert "these nodes fail together: n3, n8" in found["n3"]["reason"]
     assert [node.op_type for node in onnx.load(smallest).graph.node] == ["FixturePair", "FixturePair"]
 
 
@@ -328,7 +328,7 @@ def test_a_node_that_fails_in_a_branch(tmp_path: pathlib.Path) -> None:
         "builder"
     }
     assert found["if"]["reason"].startswith("inside it, node 'deep' (TopK): TensorRT's builder fails")
-    assert "nor run inside it: yes" in found["if"]["reason"]
+    assert "other nodes inside it do not run: yes" in found["if"]["reason"]
     assert found["inner_if"]["reason"].startswith("inside it, node 'deep' (TopK)")
     reduced = answer.json["reduced"]
     assert (reduced["node"], reduced["inside"], reduced["nodes"]) == ("deep", "if", 1)
@@ -386,7 +386,7 @@ def test_nodes_that_build_with_other_sizes_are_not_blamed(tmp_path: pathlib.Path
     found = kinds(answer)
     assert {name for name, verdict in found.items() if verdict == "fails"} == {"if", "resize"}
     assert found["relu"] == found["pooled"] == "not asked"
-    assert "by these together: if, resize" in verdicts(answer)["if"]["reason"]
+    assert "these nodes fail together: if, resize" in verdicts(answer)["if"]["reason"]
     assert f"did not build the model for {answer.json['failing_shapes'][0]}" in answer.json["answered_by"]
     assert all(shapes.startswith("x=1x3x") for shapes in answer.json["failing_shapes"])
     (range_of_part,) = answer.json["reduced"]["shapes"]
@@ -422,7 +422,7 @@ def test_a_loop_that_grows_its_tensor_is_the_only_node_to_blame(tmp_path: pathli
     found = kinds(answer)
     assert (found["loop"], found["first"], found["second"]) == ("fails", "native", "not asked")
     assert not [name for name in ("longer", "go_on") if found[name] == "fails"]
-    assert "it needs what 'loop' makes" in verdicts(answer)["second"]["reason"]
+    assert "it needs the output of 'loop', which TensorRT did not accept" in verdicts(answer)["second"]["reason"]
 
 
 def test_a_node_that_is_refused_in_a_branch_is_reduced_to_itself(tmp_path: pathlib.Path) -> None:
@@ -459,7 +459,7 @@ def test_nodes_alike_are_asked_about_once(tmp_path: pathlib.Path) -> None:
     (first,) = set(as_others.values())
     assert len(as_others) == 7
     other = next(iter(as_others))
-    assert f"as with node '{first}' (TopK), which is alike" in found[other]["reason"]
+    assert f"as it does for the similar node '{first}' (TopK)" in found[other]["reason"]
     reduced = answer.json["reduced"]
     assert (reduced["node"], reduced["others"]) == (first, [])
     assert set(reduced["alike"]) == set(as_others)
@@ -555,7 +555,7 @@ def test_refused_nodes_of_a_kind_are_taken_out_together(tmp_path: pathlib.Path) 
     found = verdicts(answer)
     assert {name for name, node in found.items() if node["verdict"] == "refused"} == {f"nonzero{i}" for i in range(40)}
     assert {node["verdict"] for name, node in found.items() if name.startswith("turn")} == {"native"}
-    assert "as with node 'nonzero0' (NonZero), which is alike" in found["nonzero7"]["reason"]
+    assert "as it does for the similar node 'nonzero0' (NonZero)" in found["nonzero7"]["reason"]
     trials = answer.json["trials"]
     assert (trials["parses"], trials["builds"]) == (2, 1)  # earlier versions needed one parse for each node
 
@@ -678,7 +678,7 @@ def test_what_the_parser_takes_and_only_convert_makes_build(tmp_path: pathlib.Pa
     assert not builds(model)
     found = verdicts(inspect(model, "parser"))["big"]
     assert (found["verdict"], found["truth"]) == ("lowered", "rule")
-    assert "its parser does take it; --probe builder tells whether it builds" in found["reason"]
+    assert "its parser accepts it; --probe builder tests whether it builds" in found["reason"]
     assert verdicts(inspect(model, "builder"))["big"]["verdict"] == "lowered"
     assert inspect(model, "builder", "--convert").json["runs"] is True
 
@@ -729,8 +729,8 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
         "nms": "the network ends with its boxes and scores",
         "unique": "the size of its output depends on the data",
         "integer": "(QDQ)",
-        "text": "turn strings into numbers before the network",
-        "big": "ask for at most 3840, where fewer are enough",
+        "text": "convert strings to numbers before the network",
+        "big": "reduce K to at most 3840 if that is enough",
     }
     for level in ("none", "parser", "builder"):
         found = verdicts(inspect(model, level))
@@ -795,7 +795,7 @@ def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
         assert "no plugin is registered under the name FixtureIdentty" in found[node]["reason"]
     assert "inside it, node 'in_branch' (fixture::FixtureIdentty)" in found["if"]["reason"]
     assert found["beside"]["verdict"] == "not asked"  # no fault of it is known
-    assert "not asked: it lies in 'if'" in found["beside"]["reason"]
+    assert "not asked: it is inside 'if'" in found["beside"]["reason"]
     assert (found["call_1"]["verdict"], found["call_1"]["cause"]) == ("refused", "plugin_version")
     assert "inside it, node 'n'" in found["call_1"]["reason"]
 
@@ -835,7 +835,7 @@ def test_what_a_failing_node_feeds_with_whole_numbers_is_not_asked(tmp_path: pat
     assert (found["nms"]["verdict"], found["relu"]["truth"]) == ("fails", "builder")
     for name in ("gather", "cast"):
         assert (found[name]["truth"], found[name]["verdict"]) == ("rule", "not asked")
-        assert "not asked: it needs what 'nms' makes" in found[name]["reason"]
+        assert "not asked: it needs the output of 'nms', which TensorRT did not accept" in found[name]["reason"]
 
 
 @pytest.mark.parametrize("level", ["parser", "builder"])
@@ -860,7 +860,7 @@ def test_what_lies_behind_bad_plugins_is_asked_as_if_they_were_what_was_meant(
     assert {node["truth"] for node in found.values() if node["verdict"] == "native"} == {level}
     assert found["n0"]["reason"] == ""
     for i in (2, 4, 6, 7, 8, 9):
-        assert "asked as if 'n1' were the plugin FixtureIdentity 1" in found[f"n{i}"]["reason"]
+        assert "judged as if 'n1' were the plugin FixtureIdentity 1" in found[f"n{i}"]["reason"]
     assert answer.json["counts"]["not asked"] == 0
     assert answer.json["version"] == 2
 
@@ -899,9 +899,9 @@ def test_what_nobody_knows_is_supposed_and_not_believed(tmp_path: pathlib.Path) 
         "det": "refused",
         "twirl": "refused",
     }
-    assert "as if 'wobble' made what 'x' is, f32[1, 4]" in found["fits_anything"]["reason"]
-    assert "TensorRT does not take it, which may be for that alone" in found["multiply"]["reason"]
-    assert "it needs what 'multiply' makes" in found["behind"]["reason"]
+    assert "as if the output of 'wobble' were like 'x', f32[1, 4]" in found["fits_anything"]["reason"]
+    assert "TensorRT refuses it, perhaps only because of this assumption" in found["multiply"]["reason"]
+    assert "it needs the output of 'multiply', which TensorRT did not accept" in found["behind"]["reason"]
     assert found["twirl"]["cause"] == "library_missing"
     assert answer.json["counts"]["native"] == 1
     assert answer.json["counts"]["not asked"] == 2
@@ -920,7 +920,7 @@ def test_a_node_with_a_fault_is_judged_like_any_other(
     """Every fault is the verdict on its node, with the file's name; the other nodes are judged as usual."""
     text = {
         "none": "attribute `negSlope`: found type string, allowed is float",
-        "parser": "negSlope is string, and the plugin takes float32",
+        "parser": "negSlope is string, and the plugin expects float32",
     }
     faulty = {
         "misspelt": ({"negslope": 0.1}, "no attribute `negslope` (did you mean `negSlope`?)"),
