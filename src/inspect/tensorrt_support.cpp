@@ -804,7 +804,7 @@ std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
   if (k == nullptr || k->constant()) return std::nullopt;
   const std::string maker = k->producer == nullptr ? "an input" : onnx::describe(*k->producer);
   return RefusalHint{.reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
-                     .advice = fmt::format("make K a constant; or compute it from sizes alone (Shape, Gather); or make "
+                     .advice = fmt::format("make K a constant; or compute it only from sizes (Shape, Gather); or make "
                                            "it an input of the network, whose values {} NAME=1..4..8 sets",
                                            setting_name(Setting::shape_ranges))};
 }

@@ -26,7 +26,7 @@
 namespace graft::passes {
 namespace {
 
-constexpr std::string_view as_asked = "not proven, as asked for";
+constexpr std::string_view as_asked = "not proven, as requested";
 
 /// Adds the seconds between its construction and its destruction to `seconds`.
 class Stopwatch {
@@ -589,7 +589,7 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
                                  without_evidence->reference.name, why, report.runs)};
     }
     if (changes_result && report.problems.empty()) {
-      std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);
+      std::string text = fmt::format("the result changes, as requested; the whole model was run {} times", report.runs);
       for (const verify::ComparedOutput& output : report.outputs) {
         text += fmt::format("; output '{}': {}", output.reference.name, verify::difference_text(output.worst));
       }

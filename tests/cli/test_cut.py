@@ -397,7 +397,7 @@ def test_why_nothing_is_compared_of_random_numbers(graft, tmp_path, name):
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
     cut = answer.json["cut"]
     assert cut["verified"] == "nothing_compared"
-    why = f"nothing was compared of output 'y': it depends on random numbers, those of node 'noise' ({name})"
+    why = f"nothing was compared of output 'y': it depends on the random numbers of node 'noise' ({name})"
     assert cut["not_verified"] == why
     text = " ".join(graft("convert", model, "-o", tmp_path / "out.onnx", "--cut").err.split())
     assert f"the halves were run, and {why}" in text

@@ -198,7 +198,7 @@ def test_caffe_convolution_in_int8_is_near_opencv_and_says_how_far(convert):
     error = np.abs(found - expected)
     assert 0 < error.max() < 0.03 * np.abs(expected).max()
     (rewrite,) = (r for r in answer.json["rewrites"] if r["pass"] == "rules_before")
-    assert "the result changes, as asked for" in rewrite["proof"]
+    assert "the result changes, as requested" in rewrite["proof"]
     assert "cosine" in rewrite["proof"]
 
 

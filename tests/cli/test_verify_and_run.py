@@ -185,7 +185,7 @@ def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
     frozen = save(tmp_path / "frozen.onnx", [node], [("x", ["n", 8, 8])], [("y", None)], [shape])
     converted = tmp_path / "frozen.g.onnx"
     assert graft("convert", frozen, "-o", converted).code == 0
-    why = "runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"
+    why = "runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a constant shape"
     for command in (
         ["verify", frozen, converted],
         ["verify", "--layers", frozen, converted],

@@ -89,8 +89,8 @@ def test_the_noise_floor_is_said(graft, tmp_path):
     assert output["within_noise"] > 0 and output["mismatched"] == 0
     assert "use real inputs with --data" in answer.err
     text = " ".join(graft("verify", reference, candidate).out.split())
-    assert "the reference itself moves by up to" in text
-    assert "the reference itself moves by up to" in (tmp_path / "page.html").read_text()
+    assert "the reference itself changes by up to" in text
+    assert "the reference itself changes by up to" in (tmp_path / "page.html").read_text()
     # A tolerance on the command line is applied.
     assert graft("verify", reference, candidate, "--rtol", "1e-4").code == 1
 
@@ -494,7 +494,7 @@ def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
     reference = best_three(tmp_path / "a.onnx", TensorProto.FLOAT, 1e-4)
     same = graft("verify", reference, best_three(tmp_path / "b.onnx", TensorProto.FLOAT16, 1e-4), "--seeds", "3")
     assert same.code == 0, same.out + same.err
-    assert "those that it chose" in " ".join(same.out.split())
+    assert "those at its own indices" in " ".join(same.out.split())
     reference = best_three(tmp_path / "c.onnx", TensorProto.FLOAT, 0.3)
     wrong = best_three(tmp_path / "d.onnx", TensorProto.FLOAT16, 0.3, largest=0)
     assert graft("verify", reference, wrong, "--seeds", "3").code == 1
@@ -538,7 +538,9 @@ def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
     assert same.json["first_divergence"] is None
     layers = {layer["candidate"]: layer for layer in same.json["layers"]}
     assert layers["places"]["within_noise"] > 0
-    assert layers["places"]["diagnosis"].startswith("an index: at the candidate's, the scores of the reference are")
+    assert layers["places"]["diagnosis"].startswith(
+        "indices: at the candidate's indices, the reference's scores differ by"
+    )
     assert layers["y"]["equal"]
     # A tolerance on the command line replaces all others.
     assert graft("verify", reference, tied, "--layers", "--seeds", "3", "--atol", "0").code == 1

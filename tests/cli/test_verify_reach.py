@@ -120,7 +120,7 @@ def test_a_branch_that_no_run_executed_is_named(graft, tmp_path, layers):
     assert answer.code == 0
     assert answer.json["unreached"] == [
         "the weights 'wt' differ in 16 of 16 elements, and no output shows it: the inputs may not reach them",
-        "no run executed then_branch of node 'If_2' (If), so nothing was compared of it",
+        "no run executed then_branch of node 'If_2' (If), so nothing in it was compared",
     ]
     # Inputs that reach the weight show the difference.
     assert graft("verify", *paths, *layers, "--range", "x=90..300").code == 1
@@ -166,7 +166,7 @@ def test_a_loop_that_never_runs_is_named(graft, tmp_path):
     answer = graft("verify", *paths, "--json")
     assert answer.code == 0
     assert answer.json["unreached"][1:] == [
-        "no run executed the body of node 'Loop_4' (Loop), so nothing was compared of it"
+        "no run executed the body of node 'Loop_4' (Loop), so nothing in it was compared"
     ]
 
 

@@ -34,7 +34,7 @@ std::string warning_for(double last, const std::string& why_unconfirmed) {
 TEST(VerifyText, a_second_engine_is_to_be_installed_only_where_there_is_none) {
   const auto install = HasSubstr("install one with python3 -m pip install onnxruntime");
   EXPECT_THAT(warning_for(4.2, ""), install);
-  const std::string why = "another engine cannot confirm this: it does not run the reference";
+  const std::string why = "another engine cannot confirm this: it cannot run the reference";
   EXPECT_THAT(warning_for(4.2, why), Not(install));
   EXPECT_THAT(warning_for(4.2, why), HasSubstr(why));
   EXPECT_THAT(warning_for(9, ""), Not(HasSubstr("second CPU engine"))) << "no engine was asked: it differs anyway";

@@ -61,7 +61,7 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
       [&] {
         (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {1, 4}}}});
       },
-      ThrowsMessage<Error>(HasSubstr("input 'x' cannot have the shape [1, 4]; the model says [batch, 3]")));
+      ThrowsMessage<Error>(HasSubstr("input 'x' cannot have the shape [1, 4]; the model declares [batch, 3]")));
   EXPECT_THAT(
       [&] {
         (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {3}}}});
@@ -70,8 +70,7 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
   EXPECT_THROW((void)make_inputs(one_input(onnx::ElementType::string, {2})), Error);
   onnx::Model unranked = one_input(onnx::ElementType::f32, {2});
   unranked.graph().find("x")->shape.reset();
-  EXPECT_THAT([&] { (void)make_inputs(unranked); },
-              ThrowsMessage<Error>(HasSubstr("input 'x' has no shape")));
+  EXPECT_THAT([&] { (void)make_inputs(unranked); }, ThrowsMessage<Error>(HasSubstr("input 'x' has no shape")));
   EXPECT_THAT(make_inputs(unranked, {.dims = {}, .shapes = {{"x", {1, 4}}}}).at("x").dims, ElementsAre(1, 4));
 }
 

@@ -345,12 +345,12 @@ TEST(JudgesOf, an_engine_that_contradicts_itself_is_replaced_by_the_other) {
   for (runtime::CompiledModel* one : {compiled.get(), request.get(), compiled.get()}) {
     EXPECT_EQ(one->run(inputs).at("y").bytes.view(), expected.at("y").bytes.view());
     EXPECT_EQ(answer(*one).engine, "Second 2");
-    EXPECT_THAT(answer(*one).reason, HasSubstr("other bits of output 'y'"));
+    EXPECT_THAT(answer(*one).reason, HasSubstr("different bits of output 'y'"));
   }
   const FaultyEngine missing("", {.is_missing = true});
   const auto alone = make_judges(*repeated, missing, {.second = Asked::never});
   EXPECT_THAT([&] { (void)alone->compile(model)->run(inputs); },
-              ThrowsMessage<runtime::EngineLimit>(HasSubstr("the second time\nInstall ONNX Runtime")));
+              ThrowsMessage<runtime::EngineLimit>(HasSubstr("in a second run\nInstall ONNX Runtime")));
 }
 
 /// Where both engines have to run, the result of one is not enough.
@@ -361,7 +361,7 @@ TEST(JudgesOf, an_engine_that_contradicts_itself_is_an_error_where_both_are_aske
   const auto judges = make_judges(*repeated, second, {.second = Asked::always});
   const onnx::Model model = by_tanh();
   EXPECT_THAT([&] { (void)judges->compile(model)->run(make_inputs(model)); },
-              ThrowsMessage<Error>(HasSubstr("Both engines were asked, and one alone can compute the model")));
+              ThrowsMessage<Error>(HasSubstr("Both engines were requested, and only one can compute the model")));
 }
 
 /// ONNX Runtime is the first choice for values, but it need not be installed, nor need OpenVINO.

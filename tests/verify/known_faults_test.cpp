@@ -91,7 +91,7 @@ TEST(KnownFaults, in_words) {
       {"mode=linear", " where `mode` is linear"},
       {"axis=absent", " where `axis` is left out"},
       {"given(1)", " where input 1 ('s') is given"},
-      {"constant(2)", " where input 2 ('w') follows from constants alone"},
+      {"constant(2)", " where input 2 ('w') is computed from constants only"},
       {"computed(1)", " where input 1 ('s') is not a constant"},
       {"dynamic(0)", " where a size of input 0 ('d') is not fixed in the model"},
       {"type(1)=f32", " where input 1 ('s') has the type f32"},

@@ -564,7 +564,7 @@ TEST(NoiseFloor, ASuspectFloorExcusesNothingThatTheSecondEngineDoesNotExcuse) {
   floor = large;
   confirm(reference, candidate, tolerance, NoiseFloor(tolerance), "another engine", unmeasured, floor);
   EXPECT_TRUE(is_lost_in_noise(unmeasured, floor));
-  EXPECT_THAT(floor.why_unconfirmed(), HasSubstr("another engine cannot confirm this: it does not run the reference"));
+  EXPECT_THAT(floor.why_unconfirmed(), HasSubstr("another engine cannot confirm this: it cannot run the reference"));
 
   Difference confirmed = excused;
   floor = large;

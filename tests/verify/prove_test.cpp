@@ -182,7 +182,7 @@ TEST(Proof, OfRandomNumbersThereIsNone) {
     const ProofResult result = prove_region(runtime::default_engine(), *left, *right);
     EXPECT_FALSE(result.proven);
     EXPECT_EQ(result.trials, 0U);
-    EXPECT_THAT(result.text, HasSubstr("(RandomNormalLike) draws other numbers in each run"));
+    EXPECT_THAT(result.text, HasSubstr("(RandomNormalLike) draws new random numbers in each run"));
   }
   const onnx::Model shape = region("r = RandomNormalLike(x)\ns = Shape(r)\ny = Cast<to=1>(s)");
   EXPECT_TRUE(prove_region(runtime::default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);

@@ -354,7 +354,7 @@ TEST(VerifyModels, IndicesThatAConstantIsTakenFromGetARangeOrANextStep) {
   EXPECT_EQ(verify_models(runtime::default_engine(), near, near).verdict(), Verdict::same);
   const onnx::Model far = network("123456");
   EXPECT_THAT([&] { (void)verify_models(runtime::default_engine(), far, far); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("The inputs were synthetic; give real ones with")));
+              testing::ThrowsMessage<Error>(testing::HasSubstr("The inputs were synthetic; provide real inputs with")));
 }
 
 }  // namespace

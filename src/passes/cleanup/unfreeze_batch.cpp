@@ -270,7 +270,7 @@ void unfreeze_batch(Rewriter& rewriter) {
       frozen.size() == 1 ? frozen.front().replacement() : fmt::format("{} nodes that follow the batch", frozen.size());
   const std::string reason = "the inputs declare a dynamic batch, and these nodes hold for a batch of 1";
   if (rewriter.was_rejected(nodes, replacement)) return;
-  std::string proof = "not proven, as asked for";
+  std::string proof = "not proven, as requested";
   if (rewriter.options().prove && trouble.empty()) {
     std::size_t runs = 0;
     try {

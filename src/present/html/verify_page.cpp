@@ -154,7 +154,7 @@ html::Table table_of(const std::vector<ComparedTensor>& tensors,
   html::Table table{
       .title = "Tensors",
       .columns = {{"tensor", Type::code},
-                  {"node", Type::node, "that computes it, in the candidate"},
+                  {"node", Type::node, "the node of the candidate that computes it"},
                   {"verdict", Type::kind},
                   {"type", Type::code},
                   {"max abs", Type::number, "the largest difference"},

@@ -299,7 +299,7 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
     return {inspection, "lists the nodes with a fault: correct the program that wrote the model"};
   }
   if (std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node.advice == without_plugins; })) {
-    return {convert_command(conversion, {.keeps_plugins = false}), "a plugin of Graft's runs the nodes above"};
+    return {convert_command(conversion, {.keeps_plugins = false}), "a plugin of Graft runs the nodes above"};
   }
   if (inspect::advises_cut(nodes)) {
     return {convert_command(conversion, {.cuts = true}),
@@ -322,7 +322,7 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
   }
   return {fmt::format("graft inspect {} --reduce {}{}", shell_path(conversion.output),
                       shell_path(sibling_of(conversion.output, ".smallest.onnx")), library_options()),
-          "writes the smallest part that fails, to report or to try changes on"};
+          "writes the smallest part that fails, for a bug report or for experiments"};
 }
 
 NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {

@@ -93,9 +93,10 @@ std::optional<std::string> judge_choice(const JudgedChoice& judged, const onnx::
   difference.excess = widest_share / (2 * share);
   constexpr double percent = 100;
   return fmt::format(
-      "an index: at the candidate's, the scores of the reference are up to {:.2g} from {}, {:.2g} % of the largest of "
-      "their row; allowed is {:.2g} %",
-      widest, of_row == inner ? "the best" : "those that it chose", percent * widest_share, percent * 2 * share);
+      "indices: at the candidate's indices, the reference's scores differ by up to {:.2g} from {}, {:.2g} % of the "
+      "largest score of the row; allowed is {:.2g} %",
+      widest, of_row == inner ? "the best score" : "those at its own indices", percent * widest_share,
+      percent * 2 * share);
 }
 
 }  // namespace graft::verify

@@ -41,9 +41,9 @@ struct JudgedChoice {
 
 /// Judges the indices that differ by the reference's scores at both of them: two scores that are each off by `share` of
 /// the largest of their row may change places. Moves these elements from `difference.mismatched` to `within_noise`.
-/// Returns a text with the largest gap and the allowed gap ("an index: at the candidate's, the scores of the reference
-/// are up to 0.02 from the best, 0.5 % of the largest of their row; allowed is 3.1 %"), or nothing if dimensions or an
-/// index do not fit the scores.
+/// Returns a text with the largest gap and the allowed gap ("indices: at the candidate's indices, the reference's
+/// scores differ by up to 0.02 from the best, 0.5 % of the largest score of the row; allowed is 3.1 %"), or nothing if
+/// dimensions or an index do not fit the scores.
 [[nodiscard]] std::optional<std::string> judge_choice(const JudgedChoice& judged, const onnx::TensorData& scores,
                                                       const onnx::TensorData& reference,
                                                       const onnx::TensorData& candidate, Difference& difference);

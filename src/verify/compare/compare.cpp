@@ -259,8 +259,8 @@ Difference compare_selections(const onnx::TensorData& reference, const onnx::Ten
     Difference result =
         reference.dims == candidate.dims ? compare(reference, candidate, tolerance) : other_dims(reference, candidate);
     if (draws && !result.incomparable.empty()) {
-      result.incomparable +=
-          fmt::format("; rounding alone gives {} to {} along axis {}", draws->lowest, draws->highest, draws->axis);
+      result.incomparable += fmt::format("; with rounding alone the reference has {} to {} elements along axis {}",
+                                         draws->lowest, draws->highest, draws->axis);
     }
     return result;
   }
@@ -449,8 +449,9 @@ std::string difference_text(const Difference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
   if (difference.selection) {
     std::string text = fmt::format(
-        "how many elements there are depends on rounding, so their numbers were compared without their order: of {} {} "
-        "{} no partner, where rounding alone leaves up to {} without; largest difference of the others {:.2g}",
+        "the number of elements depends on rounding, so their values were compared without their order: of {} "
+        "elements, {} {} no match, where rounding alone leaves up to {} without a match; largest difference of the "
+        "matched elements {:.2g}",
         difference.count, difference.selection->without_partner,
         difference.selection->without_partner == 1 ? "has" : "have", difference.selection->between_draws,
         difference.max_absolute);

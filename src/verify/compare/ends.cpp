@@ -146,8 +146,9 @@ std::string advice_on_sizes(const onnx::Model& model) {
     example = fmt::format("{}:{}", input->name, example);
   }
   if (open.empty()) return "";
-  return fmt::format("\nIt ran with no size that was tried; give those that it takes, as {} {}: {}",
-                     setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
+  return fmt::format(
+      "\nThe model ran with none of the sizes that were tried; set sizes that it accepts, for example {} {}: {}",
+      setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
 /// Returns the next step for the message if no synthetic numbers worked.
@@ -158,8 +159,8 @@ std::string advice_on_numbers(const onnx::Model& model, bool offers_ranges) {
   const std::string_view data = setting_name(Setting::data);
   std::string files;
   for (const onnx::Value* input : inputs) files += fmt::format(" {0} {1}={1}.npy", data, input->name);
-  if (inputs.size() > most_named) files = fmt::format(" {} inputs.npz, an array for each", data);
-  std::string text = fmt::format("\nThe inputs were synthetic; give real ones with{}", files);
+  if (inputs.size() > most_named) files = fmt::format(" {} inputs.npz, one array per input", data);
+  std::string text = fmt::format("\nThe inputs were synthetic; provide real inputs with{}", files);
   const auto sizes = inputs_of_sizes(model);
   for (const onnx::Value* input : inputs) {
     if (sizes.contains(input->name)) return text + fmt::format("; the network computes sizes from '{}'", input->name);
@@ -167,7 +168,7 @@ std::string advice_on_numbers(const onnx::Model& model, bool offers_ranges) {
   const auto found = std::find_if(inputs.begin(), inputs.end(),
                                   [](const onnx::Value* input) { return input->type && is_integer(*input->type); });
   if (!offers_ranges || found == inputs.end()) return text;
-  return text + fmt::format(", or the range of these integers with {} {}=LOWEST..HIGHEST",
+  return text + fmt::format(", or set the range of these integers with {} {}=LOWEST..HIGHEST",
                             setting_name(Setting::synthetic_ranges), (*found)->name);
 }
 
@@ -270,12 +271,12 @@ std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data,
     const std::int64_t samples = found->second.dims.front();
     if (samples == batch || samples == 0) continue;
     if (samples % batch != 0) {
-      throw Error(fmt::format("{} {}: {} samples; the model takes {} at a time, so allowed is a multiple of {}", option,
-                              name, samples, batch, batch));
+      throw Error(fmt::format("{} {}: {} samples; the batch size of the model is {}, so a multiple of {} is required",
+                              option, name, samples, batch, batch));
     }
     if (!decided_by.empty() && runs != samples / batch) {
-      throw Error(
-          fmt::format("{} {}: enough for {} runs, '{}' for {}", option, name, samples / batch, decided_by, runs));
+      throw Error(fmt::format("{} {}: it has samples for {} runs, and '{}' for {}", option, name, samples / batch,
+                              decided_by, runs));
     }
     runs = samples / batch;
     decided_by = name;
@@ -319,7 +320,7 @@ bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
   const auto tried_before = [&](const onnx::Value& input) {
     const auto known = given.find(input.name);
     std::vector<std::string> tried{known == given.end()
-                                       ? "the usual integers"
+                                       ? "the default integers"
                                        : fmt::format("{:g} to {:g}", known->second.lowest, known->second.highest)};
     if (known == given.end() && onnx::bits_of(*input.type) > 8) tried.front() = "0 to 3";
     for (std::size_t i = first; i < narrowings_; ++i) {
@@ -500,7 +501,7 @@ std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& opti
                      holder == nullptr
                          ? ""
                          : fmt::format(": {} has a {}", onnx::describe(*holder),
-                                       has_shape_operand(*holder) ? "shape of constants" : "constant of that size"));
+                                       has_shape_operand(*holder) ? "constant shape" : "constant of that size"));
 }
 
 bool is_always_empty(const onnx::Value& value) {

@@ -98,7 +98,7 @@ class MadeUpInputs {
   /// Returns the inputs of InputOptions::large_integers that were large in a run.
   [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
   /// Returns why the sizes are not the usual ones: "'net.onnx' runs with a first dimension of 1, not of 2: node 'view'
-  /// (Reshape) has a shape of constants"; empty if the usual sizes worked. The values of inputs that become sizes
+  /// (Reshape) has a constant shape"; empty if the usual sizes worked. The values of inputs that become sizes
   /// follow.
   [[nodiscard]] std::string why_sizes() const;
 

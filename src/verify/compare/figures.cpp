@@ -42,7 +42,7 @@ void TensorRange::add(const TensorRange& other) {
 std::string TensorRange::to_string() const {
   std::string text = lowest && highest ? fmt::format("{:.4g} to {:.4g}", *lowest, *highest)
                      : count == 0      ? "empty"
-                                       : "nothing finite";
+                                       : "no finite value";
   if (nan != 0) text += fmt::format(", {} NaN", nan);
   if (infinite != 0) text += fmt::format(", {} infinite", infinite);
   return text;

@@ -29,7 +29,7 @@ struct TensorRange {
   [[nodiscard]] double largest() const;  ///< Returns the largest absolute value of the finite elements, or 0.
   /// Adds the range of the same tensor in another run.
   void add(const TensorRange& other);
-  /// Returns for example "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN" or "nothing finite".
+  /// Returns for example "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN" or "no finite value".
   [[nodiscard]] std::string to_string() const;
 };
 

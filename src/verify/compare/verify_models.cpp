@@ -188,8 +188,8 @@ class Verification {
       output.compared = layer.compared;
       output.is_always_empty = layer.is_always_empty;
       if (layer.is_random) output.not_compared = layer.not_compared;
-      output.note =
-          fmt::format("a tensor inside the {0}, which does not return it", is_returned ? "candidate" : "reference");
+      output.note = fmt::format("an internal tensor of the {0}, which does not return it",
+                                is_returned ? "candidate" : "reference");
       if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
     }
   }

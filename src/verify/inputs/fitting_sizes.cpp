@@ -203,7 +203,7 @@ std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const I
     bool fits = true;
     infer_around_faults(tried, shapes_of(shapes), [&](const onnx::Node&, const Error&) { fits = false; });
     if (!fits) continue;
-    fitting.why += ", with which the sizes of all tensors go together";
+    fitting.why += ", for which the sizes of all tensors are consistent";
     found.push_back(std::move(fitting));
   }
   return found;

@@ -26,7 +26,7 @@ std::string wanted_text(const onnx::Model& model) {
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", input->name, input->type ? to_string(*input->type) : "?",
                         input->shape ? to_string(*input->shape) : " of any shape");
   }
-  return fmt::format("{} takes {}", model.source, text);
+  return fmt::format("{} expects {}", model.source, text);
 }
 
 std::vector<std::int64_t> sizes_for(const onnx::Value& input, const std::vector<std::int64_t>& given) {
@@ -52,9 +52,8 @@ class GivenInputs {
     };
     if (!fits(pair.reference) && !fits(pair.candidate)) {
       throw Error(
-          fmt::format("{} {}: [{}] fits neither model; {}; {}\nGive it in the shape of one of them: what the other one "
-                      "has with its "
-                      "channels in another place is transposed for it",
+          fmt::format("{} {}: [{}] fits neither model; {}; {}\nProvide it in the shape of one of them: for a model "
+                      "with its channels at another axis it is transposed",
                       option, name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
     }
     return pair;

@@ -228,7 +228,7 @@ std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx:
                          .highest = static_cast<double>(*count - 1) - added,
                          .why = node.is("OneHot")
                                     ? fmt::format("{} has a depth of {}", onnx::describe(node), *count)
-                                    : fmt::format("{} takes one of {} rows by it", onnx::describe(node), *count)};
+                                    : fmt::format("{} selects one of {} rows with it", onnx::describe(node), *count)};
         if (!rows || found.highest - found.lowest < rows->highest - rows->lowest) {
           if (rows)
             std::swap(found, *rows);

@@ -440,8 +440,8 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
         fits = given->second[axis] >= 0 && (!dim.is_constant() || dim.value() == given->second[axis]);
       }
       if (!fits) {
-        throw Error(fmt::format("{}: input '{}' cannot have the shape {}; the model says {}", model.source, input->name,
-                                given->second, to_string(*input->shape)));
+        throw Error(fmt::format("{}: input '{}' cannot have the shape {}; the model declares {}", model.source,
+                                input->name, given->second, to_string(*input->shape)));
       }
       dims = given->second;
     }
@@ -462,8 +462,8 @@ void check_sizes(const onnx::Model& model,
     for (const std::int64_t size : dims) {
       if (count > 0 && size > left / count) {
         throw Error(
-            fmt::format("{}: input '{}' would have {} elements; inputs are made with at most {} together\n"
-                        "Give smaller sizes with {}, or the numbers with {}",
+            fmt::format("{}: input '{}' would have {} elements; synthetic inputs have at most {} together\n"
+                        "Set smaller sizes with {}, or provide the values with {}",
                         model.source, name, fmt::join(dims, " x "), most_synthetic_elements,
                         setting_name(Setting::synthetic_shapes), setting_name(Setting::data)));
       }
@@ -483,8 +483,8 @@ runtime::TensorMap make_inputs(const onnx::Model& model, const InputOptions& opt
     if (has_default(*input)) continue;
     if (!input->type ||
         !(is_floating_point(*input->type) || is_integer(*input->type) || *input->type == onnx::ElementType::boolean)) {
-      throw Error(fmt::format("{}: no numbers can be made for input '{}' of type {}", model.source, input->name,
-                              input->type ? to_string(*input->type) : "unknown"));
+      throw Error(fmt::format("{}: no synthetic values can be generated for input '{}' of type {}", model.source,
+                              input->name, input->type ? to_string(*input->type) : "unknown"));
     }
     if (const auto range = options.ranges.find(input->name); range != options.ranges.end()) {
       check_range(model, *input, range->second);

@@ -76,10 +76,10 @@ RandomValues random_values(const onnx::Model& model) { return RandomValueFinder(
 std::string why_not_compared(const RandomValues& reference, const onnx::Value& value, const RandomValues& candidate,
                              const onnx::Value& other) {
   const auto found = reference.find(&value);
-  if (found != reference.end()) return fmt::format("it depends on random numbers, those of {}", found->second);
+  if (found != reference.end()) return fmt::format("it depends on the random numbers of {}", found->second);
   const auto found_there = candidate.find(&other);
   if (found_there == candidate.end()) return "";
-  return fmt::format("in the candidate it depends on random numbers, those of {}", found_there->second);
+  return fmt::format("in the candidate it depends on the random numbers of {}", found_there->second);
 }
 
 std::string random_node_of_outputs(const onnx::Model& model) {

@@ -16,7 +16,7 @@ using RandomValues = std::unordered_map<const onnx::Value*, std::string>;
 /// node inside. A value that depends only on the shape of a random tensor does not count.
 [[nodiscard]] RandomValues random_values(const onnx::Model& model);
 
-/// Returns why a pair of values is not compared: "it depends on random numbers, those of node 'noise' (RandomNormal)";
+/// Returns why a pair of values is not compared: "it depends on the random numbers of node 'noise' (RandomNormal)";
 /// empty if neither value is random.
 [[nodiscard]] std::string why_not_compared(const RandomValues& reference, const onnx::Value& value,
                                            const RandomValues& candidate, const onnx::Value& other);

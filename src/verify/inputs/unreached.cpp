@@ -245,7 +245,7 @@ class UnreachedSearch {
     };
     const auto report = [&](const char* body) {
       found_.push_back(
-          fmt::format("no run executed {} of {}, so nothing was compared of it", body, onnx::describe(node)));
+          fmt::format("no run executed {} of {}, so nothing in it was compared", body, onnx::describe(node)));
     };
     if (node.is("If")) {
       if (node.input(0) == nullptr || node.input(0)->constant()) return;

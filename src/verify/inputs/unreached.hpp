@@ -21,7 +21,7 @@ using InputsOfRun = std::function<runtime::TensorMap(std::size_t run)>;
 /// and no output shows it: the inputs may not reach them". Weights that change the outputs are not reported, because
 /// another change in the candidate compensates for them. Also reported are branches of an If and bodies of a Loop in
 /// the reference's main graph that no run executed, if the condition or the number of iterations is computed: "no run
-/// executed else_branch of node 'choose' (If), so nothing was compared of it".
+/// executed else_branch of node 'choose' (If), so nothing in it was compared".
 ///
 /// Models without such weights, Ifs and Loops are not run. The number of groups of weights that are tested is limited,
 /// and untested weights are not reported. `options` are those of the reference.

@@ -547,7 +547,7 @@ class TwoJudges final : public Judges {
     const auto kept = std::make_shared<const onnx::Model>(model.clone());
     shared->replace = [this, kept, options](const runtime::EngineLimit& limit) -> AnsweringModel::Replacement {
       if (asks_always()) {
-        throw Error(fmt::format("{}\nBoth engines were asked, and one alone can compute the model: set {} to {}",
+        throw Error(fmt::format("{}\nBoth engines were requested, and only one can compute the model: set {} to {}",
                                 limit.what(), setting_name(Setting::cpu_engine), "onnxruntime"));
       }
       if (!has_second()) {

@@ -141,7 +141,7 @@ std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::string_view right = equals == std::string_view::npos ? "" : literal.substr(equals + 1);
   const auto input = [&](std::size_t index) { return fmt::format("input {} ('{}')", index, node.input(index)->name); };
   if (const auto index = input_in(left, "given")) return input(*index) + " is given";
-  if (const auto index = input_in(left, "constant")) return input(*index) + " follows from constants alone";
+  if (const auto index = input_in(left, "constant")) return input(*index) + " is computed from constants only";
   if (const auto index = input_in(left, "computed")) return input(*index) + " is not a constant";
   if (const auto index = input_in(left, "dynamic")) {
     return fmt::format("a size of {} is not fixed in the model", input(*index));

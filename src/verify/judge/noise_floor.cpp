@@ -182,19 +182,19 @@ std::string NoiseFloor::to_string() const {
   where += ") ";
   if (most_others_ > 0) {
     return where + fmt::format(
-                       "up to {} of {} elements of the reference itself become other integers; {:g} times as "
-                       "many may differ, where the integer is one of these",
+                       "up to {} of {} elements of the reference itself become other integers; {:g} times as many may "
+                       "differ, if they have one of these integers",
                        most_others_, unlimited_.size(), factor);
   }
   std::string text = where + "the reference itself ";
   if (is_selection_) {
-    return text + fmt::format("has {} to {} along axis {}, and up to {} of its elements have no partner",
+    return text + fmt::format("has {} to {} along axis {}, and up to {} of its elements have no match",
                               selection_.lowest, selection_.highest, selection_.axis, selection_.between_draws);
   }
-  if (has_other_dims_) return text + "gives other dimensions";
+  if (has_other_dims_) return text + "has other dimensions";
   if (largest() == 0 && !has_unlimited_) return text + "stays the same";
   constexpr double percent = 100;
-  text += fmt::format("moves by up to {:.2g} ({:.2g} % of its largest)", largest(), percent * share());
+  text += fmt::format("changes by up to {:.2g} ({:.2g} % of its largest value)", largest(), percent * share());
   if (has_unlimited_) text += ", and elements become NaN or infinite";
   return text + fmt::format("; {:g} times that is allowed", factor);
 }
@@ -203,7 +203,7 @@ void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidat
              const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor) {
   if (second.runs() == 0) {
     floor.set_unconfirmed(
-        fmt::format("{} cannot confirm this: it does not run the reference where rounding is added", engine));
+        fmt::format("{} cannot confirm this: it cannot run the reference with added rounding", engine));
     return;
   }
   Difference again = compare(reference, candidate, tolerance, &second);

@@ -90,9 +90,9 @@ class NoiseFloor {
   /// elements, the draws returned every integer that the tensor holds (a boolean that is true in one draw and false in
   /// another); half of the elements of a selection have no partner.
   [[nodiscard]] bool allows_anything() const;
-  /// Returns for example "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic
-  /// rounds differently (8 runs); 4 times that is allowed"; for integers "... 3 elements of the reference itself become
-  /// other integers; ...".
+  /// Returns for example "the reference itself changes by up to 0.0023 (0.15 % of its largest value) where its
+  /// arithmetic rounds differently (8 runs); 4 times that is allowed"; for integers "... 3 elements of the reference
+  /// itself become other integers; ...".
   [[nodiscard]] std::string to_string() const;
 
  private:

@@ -61,7 +61,7 @@ class RepeatedModel final : public runtime::CompiledModel, public runtime::Keeps
     std::string different;
     model_->run(inputs, [&](const runtime::TensorMap& second) { different = first_different(first, second); });
     if (!different.empty()) {
-      throw Unstable(fmt::format("{}: {} computed other bits of output '{}' from the same inputs the second time",
+      throw Unstable(fmt::format("{}: {} computed different bits of output '{}' from the same inputs in a second run",
                                  repetition_->source, repetition_->engine, different));
     }
     repetition_->is_done = true;

@@ -65,12 +65,11 @@ class DivergenceSearch {
   bool blame_for_nan(std::size_t index, const runtime::TensorMap& inputs) {
     const LayerRow& row = state_.rows[index];
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
-    conclude(
-        index,
-        fmt::format("right; given its own, which have no NaN, it gives {} NaN where the reference has {}: rounding "
-                    "brings them to the edge of what the operator is defined for",
-                    row.candidate_nan, row.reference_nan),
-        inputs, candidate_values(row.candidate_region.inputs, state_.for_candidate(inputs)));
+    conclude(index,
+             fmt::format("correct; with its own inputs, which have no NaN, it returns {} NaN where the reference has "
+                         "{}: rounding moves them to the edge of the operator's domain",
+                         row.candidate_nan, row.reference_nan),
+             inputs, candidate_values(row.candidate_region.inputs, state_.for_candidate(inputs)));
     return true;
   }
 

@@ -92,9 +92,9 @@ class PairComparison {
     std::string& why = state_.report.layers[index].not_compared;
     if (state_.report.layers[index].is_random) return true;
     if (reference != state_.refused_by_reference.end())
-      why = "the reference does not run where it is returned: " + reference->second;
+      why = "the reference does not run with this tensor as an output: " + reference->second;
     if (candidate != state_.refused_by_candidate.end())
-      why = "the candidate does not run where it is returned: " + candidate->second;
+      why = "the candidate does not run with this tensor as an output: " + candidate->second;
     return !why.empty();
   }
 

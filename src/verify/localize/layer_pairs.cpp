@@ -178,7 +178,7 @@ class LayerPairing {
 
   [[nodiscard]] std::function<void(std::size_t, std::size_t)> tell_of(std::string which) const {
     return [this, which = std::move(which)](std::size_t done, std::size_t total) {
-      state_.tell(fmt::format("pairing tensors of the {} by their numbers", which), done, total);
+      state_.tell(fmt::format("matching tensors of the {} by their values", which), done, total);
     };
   }
 

@@ -21,7 +21,7 @@ std::string full_name(const onnx::Node& node) {
 }
 
 std::string said_of(const onnx::NodeAttribute* attribute) {
-  return attribute == nullptr ? "not given" : to_text(*attribute);
+  return attribute == nullptr ? "not set" : to_text(*attribute);
 }
 
 std::string shortened(const std::string& text) {

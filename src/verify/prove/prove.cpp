@@ -520,7 +520,7 @@ class Proof {
       if (evidence.is_enough() || is_always_empty(*output)) continue;
       result_.output = output->name;
       const char* why = evidence.is_in_noise
-                            ? "rounding alone changes the original by as much as the rewrite does wherever it shows"
+                            ? "rounding alone changes the original as much as the rewrite does, wherever the two differ"
                             : "it has no finite number";
       return not_proven(fmt::format("output '{}' proves nothing: in {} runs {}", output->name, result_.trials, why));
     }
@@ -531,10 +531,9 @@ class Proof {
                                   result_.without_elements);
     }
     if (result_.within_noise != 0) {
-      result_.text += fmt::format(
-          "; {} of the runs within what rounding makes of the original itself, on badly "
-          "conditioned inputs",
-          result_.within_noise);
+      result_.text +=
+          fmt::format("; {} of the runs are within the rounding noise of the original, on badly conditioned inputs",
+                      result_.within_noise);
     }
     return std::move(result_);
   }
@@ -818,9 +817,9 @@ ProofResult measure(const runtime::Engine& engine, const onnx::Model& before, co
   result.proven = true;
   const Difference& worst = result.worst;
   if (!worst.incomparable.empty()) {
-    result.text = fmt::format("the result changes, as asked for: {}", worst.incomparable);
+    result.text = fmt::format("the result changes, as requested: {}", worst.incomparable);
   } else {
-    result.text = fmt::format("the result changes, as asked for; {} runs, largest difference {:.2g}{}", result.trials,
+    result.text = fmt::format("the result changes, as requested; {} runs, largest difference {:.2g}{}", result.trials,
                               worst.max_absolute, worst.cosine ? fmt::format(", cosine {:.6f}", *worst.cosine) : "");
   }
   return result;
@@ -831,7 +830,7 @@ ProofResult prove_with(const runtime::Engine& engine, const onnx::Model& before,
   std::string why = too_large(before, options.max_elements);
   for (const onnx::Model* model : {&before, &after}) {
     const std::string node = random_node_of_outputs(*model);
-    if (!node.empty()) why = fmt::format("{} draws other numbers in each run, so that no run proves anything", node);
+    if (!node.empty()) why = fmt::format("{} draws new random numbers in each run, so no run is a proof", node);
   }
   if (!why.empty()) {
     check_same_names(before, after);
