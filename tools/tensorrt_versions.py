@@ -321,40 +321,41 @@ def tables() -> str:
 HEAD = """<!-- Written by tools/tensorrt_versions.py --hold; do not edit. -->
 # The nodes that each release of TensorRT runs
 
-`graft inspect MODEL --for rtx-1.5` (or `tensorrt-10.13`) says which nodes that release refuses, without it being
-installed. What it knows lies in `src/inspect`:
+`graft inspect MODEL --for rtx-1.5` (or `tensorrt-10.13`) reports the nodes that the release refuses, and does not
+need the release itself. Its data are in `src/inspect`:
 
-| file | what it has |
+| file | content |
 |---|---|
-| `tensorrt_measured.json` | TensorRT-RTX {versions}, each asked on a machine without a GPU: the operators that its parser refuses, and for each other one the element types in which a model of that one node is built |
-| `tensorrt_facts.json` | forms of operators that these refuse; and of TensorRT {first} to {last} what public documents say, each entry with its source |
+| `tensorrt_measured.json` | TensorRT-RTX {versions}, each run on a machine without a GPU: the operators that its parser refuses, and for each other operator the element types in which a model of one node was built |
+| `tensorrt_facts.json` | forms of operators that these releases refuse; and for TensorRT {first} to {last} what public documents state, each entry with its source |
 
-Of an operator or a form that neither has, the answer is unknown, and says so. Of the full TensorRT nothing was asked here: PyPI
-holds no builder of it.
+An operator or a form that is in neither file is reported as unknown. The full TensorRT was not run here: PyPI has no builder
+of it.
 
 | source | where |
 |---|---|
 {sources}
 
-## Held against the releases that can be asked
+## Compared with the releases that can be run
 
 Each of the tests of operators in the `onnx` package ({onnx}) whose model is one node with tensors, with its parameters
-(axes, sizes, scales) as constants: {total} models. "right" is a model of which the rules say that the release runs it, and it is
-built, or that it does not, and it is refused. "unknown" counts against the rules. A model for which the release asks for the
-GPU of the machine, which has none, is not counted.
+(axes, sizes, scales) as constants: {total} models. "right" is a model that the rules predict to run and the
+release builds, or that the rules predict to fail and the release refuses. "unknown" counts against the rules. A model
+for which the release needs a GPU is not counted, because the machine has none.
 
-| release | models | right | agreement | wrong: said to run | wrong: said not to run | unknown | asked for a GPU |
+| release | models | right | agreement | wrong: predicted to run | wrong: predicted to fail | unknown | needs a GPU |
 |---|---|---|---|---|---|---|---|
 {rows}
-The types in the tables come from models made of these tests, one of each operator, and the forms were found with them: this
-says how well the tables tell what was seen. How well they foresee, {stored} models say that played no part in them: the models of PyTorch's layers and operators,
-and of single features, that the package holds (operator sets 6 to 12). The first time they were asked, 111 of 140 were right in TensorRT-RTX 1.4: 4 had been
-built without their sizes, and 25 were of operator set 6, whose broadcasting no rule knew; there is one now.
+The types in the tables were measured with models of these tests, one for each operator, and the forms were found with
+the same tests, so these figures show how well the tables describe known models. How well they predict other models is
+shown by {stored} models that were not used for the tables: the package's models of PyTorch's layers and operators and of
+single features (operator sets 6 to 12). In their first run 111 of 140 were right in TensorRT-RTX 1.4: 4 had been built
+without their sizes, and 25 were of operator set 6, for whose broadcasting there was no rule; a rule was added.
 
-| release | models | right | agreement | wrong: said to run | wrong: said not to run | unknown | asked for a GPU |
+| release | models | right | agreement | wrong: predicted to run | wrong: predicted to fail | unknown | needs a GPU |
 |---|---|---|---|---|---|---|---|
 {stored_rows}
-Of ONNX's tests, those whose answer is wrong or unknown, by operator, with the releases:
+ONNX's tests whose verdict is wrong or unknown, by operator, with the releases:
 
 | operator | models | wrong | unknown |
 |---|---|---|---|

@@ -51,8 +51,7 @@ constexpr std::string_view other_integers =
     "export the network with i32 or i64 instead of this type, or cast its inputs to one of these types";
 constexpr std::string_view sized_by_data =
     "the size of its output depends on the data; {} leaves it and the nodes after it to the host; or write a plugin "
-    "with a size "
-    "tensor: graft's guide \"add an operator\"";
+    "with a size tensor: graft's guide \"add an operator\"";
 
 // Operators for which there is better advice than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({

@@ -266,7 +266,7 @@ def pooled_regions():
     return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)])
 
 
-LEFT_OUT = "OpenVINO left out of {}: node 'regions' (RoiAlign), which OpenVINO is known to compute wrongly"
+LEFT_OUT = "OpenVINO is not used for {}: node 'regions' (RoiAlign), which OpenVINO is known to compute wrongly"
 
 
 @pytest.mark.parametrize("engine", ["auto", "both"])

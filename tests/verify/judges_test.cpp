@@ -259,7 +259,7 @@ TEST_P(JudgesOfFaults, known_are_run_by_the_other) {
     EXPECT_NEAR(*engine->evaluate_constant_graph(constant).at("y").scalar(), std::tanh(0.5), 1e-6);
     EXPECT_EQ(engine->left_out(by_exp()), "");
     const std::string name = GetParam() ? "First" : "Second";
-    EXPECT_EQ(engine->left_out(by_tanh()), name + " left out of test.onnx: node 't' (Tanh), which " + name +
+    EXPECT_EQ(engine->left_out(by_tanh()), name + " is not used for test.onnx: node 't' (Tanh), which " + name +
                                                " is known to compute wrongly: its values are wrong (found in " +
                                                (GetParam() ? "First 1)" : "Second 2)"));
   }
@@ -286,7 +286,7 @@ TEST(JudgesOf, known_faults_that_the_other_cannot_run) {
   const FaultyEngine missing("", {.is_missing = true});
   const auto alone = make_judges(first, missing, knowing(known, Asked::where_in_doubt));
   EXPECT_EQ(verify_models(*alone, by_tanh(), by_tanh()).verdict(), Verdict::same);
-  EXPECT_THAT(alone->left_out(by_tanh()), AllOf(StartsWith("First runs test.onnx though it has node 't' (Tanh)"),
+  EXPECT_THAT(alone->left_out(by_tanh()), AllOf(StartsWith("First runs test.onnx although it has node 't' (Tanh)"),
                                                 HasSubstr("Second is not installed")));
 }
 

@@ -488,14 +488,14 @@ class TwoJudges final : public Judges {
     if (faults.first.empty() && faults.second.empty()) return "";
     if (!has_second()) {
       if (faults.first.empty()) return "";
-      return fmt::format("{} runs {} though it has {}: {} is not installed", options_.first_in_table, model.source,
+      return fmt::format("{} runs {} although it has {}: {} is not installed", options_.first_in_table, model.source,
                          faults.first, options_.second_in_table);
     }
     if (faults.of_both()) {
       return fmt::format("{} and {} are compared where both run {}: it has {}, and {}", options_.first_in_table,
                          options_.second_in_table, model.source, faults.first, faults.second);
     }
-    return fmt::format("{} left out of {}: {}",
+    return fmt::format("{} is not used for {}: {}",
                        faults.of_first_alone() ? options_.first_in_table : options_.second_in_table, model.source,
                        faults.of_one_alone());
   }

@@ -42,8 +42,8 @@ struct JudgesOptions {
 /// Asked::always; otherwise the other engine runs all models.
 class Judges : public runtime::Engine {
  public:
-  /// Returns why an engine is left out ("OpenVINO left out of model.onnx: node 'fft' (DFT), which OpenVINO is known to
-  /// compute wrongly where ..."), or why a model with known faults is run nevertheless; empty if no fault is known.
+  /// Returns why an engine is left out ("OpenVINO is not used for model.onnx: node 'fft' (DFT), which OpenVINO is known
+  /// to compute wrongly where ..."), or why a model with known faults is run nevertheless; empty if no fault is known.
   [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
 };
 
