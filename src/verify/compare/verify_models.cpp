@@ -420,7 +420,7 @@ class Verification {
 
 std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise) {
   if (!not_compared.empty()) return not_compared;
-  return is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
+  return is_lost_in_noise ? "they differ, but rounding alone changes the reference as much"
                           : "in no run does it have an element that is finite in both models";
 }
 

@@ -395,7 +395,7 @@ class DivergenceSearch {
     }
     rename_ends(row, shared, reduced.candidate);
     for (onnx::Model* part : {&reduced.reference, &reduced.candidate}) {
-      part->graph().name = fmt::format("the part of {} that gives '{}'", part->source, row.match.candidate->name);
+      part->graph().name = fmt::format("the part of {} that computes '{}'", part->source, row.match.candidate->name);
     }
     return reduced;
   }
