@@ -40,7 +40,7 @@ std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name) {
   if (!x.type) return fmt::format("the element type of '{}' is unknown", x.name);
   const auto dtype = to_dtype(*x.type);
   if (!dtype || !is_floating_point(*dtype)) {
-    return fmt::format("'{}' is {}; {} takes f32, f16 and bf16", x.name, to_string(*x.type), op_name);
+    return fmt::format("'{}' is {}; {} supports f32, f16 and bf16", x.name, to_string(*x.type), op_name);
   }
   if (!x.rank()) return fmt::format("the rank of '{}' is unknown", x.name);
   if (y.rank() && *y.rank() != *x.rank()) {
@@ -67,7 +67,7 @@ std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const on
     const bool is_input = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
     if (value == nullptr || is_input || value->constant()) continue;
     if (value->producer == nullptr || value->graph != y.graph) {
-      why_not = fmt::format("'{}' is needed as well", value->name);
+      why_not = fmt::format("other nodes read '{}' too", value->name);
       return std::nullopt;
     }
     if (!inside.insert(value->producer).second) continue;

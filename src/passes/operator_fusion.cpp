@@ -20,7 +20,7 @@ std::vector<Pass> ordered_passes(std::span<const OperatorFusion* const> fusions)
     const auto next = std::find_if(waiting.begin(), waiting.end(), can_run);
     if (next == waiting.end()) {
       throw Error(Error::Kind::internal,
-                  fmt::format("pass {} runs after '{}', which is no fusion of an operator or runs after {} itself",
+                  fmt::format("pass {} runs after '{}', which is not a fusion of an operator, or itself runs after {}",
                               waiting.front()->pass.name, waiting.front()->after, waiting.front()->pass.name));
     }
     ordered.push_back((*next)->pass);

@@ -26,52 +26,59 @@ namespace {
 /// The passes that run before the fusions of operators.
 std::vector<Pass> passes_before_fusions() {
   return {
-      {"inline_functions", "functions of exporters hide what the other passes look for", inline_functions_of_exporters,
-       PassKind::cleanup},
-      {"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
+      {"inline_functions", "functions of exporters hide their nodes from the other passes",
+       inline_functions_of_exporters, PassKind::cleanup},
+      {"upgrade_opset", "the other passes and the functions of Graft's operators need opset 17 or later",
        upgrade_model_opset, PassKind::cleanup},
-      {"count_axes_from_front", "before any pass reads a permutation", count_axes_from_front},
-      {"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
-      {"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead,
+      {"count_axes_from_front", "the other passes expect permutations with axes counted from the front",
+       count_axes_from_front},
+      {"unfreeze_batch", "must run before values that follow from a batch of 1 become constants", unfreeze_batch},
+      {"remove_dead", "nodes that no output needs must not count as readers of inner values", remove_dead,
        PassKind::cleanup},
-      {"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants,
-       PassKind::cleanup},
+      {"fold_constants", "patterns need axes and epsilons as constants, however the exporter computes them",
+       fold_constants, PassKind::cleanup},
       {"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
        simplify_shapes},
-      {"fold_shapes", "what is computed from shapes that have just become constants", fold_constants},
+      {"fold_shapes", "values computed from shapes that have just become constants are constants too", fold_constants},
       {"lower_to_native",
-       "what TensorRT refuses becomes layers that it has, once sizes are constants; the next passes clean up after it",
+       "rewrites nodes that TensorRT refuses, once sizes are constants; the next passes simplify the new nodes",
        lower_to_native},
-      {"drop_default_modes", "after all that writes a GridSample in the names of its operator set", drop_default_modes},
+      {"drop_default_modes", "must run after every pass that adds a GridSample with the mode names of its opset",
+       drop_default_modes},
       {"guard_grid_sample",
-       "only where it is asked for, as by the release of TensorRT that the model is for: GridSample by Gather",
+       "runs only if requested, for example by the target release of TensorRT: GridSample with Gather",
        guard_grid_sample, PassKind::guard},
-      {"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities,
+      {"remove_identities", "nodes that copy their input must not separate the nodes of a pattern", remove_identities,
        PassKind::cleanup},
-      {"move_transposes", "networks with channels last become like others, before patterns are looked for",
-       move_transposes, PassKind::cleanup},
-      {"cancel_transposes", "those that met, and the copies that they leave behind", remove_identities,
+      {"move_transposes",
+       "networks with channels last become networks with channels first, before patterns are matched", move_transposes,
        PassKind::cleanup},
-      {"merge_transposes", "patterns of several layers on one tensor see one tensor, also in another order",
+      {"cancel_transposes", "adjacent Transposes cancel, and nodes that copy their input are removed",
+       remove_identities, PassKind::cleanup},
+      {"merge_transposes",
+       "patterns with several layers on one tensor must find one tensor, not transposed copies of it",
        merge_transposes},
-      {"fold_transposes", "those that are left before fully connected layers, once no other is left to meet",
+      {"fold_transposes", "the Transposes that remain before fully connected layers become an order of their weights",
        fold_transposes},
-      {"unwrap_pads", "a Pad that is one layer of TensorRT, before movements of several nodes are looked for",
+      {"unwrap_pads", "finds a Pad that is one layer of TensorRT, before movements of several nodes are matched",
        unwrap_pads},
-      {"lower_drop_ins", "plugins of other libraries become operators before these are chosen between", lower_drop_ins},
+      {"lower_drop_ins", "plugins of other libraries become operators, before layers or plugins are chosen for them",
+       lower_drop_ins},
   };
 }
 
 /// The passes that run after the fusions of operators.
 std::vector<Pass> passes_after_fusions() {
   return {
-      {"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
-      {"merge_equal_nodes", "after the patterns, which want inner values that nothing else needs", merge_equal_nodes},
-      {"remove_empty_checks", "two tensors that equal nodes select are known to have one size once these are merged",
-       remove_empty_checks},
-      {"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
-       remove_identities, PassKind::cleanup},
-      {"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
+      {"fold_pads", "must run after the padding operators are matched, which need the Pad nodes", fold_pads},
+      {"merge_equal_nodes", "must run after the patterns, which need inner values with a single reader",
+       merge_equal_nodes},
+      {"remove_empty_checks",
+       "two tensors selected by equal nodes have a provably equal size once the nodes are merged", remove_empty_checks},
+      {"remove_leftovers",
+       "Transposes that fusions add around an operator cancel the Transposes that were there before", remove_identities,
+       PassKind::cleanup},
+      {"choose_plugins", "runs last, when every operator is known: chooses a native layer or a plugin, with the reason",
        choose_plugins},
   };
 }
@@ -97,7 +104,8 @@ std::vector<Pass> passes_to_run(const ConvertOptions& options) {
     if (!extra.after.empty()) {
       place = std::find_if(all.begin(), all.end(), [&](const Pass& pass) { return pass.name == extra.after; });
       if (place == all.end()) {
-        throw Error(Error::Kind::internal, fmt::format("pass {}: there is no pass {}", extra.name, extra.after));
+        throw Error(Error::Kind::internal,
+                    fmt::format("pass {}: there is no pass {} to run after", extra.name, extra.after));
       }
       ++place;
     }
@@ -221,7 +229,7 @@ ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const C
   if (options.prove && !engine.can_run()) {
     throw Error(Error::Kind::missing_tool,
                 fmt::format("rewrites are proven by running them, and this build of Graft has no CPU engine\n"
-                            "Install it with: make deps build; or leave the proofs out: {}",
+                            "Install it with: make deps build; or skip the proofs: {}",
                             setting_name(Setting::without_proofs)));
   }
   if (!options.prove || options.prove_each) return run_passes(engine, model, options);

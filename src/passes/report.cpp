@@ -41,7 +41,7 @@ std::vector<std::string> rejection_warnings(const ConvertReport& report) {
   std::vector<std::string> warnings;
   for (const auto& [what, rewrites] : alike) {
     const std::size_t more = rewrites.size() - 1;
-    warnings.push_back(fmt::format("{} in the place of {}{}: {}", what, replaced_text(*rewrites.front()),
+    warnings.push_back(fmt::format("{} instead of {}{}: {}", what, replaced_text(*rewrites.front()),
                                    more == 0 ? "" : fmt::format(", and at {} more place{}", more, more == 1 ? "" : "s"),
                                    rewrites.front()->proof));
   }

@@ -266,7 +266,7 @@ std::vector<const onnx::Value*> values_named(const onnx::Model& model, const std
   std::vector<const onnx::Value*> result;
   for (const onnx::Value* value : values) {
     const onnx::Value* found = model.graph().find_local(value->name);
-    if (found == nullptr) throw Error(fmt::format("'{}' lies inside a sub-graph of a sub-graph", value->name));
+    if (found == nullptr) throw Error(fmt::format("'{}' is inside a sub-graph of a sub-graph", value->name));
     result.push_back(found);
   }
   return result;
@@ -483,7 +483,7 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const o
   if (!is_checked) {
     ++report_.proofs_alike;
     return Verdict{.proven = true,
-                   .text = fmt::format("alike to {}, which was proven: {}", kind.first, kind.text),
+                   .text = fmt::format("structurally equal to {}, which was proven: {}", kind.first, kind.text),
                    .kind = ProofKind::one_of_a_kind};
   }
   ++report_.proofs_run;
@@ -493,9 +493,10 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const o
   few.spot_check = true;
   const verify::ProofResult result = prove_region(engine_, before, after, few);
   if (result.proven) {
-    return Verdict{.proven = true,
-                   .text = fmt::format("alike to {}, which was proven; spot check: {}", kind.first, result.text),
-                   .kind = ProofKind::spot_check};
+    return Verdict{
+        .proven = true,
+        .text = fmt::format("structurally equal to {}, which was proven; spot check: {}", kind.first, result.text),
+        .kind = ProofKind::spot_check};
   }
   kind.holds = false;
   if (kind.members > 2) throw NotAlike(result.text);
@@ -503,15 +504,15 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const o
 }
 
 Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const std::string& why) {
-  const std::string prefix = fmt::format("the region cannot be run by itself ({})", why);
+  const std::string prefix = fmt::format("the region cannot be run on its own ({})", why);
   if (proposal.outputs.front()->graph != &model_.graph()) {
-    return {.text = prefix + ", and lies in a sub-graph", .could_not_run = true};
+    return {.text = prefix + ", and it is part of a sub-graph", .could_not_run = true};
   }
   if (!proposal.emptied.empty()) {
-    return {.text = prefix + ", and runs of the whole model need not reach tensors of no elements",
+    return {.text = prefix + ", and runs of the whole model may not reach tensors without elements",
             .could_not_run = true};
   }
-  if (!proposal.proof_shapes.empty()) return {false, prefix + ", and the whole model has other sizes"};
+  if (!proposal.proof_shapes.empty()) return {false, prefix + ", and the whole model has different sizes"};
   if (whole_model_proofs_ >= options_.whole_model_proofs) {
     return {.text = fmt::format("{}; the whole model has been run {} times for such proofs, which is the limit", prefix,
                                 whole_model_proofs_),
@@ -534,13 +535,13 @@ Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::
       std::vector<const onnx::Value*> values;
       for (const std::string& name : names) {
         const onnx::Value* value = graph.find_local(name);
-        if (value == nullptr) throw Error(fmt::format("'{}' lies in another graph", name));
+        if (value == nullptr) throw Error(fmt::format("'{}' is in another graph", name));
         values.push_back(value);
       }
       return values;
     };
     const onnx::Graph* graph = find_graph_of(model.graph(), outputs.front());
-    if (graph == nullptr) throw Error(fmt::format("'{}' is not to be found", outputs.front()));
+    if (graph == nullptr) throw Error(fmt::format("there is no value '{}'", outputs.front()));
     if (graph == &model.graph()) return extract(model, named(*graph, inputs), named(*graph, outputs));
     const onnx::Model alone = model_of_subgraph(model, *graph);
     return extract(alone, named(alone.graph(), inputs), named(alone.graph(), outputs));
@@ -553,7 +554,7 @@ Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::
     return verdict;
   } catch (const Error& error) {
     const Verdict verdict = prove_models(before, after);
-    return {verdict.proven, fmt::format("it cannot be run by itself ({}); {}", error.what(), verdict.text)};
+    return {verdict.proven, fmt::format("it cannot be run on its own ({}); {}", error.what(), verdict.text)};
   }
 }
 
@@ -583,8 +584,8 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
     if (report.equal() && !changes_result) {
       if (report.outputs.empty()) return {false, "the whole model was run, and it has no output"};
       const char* why = without_evidence->compared == 0
-                            ? "has no finite number that could be compared"
-                            : "changes by as much where only its arithmetic rounds differently";
+                            ? "has no finite number to compare"
+                            : "changes as much as by different rounding of the arithmetic alone";
       return {false, fmt::format("the whole model proves nothing: output '{}' {}, in {} runs",
                                  without_evidence->reference.name, why, report.runs)};
     }
@@ -671,7 +672,7 @@ std::string Rewriter::refusal_of_plugin_in(const onnx::Graph& graph) const {
     if (std::find(bodies.begin(), bodies.end(), &graph) != bodies.end()) holder = node;
   }
   const std::string where = holder == nullptr ? "a body" : fmt::format("the body of {}", onnx::describe(*holder));
-  return fmt::format("it lies in {}, and {}", where, options_.refusal_of_plugins_in_bodies);
+  return fmt::format("it is in {}, and {}", where, options_.refusal_of_plugins_in_bodies);
 }
 
 bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs, const onnx::Value& x, const onnx::Value& y) {
@@ -683,7 +684,7 @@ bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs, const
   // Passes try one fusion several times, with more and with fewer of the nodes after it.
   if (kept_native_.insert(fmt::format("{} {}", op.type().name, x.name)).second) {
     choose(ref_of(*y.producer), op.type().name, OperatorChoice::Kind::native,
-           fmt::format("the network's own layers stay: {}", refusal));
+           fmt::format("the layers of the network stay: {}", refusal));
   }
   return false;
 }

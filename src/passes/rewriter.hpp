@@ -113,7 +113,7 @@ class Rewriter {
   void record_rejected(Subject subject, std::string replacement, std::string reason, std::string why);
 
   /// Compares the region between values of these names in a model and in a changed copy of the model, in a sub-graph
-  /// too. If the region cannot be run by itself, compares the whole models, which may take long.
+  /// too. If the region cannot be run on its own, compares the whole models, which may take long.
   [[nodiscard]] Verdict prove_values(const onnx::Model& before, const onnx::Model& after,
                                      const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 

@@ -215,7 +215,7 @@ def test_items_that_are_mixed_are_no_frozen_batch(graft, tmp_path):
     assert not [r for r in answer.json["rewrites"] if r["pass"] == "unfreeze_batch"]
     (undone,) = (r for r in answer.json["undone"] if r["pass"] == "unfreeze_batch")
     assert "item" in undone["proof"]
-    assert "no other batch runs" in answer.json["warnings"][0]
+    assert "no other batch size runs" in answer.json["warnings"][0]
 
 
 def test_inspect_and_convert_count_the_same_nodes(graft, tmp_path):

@@ -37,7 +37,7 @@ TEST(Advice, clauses_that_name_the_cut_are_removed) {
 
 TEST(Advice, an_obstacle_replaces_the_general_advice_on_its_node) {
   const std::vector<report::NearMiss> notes{{.pass = "lower_to_native",
-                                             .pattern = "LpPool by TensorRT's layers",
+                                             .pattern = "LpPool with layers of TensorRT",
                                              .node = {.id = "y", .name = "n", .op = "LpPool", .domain = ""},
                                              .matched_nodes = 1,
                                              .pattern_nodes = 1,

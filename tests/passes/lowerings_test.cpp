@@ -149,7 +149,7 @@ TEST(Lowerings, MakeNoTableBeyondTheLimit) {
   EXPECT_EQ(count, 1U);
   ASSERT_EQ(near_misses.size(), 1U);
   EXPECT_THAT(near_misses.front().reason,
-              HasSubstr("a table that its layers need would have more than 16777216 numbers"));
+              HasSubstr("a table of constants that its layers need would have more than 16777216 numbers"));
 }
 
 }  // namespace

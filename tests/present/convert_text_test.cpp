@@ -43,8 +43,8 @@ report::NodeSupport verdict(const std::string& name, const std::string& op, repo
 std::string text_of(const Table& table) { return table.text(false, 200); }
 
 TEST(ConvertText, nodes_are_described_after_what_is_no_node) {
-  EXPECT_THAT(rewrite({node("a", "Div"), node("it's", "Mul")}, "others before them").replaced(),
-              ElementsAre("others before them", "node 'a' (Div)", "node 'it's' (Mul)"));
+  EXPECT_THAT(rewrite({node("a", "Div"), node("it's", "Mul")}, "more nodes before them").replaced(),
+              ElementsAre("more nodes before them", "node 'a' (Div)", "node 'it's' (Mul)"));
 }
 
 TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
@@ -190,17 +190,17 @@ TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
   report.rejected[1].pass = "rules_first";
   report.rejected[0].replacement = "Swish<>";
   EXPECT_THAT(passes::rejection_warnings(report),
-              ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div): y differs"));
+              ElementsAre("fuse_something: not done: Swish<> instead of node 'a' (Div): y differs"));
   report.rejected.push_back(report.rejected[0]);
   report.rejected.back().nodes = {node("c", "Div")};
   EXPECT_THAT(passes::rejection_warnings(report),
-              ElementsAre("fuse_something: not done: Swish<> in the place of node 'a' (Div), "
+              ElementsAre("fuse_something: not done: Swish<> instead of node 'a' (Div), "
                           "and at 1 more place: y differs"));
   report.rejected.pop_back();
   report.rejected[0].place = "swish_fusion.yaml:2:3";
-  EXPECT_THAT(passes::rejection_warnings(report),
-              ElementsAre("fuse_something: not done: Swish<> (swish_fusion.yaml:2:3) in the "
-                          "place of node 'a' (Div): y differs"));
+  EXPECT_THAT(
+      passes::rejection_warnings(report),
+      ElementsAre("fuse_something: not done: Swish<> (swish_fusion.yaml:2:3) instead of node 'a' (Div): y differs"));
 }
 
 TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {

@@ -36,7 +36,7 @@ bool inline_first(Rewriter& rewriter) {
       const onnx::Graph* branch = onnx::subgraph(*node, attribute);
       if (branch == nullptr || branch->outputs().size() < node->outputs.size()) continue;
       rewriter.record({.nodes = {ref_of(*node)}}, fmt::format("the nodes of its {}", attribute),
-                      "its condition is a constant", "by definition: the other branch is never taken");
+                      "its condition is a constant", "by definition: the other branch never runs");
       inline_branch(*node, *branch);
       return true;
     }

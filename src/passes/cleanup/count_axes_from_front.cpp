@@ -24,9 +24,9 @@ void count_axes_from_front(Rewriter& rewriter) {
         if (axis < 0) axis += static_cast<std::int64_t>(permutation->size());
       }
       node->attributes.insert_or_assign("perm", onnx::NodeAttribute(onnx::AttributeData(*std::move(permutation))));
-      rewriter.record({.nodes = {ref_of(*node)}}, "Transpose with axes counted from the first",
-                      "ONNX counts the axes of a permutation from the first, and other runtimes refuse negative ones",
-                      "by definition: axis -1 is the last one");
+      rewriter.record({.nodes = {ref_of(*node)}}, "Transpose with axes counted from the front",
+                      "ONNX counts the axes of a permutation from the front, and other runtimes refuse negative axes",
+                      "by definition: axis -1 is the last axis");
     }
   }
 }

@@ -19,7 +19,7 @@ void drop_default_modes(Rewriter& rewriter) {
       if (!node->is("GridSample") || node->string_or("mode", "") != "linear") continue;
       node->attributes.erase("mode");
       rewriter.record({.nodes = {ref_of(*node)}}, "GridSample without mode",
-                      "parsers of TensorRT take the name linear for nearest, and know what goes without a name",
+                      "parsers of TensorRT read the mode linear as nearest, and read an absent mode correctly",
                       "by definition of GridSample: linear is the default");
     }
   }

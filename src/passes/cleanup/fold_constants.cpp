@@ -91,7 +91,7 @@ class ConstantRegion {
       waiting.pop_back();
       if (node == nullptr || !members_.contains(node) || !seen.insert(node).second) continue;
       if (subject.nodes.size() == most) {
-        subject.others = "others before them";
+        subject.others = "more nodes before them";
         break;
       }
       subject.nodes.push_back(ref_of(*node));

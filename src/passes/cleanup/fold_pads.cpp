@@ -43,26 +43,27 @@ std::optional<Padding> padding_of(const onnx::Node& pad, std::string& why_not) {
     return std::nullopt;
   };
   if (const std::string mode = pad.string_or("mode", "constant"); mode != "constant") {
-    return fail(fmt::format("its mode is {}", mode));
+    return fail(fmt::format("the mode of the Pad is {}", mode));
   }
   const auto constant = pad.input(1) == nullptr ? std::nullopt : pad.input(1)->constant();
   const auto all = constant ? constant->ints() : std::nullopt;
   if (!all || all->size() < 6 || all->size() % 2 != 0 || pad.input(3) != nullptr) {
-    return fail("its pads are no constant for all axes");
+    return fail("the pads of the Pad are not a constant for all axes");
   }
   const std::size_t rank = all->size() / 2;
   const auto spatial = [&](std::size_t from) { return all->begin() + static_cast<std::ptrdiff_t>(from); };
   if ((*all)[0] != 0 || (*all)[1] != 0 || (*all)[rank] != 0 || (*all)[rank + 1] != 0) {
-    return fail("it pads the batch or the channels");
+    return fail("the Pad pads the batch or the channels");
   }
-  if (std::any_of(all->begin(), all->end(), [](std::int64_t size) { return size < 0; })) return fail("it crops");
+  if (std::any_of(all->begin(), all->end(), [](std::int64_t size) { return size < 0; }))
+    return fail("the Pad crops (negative pads)");
   Padding padding;
   padding.pads.assign(spatial(2), spatial(rank));
   padding.pads.insert(padding.pads.end(), spatial(rank + 2), all->end());
   if (pad.input(2) != nullptr) {
     const auto value = pad.input(2)->constant();
     const auto number = value ? value->scalar() : std::nullopt;
-    if (!number) return fail("the number it fills in is no constant");
+    if (!number) return fail("the value that the Pad fills in is not a constant");
     padding.value = *number;
   }
   return padding;
@@ -83,31 +84,31 @@ bool is_not_negative(const onnx::Value& value) {
 std::string obstacle_of(const onnx::Node& layer, const Padding& padding, const onnx::Value& x) {
   const std::size_t count = padding.pads.size();
   const Pads own = layer.ints("pads").value_or(Pads(count, 0));
-  if (layer.string_or("auto_pad", "NOTSET") != "NOTSET") return "its padding follows from a rule (auto_pad)";
-  if (own.size() != count) return "it has other axes";
+  if (layer.string_or("auto_pad", "NOTSET") != "NOTSET") return "the padding of the layer follows from auto_pad";
+  if (own.size() != count) return "the layer has a different number of axes";
   if (layer.is("Conv")) {
-    return padding.value == 0 ? "" : fmt::format("the Pad fills in {}, a convolution pads with 0", padding.value);
+    return padding.value == 0 ? "" : fmt::format("the Pad fills in {}, but a convolution pads with 0", padding.value);
   }
-  if (layer.int_or("ceil_mode", 0) != 0) return "the pool rounds its size up, from what it is without padding";
+  if (layer.int_or("ceil_mode", 0) != 0)
+    return "the pool rounds its output size up (ceil_mode), and the size depends on the padding";
   const auto kernel = layer.ints("kernel_shape").value_or(Pads{});
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = i % (count / 2);
     if (axis >= kernel.size() || own[i] + padding.pads[i] >= kernel[axis]) {
-      return "a window of the pool would lie in the padding alone";
+      return "a window of the pool would lie entirely in the padding";
     }
   }
   const bool pads_itself = std::any_of(own.begin(), own.end(), [](std::int64_t size) { return size != 0; });
   if (layer.is("AveragePool")) {
-    if (padding.value != 0) return fmt::format("the Pad fills in {}, an average pool pads with 0", padding.value);
+    if (padding.value != 0) return fmt::format("the Pad fills in {}, but an average pool pads with 0", padding.value);
     const bool counts = layer.int_or("count_include_pad", 0) != 0;
-    return pads_itself && !counts ? "the pool counts the Pad's zeros, but not those of its own padding" : "";
+    return pads_itself && !counts ? "the pool counts the zeros of the Pad, but not the zeros of its own padding" : "";
   }
   const bool smallest = padding.value == -std::numeric_limits<double>::infinity();
   const bool zeros_do_no_harm = padding.value == 0 && is_not_negative(x);
   if (!smallest && !zeros_do_no_harm) {
     return fmt::format(
-        "the Pad fills in {}, which can be larger than the numbers beside it; a max pool pads with less "
-        "than any number",
+        "the Pad fills in {}, which can be larger than the elements next to it; a max pool pads with the lowest number",
         padding.value);
   }
   return "";
@@ -198,7 +199,7 @@ void unwrap_pad(Rewriter& rewriter, onnx::Node& squeeze) {
                   .replacement = fmt::format("Pad<mode=\"{}\"> with pads [{}]", mode, fmt::join(*pads, ", ")),
                   .reason = "the axes that are added for the Pad are not padded",
                   // OpenVINO does not have the mode wrap, so that there is nothing to run.
-                  .by_definition = mode == "wrap" ? "by definition: a Pad pads each axis by itself" : "",
+                  .by_definition = mode == "wrap" ? "by definition: a Pad pads each axis independently" : "",
                   .edit = [x = unsqueeze->input(0)->name, y = squeeze.output()->name, sizes = *pads, mode,
                            filling](onnx::Graph& edited) {
                     onnx::Node& old = *edited.find(y)->producer;

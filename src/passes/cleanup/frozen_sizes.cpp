@@ -66,7 +66,7 @@ std::optional<std::string> frozen_window(const onnx::Node& node, const onnx::Mod
     if (!whole && !(flattened && divides(was.value(), count.value(), kernel[i], stride[i]))) continue;
     return fmt::format("its window [{}] with stride [{}] {} the {} elements that '{}' had along axis {}",
                        fmt::join(kernel, ", "), fmt::join(stride, ", "),
-                       whole ? "takes the whole of" : fmt::format("makes {} parts of", count.value()), was.value(),
+                       whole ? "covers all of" : fmt::format("divides into {} parts", count.value()), was.value(),
                        x->name, i + before_image);
   }
   return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<std::string> frozen_length(const onnx::Node& node) {
     if (number > 0 && __builtin_mul_overflow(wanted, number, &wanted)) return std::nullopt;
   }
   if (!dynamic || fixed == 0 || fixed % wanted == 0) return std::nullopt;
-  return fmt::format("it reshapes '{}' to [{}], a length of the sizes that the file had", node.input(0)->name,
+  return fmt::format("it reshapes '{}' to [{}], a length computed from the sizes in the file", node.input(0)->name,
                      fmt::join(*target, ", "));
 }
 
@@ -142,8 +142,9 @@ std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& fro
              std::set<NodeRef, onnx::ByName>(rewrite.nodes.begin(), rewrite.nodes.end()).contains(place.node);
     });
     if (is_replaced) continue;
-    warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
-                                   onnx::describe(place.node), place.text));
+    warnings.push_back(
+        fmt::format("{}: {}, which are dynamic now: at other sizes the node computes a different result or fails",
+                    onnx::describe(place.node), place.text));
   }
   return warnings;
 }

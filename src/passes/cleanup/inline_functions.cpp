@@ -17,8 +17,8 @@ void inline_functions_of_exporters(Rewriter& rewriter) {
   if (calls == 0) return;
   rewriter.record(
       {.others = fmt::format("{} calls of functions", calls)}, "the bodies of the functions",
-      "patterns reach across the borders of functions, and TensorRT takes the wrong body of an overloaded one",
-      "by definition: a call means its body");
+      "patterns match across the boundaries of functions, and TensorRT uses the wrong body of an overloaded function",
+      "by definition: a call computes its body");
 }
 
 }  // namespace graft::passes

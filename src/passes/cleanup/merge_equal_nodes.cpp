@@ -137,7 +137,8 @@ class Merger {
       // Each output of the network needs its own node.
       if ((a == nullptr) != (b == nullptr) || (b != nullptr && b->is_output())) return;
     }
-    rewriter_.record({.nodes = {ref_of(other)}}, onnx::describe(kept), "both compute the same from the same",
+    rewriter_.record({.nodes = {ref_of(other)}}, onnx::describe(kept),
+                     "both compute the same result from the same inputs",
                      "by definition: the same operator, attributes and inputs");
     for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
       if (other.outputs[i] != nullptr) graph.replace_all_uses(*other.outputs[i], *kept.outputs[i]);

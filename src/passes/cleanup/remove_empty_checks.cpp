@@ -258,9 +258,8 @@ Proposal propose(onnx::Node& node, const RemovableIf& found) {
   proposal.emptied = {found.check.tensor};
   proposal.replacement = fmt::format("the nodes of its {}", found.kept);
   proposal.reason = fmt::format(
-      "TensorRT takes {}, whose size data decide, at the top level alone; its {} gives no elements where '{}' has "
-      "none, "
-      "and its {} then gives none either",
+      "TensorRT supports {}, whose output size depends on data, only in the main graph; its {} returns no elements if "
+      "'{}' has no elements, and its {} then returns no elements either",
       found.sized_by_data, found.other, found.check.tensor->name, found.kept);
   if (!proposal.outputs.empty()) {
     proposal.edit = [output = proposal.outputs.front()->name, kept = std::string(found.kept)](onnx::Graph& graph) {

@@ -83,7 +83,7 @@ std::optional<Sameness> sameness_of_transpose(const onnx::Node& node) {
     both.push_back((*first)[static_cast<std::size_t>(axis)]);
   }
   if (!leaves_order(both)) return std::nullopt;
-  return Sameness{inner->input(0), "two transpositions that cancel each other", {}, inner};
+  return Sameness{inner->input(0), "two Transposes that cancel each other", {}, inner};
 }
 
 std::optional<Sameness> sameness_of(const onnx::Node& node) {
@@ -92,19 +92,19 @@ std::optional<Sameness> sameness_of(const onnx::Node& node) {
   if (x == nullptr || y == nullptr || !node.domain.empty()) return std::nullopt;
   if (node.is("Identity")) return Sameness{x, "Identity copies", by_onnx, nullptr};
   if (node.is("Dropout") && drops_nothing(node))
-    return Sameness{x, "Dropout drops nothing outside training", by_onnx, nullptr};
+    return Sameness{x, "Dropout copies its input in inference", by_onnx, nullptr};
   const bool of_one = node.is("Concat") || node.is("Sum") || node.is("Max") || node.is("Min") || node.is("Mean");
   if (of_one && node.inputs.size() == 1)
     return Sameness{x, fmt::format("{} of one tensor", node.op_type), by_onnx, nullptr};
   if (node.is("Cast") && x->type && static_cast<std::int64_t>(*x->type) == node.int_or("to", 0)) {
-    return Sameness{x, "a cast to the type that the tensor has", by_onnx, nullptr};
+    return Sameness{x, "a Cast to the type that the tensor already has", by_onnx, nullptr};
   }
   if (node.is("Transpose")) return sameness_of_transpose(node);
 
   if (!same_shape(*x, *y) && !(node.input(1) != nullptr && same_shape(*node.input(1), *y))) return std::nullopt;
   if (node.is("Reshape") || node.is("Flatten") || node.is("Expand")) {
     if (!same_shape(*x, *y)) return std::nullopt;
-    return Sameness{x, fmt::format("{} to the shape that the tensor has", node.op_type), {}, nullptr};
+    return Sameness{x, fmt::format("{} to the shape that the tensor already has", node.op_type), {}, nullptr};
   }
   onnx::Value* z = node.input(1);
   if (z == nullptr || node.inputs.size() != 2 || !x->type || to_dtype(*x->type) == std::nullopt) return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<Sameness> sameness_of(const onnx::Node& node) {
   if (node.is("Div") && is_constant(z, 1)) return same_as(x, "a quotient by 1");
   if (node.is("Add") && is_constant(z, real ? -0.0 : 0.0)) return same_as(x, real ? "a sum with -0" : "a sum with 0");
   if (node.is("Add") && is_constant(x, real ? -0.0 : 0.0)) return same_as(z, real ? "a sum with -0" : "a sum with 0");
-  if (node.is("Sub") && is_constant(z, 0)) return same_as(x, "a difference to 0");
+  if (node.is("Sub") && is_constant(z, 0)) return same_as(x, "a difference with 0");
   return std::nullopt;
 }
 

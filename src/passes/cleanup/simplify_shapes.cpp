@@ -156,7 +156,7 @@ std::optional<Numbers> repetitions_of(const Shape& before, const Shape& after) {
 void propose(Rewriter& rewriter, std::vector<onnx::Node*> nodes, onnx::Value& x, onnx::Value& y,
              const std::string& op_type, const Numbers& numbers) {
   const std::string reason = nodes.size() > 1
-                                 ? fmt::format("{} nodes in a row that change the shape alone", nodes.size())
+                                 ? fmt::format("{} nodes in a row that change only the shape", nodes.size())
                                  : "the shape that it computes is known";
   rewriter.apply({.nodes = std::move(nodes),
                   .inputs = {&x},

@@ -44,7 +44,7 @@ struct Frozen {
   std::vector<std::size_t> tokens;  ///< The inputs of a Concat with a batch of 1.
   std::size_t batched = 0;          ///< An input of a Concat that has the batch.
   [[nodiscard]] std::string replacement() const {
-    return target.empty() ? "Concat of a token for each item" : fmt::format("Reshape [{}]", fmt::join(target, ", "));
+    return target.empty() ? "Concat of one token per batch item" : fmt::format("Reshape [{}]", fmt::join(target, ", "));
   }
 };
 
@@ -115,7 +115,7 @@ std::optional<Frozen> frozen_concat(const onnx::Node& node, const std::string& b
   const std::int64_t axis = node.int_or("axis", 0);
   const auto rank = static_cast<std::int64_t>(node.input(0)->shape->size());
   if (!has_batch || frozen.tokens.empty() || axis == 0 || axis == -rank) return std::nullopt;
-  frozen.text = fmt::format("'{}' is {}, '{}' has the batch", node.inputs[frozen.tokens.front()]->name,
+  frozen.text = fmt::format("'{}' is {}, but '{}' has the batch size", node.inputs[frozen.tokens.front()]->name,
                             to_string(*node.inputs[frozen.tokens.front()]->shape), node.inputs[frozen.batched]->name);
   return frozen;
 }
@@ -263,12 +263,12 @@ void unfreeze_batch(Rewriter& rewriter) {
   std::vector<NodeRef> nodes;
   for (const Frozen& one : frozen) nodes.push_back(one.node);
   const std::string what =
-      fmt::format("{}: the inputs declare a dynamic batch '{}', and this node holds for a batch of 1: {}{}",
+      fmt::format("{}: the inputs declare a dynamic batch '{}', but this node is valid only for a batch of 1: {}{}",
                   onnx::describe(frozen.front().node), *batch, frozen.front().text,
-                  frozen.size() == 1 ? "" : fmt::format("; so do {} others", frozen.size() - 1));
+                  frozen.size() == 1 ? "" : fmt::format("; so are {} other nodes", frozen.size() - 1));
   const std::string replacement =
-      frozen.size() == 1 ? frozen.front().replacement() : fmt::format("{} nodes that follow the batch", frozen.size());
-  const std::string reason = "the inputs declare a dynamic batch, and these nodes hold for a batch of 1";
+      frozen.size() == 1 ? frozen.front().replacement() : fmt::format("{} nodes with a dynamic batch", frozen.size());
+  const std::string reason = "the inputs declare a dynamic batch, but these nodes are valid only for a batch of 1";
   if (rewriter.was_rejected(nodes, replacement)) return;
   std::string proof = "not proven, as requested";
   if (rewriter.options().prove && trouble.empty()) {
@@ -278,19 +278,20 @@ void unfreeze_batch(Rewriter& rewriter) {
     } catch (const Error& error) {
       trouble = error.what();
     }
-    proof = fmt::format("each item of batches of {} becomes what the original makes of it alone, {} runs",
-                        fmt::join(proven_batches, ", "), runs);
+    proof = fmt::format(
+        "each item of batches of {} has the result that the original model computes for the item alone, {} runs",
+        fmt::join(proven_batches, ", "), runs);
   }
   if (!trouble.empty()) {
     rewriter.record_rejected({.nodes = std::move(nodes)}, replacement, reason, trouble);
-    rewriter.warn(what + "; no other batch runs");
+    rewriter.warn(what + "; no other batch size runs");
     return;
   }
   for (const Frozen& one : frozen) unfreeze(model.graph(), one);
   rewriter.record({.nodes = std::move(nodes)}, replacement, reason, proof);
   rewriter.warn(rewriter.options().prove
-                    ? fmt::format("{}; in the result they follow the batch ({})", what, proof)
-                    : what + "; `graft convert` lets them follow the batch where that can be proven");
+                    ? fmt::format("{}; the converted model supports every batch size ({})", what, proof)
+                    : what + "; `graft convert` makes their batch dynamic if it can prove the change");
 }
 
 }  // namespace graft::passes

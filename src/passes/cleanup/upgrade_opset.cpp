@@ -17,8 +17,8 @@ void upgrade_model_opset(Rewriter& rewriter) {
   const std::int64_t opset = model.graph().opset();
   if (opset == 0 || opset >= onnx::working_opset) return;
   const Rewriter::Subject whole{.others = fmt::format("the model, in operator set {}", opset)};
-  const std::string replacement = fmt::format("the same in operator set {}", onnx::working_opset);
-  const std::string reason = "a model and its functions have to be of one operator set";
+  const std::string replacement = fmt::format("the same model in operator set {}", onnx::working_opset);
+  const std::string reason = "a model and its functions must have one operator set";
   onnx::Model before = model.clone();
   std::vector<onnx::RaisedNode> raised;
   try {
@@ -42,8 +42,8 @@ void upgrade_model_opset(Rewriter& rewriter) {
     ++compared;
   }
   rewriter.record(whole, replacement, reason,
-                  fmt::format("{} took other inputs and attributes, by definition; {} computed by other "
-                              "operators, run before and after",
+                  fmt::format("{} nodes have new inputs and attributes, by definition; {} are computed by other "
+                              "operators, compared by running both",
                               raised.size() - compared, compared));
 }
 

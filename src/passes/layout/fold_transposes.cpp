@@ -84,16 +84,16 @@ bool is_flat(const onnx::Value& value, std::int64_t count) {
 /// Returns why the rows of this product's matrix cannot be reordered, or an empty string if they can.
 std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::int64_t count) {
   const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
-  if (!is_product || use.index != 0) return fmt::format("{} reads it too", onnx::describe(product));
+  if (!is_product || use.index != 0) return fmt::format("{} reads the flattened tensor too", onnx::describe(product));
   const onnx::Value* matrix = product.input(1);
   const auto constant = matrix == nullptr ? std::nullopt : matrix->constant();
   if (!constant || constant->dims.size() != 2)
-    return fmt::format("the matrix of {} is no constant", onnx::describe(product));
+    return fmt::format("the matrix of {} is not a constant", onnx::describe(product));
   const std::size_t axis = product.is("Gemm") && product.int_or("transB", 0) != 0 ? 1 : 0;
   const bool has_bytes = bits_of(constant->type) % 8 == 0 && !constant->bytes.view().empty();
   if (constant->dims[axis] != count || !has_bytes)
-    return fmt::format("the matrix of {} has another size", onnx::describe(product));
-  if (matrix->uses.size() != 1 || matrix->is_output()) return fmt::format("'{}' is needed elsewhere too", matrix->name);
+    return fmt::format("the matrix of {} has a different size", onnx::describe(product));
+  if (matrix->uses.size() != 1 || matrix->is_output()) return fmt::format("other nodes read '{}' too", matrix->name);
   return "";
 }
 
@@ -125,7 +125,8 @@ std::optional<Found> find(const onnx::Node& transpose) {
   }
   if (found.reshapes.empty()) return std::nullopt;
   if (found.obstacle.empty() && bytes > most_folded_bytes) {
-    found.obstacle = fmt::format("matrices of {} MB: beside them the transposition takes no time", bytes >> 20);
+    found.obstacle =
+        fmt::format("the matrices have {} MB, and compared with them the Transpose takes no time", bytes >> 20);
   }
   if (!found.obstacle.empty()) return found;
   std::vector<std::int64_t> permutation = *transpose.ints("perm");
@@ -177,9 +178,9 @@ void propose(Rewriter& rewriter, onnx::Node& transpose, const Found& found) {
                     .inputs = {found.x},
                     .outputs = {},
                     .replacement = fmt::format(
-                        "another order of the rows of {}",
+                        "a different order of the rows of {}",
                         found.products.size() == 1 ? "a matrix" : fmt::format("{} matrices", found.products.size())),
-                    .reason = "the order of the flattened numbers is that of the rows they meet",
+                    .reason = "the rows have the order of the flattened elements",
                     .by_definition = "",
                     .edit = {}};
   proposal.nodes.insert(proposal.nodes.end(), found.reshapes.begin(), found.reshapes.end());

@@ -366,8 +366,8 @@ void merge(Rewriter& rewriter, onnx::Node& outer) {
   rewriter.apply({.nodes = {&inner, &outer},
                   .inputs = {inner.input(0)},
                   .outputs = {outer.output()},
-                  .replacement = none_left ? fmt::format("'{}'", x.name) : "one transposition",
-                  .reason = none_left ? "two transpositions that cancel each other" : "two transpositions in a row",
+                  .replacement = none_left ? fmt::format("'{}'", x.name) : "one Transpose",
+                  .reason = none_left ? "two Transposes that cancel each other" : "two Transposes in a row",
                   .by_definition = "",
                   .edit = [x = x.name, y = outer.output()->name, both, none_left](onnx::Graph& edited) {
                     onnx::Value* value = edited.find(y);
@@ -393,15 +393,14 @@ void move_transposes(Rewriter& rewriter) {
       if (node->is("Transpose")) merge(rewriter, *node);
       const auto move = move_of(*node);
       if (!move || move->outputs.size() != node->outputs.size()) continue;
-      Proposal proposal{.nodes = {node},
-                        .inputs = {},
-                        .outputs = {},
-                        .replacement = fmt::format("{} before the transposition", node->op_type),
-                        .reason =
-                            "it treats all elements alike, wherever they are; the transposition goes on to meet "
-                            "its inverse",
-                        .by_definition = "",
-                        .edit = {}};
+      Proposal proposal{
+          .nodes = {node},
+          .inputs = {},
+          .outputs = {},
+          .replacement = fmt::format("{} before the Transpose", node->op_type),
+          .reason = "it computes the same for every order of the elements; the Transpose moves on toward its inverse",
+          .by_definition = "",
+          .edit = {}};
       for (onnx::Value* input : node->inputs) {
         if (input == nullptr || input->constant()) continue;
         const bool moves = std::any_of(move->inputs.begin(), move->inputs.end(), [&](const ReplacedInput& replacement) {

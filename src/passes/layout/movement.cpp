@@ -151,7 +151,7 @@ class TooLarge : public Error {
 std::int64_t check_count(const std::vector<std::int64_t>& dims) {
   const std::int64_t count = count_of(dims);
   if (count <= most_elements) return count;
-  throw TooLarge(fmt::format("a tensor of [{}] has more than {} elements, which is the limit for learning what moves",
+  throw TooLarge(fmt::format("a tensor of [{}] has more than {} elements, the limit for analyzing data movement",
                              fmt::join(dims, ", "), most_elements));
 }
 
@@ -277,13 +277,14 @@ std::optional<AxisMaps> separate(const MovedElements& elements, std::string& rea
       expected = source < 0 ? AxisMaps::outside : expected + source * x_strides[axis];
     }
     if (expected != elements.sources[i]) {
-      reason = fmt::format("what element [{}] of the result is does not follow from its place on each axis alone",
-                           fmt::join(at, ", "));
+      reason =
+          fmt::format("the source of element [{}] of the result does not follow from its position on each axis alone",
+                      fmt::join(at, ", "));
       return std::nullopt;
     }
     if (expected < 0) {
       if (constant && *constant != elements.numbers[i]) {
-        reason = fmt::format("both {} and {} are filled in", *constant, elements.numbers[i]);
+        reason = fmt::format("the padding contains both {} and {}", *constant, elements.numbers[i]);
         return std::nullopt;
       }
       constant = elements.numbers[i];
@@ -410,12 +411,11 @@ class Finder {
       if (!is_real(*x) || x->type != y.type || !may_grow(*x, y, may_become_)) continue;
       std::string why_not;
       if (in_vain_ > most_in_vain) {
-        reason = fmt::format("regions of {} nodes have been looked at in vain, which is the limit", most_in_vain);
+        reason = fmt::format("regions of {} nodes were analyzed without a result, which is the limit", most_in_vain);
         break;
       }
       if (elements_learned_ > most_elements_learned) {
-        reason =
-            fmt::format("regions with results of {} elements have been run, which is the limit", most_elements_learned);
+        reason = fmt::format("regions with results of {} elements were run, which is the limit", most_elements_learned);
         break;
       }
       auto nodes = nodes_between({x}, y, why_not);

@@ -40,20 +40,21 @@ class AttentionWriter {
   std::optional<Replacement> write() {
     using enum onnx::ElementType;
     const Shape* q_shape = site_.shape(0);
-    if (q_shape == nullptr || !site_.is_real(0)) return site_.no("rank or type of its queries are not known");
+    if (q_shape == nullptr || !site_.is_real(0))
+      return site_.no("the rank or element type of its queries is not known");
     rank_ = q_shape->size();
-    if (rank_ != 3 && rank_ != 4) return site_.no("its queries have neither 3 nor 4 axes");
+    if (rank_ != 3 && rank_ != 4) return site_.no("its queries have neither rank 3 nor rank 4");
     if (!read_heads()) return site_.no("the number or the size of its heads is not known");
     if (!is_refused()) return std::nullopt;
     if (site_.has_input(6)) return site_.no("nonpad_kv_seqlen is given");
     if (site_.has_input(4) != site_.has_input(5)) return site_.no("one of its past tensors is missing");
     const std::int64_t mode = node_.int_or("qk_matmul_output_mode", 0);
     if (site_.is_used(3) && (mode == 1 || mode == 2)) {
-      return site_.no("what qk_matmul_output_mode 1 and 2 give differs between versions of ONNX");
+      return site_.no("the output of qk_matmul_output_mode 1 and 2 differs between versions of ONNX");
     }
     const auto precision = static_cast<onnx::ElementType>(node_.int_or("softmax_precision", 0));
     if (precision != undefined && precision != f32 && precision != f16 && precision != bf16) {
-      return site_.no("its softmax_precision is no type of TensorRT's");
+      return site_.no("its softmax_precision is not a type that TensorRT supports");
     }
 
     const std::string query = heads_of("x0", "q", q_heads_, q_size_);
@@ -199,7 +200,7 @@ class AttentionWriter {
       } else if (site_.type(3) == site_.type(0)) {
         all = "x3";
       } else {
-        return site_.no("its mask is of another type than its queries");
+        return site_.no("the type of its mask differs from the type of its queries");
       }
     }
     if (!is_causal && left < 0 && right < 0) return all;
@@ -210,7 +211,7 @@ class AttentionWriter {
                        onnx::TensorData::from_numbers(site_.type(0), {*queries, keys},
                                                       bias_table(*queries, keys, *past, is_causal, left, right)));
     } else {
-      if (left >= 0 || right >= 0) return site_.no_size("it looks at a window, and its lengths are dynamic");
+      if (left >= 0 || right >= 0) return site_.no_size("it attends to a window, and its sequence lengths are dynamic");
       write_open_causal(hidden);
     }
     if (left >= 0 || right >= 0) may_mask_rows_ = true;

@@ -128,14 +128,14 @@ void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, con
 
 /// Replaces a Graft node in the body of an If, Loop or Scan, where TensorRT builds no plugin: by its native form,
 /// otherwise by the body of its ONNX function. The shapes in such bodies are often unknown, so that the region cannot
-/// be run by itself; the function that a node carries defines what the node computes.
+/// be run on its own; the function that a node carries defines what the node computes.
 void choose_without_plugin(Rewriter& rewriter, onnx::Node& node, const Operator& op, const std::string& refusal) {
   using enum OperatorChoice::Kind;
   const NodeRef who = ref_of(node);
   const std::string name(op.type().name);
   const bool is_typed = dtype_of(node).has_value();
   if (const auto form = is_typed ? onnx::native_form_of(op, function_inputs(node)) : std::nullopt) {
-    const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
+    const std::string reason = fmt::format("TensorRT has one native layer for this, exact and as fast: {}", *form);
     if (replace(rewriter, node, *form, reason, onnx::replace_with_native_form)) {
       rewriter.choose(who, name, native, reason);
       return;
@@ -143,12 +143,12 @@ void choose_without_plugin(Rewriter& rewriter, onnx::Node& node, const Operator&
   }
   if (is_typed && onnx::function_of(op, function_inputs(node))) {
     if (replace(rewriter, node, "the body of its ONNX function", refusal, onnx::replace_with_function_body,
-                "by definition: the function is what the node means in every runtime without Graft")) {
+                "by definition: every runtime without Graft runs the function that the node carries")) {
       rewriter.choose(who, name, function, refusal);
       return;
     }
   }
-  choose_plugin(rewriter, node, who, name, fmt::format("standard operators cannot take its place, though {}", refusal));
+  choose_plugin(rewriter, node, who, name, fmt::format("standard operators cannot replace it, although {}", refusal));
 }
 
 void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
@@ -171,14 +171,14 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
   }
   const auto dtype = dtype_of(node);
   if (const auto form = dtype ? onnx::native_form_of(*op, function_inputs(node)) : std::nullopt) {
-    const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
+    const std::string reason = fmt::format("TensorRT has one native layer for this, exact and as fast: {}", *form);
     if (replace(rewriter, node, *form, reason, onnx::replace_with_native_form)) {
       rewriter.choose(who, name, native, reason);
       return;
     }
   }
   if (mode == Plugins::never && dtype && onnx::function_of(*op, function_inputs(node))) {
-    const std::string reason = "asked for: no plugins; standard operators compute the same";
+    const std::string reason = "requested: no plugins; standard operators compute the same result";
     if (replace(rewriter, node, "the body of its ONNX function", reason, onnx::replace_with_function_body)) {
       rewriter.choose(who, name, function, reason);
       return;
@@ -186,7 +186,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
   }
   node.metadata.erase(std::string(onnx::reason_note));  // from an earlier conversion, perhaps with other options
   const std::string reason = mode == Plugins::never
-                                 ? "no plugins were asked for, but standard operators cannot take its place here"
+                                 ? "no plugins were requested, but standard operators cannot replace this node"
                                  : reason_for_plugin(node);
   choose_plugin(rewriter, node, who, name, reason);
 }

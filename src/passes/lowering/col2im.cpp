@@ -19,15 +19,17 @@ std::optional<Replacement> lower_col2im(Site& site) {
   const auto block = site.ints(2);
   if (!image || !block) return site.no("the sizes of its image and blocks are not constants");
   const std::size_t axes = image->size();
-  if (axes == 0 || axes > 3 || block->size() != axes) return site.no(fmt::format("its image has {} axes", axes));
+  if (axes == 0 || axes > 3 || block->size() != axes)
+    return site.no(fmt::format("its image has {} axes; allowed are 1 to 3", axes));
   const auto columns = site.size(0, 1);
-  if (!site.is_real(0) || !columns) return site.no("its type or channels are not known");
+  if (!site.is_real(0) || !columns) return site.no("its element type or its number of channels is not known");
   const auto strides = site.ints_or("strides", axes, 1);
   const auto dilations = site.ints_or("dilations", axes, 1);
   const auto pads = site.ints_or("pads", 2 * axes, 0);
 
   const std::int64_t places = product(*block);
-  if (places < 1 || *columns % places != 0) return site.no("its channels are no multiple of a block");
+  if (places < 1 || *columns % places != 0)
+    return site.no("its number of channels is not a multiple of the block size");
   const std::int64_t channels = *columns / places;
   std::vector<std::int64_t> blocks;
   bool tiles = true;
@@ -99,7 +101,7 @@ std::optional<Replacement> lower_col2im(Site& site) {
                           pads_after ? "sum" : "y0", channels, window, strides,
                           has_gaps ? std::vector<std::int64_t>(axes, 1) : dilations, crops, weights));
   if (pads_after) result.line(fmt::format("y0 = Pad(sum, {})", result.ints("missing", missing)));
-  result.summary = "ConvTranspose, whose kernel puts each number in its place";
+  result.summary = "ConvTranspose with a kernel that copies each element to its position";
   return result;
 }
 

@@ -25,7 +25,7 @@ std::optional<Replacement> lower_non_zero(Site& site) {
   std::vector<std::int64_t> all;
   for (const auto& axis : along) all.insert(all.end(), axis.begin(), axis.end());
   const auto rank = static_cast<std::int64_t>(along.size());
-  if (rank == 0 || all.empty()) return site.no("nothing in its input is other than zero, or it has no axes");
+  if (rank == 0 || all.empty()) return site.no("its input has no element other than zero, or no axes");
   Replacement result;
   const std::string table =
       result.constant("places", ints_tensor({rank, static_cast<std::int64_t>(all.size()) / rank}, all));
@@ -41,7 +41,7 @@ std::optional<Replacement> lower_compress(Site& site) {
   for (std::size_t i = 0; i < condition->size(); ++i) {
     if ((*condition)[i] != 0) kept.push_back(static_cast<std::int64_t>(i));
   }
-  if (kept.empty()) return site.no("its condition keeps nothing");
+  if (kept.empty()) return site.no("its condition selects no elements");
   Replacement result;
   const std::string which = result.ints("which", kept);
   if (site.node().attribute("axis") != nullptr) {
@@ -93,7 +93,7 @@ std::optional<Replacement> lower_mel_weight_matrix(Site& site) {
     }
   }
   const auto type = static_cast<onnx::ElementType>(site.node().int_or("output_datatype", 1));
-  if (!is_floating_point(type)) return site.no("its type is not real");
+  if (!is_floating_point(type)) return site.no("its type is not a floating-point type");
   Replacement result;
   const std::string table = result.constant("filters", onnx::TensorData::from_numbers(type, {rows, bins}, matrix));
   result.line(fmt::format("y0 = Identity({})", table));

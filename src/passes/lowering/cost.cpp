@@ -78,7 +78,7 @@ Cost cost_of(const onnx::Graph& graph) {
 
 std::string to_string(const Cost& cost) {
   const std::string layers = fmt::format("{} layer{}", cost.layers, cost.layers == 1 ? "" : "s");
-  if (!cost.is_known) return layers + ", operations unknown, as a size is";
+  if (!cost.is_known) return layers + ", operations unknown because a size is unknown";
   return fmt::format("{}, {:.3g} operations, {:.3g} elements written", layers, static_cast<double>(cost.operations),
                      static_cast<double>(cost.written));
 }

@@ -81,7 +81,7 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   std::string convolution = fmt::format("Conv<group={}, kernel_shape=[1, 1]>(columns, weights", groups);
   if (site.has_input(3)) convolution += ", " + result.in_f32("x3", site.type(3));
   result.give("y0", site.type(0), convolution + ")");
-  result.summary = fmt::format("GridSample of {} places and Conv of 1 x 1", places);
+  result.summary = fmt::format("GridSample of {} points and Conv of 1 x 1", places);
   return result;
 }
 

@@ -61,7 +61,7 @@ std::vector<double> matrix_of(const Transform& t) {
 
 std::optional<Replacement> lower_dft(Site& site) {
   const Shape* shape = site.shape(0);
-  if (shape == nullptr || !site.is_real(0)) return site.no("rank or type of its signal is not known");
+  if (shape == nullptr || !site.is_real(0)) return site.no("the rank or element type of its signal is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::int64_t axis = site.node().int_or("axis", 1);
   if (site.opset() >= 20) {
@@ -73,7 +73,7 @@ std::optional<Replacement> lower_dft(Site& site) {
     }
   }
   axis += axis < 0 ? rank : 0;
-  if (rank < 2 || axis < 0 || axis > rank - 2) return site.no("its axis is that of real and imaginary parts");
+  if (rank < 2 || axis < 0 || axis > rank - 2) return site.no("its axis is the axis of real and imaginary parts");
   const auto size = site.size(0, axis);
   const auto parts = site.size(0, rank - 1);
   if (!size || !parts) return site.no_size("the length of its signal is dynamic");
@@ -96,7 +96,7 @@ std::optional<Replacement> lower_dft(Site& site) {
   const std::int64_t inner = t.rows * t.parts_in;
   const std::int64_t outer = t.columns * t.parts_out;
   if (inner > most_constants / outer)
-    return site.no(fmt::format("its matrix would have {} x {} numbers", inner, outer));
+    return site.no(fmt::format("its matrix would have {} x {} elements, which is too many", inner, outer));
 
   Replacement result;
   const std::string matrix = result.constant("matrix", f32_tensor({inner, outer}, matrix_of(t)));
@@ -135,8 +135,9 @@ std::optional<Replacement> lower_dft(Site& site) {
   // OpenVINO 2026.4.1 uses axis 1 whatever the axis is, accepts no length beyond the signal's, and is a hundred times
   // farther from the exact result than the product.
   result.by_definition =
-      "by definition: the transform is this sum of products; the CPU engine's own is wrong along most axes and less "
-      "exact, so it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
+      "by definition: the transform is this sum of products; the DFT of the CPU engine is wrong along most axes and "
+      "less exact, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of ONNX "
+      "Runtime";
   result.summary =
       fmt::format("MatMul with the {} x {} matrix of the {}transform", inner, outer, t.inverse ? "inverse " : "");
   return result;

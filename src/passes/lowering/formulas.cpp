@@ -3,7 +3,7 @@
 //   SwiGLU(x, z)         becomes   Mul(Mul(x, Sigmoid(x)), z)
 //   Celu(x)              becomes   Cast(Celu(Cast(x))), in f16 and bf16
 //   Mod(x, y)            becomes   r = Mod<fmod=1>(x, y); Where(r * y < 0, r + y, r), for floating-point numbers
-//   CumProd(x)           becomes   products with the numbers 1, 2, 4 ... places before
+//   CumProd(x)           becomes   products with the elements 1, 2, 4 ... positions before
 //   Det(x)               becomes   the sum of products of a small matrix
 //   ReduceMax(x)         becomes   Greater(ReduceMax(Cast(x)), 0), for booleans
 //   BitShift(x, n)       becomes   a product or a quotient with a power of two
@@ -37,7 +37,7 @@ std::string no_such_integers(const Site& site) {
 }  // namespace
 
 std::optional<Replacement> lower_swiglu(Site& site) {
-  if (!site.is_real(0)) return site.no("its type is not known");
+  if (!site.is_real(0)) return site.no("its element type is not known");
   Replacement result;
   const float alpha = site.node().float_or("alpha", 1);
   std::string gate = "x0";
@@ -136,7 +136,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
     x = fmt::format("product{}", steps);
   }
   result.give("y0", site.type(0), fmt::format("Identity({})", x));
-  result.summary = fmt::format("{} products with the numbers 1, 2, 4 ... places before", steps);
+  result.summary = fmt::format("{} products with the elements 1, 2, 4 ... positions before", steps);
   return result;
 }
 
@@ -189,8 +189,9 @@ std::optional<Replacement> lower_det(Site& site) {
   result.give("y0", site.type(0), fmt::format("Identity({})", det));
   result.by_definition =
       "by definition: a determinant is this sum of products; OpenVINO has no Det, and ONNX Runtime factorizes the "
-      "matrix, which leaves f32 at other numbers; it is tested with results of ONNX's own tests and of ONNX Runtime";
-  result.summary = fmt::format("the sum of products of a {0} x {0} matrix", *size);
+      "matrix, which overflows f32 for other numbers; the lowering is tested with results of ONNX's own tests and of "
+      "ONNX Runtime";
+  result.summary = fmt::format("the determinant of a {0} x {0} matrix as a sum of products", *size);
   return result;
 }
 
@@ -209,13 +210,13 @@ std::optional<Replacement> lower_bit_shift(Site& site) {
     result.line(fmt::format("kept = Mod(shifted, {})", i32(result, "range", 256)));
     // OpenVINO 2026.4.1 limits the result to 255.
     result.by_definition =
-        "by definition: bits that leave the byte are lost; the CPU engine limits to 255 instead, so it cannot be the "
-        "judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
+        "by definition: bits shifted out of the byte are lost; the CPU engine limits to 255 instead, so it cannot "
+        "verify this; the lowering is tested with results of ONNX's own tests and of ONNX Runtime";
   } else {
     result.line("kept = Div(number, factor)");
   }
   result.line("y0 = Cast<to=uint8>(kept)");
-  result.summary = "a product or quotient with a power of two";
+  result.summary = "a product with or a quotient by a power of two";
   return result;
 }
 
@@ -226,7 +227,7 @@ std::optional<Replacement> lower_bitwise_not(Site& site) {
   result.line("number = Cast<to=int32>(x0)");
   result.line(fmt::format("other = Sub({}, number)", all));
   result.line(fmt::format("y0 = Cast<to={}>(other)", to_string(site.type(0))));
-  result.summary = "the difference to all bits";
+  result.summary = "the difference from the number with all bits set";
   return result;
 }
 
@@ -323,11 +324,10 @@ std::optional<Replacement> lower_bitwise(Site& site) {
   result.line(fmt::format("y0 = Cast<to={}>({})", to_string(site.type(0)), low));
   if (bits == 32) {
     result.by_definition =
-        "by definition: the bits are added up where both numbers have them; the CPU engine computes such integers in "
-        "f32, "
-        "so it cannot be the judge; it is tested with results of ONNX's own tests and of ONNX Runtime";
+        "by definition: the result is the sum of the bits set in both numbers; the CPU engine computes such integers "
+        "in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of ONNX Runtime";
   }
-  result.summary = "arithmetic with the bits";
+  result.summary = "arithmetic on the single bits";
   return result;
 }
 

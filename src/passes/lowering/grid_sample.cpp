@@ -17,11 +17,12 @@ namespace graft::passes {
 std::optional<Replacement> sample_by_gather(Site& site) {
   const onnx::Node& node = site.node();
   const std::string mode = node.string_or("mode", "linear");
-  if (mode != "linear" && mode != "bilinear") return site.no(fmt::format("its mode is {}, and not bilinear", mode));
+  if (mode != "linear" && mode != "bilinear")
+    return site.no(fmt::format("its mode is {}; only bilinear is supported", mode));
   const std::string padding = node.string_or("padding_mode", "zeros");
   if (padding != "zeros" && padding != "border") return site.no(fmt::format("its padding_mode is {}", padding));
   const Shape* shape = site.shape(0);
-  if (shape != nullptr && shape->size() != 4) return site.no("it is not of images");
+  if (shape != nullptr && shape->size() != 4) return site.no("its input is not a batch of images (rank 4)");
   const auto image = site.sizes(0, 1);
   const auto grid = site.sizes(1, 1);
   if (!image || !grid || image->size() != 3 || grid->size() != 3)
@@ -31,7 +32,7 @@ std::optional<Replacement> sample_by_gather(Site& site) {
   const std::int64_t height = (*image)[1];
   const std::int64_t width = (*image)[2];
   const std::int64_t places = (*grid)[0] * (*grid)[1];
-  if (channels * height * width * places == 0) return site.no("it is empty");
+  if (channels * height * width * places == 0) return site.no("one of its tensors has no elements");
   const bool has_frame = padding == "zeros";
   const std::int64_t frame = has_frame ? 1 : 0;
   const std::int64_t rows = height + 2 * frame;
@@ -111,7 +112,7 @@ std::optional<Replacement> sample_by_gather(Site& site) {
   result.give(
       "y0", site.type(0),
       fmt::format("Reshape(channels_first, {})", result.ints("y_shape", {0, channels, (*grid)[0], (*grid)[1]})));
-  result.summary = fmt::format("GatherND of 4 corners of {} places", places);
+  result.summary = fmt::format("GatherND of the 4 nearest pixels of {} points", places);
   return result;
 }
 

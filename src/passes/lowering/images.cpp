@@ -16,12 +16,12 @@ namespace graft::passes {
 std::optional<Replacement> lower_affine_grid(Site& site) {
   const auto size = site.ints(1);
   if (!size || (size->size() != 4 && size->size() != 5)) return site.no("the size of its image is not a constant");
-  if (!site.is_real(0)) return site.no("its type is not known");
+  if (!site.is_real(0)) return site.no("its element type is not known");
   const std::vector<std::int64_t> image(size->begin() + 2, size->end());
   const auto axes = static_cast<std::int64_t>(image.size());
   const bool aligns = site.node().int_or("align_corners", 0) != 0;
   for (const std::int64_t length : image) {
-    if (length < (aligns ? 2 : 1)) return site.no(fmt::format("an axis of its image has {} places", length));
+    if (length < (aligns ? 2 : 1)) return site.no(fmt::format("an axis of its image has {} pixels", length));
   }
   if (product(image) > most_constants / (axes + 1)) return site.no("its image is too large");
   std::vector<double> points;
@@ -42,7 +42,7 @@ std::optional<Replacement> lower_affine_grid(Site& site) {
   result.line(fmt::format("turned = Transpose<perm=[0, 2, 1]>({})", result.in_f32("x0", site.type(0))));
   result.line(fmt::format("moved = MatMul({}, turned)", table));
   result.give("y0", site.type(0), fmt::format("Reshape(moved, {})", whole));
-  result.summary = fmt::format("MatMul of the {} points of the image with the map", product(image));
+  result.summary = fmt::format("MatMul of the {} pixel coordinates with theta", product(image));
   return result;
 }
 
@@ -50,14 +50,14 @@ std::optional<Replacement> lower_center_crop_pad(Site& site) {
   const auto wanted = site.ints(1);
   const Shape* shape = site.shape(0);
   if (!wanted || shape == nullptr)
-    return site.no("the size it is asked for is not a constant, or its rank is not known");
+    return site.no("the requested size is not a constant, or the rank of the input is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::vector<std::int64_t> axes = site.node().ints("axes").value_or(std::vector<std::int64_t>());
   if (axes.empty()) {
     axes.resize(static_cast<std::size_t>(rank));
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (axes.size() != wanted->size()) return site.no("it is asked for another number of axes");
+  if (axes.size() != wanted->size()) return site.no("the number of requested sizes differs from the number of axes");
   std::vector<std::int64_t> from;
   std::vector<std::int64_t> to;
   std::vector<std::int64_t> along;

@@ -20,12 +20,12 @@ void lower_drop_ins(Rewriter& rewriter) {
     const auto op = make_operator(node);
     if (const OperatorLibrary* library = library_of(*found.type); library != nullptr && found.drop_in == nullptr) {
       rewriter.record({.nodes = {ref_of(node)}}, to_text(*op),
-                      fmt::format("{} of domain {} is the operator of {}", op->type().name, node.domain, library->file),
+                      fmt::format("{} of domain {} is an operator of {}", op->type().name, node.domain, library->file),
                       "by definition: the node names the operator");
       return;
     }
     rewriter.record({.nodes = {ref_of(node)}}, to_text(*op),
-                    fmt::format("{} stands in for the plugin {} {}: {}", op->type().name, found.drop_in->plugin_name,
+                    fmt::format("{} replaces the plugin {} {}: {}", op->type().name, found.drop_in->plugin_name,
                                 found.drop_in->version, found.drop_in->doc),
                     "by definition: the plugin's fields are the operator's attributes, its inputs the operator's");
   });

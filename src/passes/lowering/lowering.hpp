@@ -22,7 +22,7 @@ struct Replacement {
   std::string nodes;
   /// Further names in `nodes`, and the constants that they stand for.
   std::map<std::string, onnx::TensorData> constants;
-  /// A description: "3 TopK of at most 3840, each without what was taken before".
+  /// A description: "3 TopK of at most 3840, each without the elements that earlier ones selected".
   std::string summary;
   /// Further names in `nodes`, and the tensors of the graph that they stand for.
   std::map<std::string, const onnx::Value*> reads = {};
@@ -122,8 +122,8 @@ inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 class TableTooLarge : public std::runtime_error {
  public:
   TableTooLarge()
-      : std::runtime_error("a table that its layers need would have more than " + std::to_string(most_constants) +
-                           " numbers") {}
+      : std::runtime_error("a table of constants that its layers need would have more than " +
+                           std::to_string(most_constants) + " numbers") {}
 };
 
 /// Throws TableTooLarge if a table of these sizes has more than most_constants numbers.

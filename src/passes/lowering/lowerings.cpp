@@ -28,89 +28,92 @@
 namespace graft::passes {
 namespace {
 
-constexpr std::string_view transposed_recurrence = "the same with layout = 0, between transpositions";
+constexpr std::string_view transposed_recurrence = "the same operator with layout = 0, between Transpose nodes";
 
 constexpr std::array all_lowerings = {
-    Lowering{"TopK", "K above 3840", "TopK of at most 3840, again without what was taken", "a constant K, real numbers",
-             lower_top_k},
-    Lowering{"DFT", "all of it", "a product with the matrix of the transform",
-             "a signal of fixed length, and a matrix of at most 16 M numbers", lower_dft},
-    Lowering{"Col2Im", "all of it", "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
+    Lowering{"TopK", "K above 3840", "several TopK of at most 3840, each without the elements already selected",
+             "a constant K; f32, f16 or bf16", lower_top_k},
+    Lowering{"DFT", "every form", "MatMul with the matrix of the transform",
+             "a signal of fixed length, and a matrix of at most 16 M elements", lower_dft},
+    Lowering{"Col2Im", "every form", "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
              "fixed sizes of image and blocks, at most 3 axes", lower_col2im},
-    Lowering{"MaxPool", "its output Indices", "the windows gathered, ArgMax and ReduceMax", "fixed sizes but the batch",
-             lower_max_pool},
-    Lowering{"MaxPool", "dilations", "the maximum of strided slices, one for each place in the window",
-             "windows of at most 64 places, real numbers", lower_dilated_pool},
-    Lowering{"AveragePool", "dilations", "the mean of strided slices, one for each place in the window",
-             "windows of at most 64 places; fixed sizes where padding does not count", lower_dilated_pool},
-    Lowering{"LpPool", "dilations", "the norm of strided slices, one for each place in the window",
-             "windows of at most 64 places, real numbers", lower_dilated_pool},
-    Lowering{"LpPool", "p above 2", "the root of the sum of powers, which AveragePool computes",
-             "a known rank, real numbers", lower_lp_pool},
-    Lowering{"MaxUnpool", "all of it", "ScatterElements into zeros", "fixed sizes but the batch", lower_max_unpool},
-    Lowering{"DeformConv", "all of it", "GridSample and a convolution of 1 x 1", "images of fixed size but the batch",
-             lower_deform_conv},
+    Lowering{"MaxPool", "the output Indices", "Gather of the windows, ArgMax and ReduceMax",
+             "fixed sizes (the batch may be dynamic)", lower_max_pool},
+    Lowering{"MaxPool", "dilations", "the maximum of strided slices, one for each position in the window",
+             "windows of at most 64 positions; f32, f16 or bf16", lower_dilated_pool},
+    Lowering{"AveragePool", "dilations", "the mean of strided slices, one for each position in the window",
+             "windows of at most 64 positions; fixed sizes if count_include_pad is 0", lower_dilated_pool},
+    Lowering{"LpPool", "dilations", "the norm of strided slices, one for each position in the window",
+             "windows of at most 64 positions; f32, f16 or bf16", lower_dilated_pool},
+    Lowering{"LpPool", "p above 2", "Pow, AveragePool, and the root of the sum", "a known rank; f32, f16 or bf16",
+             lower_lp_pool},
+    Lowering{"MaxUnpool", "every form", "ScatterElements into a tensor of zeros",
+             "fixed sizes (the batch may be dynamic)", lower_max_unpool},
+    Lowering{"DeformConv", "every form", "GridSample and a convolution of 1 x 1",
+             "images of fixed size (the batch may be dynamic)", lower_deform_conv},
     Lowering{"Resize", "antialias, tf_crop_and_resize, half_pixel_symmetric and keep_aspect_ratio_policy",
-             "a product with a matrix of weights for each axis", "fixed sizes but the batch, real numbers",
-             lower_resize},
-    Lowering{"Attention", "f32, heads of fewer than 32 numbers, further outputs, softcap and softmax_precision",
-             "MatMul, Softmax and MatMul", "known heads; no nonpad_kv_seqlen", lower_attention},
+             "MatMul with a matrix of weights for each axis",
+             "fixed sizes (the batch may be dynamic); f32, f16 or bf16", lower_resize},
+    Lowering{"Attention", "f32, a head size below 32, optional outputs, softcap and softmax_precision",
+             "MatMul, Softmax and MatMul", "a known number and size of heads; no nonpad_kv_seqlen", lower_attention},
     Lowering{"LSTM", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
     Lowering{"GRU", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
     Lowering{"RNN", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
-    Lowering{"LayerNormalization", "its outputs Mean and InvStdDev", "means and the deviation by layers of their own",
-             "a known rank", lower_layer_normalization},
-    Lowering{
-        "ScatterND", "reduction",
-        "GatherND, the computation and ScatterND, in turns where a place is named twice; where indices are computed, "
-        "all places are compared with all indices, and a MatMul adds or a reduction chooses",
-        "data of fixed size, real numbers; where indices are computed, at most 16 M comparisons", lower_scatter_nd},
-    Lowering{"ScatterElements", "reduction, and more indices than places",
-             "Gather, the computation and ScatterElements, in turns where a place is named twice; where indices are "
-             "computed, all places are compared with all indices, and a MatMul adds or a reduction chooses",
-             "data of fixed size, real numbers; where indices are computed, at most 16 M comparisons",
+    Lowering{"LayerNormalization", "the outputs Mean and InvStdDev",
+             "separate layers for mean, standard deviation and result", "a known rank", lower_layer_normalization},
+    Lowering{"ScatterND", "reduction",
+             "GatherND, the reduction and ScatterND, repeated if an index occurs more than once; if the indices are "
+             "computed, comparisons of all positions with all indices, and a MatMul or a reduction",
+             "data of fixed size; f32, f16 or bf16; at most 16 M comparisons if the indices are computed",
+             lower_scatter_nd},
+    Lowering{"ScatterElements", "reduction, and more indices than elements",
+             "Gather, the reduction and ScatterElements, repeated if an index occurs more than once; if the indices "
+             "are computed, comparisons of all positions with all indices, and a MatMul or a reduction",
+             "data of fixed size; f32, f16 or bf16; at most 16 M comparisons if the indices are computed",
              lower_scatter_elements},
-    Lowering{"QLinearConv", "all of it", "Conv in f32, rounded", "sums that stay below 2^24", lower_qlinear_conv},
-    Lowering{"QLinearMatMul", "all of it", "MatMul in f32, in parts that are exact, rounded",
-             "matrices, one scale each", lower_qlinear_matmul},
-    Lowering{"MatMulInteger", "all of it", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer},
-    Lowering{"ConvInteger", "all of it", "Conv in f32", "sums that stay below 2^24", lower_conv_integer},
-    Lowering{"DynamicQuantizeLinear", "all of it", "its formula", "", lower_dynamic_quantize},
+    Lowering{"QLinearConv", "every form", "Conv in f32, and rounding", "sums that stay below 2^24", lower_qlinear_conv},
+    Lowering{"QLinearMatMul", "every form", "MatMul in f32, in parts that are exact, and rounding",
+             "matrices, each with one scale", lower_qlinear_matmul},
+    Lowering{"MatMulInteger", "every form", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer},
+    Lowering{"ConvInteger", "every form", "Conv in f32", "sums that stay below 2^24", lower_conv_integer},
+    Lowering{"DynamicQuantizeLinear", "every form", "the formula of ONNX", "", lower_dynamic_quantize},
     Lowering{"Cast", "8-bit integers between two layers",
-             "nothing, where the numbers are rounded and limited to 8 bits", "Clip of whole numbers",
-             lower_cast_of_bytes},
-    Lowering{"SequenceAt", "all of it", "the tensor itself, or a slice of what was split",
+             "no Cast, if the values are already rounded and limited to 8 bits",
+             "Clip of rounded values before the Cast", lower_cast_of_bytes},
+    Lowering{"SequenceAt", "every form", "the tensor itself, or a slice of the tensor that was split",
              "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at},
-    Lowering{"ConcatFromSequence", "all of it", "Concat", "SequenceConstruct or SplitToSequence before it",
+    Lowering{"ConcatFromSequence", "every form", "Concat", "SequenceConstruct or SplitToSequence before it",
              lower_concat_from_sequence},
-    Lowering{"SequenceLength", "all of it", "a constant", "SequenceConstruct before it", lower_sequence_length},
-    Lowering{"AffineGrid", "all of it", "the product of the points of the image with the map", "a constant size",
+    Lowering{"SequenceLength", "every form", "a constant", "SequenceConstruct before it", lower_sequence_length},
+    Lowering{"AffineGrid", "every form", "MatMul of the pixel coordinates with theta", "a constant size",
              lower_affine_grid},
-    Lowering{"CenterCropPad", "all of it", "Slice and Pad", "constant sizes", lower_center_crop_pad},
-    Lowering{"SwiGLU", "all of it", "Sigmoid and Mul", "", lower_swiglu},
-    Lowering{"Det", "all of it", "sums of products", "matrices of at most 4 x 4", lower_det},
-    Lowering{"CumProd", "all of it", "products with the numbers 1, 2, 4 ... places before",
+    Lowering{"CenterCropPad", "every form", "Slice and Pad", "constant sizes", lower_center_crop_pad},
+    Lowering{"SwiGLU", "every form", "Sigmoid and Mul", "", lower_swiglu},
+    Lowering{"Det", "every form", "sums of products", "matrices of at most 4 x 4", lower_det},
+    Lowering{"CumProd", "every form", "products with the elements 1, 2, 4 ... positions before",
              "an axis of fixed length, real numbers", lower_cum_prod},
-    Lowering{"NonZero", "all of it", "a constant", "a constant input", lower_non_zero},
-    Lowering{"Compress", "all of it", "Gather", "a constant condition", lower_compress},
-    Lowering{"MelWeightMatrix", "all of it", "a constant", "constant inputs", lower_mel_weight_matrix},
-    Lowering{"BitShift", "all of it", "a product or quotient with a power of two", "u8", lower_bit_shift},
-    Lowering{"BitwiseNot", "all of it", "a difference", "u8, i8 or i32", lower_bitwise_not},
-    Lowering{"BitwiseAnd", "all of it", "quotients and remainders by powers of two", "u8, i8 or i32", lower_bitwise},
-    Lowering{"BitwiseOr", "all of it", "the sum less the bits of both", "u8, i8 or i32", lower_bitwise},
-    Lowering{"BitwiseXor", "all of it", "the sum less twice the bits of both", "u8, i8 or i32", lower_bitwise},
-    Lowering{"Mod", "fmod = 0 of real numbers", "Mod with fmod = 1, corrected", "", lower_mod},
+    Lowering{"NonZero", "every form", "a constant", "a constant input", lower_non_zero},
+    Lowering{"Compress", "every form", "Gather", "a constant condition", lower_compress},
+    Lowering{"MelWeightMatrix", "every form", "a constant", "constant inputs", lower_mel_weight_matrix},
+    Lowering{"BitShift", "every form", "a product with or a quotient by a power of two", "u8", lower_bit_shift},
+    Lowering{"BitwiseNot", "every form", "a difference", "u8, i8 or i32", lower_bitwise_not},
+    Lowering{"BitwiseAnd", "every form", "quotients and remainders by powers of two", "u8, i8 or i32", lower_bitwise},
+    Lowering{"BitwiseOr", "every form", "the sum minus the bits set in both", "u8, i8 or i32", lower_bitwise},
+    Lowering{"BitwiseXor", "every form", "the sum minus twice the bits set in both", "u8, i8 or i32", lower_bitwise},
+    Lowering{"Mod", "fmod = 0 with floating-point inputs", "Mod with fmod = 1, corrected", "", lower_mod},
     Lowering{"Celu", "f16 and bf16", "Celu in f32", "", lower_celu},
-    Lowering{"ReduceMax", "truth values", "ReduceMax of 0 and 1", "constant axes", lower_boolean_reduction},
-    Lowering{"ReduceMin", "truth values", "ReduceMin of 0 and 1", "constant axes", lower_boolean_reduction},
-    Lowering{"Einsum", "capital letters", "Einsum with other letters", "at most 26 letters", lower_einsum},
-    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser cuts off to 32 bits",
-             "NonMaxSuppression with that limit", "a constant limit", lower_box_limit},
+    Lowering{"ReduceMax", "boolean inputs", "ReduceMax of the integers 0 and 1", "constant axes",
+             lower_boolean_reduction},
+    Lowering{"ReduceMin", "boolean inputs", "ReduceMin of the integers 0 and 1", "constant axes",
+             lower_boolean_reduction},
+    Lowering{"Einsum", "uppercase letters", "Einsum with other letters", "at most 26 letters", lower_einsum},
+    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser truncates to 32 bits",
+             "NonMaxSuppression with the limit 2^31 - 1", "a constant limit", lower_box_limit},
 };
 
 constexpr std::array grid_sample_guards = {
-    Lowering{"GridSample", "bilinear sampling", "GatherND of the four corners", "images of fixed size but the batch",
-             sample_by_gather},
+    Lowering{"GridSample", "bilinear sampling", "GatherND of the four corners",
+             "images of fixed size (the batch may be dynamic)", sample_by_gather},
 };
 
 /// Returns the replacement as the body of a function. Its inputs are those of the node, its constants, and the other
@@ -213,11 +216,11 @@ using Reason = std::string (*)(const Lowering&);
 std::string reason_of_lowering(const Lowering& lowering) {
   const bool has_plugin = find_operator(lowering.op_type) != nullptr;
   return fmt::format("TensorRT refuses {} of {}{}", lowering.refused, lowering.op_type,
-                     has_plugin ? "" : ", and there is no plugin of Graft's");
+                     has_plugin ? "" : ", and Graft has no plugin for it");
 }
 
 std::string reason_of_guard(const Lowering& lowering) {
-  return fmt::format("some releases of TensorRT are reported to compute {} of {} wrongly, and to say nothing",
+  return fmt::format("some releases of TensorRT are reported to compute {} of {} wrongly, without an error message",
                      lowering.refused, lowering.op_type);
 }
 
@@ -247,13 +250,13 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     if (replacement) {
       for (const auto& [name, tensor] : replacement->constants) numbers += tensor.element_count();
       if (rewriter.lowered_numbers() + numbers > most_constants_of_a_file) {
-        replacement = site.no(fmt::format("the constants of all lowered nodes would have more than {} numbers",
+        replacement = site.no(fmt::format("the constants of all lowered nodes would have more than {} elements",
                                           most_constants_of_a_file));
       }
     }
     if (!replacement) {
       if (!site.why_not().empty()) {
-        rewriter.near_miss(fmt::format("{} by TensorRT's layers", node.op_type),
+        rewriter.near_miss(fmt::format("{} with layers of TensorRT", node.op_type),
                            {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = site.why_not()});
       }
       continue;
@@ -262,7 +265,7 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     proposal.reason = reason(lowering);
     if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
     proposal.where_engine_lacks_it = fmt::format(
-        "by definition of {}: the CPU engine does not have it; each lowering is tested with results of ONNX's own "
+        "by definition of {}: the CPU engine does not support it; each lowering is tested with results of ONNX's own "
         "tests",
         node.op_type);
     std::string y = proposal.outputs.front()->name;

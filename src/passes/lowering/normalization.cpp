@@ -16,11 +16,11 @@ std::optional<Replacement> lower_layer_normalization(Site& site) {
   if (!site.is_used(1) && !site.is_used(2)) return std::nullopt;
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
-  if (site.node().int_or("stash_type", 1) != 1) return site.no("it computes in another type than f32 (stash_type)");
+  if (site.node().int_or("stash_type", 1) != 1) return site.no("it computes in a type other than f32 (stash_type)");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::int64_t axis = site.node().int_or("axis", -1);
   axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return site.no("its axis is beyond its rank");
+  if (axis < 0 || axis >= rank) return site.no("its axis is outside its rank");
   std::vector<std::int64_t> axes(static_cast<std::size_t>(rank - axis));
   std::iota(axes.begin(), axes.end(), axis);
 
@@ -43,7 +43,7 @@ std::optional<Replacement> lower_layer_normalization(Site& site) {
   const bool has_bias = site.has_input(2);
   result.line(fmt::format("{} = Mul(normalized, x1)", has_bias ? "scaled" : "y0"));
   if (has_bias) result.line("y0 = Add(scaled, x2)");
-  result.summary = "mean, deviation and result by layers of their own";
+  result.summary = "separate layers for mean, standard deviation and result";
   return result;
 }
 

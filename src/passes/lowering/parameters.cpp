@@ -51,8 +51,8 @@ std::optional<Replacement> lower_einsum(Site& site) {
     if (is_letter(c)) used.insert(c);
   }
   if (used.size() > all_letters.size()) {
-    return site.no(
-        fmt::format("its equation has {} letters; TensorRT takes the {} small ones", used.size(), all_letters.size()));
+    return site.no(fmt::format("its equation has {} letters; TensorRT supports only the {} lowercase ones", used.size(),
+                               all_letters.size()));
   }
   std::map<char, char> names;
   auto free = all_letters.begin();
@@ -85,9 +85,8 @@ std::optional<Replacement> lower_box_limit(Site& site) {
   result.line(fmt::format("y0 = NonMaxSuppression<center_point_box={}>({})", site.node().int_or("center_point_box", 0),
                           inputs));
   result.by_definition = fmt::format(
-      "by definition: the limit is a number of boxes, of which a tensor of TensorRT has at most {} along one axis",
-      most);
-  result.summary = fmt::format("NonMaxSuppression of at most {} boxes for each class", most);
+      "by definition: the limit counts boxes, and a tensor of TensorRT has at most {} of them along one axis", most);
+  result.summary = fmt::format("NonMaxSuppression with at most {} boxes for each class", most);
   return result;
 }
 

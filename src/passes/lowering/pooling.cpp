@@ -1,7 +1,8 @@
 // Pooling in forms that TensorRT does not have: with dilations, of p-norms with p above 2, and with the indices of the
 // largest numbers.
 //
-//   MaxPool<dilations=[2, 2]>(x)   becomes   Max of strided Slices of x, one for each place in the window; AveragePool
+//   MaxPool<dilations=[2, 2]>(x)   becomes   Max of strided Slices of x, one for each position in the window;
+//   AveragePool
 //                                            and LpPool become their mean and norm
 //   LpPool<p=3>(x)                 becomes   (n * AveragePool(|x|^3))^(1/3), with n places in a window; a Pad before it
 //                                            where the padding is as large as the windows
@@ -138,7 +139,7 @@ std::optional<Replacement> lower_lp_pool(Site& site) {
   result.line(fmt::format("sum = Mul(mean, {})",
                           result.constant("places", f32_tensor({}, {static_cast<double>(places_of(*windows))}))));
   result.give("y0", site.type(0), root_of(result, "sum", p));
-  result.summary = fmt::format("AveragePool of the powers {} of the numbers, and the root of the sum", p);
+  result.summary = fmt::format("Pow with exponent {}, AveragePool, and the root of the sum", p);
   return result;
 }
 
@@ -149,7 +150,7 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   constexpr std::int64_t most_places = 64;
   const std::int64_t places = places_of(*windows);
   if (places > most_places)
-    return site.no(fmt::format("its windows have {} places; allowed are {}", places, most_places));
+    return site.no(fmt::format("its windows have {} positions; at most {} are allowed", places, most_places));
 
   const bool is_max = site.node().is("MaxPool");
   const bool is_mean = site.node().is("AveragePool");
@@ -165,12 +166,12 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
     divisor = result.constant("places", f32_tensor({}, {static_cast<double>(places)}));
   } else if (is_mean) {
     const auto sizes = site.sizes(0, 2);
-    if (!sizes) return site.no_size("its padding does not count, and a size is dynamic");
+    if (!sizes) return site.no_size("its mean excludes the padding (count_include_pad = 0), and a size is dynamic");
     std::vector<std::int64_t> table{1, 1};
     for (std::size_t i = 0; i < axes; ++i) table.push_back((*windows)[i].count((*sizes)[i]));
     const std::vector<double> counts = counts_of(*windows, *sizes);
     if (std::find(counts.begin(), counts.end(), 0) != counts.end())
-      return site.no("a window lies in the padding alone");
+      return site.no("a window lies entirely in the padding");
     divisor = result.constant("places", f32_tensor(table, counts));
   }
 
@@ -210,9 +211,8 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   if (!is_max && !is_mean && p > 2) {
     // For inputs of 1e-9, which proofs use, the powers are denormal or 0, and CPU engines round them differently.
     result.by_definition =
-        "by definition: the root of the sum of powers; powers of small numbers are too small for f32, where CPU "
-        "engines "
-        "differ, so they cannot be the judges; it is tested with results of ONNX's definition";
+        "by definition: the root of the sum of powers; powers of small numbers underflow f32, where CPU engines "
+        "differ, so they cannot verify this; the lowering is tested with results of ONNX's definition";
   }
   result.summary = fmt::format("{} of {} strided slices", is_max ? "Max" : is_mean ? "mean" : "norm", places);
   return result;
@@ -233,7 +233,7 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   const std::int64_t places = places_of(*windows);
   const std::int64_t pixels = product(*sizes);
   const std::int64_t rows = product(outer);
-  if (rows > most_constants / places) return site.no("its windows would make too large a table");
+  if (rows > most_constants / places) return site.no("its windows would need too large a table of constants");
 
   const bool is_column_major = site.node().int_or("storage_order", 0) != 0;
   std::vector<std::int64_t> positions;  // in memory, of each place of each window
@@ -268,7 +268,7 @@ std::optional<Replacement> lower_max_pool(Site& site) {
       indices[first + i] = indices[static_cast<std::size_t>(inside)];
     }
   });
-  if (is_empty) return site.no("a window lies in the padding alone");
+  if (is_empty) return site.no("a window lies entirely in the padding");
 
   Replacement result;
   std::vector<std::int64_t> pooled{0, 0};
@@ -298,8 +298,8 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   if (is_column_major) {
     // OpenVINO 2026.4.1 ignores storage_order.
     result.by_definition =
-        "by definition: the places of the largest numbers, counted by columns; the CPU engine counts by rows, so it "
-        "cannot be the judge; it is tested with results of ONNX's own tests";
+        "by definition: the indices of the largest elements, counted by columns; the CPU engine counts by rows, so it "
+        "cannot verify this; the lowering is tested with results of ONNX's own tests";
   }
   result.summary = fmt::format("ArgMax and ReduceMax of {} gathered windows of {}", rows, places);
   return result;
@@ -326,7 +326,7 @@ std::optional<Replacement> lower_max_unpool(Site& site) {
     if (!wanted || wanted->size() != axes + 2) return site.no("the shape of its output is not a constant");
     for (std::size_t i = 0; i < axes; ++i) {
       const std::int64_t more = (*wanted)[i + 2] - image[i];
-      if (more < 0) return site.no("the shape of its output is smaller than its windows reach");
+      if (more < 0) return site.no("the shape of its output does not cover its windows");
       missing[axes + 2 + 2 + i] = more;
       is_larger = is_larger || more != 0;
     }
@@ -345,7 +345,7 @@ std::optional<Replacement> lower_max_unpool(Site& site) {
   result.line(
       fmt::format("{} = Reshape(scattered, {})", is_larger ? "image" : "y0", result.ints("image_shape", whole)));
   if (is_larger) result.line(fmt::format("y0 = Pad(image, {})", result.ints("missing", missing)));
-  result.summary = "ScatterElements into zeros";
+  result.summary = "ScatterElements into a tensor of zeros";
   return result;
 }
 

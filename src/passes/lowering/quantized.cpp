@@ -126,7 +126,7 @@ std::string convolve(Replacement& result, Site& site, const ConvolutionInputs& i
     return "";
   }
   if (product(*weights) > exact_sum / (largest(site, in.x, in.x_zero) * largest(site, in.w, in.w_zero))) {
-    static_cast<void>(site.no("its sums may exceed 2^24, up to which f32 is exact"));
+    static_cast<void>(site.no("its sums may exceed 2^24, the limit up to which f32 is exact"));
     return "";
   }
   const std::string x = centered(result, site, in.x, in.x_zero, {});
@@ -147,7 +147,7 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   const Shape* b_shape = site.shape(b);
   if (a_shape == nullptr || b_shape == nullptr || a_shape->size() < 2 || b_shape->size() < 2 ||
       !is_8_bit(site.type(a)) || !is_8_bit(site.type(b))) {
-    static_cast<void>(site.no("ranks or types of its matrices are not known, or one is a vector"));
+    static_cast<void>(site.no("the ranks or element types of its matrices are not known, or one is a vector"));
     return std::nullopt;
   }
   const auto inner = site.size(b, -2);
@@ -168,7 +168,7 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   const std::string rows = result.ints("rows", {-2});
   constexpr std::int64_t most_parts = 64;
   if ((*inner + at_once - 1) / at_once > most_parts) {
-    static_cast<void>(site.no("its sums are too long"));
+    static_cast<void>(site.no("its sums have too many terms for 64 parts that are exact in f32"));
     return std::nullopt;
   }
   for (std::int64_t from = 0; from < *inner; from += at_once) {
@@ -228,12 +228,12 @@ std::optional<Replacement> lower_cast_of_bytes(Site& site) {
   result.together_with = {to_bytes};
   result.line("y0 = Identity(limited)");
   result.summary = fmt::format("'{}'", limited->name);
-  result.by_definition = "by definition: whole numbers within 8 bits are the same after a Cast to these and back";
+  result.by_definition = "by definition: a Cast to 8 bits and back does not change integers that fit in 8 bits";
   return result;
 }
 
 std::optional<Replacement> lower_dynamic_quantize(Site& site) {
-  if (site.type(0) != onnx::ElementType::f32) return site.no("its type is not known");
+  if (site.type(0) != onnx::ElementType::f32) return site.no("its element type is not known");
   Replacement result;
   const std::string zero = result.constant("zero", f32_tensor({}, {0}));
   const std::string one = result.constant("one", f32_tensor({}, {1}));
@@ -252,7 +252,7 @@ std::optional<Replacement> lower_dynamic_quantize(Site& site) {
   give_quantized(result, "y2", "above", "", onnx::ElementType::u8);
   result.line("scaled = Div(x0, divisor)");
   give_quantized(result, "y0", "scaled", "y2_limited", onnx::ElementType::u8);
-  result.summary = "scale, zero point and rounded numbers by layers of their own";
+  result.summary = "separate layers for scale, zero point and rounded values";
   return result;
 }
 
@@ -301,7 +301,8 @@ std::optional<Replacement> lower_qlinear_matmul(Site& site) {
   const auto is_scalar = [](const Shape* shape) {
     return shape != nullptr && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(1); });
   };
-  if (!is_scalar(a_scale) || !is_scalar(b_scale)) return site.no("it has a scale for each row or column");
+  if (!is_scalar(a_scale) || !is_scalar(b_scale))
+    return site.no("it has one scale for each row or column, not one for the tensor");
   const auto sums = multiply(result, site, 0, 2, 3, 5);
   if (!sums) return std::nullopt;
   std::string real = sums->name;

@@ -53,10 +53,9 @@ std::optional<Replacement> lower_recurrent_layout(Site& site) {
                           fmt::join(inputs, ", ")));
   result.nodes += after;
   result.by_definition =
-      "by definition: layout = 1 is layout = 0 with the first axes of its tensors exchanged; OpenVINO does not have "
-      "it, "
-      "and it is tested with results of ONNX's own tests";
-  result.summary = fmt::format("{} with time before the batch, between transpositions", node.op_type);
+      "by definition: layout = 1 is layout = 0 with the first two axes of its tensors exchanged; OpenVINO does not "
+      "support it, and the lowering is tested with results of ONNX's own tests";
+  result.summary = fmt::format("{} with layout = 0, between Transpose nodes", node.op_type);
   return result;
 }
 

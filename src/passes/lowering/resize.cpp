@@ -74,13 +74,13 @@ std::optional<Replacement> lower_resize(Site& site) {
       keeps_ratio || how.coordinates == "tf_crop_and_resize" || how.coordinates == "half_pixel_symmetric";
   if (!how.antialias && !is_refused_otherwise) return std::nullopt;
   if (keeps_ratio && how.mode == "nearest") {
-    return site.no("the CPU engine does not look at keep_aspect_ratio_policy, so nothing would be proven");
+    return site.no("the CPU engine ignores keep_aspect_ratio_policy, so the rewrite cannot be proven");
   }
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
   const auto resized = onnx::resized_axes(site.node(), shape->size());
-  if (!resized) return site.no("an axis is beyond its rank");
+  if (!resized) return site.no("an axis is outside its rank");
   const std::vector<std::int64_t>& axes = *resized;
   // Axes that are not resized may be dynamic. A resized axis may only be dynamic if its scale is 1.
   std::vector<std::int64_t> sizes;
@@ -116,7 +116,8 @@ std::optional<Replacement> lower_resize(Site& site) {
   for (std::int64_t i = 0; i < rank; ++i) {
     const AxisScale& axis = scales[static_cast<std::size_t>(i)];
     const bool is_whole = !extrapolates || (axis.roi_begin == 0 && axis.roi_end == 1);
-    if (axis.scale == 1 && !is_whole) return site.no("runtimes differ in a part of an axis that keeps its size (roi)");
+    if (axis.scale == 1 && !is_whole)
+      return site.no("runtimes disagree on a part (roi) of an axis that is not resized");
     if (axis.from == axis.to && axis.scale == 1 && is_whole) continue;
     if (std::find(axes.begin(), axes.end(), i) == axes.end()) continue;
     if (axis.from > most_constants / axis.to) return site.no("its matrix would be too large");
@@ -183,7 +184,7 @@ std::optional<Replacement> lower_resize(Site& site) {
       result.line(fmt::format("{} = {}", x, text));
     }
   }
-  result.summary = fmt::format("{} products with matrices of weights", changed.size());
+  result.summary = fmt::format("{} MatMul with matrices of weights", changed.size());
   return result;
 }
 

@@ -141,7 +141,7 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   const std::size_t rank = data->size();
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;
-  if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return site.no("its axis is beyond its rank");
+  if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return site.no("its axis is outside its rank");
   if (indices->empty() || static_cast<std::int64_t>(indices->size()) > most_constants ||
       product(*data) > most_constants) {
     return site.no("it has no updates, or too many");

@@ -101,13 +101,13 @@ Replacement rows_by_matches(Replacement result, const Site& site, const Reductio
   const std::string old = result.in_f32("x0", site.type(0));
   result.give("y0", site.type(0), fmt::format("{}({}, reduced)", reduction.compute, old));
   result.summary = reduction.compute == "Add"
-                       ? fmt::format("MatMul with the {} comparisons of places with indices, and Add", rows * count)
-                       : fmt::format("{} of what {} comparisons of places with indices choose, and {}",
+                       ? fmt::format("MatMul with the {} comparisons of positions with indices, and Add", rows * count)
+                       : fmt::format("{} of the updates that {} comparisons of positions with indices select, and {}",
                                      reduction.reduce, rows * count, reduction.compute);
   return result;
 }
 
-constexpr std::string_view too_many = "places times updates, which are compared, are more than 16 M numbers";
+constexpr std::string_view too_many = "the comparisons of positions with updates are more than 16 M numbers";
 
 /// The sizes of the data and of the indices of a ScatterElements, and its axis.
 struct ScatteredElements {
@@ -133,7 +133,7 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   const auto rank = static_cast<std::int64_t>(data->size());
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return site.no("its axis is beyond its rank");
+  if (axis < 0 || axis >= rank) return site.no("its axis is outside its rank");
   if (site.sizes(2) != indices) return site.no("its updates do not fit its indices");
   return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
@@ -242,8 +242,8 @@ std::optional<Replacement> scatter_elements_by_matches(Site& site, const std::st
   }
   const std::string old = result.in_f32("x0", site.type(0));
   result.give("y0", site.type(0), fmt::format("{}({}, {})", reduction.compute, old, found));
-  result.summary = fmt::format("{} of what {} comparisons of places with indices choose, and {}", reduction.reduce,
-                               elements->places() * product(elements->indices), reduction.compute);
+  result.summary = fmt::format("{} of the updates that {} comparisons of positions with indices select, and {}",
+                               reduction.reduce, elements->places() * product(elements->indices), reduction.compute);
   return result;
 }
 
@@ -253,7 +253,7 @@ std::optional<Replacement> scatter_more_than_fit(Site& site) {
   if (!data || !indices || data->size() != indices->size()) return std::nullopt;
   const auto elements = elements_of(site);
   if (!elements || elements->indices[elements->axis] <= elements->places()) return std::nullopt;
-  if (!elements->covers_other_axes()) return site.no("its indices are not for all of the other axes");
+  if (!elements->covers_other_axes()) return site.no("its indices do not cover the other axes");
   const std::int64_t count = elements->indices[elements->axis];
   if (!is_affordable({elements->places(), product(elements->indices)})) return site.no(std::string(too_many));
   const auto axis = static_cast<std::int64_t>(elements->axis);
@@ -275,7 +275,7 @@ std::optional<Replacement> scatter_more_than_fit(Site& site) {
   result.line("from_i64 = Cast<to=int64>(from)");
   result.line(fmt::format("new = GatherElements<axis={}>(x2, from_i64)", axis));
   result.line("y0 = Where(is_named, new, x0)");
-  result.summary = fmt::format("GatherElements of the last update of each place, by {} comparisons",
+  result.summary = fmt::format("GatherElements of the last update of each position, by {} comparisons",
                                elements->places() * product(elements->indices));
   return result;
 }

@@ -15,7 +15,7 @@
 namespace graft::passes {
 namespace {
 
-constexpr std::string_view as_defined = "by definition: a sequence holds the tensors that it was made of";
+constexpr std::string_view as_defined = "by definition: a sequence holds the tensors that it was created from";
 
 Replacement replacement_for(onnx::Node& maker) {
   Replacement result;
@@ -36,14 +36,15 @@ std::optional<Part> part_of(Site& site, const onnx::Node& split, std::int64_t po
   if (sizes == nullptr) return Part{position, position == -1 ? end : position + 1};
   const auto constant = sizes->constant();
   const auto lengths = constant ? constant->ints() : std::nullopt;
-  if (!lengths || lengths->empty()) return site.no("its sequence is split by what is not a constant");
+  if (!lengths || lengths->empty())
+    return site.no("its sequence is created by a split whose lengths are not a constant");
   if (constant->dims.empty()) {
-    if (position < 0) return site.no("it counts from the end of a sequence of unknown length");
+    if (position < 0) return site.no("its position counts from the end of a sequence of unknown length");
     return Part{position * lengths->front(), (position + 1) * lengths->front()};
   }
   const auto count = static_cast<std::int64_t>(lengths->size());
   const std::int64_t from_front = position < 0 ? position + count : position;
-  if (from_front < 0 || from_front >= count) return site.no("its position is beyond its sequence");
+  if (from_front < 0 || from_front >= count) return site.no("its position is outside its sequence");
   Part part;
   for (std::int64_t i = 0; i < from_front; ++i) part.from += (*lengths)[static_cast<std::size_t>(i)];
   part.to = part.from + (*lengths)[static_cast<std::size_t>(from_front)];
@@ -60,7 +61,7 @@ std::optional<Replacement> lower_sequence_at(Site& site) {
   if (maker->is("SequenceConstruct")) {
     const auto count = static_cast<std::int64_t>(maker->inputs.size());
     const std::int64_t from_front = position < 0 ? position + count : position;
-    if (from_front < 0 || from_front >= count) return site.no("its position is beyond its sequence");
+    if (from_front < 0 || from_front >= count) return site.no("its position is outside its sequence");
     Replacement result = replacement_for(*maker);
     result.reads.emplace("item", maker->input(static_cast<std::size_t>(from_front)));
     result.line("y0 = Identity(item)");
@@ -68,7 +69,7 @@ std::optional<Replacement> lower_sequence_at(Site& site) {
     return result;
   }
   if (!maker->is("SplitToSequence"))
-    return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
+    return site.no("its sequence is not created by SequenceConstruct or SplitToSequence");
   const auto part = part_of(site, *maker, position);
   if (!part) return std::nullopt;
   const std::int64_t axis = maker->int_or("axis", 0);
@@ -104,7 +105,7 @@ std::optional<Replacement> lower_concat_from_sequence(Site& site) {
     return result;
   }
   if (!maker->is("SequenceConstruct"))
-    return site.no("its sequence is made by other than SequenceConstruct or SplitToSequence");
+    return site.no("its sequence is not created by SequenceConstruct or SplitToSequence");
   Replacement result = replacement_for(*maker);
   const std::string along = result.ints("along", {axis});
   std::string items;
@@ -125,7 +126,7 @@ std::optional<Replacement> lower_concat_from_sequence(Site& site) {
 std::optional<Replacement> lower_sequence_length(Site& site) {
   onnx::Node* maker = site.producer(0);
   if (maker == nullptr || !maker->is("SequenceConstruct"))
-    return site.no("its sequence is not made by SequenceConstruct");
+    return site.no("its sequence is not created by SequenceConstruct");
   Replacement result = replacement_for(*maker);
   const auto count = static_cast<std::int64_t>(maker->inputs.size());
   result.line(fmt::format("y0 = Identity({})", result.integer("count", count)));

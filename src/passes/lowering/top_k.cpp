@@ -25,7 +25,7 @@ std::optional<Replacement> lower_top_k(Site& site) {
   const std::int64_t k = wanted->front();
   if (!site.is_real(0)) return site.no_type(0);
   const std::int64_t axis = site.node().int_or("axis", -1);
-  if (const auto size = site.size(0, axis); size && *size < k) return site.no("K is more than there is");
+  if (const auto size = site.size(0, axis); size && *size < k) return site.no("K exceeds the length of the axis");
   constexpr std::int64_t most_rounds = 16;
   if (k > most * most_rounds) return site.no(fmt::format("K is {}; allowed are at most {}", k, most * most_rounds));
 
@@ -55,10 +55,11 @@ std::optional<Replacement> lower_top_k(Site& site) {
   if (site.is_used(1)) {
     // OpenVINO 2026.4.1 returns equal numbers in another order if fewer than half of many are requested.
     result.by_definition =
-        "by definition: what was taken stands below all that is left; the CPU engine orders equal numbers otherwise "
-        "than ONNX, so it cannot judge indices; it is tested with results of ONNX Runtime";
+        "by definition: selected elements rank below all remaining ones; the CPU engine orders equal numbers "
+        "differently from ONNX, so it cannot verify indices; the lowering is tested with results of ONNX Runtime";
   }
-  result.summary = fmt::format("{} TopK of at most {}, each without what those before it took", rounds, most);
+  result.summary =
+      fmt::format("{} TopK of at most {}, each without the elements that earlier ones selected", rounds, most);
   return result;
 }
 

@@ -15,7 +15,8 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
   std::vector<Window> windows;
   for (std::size_t i = 0; i < axes; ++i) {
     Window window{kernel[i], strides[i], dilations[i], 0, 0};
-    if (window.kernel < 1 || window.stride < 1 || window.dilation < 1) return site.no("its windows have no size");
+    if (window.kernel < 1 || window.stride < 1 || window.dilation < 1)
+      return site.no("its kernel, stride or dilation is below 1");
     const auto size = site.size(0, static_cast<std::int64_t>(i + 2));
     if (rule == "NOTSET") {
       window.pad_begin = pads[i];
@@ -28,7 +29,8 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
       window.pad_end = padding - window.pad_begin;
     }
     if (window.pad_begin < 0 || window.pad_end < 0) return site.no("its padding is negative");
-    if (size && *size + window.pad_begin + window.pad_end < window.extent()) return site.no("no window fits");
+    if (size && *size + window.pad_begin + window.pad_end < window.extent())
+      return site.no("no window fits into the padded input");
     if (rounds_up) {
       if (!size) return site.no_size("the number of its windows is rounded up (ceil_mode) from a size that is dynamic");
       if ((*size + window.pad_begin + window.pad_end - window.extent()) % window.stride != 0) {
