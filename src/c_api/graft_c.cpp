@@ -71,7 +71,7 @@ Layout layout_of(std::string_view name) {
 TensorDesc desc_of(const graft_tensor& tensor) {
   TensorDesc desc;
   if (tensor.dtype == nullptr || tensor.layout == nullptr)
-    throw std::invalid_argument("a tensor without type or layout");
+    throw std::invalid_argument("a tensor has no type or no layout");
   const auto dtype = parse_dtype(tensor.dtype);
   if (!dtype) throw std::invalid_argument(std::string("there is no type ") + tensor.dtype);
   desc.dtype = *dtype;
@@ -149,7 +149,7 @@ std::vector<DType> output_dtypes(const OperatorType& type, std::span<const DType
     throw std::invalid_argument(std::string(type.name) + ": input " + type.input_name(i) + " is " + std::string(found) +
                                 "; allowed: " + allowed);
   }
-  throw std::invalid_argument(std::string(type.name) + " does not take these types together");
+  throw std::invalid_argument(std::string(type.name) + " does not support this combination of types");
 }
 
 void check_input_count(const OperatorType& type, std::size_t count) {
@@ -180,7 +180,7 @@ const char* name_of(Dim::Kind kind) {
     case Dim::Kind::constant:
     case Dim::Kind::symbol: break;
   }
-  throw std::logic_error("a constant or a symbol has no sides");
+  throw std::logic_error("a constant or a symbol has no operands");
 }
 
 nlohmann::ordered_json to_json(const Dim& dim) {
@@ -252,8 +252,8 @@ bool is_integer(const nlohmann::ordered_json& value) {
 /// rest.
 void check_counts(const OperatorType& type, const Call& call) {
   if (call.inputs.empty() || call.inputs.size() > type.most_inputs() || call.outputs.size() != type.output_count()) {
-    throw std::invalid_argument(std::string(type.name) + " takes up to " + std::to_string(type.most_inputs()) +
-                                " inputs and gives " + std::to_string(type.output_count()) + " outputs; found " +
+    throw std::invalid_argument(std::string(type.name) + " has at most " + std::to_string(type.most_inputs()) +
+                                " inputs and has " + std::to_string(type.output_count()) + " outputs; found " +
                                 std::to_string(call.inputs.size()) + " and " + std::to_string(call.outputs.size()));
   }
 }
@@ -408,7 +408,7 @@ int graft_infer_outputs(const graft_operator* op, const graft_tensor* inputs, st
     std::vector<graft::Extents> found;
     graft::check(graft::infer_extents(used, std::span(parsed.inputs).first(tensors), found, shape_values));
     if (found.size() != static_cast<std::size_t>(output_count)) {
-      throw std::invalid_argument(std::string(type.name) + " gives " + std::to_string(found.size()) + " outputs");
+      throw std::invalid_argument(std::string(type.name) + " has " + std::to_string(found.size()) + " outputs");
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
       graft::write_desc({.dtype = found_dtypes[i], .layout = graft::Layout::linear, .extents = found[i]}, outputs[i]);

@@ -16,11 +16,11 @@ namespace graft {
 inline Error error_of_descriptors(std::string_view what, int number) {
   const std::string reason = std::generic_category().message(number);
   if (number != EMFILE && number != ENFILE) {
-    return {Error::Kind::internal, fmt::format("{} cannot be made: {}", what, reason)};
+    return {Error::Kind::internal, fmt::format("{} cannot be created: {}", what, reason)};
   }
-  return Error(fmt::format("{} to another process cannot be made: {}\n{}", what, reason,
+  return Error(fmt::format("{} to another process cannot be created: {}\n{}", what, reason,
                            number == EMFILE ? "Allow more open files and run again: ulimit -n 1024"
-                                            : "The system has reached its limit of open files: end other programs"));
+                                            : "The system has reached its limit of open files: close other programs"));
 }
 
 }  // namespace graft

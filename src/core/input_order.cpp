@@ -29,11 +29,11 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
     std::size_t port = 0;
     while (port < inputs && type.ports[port].name != name) ++port;
     if (!name.empty() && port == inputs) {
-      return refuse_order(type, names, "`" + std::string(name) + "` is no input of the operator");
+      return refuse_order(type, names, "`" + std::string(name) + "` is not an input of the operator");
     }
     const auto known = std::span(order.ports_).first(order.count_);
     if (!name.empty() && std::find(known.begin(), known.end(), port) != known.end()) {
-      return refuse(port, "is there twice");
+      return refuse(port, "appears twice");
     }
     order.ports_[order.count_++] = name.empty() ? unused : port;
   }
@@ -43,9 +43,9 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
   }
   if (type.shape_input_count() > 0 || type.most_inputs() != inputs) {
     return refuse_order(type, names,
-                        "the inputs of an operator with shape inputs or any number of inputs keep their order");
+                        "the inputs of an operator with shape inputs or a variadic input must keep their order");
   }
-  if (order.ports_[0] != 0) return refuse(0, "has to be the first");
+  if (order.ports_[0] != 0) return refuse(0, "must be the first input");
   for (std::size_t port = 0; port < inputs; ++port) {
     const std::optional<std::size_t> index = order.index_of(port, order.count_);
     if (!type.ports[port].is_optional()) {

@@ -211,9 +211,9 @@ Status check_narrow_sizes(const Operator& op, const Problem& problem) {
       const std::int64_t largest = dim.largest().value_or(no_size);
       if (dim.kind() != Dim::Kind::data_size || largest <= std::numeric_limits<std::int32_t>::max()) continue;
       return unsupported(std::string(type.name) + ": `" +
-                         std::string(type.ports[type.input_count() + dim.size_output()].name) + "` may become " +
+                         std::string(type.ports[type.input_count() + dim.size_output()].name) + "` can reach " +
                          std::to_string(largest) +
-                         ", allowed is 2147483647 in this TensorRT, whose sizes have 32 bits");
+                         ", allowed is 2147483647 because sizes in this TensorRT have 32 bits");
     }
   }
   return {};
@@ -257,7 +257,7 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
 Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs) {
   const std::string of_shapes = std::string(type.name) + ": infer_shapes ";
   if (outputs.size() != type.output_count()) {
-    return invalid_argument(of_shapes + "gave " + std::to_string(outputs.size()) + " shapes for " +
+    return invalid_argument(of_shapes + "returned " + std::to_string(outputs.size()) + " shapes for " +
                             std::to_string(type.output_count()) + " outputs");
   }
   std::array<const Dim*, TypeRow::max_ports> sizes{};
@@ -268,13 +268,14 @@ Status check_output_shapes(const OperatorType& type, std::span<const Shape> outp
       const bool is_size = output < outputs.size() && type.ports[type.input_count() + output].is_size();
       if (!is_size || !outputs[output].empty()) {
         return invalid_argument(of_shapes + "names output " + std::to_string(output) +
-                                " as a size, which is no size_output() of rank 0");
+                                " as a size, but it is not a size_output() of rank 0");
       }
       if (sizes[output] == nullptr) sizes[output] = &dim;
       const bool is_ordered = !dim.left().is_constant() || !dim.right().is_constant() ||
                               (0 <= dim.left().value() && dim.left().value() <= dim.right().value());
       if (!(*sizes[output] == dim) || !is_ordered) {
-        return invalid_argument(of_shapes + "has other bounds of one size, or an optimum outside of 0 to its largest");
+        return invalid_argument(
+            of_shapes + "has two different bounds for one size, or an optimum outside of 0 to the largest size");
       }
     }
   }
@@ -282,7 +283,7 @@ Status check_output_shapes(const OperatorType& type, std::span<const Shape> outp
     const Port& port = type.ports[type.input_count() + output];
     if (!port.is_size() || sizes[output] != nullptr) continue;
     return invalid_argument(of_shapes + "has no data_size() of `" + std::string(port.name) +
-                            "`; an integer that is no size is an output()");
+                            "`; declare an integer output that is not a size with output()");
   }
   return {};
 }
@@ -305,8 +306,8 @@ Status check_shapes(const Operator& op, const Problem& problem) {
     const bool is_given = *input < problem.inputs.size();
     return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is " +
                             (is_given ? to_string(problem.inputs[*input]) : "left out") + ", allowed is " +
-                            to_string(problem.outputs[i]) + ", as `" +
-                            std::string(type.ports[type.input_count() + i].name) + "` takes its memory");
+                            to_string(problem.outputs[i]) + ", because `" +
+                            std::string(type.ports[type.input_count() + i].name) + "` uses the memory of this input");
   }
   return check_narrow_sizes(op, problem);
 }
@@ -330,7 +331,7 @@ Status check_sizes(const OperatorType& type, const Problem& problem) {
       for (const std::int64_t extent : desc.extents) {
         if (extent > room) {
           return invalid_argument(std::string(type.name) + ": a tensor of " + to_string(desc) +
-                                  " has more elements than any device holds");
+                                  " has more elements than any device can hold");
         }
         if (extent > 0) room /= extent;
       }

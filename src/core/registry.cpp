@@ -53,16 +53,17 @@ Status check_onnx_form(const OperatorType& type) {
                             std::string(name) + "` " + why);
   };
   for (const std::string_view name : form.changed_defaults) {
-    if (type.find_attribute(name) == nullptr) return refuse(name, "is no attribute of the operator");
+    if (type.find_attribute(name) == nullptr) return refuse(name, "is not an attribute of the operator");
   }
   if (form.inputs.empty()) return {};
   std::size_t next = 0;
   for (const std::string_view name : form.inputs) {
-    if (std::count(form.inputs.begin(), form.inputs.end(), name) > 1) return refuse(name, "is there twice");
+    if (std::count(form.inputs.begin(), form.inputs.end(), name) > 1) return refuse(name, "appears twice");
     const std::optional<std::size_t> port = type.find_input(name);
-    if (port && type.ports[*port].is_variadic()) return refuse(name, "is any number of inputs");
-    if (port && *port != next++) return refuse(name, "is not where the operator's inputs have it");
-    if (!port && type.find_attribute(name) == nullptr) return refuse(name, "is no input or attribute of the operator");
+    if (port && type.ports[*port].is_variadic()) return refuse(name, "is a variadic input");
+    if (port && *port != next++) return refuse(name, "is not in the order of the operator's inputs");
+    if (!port && type.find_attribute(name) == nullptr)
+      return refuse(name, "is neither an input nor an attribute of the operator");
   }
   if (next >= type.required_input_count()) return {};
   return refuse(type.ports[next].name, "is required and missing");
@@ -71,7 +72,7 @@ Status check_onnx_form(const OperatorType& type) {
 /// Returns an error for a definition that no program can use, whoever wrote it.
 Status check_type(const OperatorType& type) {
   const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
-  if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " is not a whole definition");
+  if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " has an incomplete definition");
   if (type.ports.size() > TypeRow::max_ports) {
     return invalid_argument(name + " has " + std::to_string(type.ports.size()) + " inputs and outputs; allowed are " +
                             std::to_string(TypeRow::max_ports));
@@ -102,7 +103,7 @@ bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {
 Status check_names(const OperatorType& added, const OperatorType& known, const std::string& owner) {
   std::string message = "operator " + std::string(added.name);
   if (known.name == added.name) {
-    message.append(": an ").append(owner).append(" has that name");
+    message.append(": an ").append(owner).append(" already has this name");
     return invalid_argument(std::move(message));
   }
   if (share_a_drop_in(known, added)) {

@@ -61,7 +61,7 @@ Dim Dim::symbol(std::string name) {
 
 Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
   if (left.kind() == Kind::data_size || right.kind() == Kind::data_size) {
-    throw std::domain_error("a size that depends on data is a dimension by itself, and not part of an expression");
+    throw std::domain_error("a data-dependent size must be a dimension by itself, not part of an expression");
   }
   if (left.is_constant() && right.is_constant()) return {apply(kind, left.value_, right.value_)};
   // Simplifies only by identities that hold for all values of the symbols.

@@ -52,7 +52,7 @@ std::string no_attribute(std::string_view owner, std::string_view name, const st
   const auto meant = where.empty() ? nearest(name, known) : std::nullopt;
   return std::string(owner) + " has no attribute `" + std::string(name) + "`" + std::string(where) +
          (meant ? " (did you mean `" + *meant + "`?)" : "") +
-         (names.empty() ? "; it has none" : "; its attributes are " + names);
+         (names.empty() ? "; it has no attributes" : "; its attributes are " + names);
 }
 
 }  // namespace graft

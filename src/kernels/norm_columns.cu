@@ -35,7 +35,7 @@ Status run_norm_chw32(const NormTask& task, const CudaContext& context) {
   return kernels::with_types(task, [&]<class T>(const T* x, T* y) -> Status {
     if constexpr (std::is_same_v<T, std::int8_t>) {
       if (!task.aligned) {
-        return invalid_argument(std::string(task.what) + ": chw32 tensors must lie at multiples of 16 bytes");
+        return invalid_argument(std::string(task.what) + ": the addresses of chw32 tensors must be multiples of 16");
       }
       const Extents& extents = task.desc.extents;
       const int channels = static_cast<int>(extents[1]);

@@ -61,12 +61,12 @@ Status run_norm_hwc8(const NormTask& task, const CudaContext& context) {
   return kernels::with_types(task, [&]<class T>(const T* x, T* y) -> Status {
     if constexpr (sizeof(T) == 2) {
       if (!task.aligned) {
-        return invalid_argument(std::string(task.what) + ": hwc8 tensors must lie at multiples of 16 bytes");
+        return invalid_argument(std::string(task.what) + ": the addresses of hwc8 tensors must be multiples of 16");
       }
       const Extents& extents = task.desc.extents;
       const int channels = static_cast<int>(extents[1]);
       if (!task.device.has_clusters() && channels > rows_capacity_of_block * 8) {
-        return unsupported(std::string(task.what) + ": this GPU takes up to " +
+        return unsupported(std::string(task.what) + ": this GPU supports up to " +
                            std::to_string(rows_capacity_of_block * 8) + " channels in hwc8");
       }
       const Rows rows{.count = extents.element_count() / channels, .length = channels, .pitch = (channels + 7) / 8 * 8};

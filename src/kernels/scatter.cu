@@ -106,7 +106,7 @@ Status sort_updates(const ScatterTask& task, const CudaContext& context, int& si
     return sorted;
   }
   side = targets.selector;
-  return targets.selector == order.selector ? Status{} : unsupported("CUB left keys and values on different sides");
+  return targets.selector == order.selector ? Status{} : unsupported("CUB left keys and values in different buffers");
 }
 
 }  // namespace

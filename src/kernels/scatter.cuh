@@ -137,13 +137,13 @@ template <class Definition>
   const ScatterSizes sizes = Definition::sizes(problem);
   if (sizes.rows <= most && sizes.updates <= most) return {};
   return unsupported(std::to_string(sizes.updates) + " updates of " + std::to_string(sizes.rows) +
-                     " rows, allowed are 2147483647 of either");
+                     " rows, allowed are at most 2147483647 updates and rows");
 }
 
 template <class Definition>
 [[nodiscard]] Status fits_in_order(const Definition& op, const Problem& problem) {
   if (is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype, Definition::sizes(problem))) {
-    return unsupported("the order does not matter, and atomics need no workspace");
+    return unsupported("the order has no effect, and atomics need no workspace");
   }
   return fits_counts<Definition>(problem);
 }
@@ -159,8 +159,8 @@ template <class Definition>
   if (is_faster_in_order(dtype, sizes)) return unsupported("many wide slices are reduced faster in order");
   if (has_atomic_extremes(op.reduction, dtype, sizes)) return fits_counts<Definition>(problem);
   if (is_floating_point(dtype)) {
-    if (op.reduction != add) return unsupported("the extremes of longer slices are found faster in order");
-    if (op.deterministic) return unsupported("a deterministic sum of floating-point numbers has an order");
+    if (op.reduction != add) return unsupported("minimum and maximum of long slices are faster in order");
+    if (op.deterministic) return unsupported("a deterministic sum of floating-point numbers needs a fixed order");
   }
   return fits_counts<Definition>(problem);
 }

@@ -17,7 +17,7 @@ template <class Sort>
   if (Status asked = cuda_status(sort(nullptr, bytes), what); !asked.ok()) return asked;
   if (bytes > static_cast<std::size_t>(available)) {
     return unsupported(std::string(what) + ": CUB sorts with " + std::to_string(bytes) +
-                       " bytes of scratch memory, there are " + std::to_string(available));
+                       " bytes of scratch memory, but only " + std::to_string(available) + " are available");
   }
   return cuda_status(sort(scratch, bytes), what);
 }

@@ -23,7 +23,7 @@ template <class F>
     case DType::bf16: return f(__nv_bfloat16{});
     case DType::i8: return f(std::int8_t{});
     default:
-      return unsupported("the CUDA kernels calculate in f32, f16, bf16 and i8, found " + std::string(to_string(dtype)));
+      return unsupported("the CUDA kernels compute in f32, f16, bf16 and i8, found " + std::string(to_string(dtype)));
   }
 }
 

@@ -24,7 +24,7 @@ def checked(graft, function="", **more):
 WRONG_LINES = {
     "y = HardSigmoid<alpha=0.2, betta=0.5>(a)": "HardSigmoid has no attribute `betta` (did you mean `beta`?); its attributes "
     "are alpha, beta",
-    "y = Sigmoid<alpha=0.2>(a)": "Sigmoid has no attribute `alpha`; it has none",
+    "y = Sigmoid<alpha=0.2>(a)": "Sigmoid has no attribute `alpha`; it has no attributes",
     "y = HardSigmoid{alpha=0.2}(a)": "attributes are written in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "
     "patterns",
     "y = HardSigmoid(a){alpha=0.2}": "attributes are written in <> before the inputs, as in LeakyRelu<alpha=0.1>(x); braces are for "

@@ -749,7 +749,7 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
         ("headers", "different headers: those of Graft 0.0.1, digest 0123456789abcdef", "Build it again"),
         ("standard_library", "compiled with another standard library", "same standard library"),
         ("count", "no operators", "graft_add_plugin_library"),
-        ("name", "operator LeakyReLU: an operator of Graft has that name", "a different name for the operator"),
+        ("name", "operator LeakyReLU: an operator of Graft already has this name", "a different name for the operator"),
         ("fusion", "fine_fusion.yaml:1:3: `with` is graft::LeakyReLU, which is not an operator of this library", ""),
         (
             "with",
@@ -899,7 +899,7 @@ def test_a_library_may_be_named_twice_but_not_its_copy(graft, tmp_path):
     copy = shutil.copy(LIBRARY, tmp_path / "copy.so")
     answer = graft(*with_library("ops", "--operators", copy))
     assert answer.code == 2
-    assert f"{LIBRARY}: operator Snake: an operator of {copy} has that name" in answer.err
+    assert f"{LIBRARY}: operator Snake: an operator of {copy} already has this name" in answer.err
 
 
 def test_a_name_is_not_looked_for_in_the_systems_folders(graft, tmp_path):
@@ -912,7 +912,7 @@ def test_a_name_is_not_looked_for_in_the_systems_folders(graft, tmp_path):
 @needs_plugin_library
 def test_grafts_own_library_is_refused(graft):
     answer = graft("ops", "--operators", PLUGIN_LIBRARY)
-    assert answer.code == 2 and "an operator of Graft has that name" in answer.err
+    assert answer.code == 2 and "an operator of Graft already has this name" in answer.err
 
 
 def test_help_says_that_code_runs(graft):

@@ -530,7 +530,10 @@ BAD = [
         "- match: y = Mul(x, a)\n  with: Relu\n  inputs: [x, a]\n",
         "rules.yaml:3:11: Relu has 1 input, but `inputs` lists 2.",
     ),
-    ("- match: y = Relu(x)\n  with: Neg\n  attributes: {alpha: 1}\n", "Neg has no attribute `alpha`; it has none"),
+    (
+        "- match: y = Relu(x)\n  with: Neg\n  attributes: {alpha: 1}\n",
+        "Neg has no attribute `alpha`; it has no attributes",
+    ),
     ("- match: y = Relu(a)\n  with: Identity\n", "`inputs` is missing"),
     ("- match: y = Relu(x)\n  with: Identity\n  inputs: [z]\n", "the pattern has no name z; its names are x, y"),
     (

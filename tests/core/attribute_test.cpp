@@ -103,7 +103,7 @@ TEST(Check, RefusesWrongTypesShapesAndCounts) {
   constexpr std::int64_t large = std::int64_t{1} << 31;
   for (const std::int64_t batch : {std::int64_t{0}, std::int64_t{2}}) {
     const TensorDesc huge{DType::f32, Layout::linear, {batch, large, large, large}};
-    EXPECT_THAT(check({huge}, {huge}).message(), HasSubstr("more elements than any device holds"));
+    EXPECT_THAT(check({huge}, {huge}).message(), HasSubstr("more elements than any device can hold"));
   }
   const TensorDesc vector{DType::f32, Layout::linear, {7}};
   EXPECT_THAT(check({vector}, {vector}).message(), HasSubstr("allowed is -1 to 0 for rank 1"));

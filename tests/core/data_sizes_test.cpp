@@ -47,8 +47,8 @@ TEST(DataSizes, AreThoseOfSizeOutputs) {
   EXPECT_THAT(status_of({{data_size(1, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 1 as a size"));
   EXPECT_THAT(status_of({{data_size(3, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 3 as a size"));
   EXPECT_THAT(status_of({{8}, {3}, {}}).message(), HasSubstr("has no data_size() of `count`"));
-  EXPECT_THAT(status_of({{size}, {3}, {1}}).message(), HasSubstr("which is no size_output() of rank 0"));
-  EXPECT_THAT(status_of({{size}, {data_size(2, 4, 9)}, {}}).message(), HasSubstr("other bounds of one size"));
+  EXPECT_THAT(status_of({{size}, {3}, {1}}).message(), HasSubstr("but it is not a size_output() of rank 0"));
+  EXPECT_THAT(status_of({{size}, {data_size(2, 4, 9)}, {}}).message(), HasSubstr("two different bounds for one size"));
   EXPECT_THAT(status_of({{data_size(2, 9, 8)}, {3}, {}}).message(), HasSubstr("an optimum outside of 0"));
 }
 
@@ -102,7 +102,7 @@ TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
   outputs[2].dtype = DType::i32;
   EXPECT_THAT(
       OperatorOf<Sized>().check({inputs, outputs}).message(),
-      HasSubstr("`count` may become 2147483648, allowed is 2147483647 in this TensorRT, whose sizes have 32 bits"));
+      HasSubstr("`count` can reach 2147483648, allowed is 2147483647 because sizes in this TensorRT have 32 bits"));
 }
 
 }  // namespace

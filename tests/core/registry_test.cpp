@@ -47,7 +47,7 @@ TEST(Registry, WhatWasReadBeforeStaysAsItWas) {
 
   static const OperatorType other = type_of("RegistryTestFirst");
   const Status again = add_operator_library({.file = "third.so", .plugin_namespace = "", .operators = {&other}});
-  EXPECT_THAT(again.message(), HasSubstr("an operator of first.so has that name"));
+  EXPECT_THAT(again.message(), HasSubstr("an operator of first.so already has this name"));
   EXPECT_EQ(operators().size(), before.size() + 2);
 }
 
@@ -71,12 +71,12 @@ TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
   }
   const std::size_t before = operators().size();
   const std::pair<Names, const char*> wrong[] = {
-      {{"x", "w", "mask"}, "`mask` is no input of the operator"},
-      {{"x", "w", "y"}, "`y` is no input of the operator"},
+      {{"x", "w", "mask"}, "`mask` is not an input of the operator"},
+      {{"x", "w", "y"}, "`y` is not an input of the operator"},
       {{"x", "b"}, "`w` is required and missing"},
-      {{"x", "w", "b", "b"}, "`b` is there twice"},
-      {{"w", "x"}, "`x` has to be the first"},
-      {{"", "x", "w"}, "`x` has to be the first"},
+      {{"x", "w", "b", "b"}, "`b` appears twice"},
+      {{"w", "x"}, "`x` must be the first input"},
+      {{"", "x", "w"}, "`x` must be the first input"},
       {{"x", "w", "b", "m"}, "`i` may be left out before `m`"},
       {{"x", "w", "b", "m", "i"}, "`i` may be left out before `m`"},
       {Names(33, ""), "allowed are at most 32"},
@@ -101,7 +101,7 @@ TEST(Registry, ChecksOperatorsThatComeTogether) {
   second.onnx_form = std::nullopt;
   EXPECT_EQ(check_operators(both).message(), "");
   second.drop_ins = {{.plugin_name = "P", .version = "1", .fields = {}, .doc = "", .inputs = {"x", "weight"}}};
-  EXPECT_THAT(check_operators(both).message(), HasSubstr("`weight` is no input of the operator"));
+  EXPECT_THAT(check_operators(both).message(), HasSubstr("`weight` is not an input of the operator"));
   EXPECT_EQ(check_operators(linked_operators()).message(), "");
 }
 
@@ -150,11 +150,11 @@ TEST(Registry, RefusesOnnxFormsThatAreNotTheOperators) {
   for (const OnnxForm& form : right) EXPECT_EQ(added(form), "");
   const std::size_t before = operators().size();
   const std::pair<OnnxForm, const char*> wrong[] = {
-      {{.name = "F", .inputs = {"x", "w", "y"}}, "`y` is no input or attribute of the operator"},
+      {{.name = "F", .inputs = {"x", "w", "y"}}, "`y` is neither an input nor an attribute of the operator"},
       {{.name = "F", .inputs = {"x", "k"}}, "`w` is required and missing"},
-      {{.name = "F", .inputs = {"x", "k", "w", "k"}}, "`k` is there twice"},
-      {{.name = "F", .inputs = {"w", "x"}}, "`w` is not where the operator's inputs have it"},
-      {{.name = "F", .changed_defaults = {"x"}}, "`x` is no attribute of the operator"},
+      {{.name = "F", .inputs = {"x", "k", "w", "k"}}, "`k` appears twice"},
+      {{.name = "F", .inputs = {"w", "x"}}, "`w` is not in the order of the operator's inputs"},
+      {{.name = "F", .changed_defaults = {"x"}}, "`x` is not an attribute of the operator"},
   };
   for (const auto& [form, message] : wrong) EXPECT_THAT(added(form), HasSubstr(message));
   EXPECT_EQ(operators().size(), before);
@@ -163,7 +163,7 @@ TEST(Registry, RefusesOnnxFormsThatAreNotTheOperators) {
   variadic.ports = {input("x", "T", "N", ""), variadic_input("s", "T", "N", ""), output("y", "T", "N", "")};
   variadic.onnx_form = {.name = "F", .inputs = {"x", "s"}};
   EXPECT_THAT(add_operator_library({.file = "wrong.so", .plugin_namespace = "", .operators = {&variadic}}).message(),
-              HasSubstr("`s` is any number of inputs"));
+              HasSubstr("`s` is a variadic input"));
 }
 
 TEST(Registry, ThreadsReadWhileOneAdds) {

@@ -354,7 +354,7 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
       {"y = HardSigmoid(x){aplha=0.2}",
        "line 1, column 20: HardSigmoid has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha, "
        "beta"},
-      {"y = Relu(x){alpha=1}", "Relu has no attribute `alpha`; it has none"},
+      {"y = Relu(x){alpha=1}", "Relu has no attribute `alpha`; it has no attributes"},
       {"y = Relu(x, 6)", "line 1, column 5: Relu has one input, but the pattern lists 2"},
       {"y = Add()", "Add has no inputs here"},
       {"y = Clip(x, 0, 6, 7)", "Clip has 3 inputs at most, but the pattern lists 4"},

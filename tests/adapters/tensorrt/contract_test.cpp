@@ -767,7 +767,7 @@ TEST(InputsInAnotherOrder, OnlyEnginesSaySo) {
   EXPECT_EQ(make_ordered(nvinfer1::TensorRTPhase::kBUILD, other_order), nullptr);
   EXPECT_THAT(log.errors, Contains(HasSubstr("field `graft.inputs` is unknown")));
   EXPECT_EQ(make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, "x,mask,scale,weight"), nullptr);
-  EXPECT_THAT(log.errors, Contains(HasSubstr("`scale` is no input of the operator")));
+  EXPECT_THAT(log.errors, Contains(HasSubstr("`scale` is not an input of the operator")));
   EXPECT_NE(make_ordered(nvinfer1::TensorRTPhase::kRUNTIME, ""), nullptr);
 }
 

@@ -10,9 +10,9 @@ namespace {
 TEST(MisnamedOperators, AreNoPlugins) {
   PluginLibrary library(MISNAMED);
   EXPECT_TRUE(library.creators().empty());
-  EXPECT_THAT(library.take_log(),
-              testing::ElementsAre(testing::HasSubstr("Swapped: operator Misnamed, a plugin's inputs `x`, `wieght`: "
-                                                      "`wieght` is no input of the operator; no plugin is offered")));
+  EXPECT_THAT(library.take_log(), testing::ElementsAre(testing::HasSubstr(
+                                      "Swapped: operator Misnamed, a plugin's inputs `x`, `wieght`: "
+                                      "`wieght` is not an input of the operator; no plugin is offered")));
 }
 
 }  // namespace

@@ -105,7 +105,10 @@ def test_an_application_loads_it(prefix: Path, project: Path) -> None:
         "verified: the same",
         "f16: 4 nodes",
     ]
-    assert told[7] == f"refused: 1 library of operators {other}: operator LeakyReLU: an operator of Graft has that name"
+    assert (
+        told[7]
+        == f"refused: 1 library of operators {other}: operator LeakyReLU: an operator of Graft already has this name"
+    )
 
 
 @pytest.mark.parametrize("project", ["reduction"], indirect=True)

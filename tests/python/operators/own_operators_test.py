@@ -179,7 +179,7 @@ def test_a_library_is_loaded_once():
         (onnx.__file__, "it is not a shared library"),
         (LIBRARIES / "libwrong_headers.so", "it was built with different headers"),
         (LIBRARIES / "libwrong_version.so", "it has version 99 of the interface"),
-        (LIBRARIES / "libwrong_name.so", "operator LeakyReLU: an operator of Graft has that name"),
+        (LIBRARIES / "libwrong_name.so", "operator LeakyReLU: an operator of Graft already has this name"),
     ],
 )
 def test_what_is_no_such_library_is_refused(file, message):
