@@ -26,23 +26,24 @@ TITLES = {"float": "number", "int": "integer", "string": "string", "floats": "nu
 
 COMMAND_LINE_INTRODUCTION = """# The command line
 
-One program, `graft`. `make build` leaves it at `build/bin/graft`.
+Graft is one program, `graft`. `make build` writes it to `build/bin/graft`.
 
-Every command takes `--json`, which writes one JSON object to standard output and nothing else there; messages go to
-standard error. An error with `--json` is an object too: `{"error": {"kind": ..., "message": ...}}`; of what happened in
-TensorRT's process it also has `failure`, a word for it, `next_step`, and in `facts` what else the engine driver knows.
+Every command accepts `--json`, which writes one JSON object and nothing else to standard output; messages are written
+to standard error. With `--json` an error is an object too: `{"error": {"kind": ..., "message": ...}}`. If the error
+happened in TensorRT's process, the object also has `failure` (the kind of failure), `next_step`, and `facts` with
+further data from the engine driver.
 
 | exit code | meaning | `kind` |
 |---|---|---|
-| 0 | done and good | |
-| 1 | done, and the answer is no: models differ, a node cannot run, TensorRT refuses the network | `answer_is_no` |
+| 0 | success | |
+| 1 | completed with a negative result: models differ, a node cannot run, TensorRT refuses the network | `answer_is_no` |
 | 2 | wrong use or bad input; the message names file, node and attribute, what was found and what is allowed | `bad_input` |
-| 3 | a tool it needs is missing; the message has the command that installs it | `missing_tool` |
+| 3 | a required tool is missing; the message contains the command that installs it | `missing_tool` |
 | 4 | a defect of Graft | `internal` |
 
-Files are written whole or not at all, also when a command is interrupted (exit code 128 + the signal's number). A color
-or a progress bar appears on a terminal only; `NO_COLOR` turns color off. `GRAFT_PYTHON` names the Python whose TensorRT
-is to be used; without it `graft` takes the one that `make deps` made, then `python3` on PATH.
+A file is written completely or not at all, also when a command is interrupted (exit code 128 + the signal's number).
+Colors and progress bars appear on a terminal only; `NO_COLOR` turns colors off. `GRAFT_PYTHON` names the Python whose
+TensorRT is used; without it `graft` uses the Python that `make deps` installed, then `python3` on PATH.
 """
 
 
@@ -144,7 +145,7 @@ def speed_section(op):
     return (
         "\n## Speed\n\n"
         f"![Speed of {op['name']} for each type](charts/{chart_name(op, 'speed')})\n\n"
-        "The case of each type that takes the longest. [All cases, and how they are measured](../performance.md).\n\n"
+        "The figures are for the slowest case of each type. [All cases, and how they are measured](../performance.md).\n\n"
         "<details><summary>The figures as a table</summary>\n\n"
     ) + (table(rows[0].keys(), (row.values() for row in rows)) + "\n</details>\n")
 
@@ -215,9 +216,9 @@ def accuracy_section(op):
     return (
         "\n## Errors\n\n"
         f"![Errors of {op['name']} for each type](charts/{chart_name(op, 'errors')})\n\n"
-        "Every result of every kernel in the cases of the tests, compared with the reference in double precision;\n"
-        f"{measured['device']}, commit {measured['commit']}. A unit is one in the last place of the correctly rounded result; "
-        "of i8, one step.\nThe bound on f32 is that of the test: the largest error that rounding causes in sums of that length\n"
+        "Every result of every kernel in the test cases is compared with a reference in double precision;\n"
+        f"{measured['device']}, commit {measured['commit']}. A unit is one unit in the last place of the correctly rounded result, "
+        "and one step for i8.\nThe bound for f32 is the bound of the test: the largest error that rounding causes in sums of the same length\n"
         f"([cases](../../src/ops/{folder}/{folder}_cases.hpp)).\n\n"
         "<details><summary>The figures as a table</summary>\n\n"
     ) + (
@@ -294,8 +295,9 @@ def code_of(name, lines):
 def function_section(op, graft):
     # The bodies that the program lists are those of nodes without lists of sizes.
     if not op["functions"] or any(a["required"] for a in op["attributes"] if a["type"] == "ints"):
-        return "The function depends on the node's sizes, and `graft convert --plugins always` writes it. " + code_of(
-            "That of the example", converted_function(op, graft).splitlines()
+        return (
+            "The function depends on the sizes of the node, and `graft convert --plugins always` writes it. "
+            + code_of("The function of the example", converted_function(op, graft).splitlines())
         )
     shown = function_shown(op)
     lines = body_lines(shown)
@@ -306,7 +308,7 @@ def function_section(op, graft):
     else:
         head = ("function for other attributes, inputs and types", "without", "with")
         rows = variant_rows(op["functions"], shown)
-        note = "Combinations of these are left out. "
+        note = "Combinations of these functions are omitted. "
     return (
         f"{code_of('`' + shown['name'] + '`', lines)}\n{table(head, rows)}\n"
         f"{note}`graft ops {op['name']} --json` prints each function in full.\n"
@@ -345,14 +347,14 @@ def operator_page(op, graft):
         f"```\n{onnx_text(op)}\n```\n",
         "In Python, with the onnx package ([from PyTorch](../guide/from_pytorch.md) has a module that exports it):\n",
         f"```python\n{python_text(op)}\n```\n",
-        "In C++, for a TensorRT network ([use from code](../guide/use_from_code.md) has the rest):\n",
+        "In C++, for a TensorRT network ([use from code](../guide/use_from_code.md) shows the rest of the program):\n",
         f"```cpp\n{cpp_text(op)}\n```\n",
     ]
     if op["drop_ins"]:
         parts += [
             "## Stands in for\n",
-            "A node or plugin field collection of these names works unchanged, with the inputs in the order that it "
-            "has them in.\n",
+            "The operator replaces the plugins in this table. A node or plugin field collection with one of these "
+            "names works unchanged, with the inputs in the order of the original plugin.\n",
             table(("plugin", "version", "inputs", "fields", "known from"), map(drop_in_row, op["drop_ins"])),
         ]
     if op["onnx_name"]:
@@ -360,15 +362,15 @@ def operator_page(op, graft):
         why = "its size depends on the data" if has_sizes else op["why_plugin"]
         parts += [
             "## Under ONNX's name\n",
-            f"It computes ONNX's `{op['onnx_name']}`, which a TensorRT may have no layer for: "
-            f"[{why}](../guide/sizes_from_data.md). `graft build` with TensorRT-RTX writes it in the place of such a node. "
+            f"The operator computes ONNX's `{op['onnx_name']}`, for which a release of TensorRT may have no layer: "
+            f"[{why}](../guide/sizes_from_data.md). `graft build` with TensorRT-RTX replaces such a node with this operator. "
             f"{onnx_library_text(op, has_sizes)}\n",
         ]
     if op["functions"] or not op["onnx_name"]:
         parts += [
-            "## The same in standard ONNX operators\n",
-            "A model that `graft convert` writes carries this as a model-local function (opset 17), so that it runs "
-            "without Graft's plugin library. `@name` is the node's attribute.\n",
+            "## Function in standard ONNX operators\n",
+            "A model written by `graft convert` contains this model-local function (opset 17), so that the model "
+            "runs without Graft's plugin library. `@name` is an attribute of the node.\n",
             function_section(op, graft),
         ]
     return "\n".join(parts) + speed_section(op) + accuracy_section(op)
@@ -380,17 +382,21 @@ def onnx_library_text(op, has_sizes):
     ports = {port["name"] for port in op["ports"] if not port["output"]}
     constants = ", ".join(f"`{each}`" for each in op["onnx_inputs"] if each not in ports)
     if plugin is None:
-        why = f"its input {constants} is an attribute here" if constants else "its size is an output here"
-        note = f" {constants} has to be a constant." if constants else ""
-        return f"`libgraft_onnx.so` does not have the name {name}, as {why}.{note}"
+        why = (
+            f"its input {constants} is an attribute of this operator"
+            if constants
+            else "this operator returns its size as an output"
+        )
+        note = f" {constants} must be a constant." if constants else ""
+        return f"`libgraft_onnx.so` does not register the name {name}, because {why}.{note}"
     flag = (
         "with the parser's flag ENABLE_PLUGIN_OVERRIDE" if plugin["needs_override"] else "without a flag of the parser"
     )
     if has_sizes:
-        flag += ", which would ask the node for the size as an output"
+        flag += ", because with ENABLE_PLUGIN_OVERRIDE the node must have the size as an output"
     attributes = ", ".join(f"`{each}`" for each in plugin["needs_attributes"])
-    note = f" The node has to have {attributes}: what it means to leave it out changed." if attributes else ""
-    return f"With `libgraft_onnx.so` the parser makes it of an unmodified node too, {flag}.{note}"
+    note = f" The node must have {attributes}, because the default changed between opsets." if attributes else ""
+    return f"With `libgraft_onnx.so` the parser also creates this plugin from an unmodified node, {flag}.{note}"
 
 
 def names_stood_in_for(op):
@@ -410,7 +416,7 @@ def index_page(operators):
         NOTICE
         + "# Operators\n\n"
         + table(("operator", "computes", "stands in for"), rows)
-        + "\n[What `graft convert` recognizes as these operators](fusions.md)\n"
+        + "\n[Sub-graphs that `graft convert` replaces with these operators](fusions.md)\n"
     )
 
 
@@ -422,14 +428,15 @@ EXPORTERS = {
     "frozen graph": lambda name: name.startswith("Graft's reader"),
 }
 
-FUSIONS_INTRODUCTION = """# What is recognized
+FUSIONS_INTRODUCTION = """# Recognized sub-graphs
 
-Networks write these operators in many ways. `graft convert` looks for the sub-graphs that compute them, proves on the
-CPU that the operator gives the same numbers, and puts it in their place. `--explain` says of what is left alone which
-condition failed.
+Exporters write these operators as sub-graphs of many forms. `graft convert` searches for the sub-graphs, proves on the
+CPU that the operator computes the same result, and replaces the sub-graph with the operator. For each sub-graph that
+nearly matches, `--explain` reports the condition that failed.
 
-These are the forms in the tests (`tests/golden/exports`): how many of each exporter, and what they are. A frozen graph is
-TensorFlow's own file, which Graft reads itself. Where TensorRT has the operator, its layer is what is written.
+The tests cover these forms (`tests/golden/exports`). The table counts the forms of each exporter, and the sections list
+them. A frozen graph is a file format of TensorFlow, which Graft reads itself. Where TensorRT has a layer for the operator,
+`graft convert` writes that layer.
 """
 
 
@@ -451,7 +458,7 @@ def fusions_page():
     rows = []
     for (operator, attributes), entries in sorted(kinds.items()):
         counts = [sum(is_one(entry["exporter"]) for entry in entries) for is_one in EXPORTERS.values()]
-        native = f", ends as {entries[0]['lowered']}" if "lowered" in entries[0] else ""
+        native = f", written as {entries[0]['lowered']}" if "lowered" in entries[0] else ""
         rows.append((operator, f"{attributes}{native}", *(count or "" for count in counts)))
     parts.append(table(("operator", "", *EXPORTERS), rows))
     for operator in sorted({operator for operator, _ in kinds}):
@@ -462,14 +469,14 @@ def fusions_page():
     return "\n".join(parts)
 
 
-CAFFE_INTRODUCTION = """# Caffe layers that are read
+CAFFE_INTRODUCTION = """# Supported Caffe layers
 
-`graft convert network.prototxt network.caffemodel -o network.onnx` reads these. [What is special about Caffe's files
-](../import.md#behavior-of-the-caffe-reader) is said elsewhere. Besides them: layers that give data become inputs; losses,
-Accuracy, HDF5Output and Silence are left out.
+`graft convert network.prototxt network.caffemodel -o network.onnx` reads the layers in this table. [Behavior of the Caffe
+reader](../import.md#behavior-of-the-caffe-reader) describes the special cases. In addition, data layers become inputs of
+the network, and losses, Accuracy, HDF5Output and Silence are removed.
 
-Every field that is listed is honored, or refused by name where the last column says so; fields of training are passed
-over, and any other is an error.
+Every listed field is applied, or refused by name where the last column says so. Fields that matter only for training are
+ignored, and any other field is an error.
 """
 
 
@@ -489,11 +496,11 @@ def caffe_page(layers):
     return NOTICE + CAFFE_INTRODUCTION + "\n" + table(("layer", "fields (default)", "trained", ""), map(row, layers))
 
 
-TENSORFLOW_INTRODUCTION = """# TensorFlow operators that are read
+TENSORFLOW_INTRODUCTION = """# Supported TensorFlow operators
 
-`graft convert frozen_graph.pb -o network.onnx` reads these, from graphs of TensorFlow 1 and 2. [What is special about
-TensorFlow's files](../import.md#behavior-of-the-tensorflow-reader) is said elsewhere. Calls of functions are inlined. Any
-other operator that an output needs is an error, and all of them are named at once.
+`graft convert frozen_graph.pb -o network.onnx` reads these operators from graphs of TensorFlow 1 and 2. [Behavior of the
+TensorFlow reader](../import.md#behavior-of-the-tensorflow-reader) describes the special cases. Calls of functions are
+inlined. Any other operator that an output needs is an error, and one message names all such operators.
 """
 
 

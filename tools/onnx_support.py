@@ -23,10 +23,10 @@ HEAD = """<!-- Written by tools/onnx_support.py; do not edit. -->
 # ONNX's operators
 
 The `onnx` package ({version}) tests every operator of ONNX with one or more small models and their results. Graft
-converts each of these models; what comes out is run by ONNX Runtime {runtime}, or by the package's reference
-implementation where ONNX Runtime lacks the operator, the type or the operator set, and compared with the results that
-the package expects, with the package's tolerances. Nothing here says that TensorRT runs the operator: `graft inspect`
-answers that.
+converts each of these models. ONNX Runtime {runtime} runs the converted model, or the package's reference implementation
+where ONNX Runtime lacks the operator, the type or the operator set. The results are compared with the results in the
+package, with the package's tolerances. The table does not show whether TensorRT runs the operator: `graft inspect`
+reports that.
 
 | | models |
 |---|---|
@@ -38,12 +38,12 @@ answers that.
 | wrong | {wrong} |
 | cannot be judged | {nobody} |
 
-Operators whose result cannot be judged are kept as they are: {excused}.
+Operators whose result cannot be judged stay unchanged in the converted model: {excused}.
 
-Beside these the package holds {stored} models of PyTorch and of whole features (operator sets 6 to 12) and nine
-networks of 2017 (operator set 9); the same test converts them and finds their stored results.
+The package also contains {stored} models of PyTorch and of whole features (operator sets 6 to 12) and nine networks of
+2017 (operator set 9). The same test converts them and compares their results with the stored results.
 
-The last column: the operator sets that the tests are written in.
+The last column lists the operator sets of the tests.
 
 | operator | tests | operator sets |
 |---|---|---|
@@ -54,21 +54,21 @@ LOWERINGS = """<!-- Written by tools/onnx_support.py --tensorrt; do not edit. --
 # Nodes that TensorRT refuses, and how Graft rewrites them
 
 `graft convert` writes these nodes with layers that TensorRT has (pass `lower_to_native`). Each rewrite is proven like any
-other by running the node and what comes for it; where the CPU engine does not have the operator, its definition is the
-proof, and the tests of Graft hold it against ONNX's own results. The report of the conversion says what each costs:
-layers, operations, elements written.
+other rewrite, by running the node and its replacement. Where the CPU engine does not support the operator, the definition
+of the operator is the proof, and the tests of Graft compare the rewrite with ONNX's own results. The report of the
+conversion lists the cost of each rewrite: layers, operations and elements written.
 
 | operator | TensorRT refuses | Graft writes | which needs |
 |---|---|---|---|
 {rows}
-A node that does not meet the last column stays as it is, and `graft convert --explain` says why.
+A node that does not meet the condition in the last column stays unchanged, and `graft convert --explain` reports why.
 
 ## ONNX's own tests
 
-Each of the tests of operators in the `onnx` package ({version}) whose model is one node with tensors, with its
-parameters (axes, sizes, scales) as constants: what TensorRT-RTX {tensorrt} parses and builds, without a GPU, before and
-after `graft convert`. Of {total} models it builds {before} before and {after} after; {lost} that it built it does not
-build after. Of those that were lowered, {right} give the results that ONNX expects, and {wrong} others.
+The table counts the operator tests in the `onnx` package ({version}) whose model is one node with tensors. Parameters
+(axes, sizes, scales) are constants. TensorRT-RTX {tensorrt} parses and builds each model without a GPU, before and after
+`graft convert`. Of {total} models it builds {before} before and {after} after the conversion; {lost} models build only
+before it. Of the lowered models, {right} have the results that ONNX expects, and {wrong} have different results.
 
 | operator | tests | built before | built after |
 |---|---|---|---|
@@ -126,7 +126,7 @@ def write_lowerings(build):
     for op, (tests, built, built_after) in sorted(counts.items()):
         if built < tests:
             text += f"| {op} | {tests} | {built} | {built_after} |\n"
-    text += "\nOperators whose tests are all built before are left out.\n"
+    text += "\nOperators whose tests all build before the conversion are omitted.\n"
     (ROOT / "docs" / "ops" / "lowerings.md").write_text(text)
     figures = {"models": len(cases), "before": sum(before.values()), "after": sum(after.values())}
     print(figures | {"lowered": len(lowered), "lost": lost, "wrong": wrong})

@@ -12,8 +12,8 @@ namespace graft {
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed);
 
 /// Returns a message such as "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "...;
-/// it has no attributes". `where`, such as " in operator set 17", means that the attribute exists elsewhere, so it is not a
-/// slip.
+/// it has no attributes". `where`, such as " in operator set 17", means that the attribute exists elsewhere, so it is
+/// not a slip.
 [[nodiscard]] std::string no_attribute(std::string_view owner, std::string_view name,
                                        const std::vector<std::string>& known, std::string_view where = {});
 
