@@ -25,24 +25,25 @@ TARGETS = "sm89,sm120"
 INTRODUCTION = """<!-- Written by tools/compat.py (`make compat`); do not edit. -->
 # Compatibility of the plugin library
 
-One `libgraft_plugins.so`, compiled once, is tried with every TensorRT that can be installed from PyPI, on a machine without a GPU.
+One `libgraft_plugins.so`, compiled once, is tested with every TensorRT that can be installed from PyPI, on a machine without a GPU.
 
-| column | what was done |
+| column | test |
 |---|---|
 | loads | the plugin registry loads the library |
 | plugins | plugins found in it, drop-in names included |
-| create to re-create | each plugin is created with each field, cloned, serialized, and made again from what was serialized; wrong fields are refused by name; passed and all checks |
+| create to re-create | each plugin is created with each field, cloned, serialized, and created again from the serialized fields; wrong fields are refused by name; the number of passed checks and of all checks |
 | plugin engines | engines built with each plugin in f32, f16, bf16 and int8, with dynamic batch, height and width, for sm_89 and sm_120 |
-| function engines | the same engines from the operators' ONNX functions, without the library, of native layers |
+| function engines | the same engines, built from the operators' ONNX functions with native layers, without the library |
 
 """
 
 NOTES = """
 TensorRT-RTX 1.4 to 1.6 have a plugin registry, but neither their ONNX parser nor their network interface adds a plugin to a network:
-there a model runs through the functions that Graft leaves in it. RTX 1.4 ended the int8 engines with a CUDA error while it looked for
-the GPU of the machine, which has none; 1.5 and later do not. In all three the function engine of a convolution in int8 ends with an
-internal error of theirs: a check in their cuDNN layer takes f32, f16, bf16 and fp8 only. RTX 1.7 builds it. The lean runtime has no
-builder. The full TensorRT 10 and 11 share the plugin interfaces tried here; PyPI does not hold them, so they are not in the table.
+in these releases a model runs with the functions that Graft keeps in it. RTX 1.4 failed to build the int8 engines with a CUDA error,
+because it searches for a GPU and the machine has none; 1.5 and later build them. In all three releases the function engine of a
+convolution in int8 fails with an internal error: a check in their cuDNN layer allows f32, f16, bf16 and fp8 only. RTX 1.7 builds it.
+The lean runtime has no builder. The full TensorRT 10 and 11 have the same plugin interfaces; PyPI does not have them, so they are not
+in the table.
 """
 
 
