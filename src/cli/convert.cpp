@@ -269,7 +269,6 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
       toolkit::write(conversion, arguments.output);
     }
   }
-  for (const std::string& warning : present::missing_rank_warnings(conversion.model)) console.warn(warning);
   console.detail(present::timings_text(conversion));
   if (!halves) {
     console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, conversion.data_file),

@@ -35,9 +35,8 @@ Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   check_probe_options(arguments.probe, arguments.release.empty() ? "" : "--for");
   Inspection inspection = toolkit::inspect_file(arguments.model.model, import_options(arguments.model),
                                                 arguments.convert, shapes_option, arguments.release);
-  for (const std::string& warning : present::missing_rank_warnings(inspection.model)) console.warn(warning);
-  for (const std::string& warning : inspection.prospect.warnings) console.warn(warning);
   probe(console, inspection, arguments.probe);
+  for (const std::string& warning : inspection.prospect.warnings) console.warn(warning);
   toolkit::correct_advice(inspection);
 
   console.print(present::inspect_text(inspection, arguments.all || console.verbose));

@@ -67,10 +67,15 @@ void fail_without_rank(const Model& model, const Value& input, std::string_view 
                           model.source, input.name, setting));
 }
 
-void check_input_ranks(const Model& model, std::string_view setting) {
+const Value* find_input_without_rank(const Model& model) {
   for (const Value* input : model.graph().inputs()) {
-    if (!input->initializer && input->type && !input->shape) fail_without_rank(model, *input, setting);
+    if (!input->initializer && input->type && !input->shape) return input;
   }
+  return nullptr;
+}
+
+void check_input_ranks(const Model& model, std::string_view setting) {
+  if (const Value* input = find_input_without_rank(model)) fail_without_rank(model, *input, setting);
 }
 
 }  // namespace graft::onnx

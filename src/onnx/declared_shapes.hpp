@@ -26,8 +26,11 @@ struct ContradictedShape {
 /// Throws Error for an input of unknown rank, naming the setting that gives an input its sizes.
 [[noreturn]] void fail_without_rank(const Model& model, const Value& input, std::string_view setting);
 
-/// Throws Error like fail_without_rank for the first input that is a tensor of unknown rank. TensorRT reads such an
-/// input as a scalar.
+/// Returns the first input without a default that is a tensor of unknown rank, or null. TensorRT reads such an input as
+/// a scalar.
+[[nodiscard]] const Value* find_input_without_rank(const Model& model);
+
+/// Throws Error like fail_without_rank for the result of find_input_without_rank.
 void check_input_ranks(const Model& model, std::string_view setting);
 
 }  // namespace graft::onnx

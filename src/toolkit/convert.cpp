@@ -182,9 +182,10 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   const auto start = std::chrono::steady_clock::now();
   report::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
-  check_input_ranks(model, setting_name(Setting::input_shapes));
+  if (options.check && options.release.empty()) check_input_ranks(model, setting_name(Setting::input_shapes));
   report.warnings.insert(report.warnings.begin(), contradictions.begin(), contradictions.end());
   if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
+  if (auto warning = unknown_rank_warning(model)) report.warnings.push_back(*std::move(warning));
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
   if (report.proofs_run != 0) {
     for (const std::string& line : left_out) {

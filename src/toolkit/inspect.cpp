@@ -101,10 +101,10 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
     inspect::convert_in_memory(engine, model);
   }
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
-  check_input_ranks(model, setting_name(Setting::input_shapes));
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
   std::vector<std::string>& warnings = inspection.prospect.warnings;
   warnings.insert(warnings.begin(), contradictions.begin(), contradictions.end());
+  if (std::optional<std::string> warning = unknown_rank_warning(model)) warnings.push_back(std::move(*warning));
   if (std::optional<std::string> warning = inspect::f64_warning(model)) warnings.push_back(std::move(*warning));
   const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
   inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
@@ -255,6 +255,7 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
   const auto is_stopped = [&work, &stop] { return work.is_cancelled() || stop.is_cancelled(); };
   try {
     if (trials == nullptr) trials = inspect::start_tensorrt(options, is_stopped);
+    check_input_ranks(inspection.model, setting_name(Setting::input_shapes));
     if (!inspection.has_checked_types) check_types(inspection.model, options, is_stopped);
     inspection.probe =
         inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
@@ -287,6 +288,15 @@ void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& o
   } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
+}
+
+std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model) {
+  const onnx::Value* input = find_input_without_rank(model);
+  if (input == nullptr) return std::nullopt;
+  return fmt::format(
+      "input '{0}' has no shape, not even a rank, and TensorRT reads it as a scalar: give its sizes, as "
+      "{1} {0}:1x3x224x224",
+      input->name, setting_name(Setting::input_shapes));
 }
 
 void judge_by_rule_alone(Inspection& inspection, std::string why) {

@@ -58,8 +58,12 @@ void correct_advice(Inspection& inspection);
 /// Returns Inspection::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
-/// Sets Inspection::not_asked. Throws Error for what TensorRT would refuse and the rules do not look at: a node whose
-/// inputs have types that ONNX does not allow, and a model without outputs.
+/// Returns a warning about the first input of unknown rank, or nothing if there is none.
+[[nodiscard]] std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model);
+
+/// Sets Inspection::not_asked. Throws Error for what TensorRT would
+/// refuse and the rules do not look at: a node whose inputs have types that ONNX does not allow, and a model without
+/// outputs.
 void judge_by_rule_alone(Inspection& inspection, std::string why);
 
 /// Throws the Error of check_types_and_outputs for a model that TensorRT does not build either: a node whose inputs

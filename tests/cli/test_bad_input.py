@@ -485,8 +485,8 @@ def test_few_file_descriptors(graft, tmp_path):
 
 
 NO_RANK = {
-    "inspect": lambda model, out: ["inspect", model],
-    "convert": lambda model, out: ["convert", model, "-o", out / "o.onnx"],
+    "inspect": lambda model, out: ["inspect", model, "--probe", "auto"],
+    "convert": lambda model, out: ["convert", model, "-o", out / "o.onnx", "--tensorrt", "auto"],
     "build": lambda model, out: ["build", model, "-o", out / "o.engine"],
     "verify": lambda model, out: ["verify", model, model],
     "quantize": lambda model, out: ["quantize", model, "-o", out / "o.onnx", "--precision", "f16"],
@@ -510,3 +510,15 @@ def test_an_input_without_a_rank_is_named_with_what_gives_it_one(graft, tmp_path
         arguments += ["--input", "x:1x3x224x224"]
     answer = graft(*arguments)
     assert answer.code == 0, answer.err
+
+
+def test_the_rules_warn_of_an_input_without_a_rank(graft, tmp_path):
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", None)], [("y", None)])
+    for arguments in (
+        ["inspect", model, "--probe", "none"],
+        ["convert", model, "-o", tmp_path / "o.onnx", "--no-check"],
+    ):
+        answer = graft(*arguments, "--json")
+        assert answer.code == 0, answer.err
+        [warning] = answer.json["warnings"]
+        assert "input 'x' has no shape" in warning and "--input x:1x3x224x224" in warning

@@ -56,16 +56,6 @@ Table io_table(const onnx::Model& model) {
   return table;
 }
 
-std::vector<std::string> missing_rank_warnings(const onnx::Model& model) {
-  std::vector<std::string> warnings;
-  for (const onnx::Value* input : model.graph().inputs()) {
-    if (input->shape || !input->type) continue;
-    warnings.push_back(fmt::format(
-        "the input {0} has no shape in the file, and TensorRT needs one: --input {0}:1x224x224x3", input->name));
-  }
-  return warnings;
-}
-
 std::string origin_text(const Origin& origin) {
   return origin.format.empty() ? "" : fmt::format("{} of {}", origin.format, count_text(origin.nodes, origin.unit));
 }

@@ -20,9 +20,6 @@ namespace graft::present {
 /// Returns a row for each input and output: "input  image  f32  ? x 3 x 224 x 224".
 [[nodiscard]] Table io_table(const onnx::Model& model);
 
-/// Returns a warning for each input without a rank.
-[[nodiscard]] std::vector<std::string> missing_rank_warnings(const onnx::Model& model);
-
 /// Returns the original format: "TensorFlow graph of 30 nodes"; empty for ONNX.
 [[nodiscard]] std::string origin_text(const Origin& origin);
 
