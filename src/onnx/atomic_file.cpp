@@ -31,9 +31,8 @@ void check_replaceable(const std::filesystem::path& path) {
   // If standard output is redirected to a file, /dev/stdout is a link to a regular file, which belongs to the system.
   const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
   if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
-    throw Error(
-        fmt::format("{}: {} is a system folder; allowed are other folders. Give the name of a file elsewhere",
-                    path.string(), folder));
+    throw Error(fmt::format("{}: {} is a system folder; allowed are other folders. Give the name of a file elsewhere",
+                            path.string(), folder));
   }
 }
 

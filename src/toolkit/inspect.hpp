@@ -58,7 +58,7 @@ void correct_advice(Inspection& inspection);
 /// Returns Inspection::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
-/// Returns a warning about the first input of unknown rank, or nothing if there is none.
+/// Returns a warning about the first input of unknown rank, or nothing where all ranks are known.
 [[nodiscard]] std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model);
 
 /// Sets Inspection::not_asked. Throws Error for what TensorRT would

@@ -83,8 +83,9 @@ TEST(TranslateTrtexec, what_is_so_anyway_is_left_out_with_a_note) {
 TEST(TranslateTrtexec, the_note_is_the_command_in_grafts_words) {
   EXPECT_EQ(translate_trtexec({"--onnx=m"}).notes,
             (std::vector<std::string>{"trtexec's options, translated to Graft's: graft build m"}));
-  EXPECT_EQ(translate_trtexec({"--onnx=my model.onnx", "--saveEngine=m"}).notes,
-            (std::vector<std::string>{"trtexec's options, translated to Graft's: graft build 'my model.onnx' --output m"}));
+  EXPECT_EQ(
+      translate_trtexec({"--onnx=my model.onnx", "--saveEngine=m"}).notes,
+      (std::vector<std::string>{"trtexec's options, translated to Graft's: graft build 'my model.onnx' --output m"}));
 }
 
 TEST(TranslateTrtexec, a_precision_is_in_the_model) {

@@ -31,9 +31,9 @@ std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
                     {"range in the candidate", layer.candidate_range.to_string()}};
     if (layer.rounding && !layer.rounding->to_string().empty())
       tensor.facts.push_back({"in the emulated type", layer.rounding->to_string()});
-    if (layer.snr_lost_db)
-      tensor.facts.push_back({"loss of SNR", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
-    if (layer.local) tensor.facts.push_back({"with the inputs of the reference", verify::difference_text(*layer.local)});
+    if (layer.snr_lost_db) tensor.facts.push_back({"loss of SNR", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
+    if (layer.local)
+      tensor.facts.push_back({"with the inputs of the reference", verify::difference_text(*layer.local)});
     if (tensor.is_first) {
       for (const std::string& text : difference_texts(*report.first)) tensor.facts.push_back({"differs in", text});
     }
