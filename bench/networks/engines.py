@@ -191,23 +191,23 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
     seconds = sorted(row["convert"]["seconds"] for row in exported)
     lines = [
         "<!-- Written by bench/networks/engines.py --page from the networks that it measured. -->",
-        "# Engines from networks that nothing was developed with",
+        "# Engines from networks that were not used for development",
         "",
         f"{len(rows)} of the set of {len(SET)} networks are measured. Of the {len(exported)} that PyTorch exports, "
-        f"{len(before)} build in {tensorrt} as they are, and",
-        f"{len(whole)} after `graft convert`, each proven the same by `graft verify`. `graft convert --cut` cuts {len(cut)} "
-        f"of the other {len(rest)} in two: TensorRT builds its half,",
-        f"and both halves together are the same as the whole. `graft convert` takes {seconds[len(seconds) // 2]} s in the "
-        f"middle, {seconds[-1]} s at most, and {round(sum(seconds))} s for all.",
+        f"{len(before)} build in {tensorrt} unchanged, and",
+        f"{len(whole)} after `graft convert`, each verified by `graft verify`. `graft convert --cut` cuts {len(cut)} "
+        f"of the other {len(rest)} into two halves: TensorRT builds one half,",
+        f"and both halves together compute the same as the whole. The median time of `graft convert` is "
+        f"{seconds[len(seconds) // 2]} s, the maximum {seconds[-1]} s, and the sum {round(sum(seconds))} s.",
         "",
-        "The networks have weights from a seed and are in `bench/networks/unseen.py`. No rewrite was written for one, but for the",
-        "lowering of ScatterND and ScatterElements with computed indices, which the graph networks asked for.",
-        "The same of single nodes, by ONNX's own tests: [what builds before and after](ops/lowerings.md), and "
-        "[whether results are right](ops/onnx.md).",
+        "The networks have weights from a seed and are in `bench/networks/unseen.py`. No rewrite was written for them, except the",
+        "lowering of ScatterND and ScatterElements with computed indices, which the graph networks need.",
+        "For single nodes, with ONNX's own tests, see [the nodes that build before and after](ops/lowerings.md) and "
+        "[the correctness of results](ops/onnx.md).",
         "",
-        "Regenerated, from the export on, by",
+        "This command repeats the measurement, including the export:",
         "",
-        "<!-- not run: needs PyTorch, and the whole takes an hour -->",
+        "<!-- not run: needs PyTorch, and runs for an hour -->",
         "```sh",
         "python bench/networks/engines.py FOLDER --page docs/engines.md",
         "```",
@@ -225,12 +225,12 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
     )
     lines += [
         "",
-        "*As exported* and *after convert*: layers of the TensorRT network, where an engine is built. *Same*: the verdict of "
+        "*As exported* and *after convert*: layers of the TensorRT network, if the engine builds. *Same*: the verdict of "
         "`graft verify` after",
-        "`graft convert`. *Cut*: the share of the arithmetic that stays in TensorRT; `--probe builder` where the rules alone "
-        "do not find the place.",
+        "`graft convert`. *Cut*: the share of the arithmetic that stays in TensorRT; `--probe builder` if the rules alone "
+        "do not find the cut.",
         "",
-        "| kind | network | exporter | as exported | after convert | convert | same | cut | in the way |",
+        "| kind | network | exporter | as exported | after convert | convert | same | cut | obstacle |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in sorted(exported, key=lambda entry: (entry["kind"], entry["network"])):

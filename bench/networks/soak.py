@@ -114,18 +114,18 @@ def page_of(rows: list[dict], given: argparse.Namespace) -> str:
     commits = ", ".join(sorted({row["commit"] for row in rows}))
     lines = [
         "<!-- Written by bench/networks/soak.py --page from the result of a soak. -->",
-        "# Networks of other people",
+        "# Networks of other projects",
         "",
-        f"{good} of {len(rows)} networks are good, at commit {commits}, beside ONNX Runtime {onnxruntime.__version__}. "
+        f"{good} of {len(rows)} networks are good, at commit {commits}, compared with ONNX Runtime {onnxruntime.__version__}. "
         "They are exports of torchvision,",
-        "transformers, timm and plain PyTorch with weights from a seed, which `bench/networks/export.py` makes; none is in "
-        "the repository.",
+        "transformers, timm and plain PyTorch with weights from a seed, created by `bench/networks/export.py`; the "
+        "repository contains none of them.",
         "",
-        "*Runs*: processes of `graft run` whose results are bitwise equal; *from ONNX Runtime* is their distance, of an "
-        "output's largest",
-        "element. *The same*: verdicts of `graft verify` after `graft convert`, each with another number of seeds; "
-        "*converted* is how far",
-        "ONNX Runtime finds the converted network from the original.",
+        "*Runs*: processes of `graft run` whose results are bitwise equal; *from ONNX Runtime*: their difference from ONNX "
+        "Runtime, relative to the",
+        "largest element of an output. *The same*: verdicts of `graft verify` after `graft convert`, each with a different "
+        "number of seeds;",
+        "*converted*: the difference of the converted network from the original in ONNX Runtime.",
         "",
         "| kind | network | exporter | runs | from ONNX Runtime | the same | converted | |",
         "|---|---|---|---|---|---|---|---|",

@@ -39,8 +39,8 @@ def network_table(rows: list[dict]) -> str:
                 f"{own['same']} of {own['of']}" if own else "",
             ]
         )
-    judged = "right" if has_labels else "error of angle, of size"
-    return table(["quantizer", "model", judged, "answer of f32", "SNR in dB", "file", "`graft run` agrees"], lines)
+    judged = "correct" if has_labels else "error of angle, of size"
+    return table(["quantizer", "model", judged, "agrees with f32", "SNR in dB", "file", "`graft run` agrees"], lines)
 
 
 def accuracy_text(result: dict) -> str:
@@ -56,11 +56,7 @@ def accuracy_text(result: dict) -> str:
         )
         text += "".join(f"- {failure}\n" for failure in failures) + ("\n" if failures else "")
     misses = "".join(f"- {miss}\n" for miss in result["misses"])
-    text += (
-        f"What falls short of what is asked for:\n\n{misses}"
-        if misses
-        else "Nothing falls short of what is asked for.\n"
-    )
+    text += f"These results miss their targets:\n\n{misses}" if misses else "All results meet their targets.\n"
     return text + f"\nONNX Runtime {result['onnxruntime']}; percentile {result['percentile']}."
 
 
@@ -83,12 +79,12 @@ def calibration_text(result: dict) -> str:
             f"{few['peak_mib']:.0f} MiB",
         ],
     ]
-    same = "the same bits" if result["resumed"]["same_bits"] else "**other bits**"
+    same = "the same bits" if result["resumed"]["same_bits"] else "**different bits**"
     return (
-        table(["", "images", "time", "of CPU", "peak memory"], rows)
-        + f"\n{result['of_bare_each']:.2f} times the bare inference for each image beyond {result['few_images']}; 1.3 is asked for. The whole command, with its "
-        f"start, compilation, placing and judging: {result['of_bare']:.2f} times by the clock, {result['of_bare_cpu']:.2f} by CPU time. "
-        f"Medians of {result['runs']} runs, {result['threads']} threads.\nKilled after its first saved counts and taken up again: {same}."
+        table(["", "images", "time", "CPU time", "peak memory"], rows)
+        + f"\n{result['of_bare_each']:.2f} times the bare inference for each image beyond {result['few_images']}; the target is 1.3. The whole command, with its "
+        f"start, compilation, insertion of Q/DQ nodes and comparison: {result['of_bare']:.2f} times the wall time, {result['of_bare_cpu']:.2f} times the CPU time. "
+        f"Medians of {result['runs']} runs, {result['threads']} threads.\nKilled after its first saved counts and resumed: {same}."
     )
 
 
