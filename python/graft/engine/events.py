@@ -74,7 +74,9 @@ def open_files_error(error: OSError) -> EngineError:
     if error.errno == errno.EMFILE:
         return EngineError("resource", f"{error}", "Allow more open files and run again: ulimit -n 1024")
     if error.errno == errno.ENFILE:
-        return EngineError("resource", f"{error}", "The system has reached its limit of open files: end other programs")
+        return EngineError(
+            "resource", f"{error}", "The system has reached its limit of open files: close other programs"
+        )
     raise error
 
 

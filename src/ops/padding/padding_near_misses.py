@@ -117,7 +117,7 @@ EXPLAINED = {
     "split_not_flipped": "becomes [1, 2, 0, 1, 2, 3, 4]",
     "split_used_elsewhere": "is used by node 'Sigmoid",
     "permuted": "which is not a mode of padding",
-    "zeros_and_ones": "both 0 and 1 are filled in",
+    "zeros_and_ones": "the padding contains both 0 and 1",
 }
 
 CONTROLS = [

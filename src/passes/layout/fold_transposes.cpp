@@ -126,7 +126,7 @@ std::optional<Found> find(const onnx::Node& transpose) {
   if (found.reshapes.empty()) return std::nullopt;
   if (found.obstacle.empty() && bytes > most_folded_bytes) {
     found.obstacle =
-        fmt::format("the matrices have {} MB, and compared with them the Transpose takes no time", bytes >> 20);
+        fmt::format("the time of the Transpose is negligible compared with matrices of {} MB", bytes >> 20);
   }
   if (!found.obstacle.empty()) return found;
   std::vector<std::int64_t> permutation = *transpose.ints("perm");
