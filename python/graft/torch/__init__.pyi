@@ -29,7 +29,7 @@ def leaky_relu(
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): same type as x
+    Returns y (as x): of the type of x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
@@ -83,7 +83,7 @@ def l2norm_helper(
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
-    Returns y (as x): same type as x
+    Returns y (as x): of the type of x
 
     Types: x f32 y f32; x f16 y f16; x bf16 y bf16; x i8 y i8; x f8e4m3fn y f8e4m3fn
 
