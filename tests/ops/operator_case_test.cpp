@@ -53,7 +53,7 @@ TEST(OperatorCases, OverflowOfFiniteInputsIsFound) {
                       const std::array<float, 6> values{1, 4, -1, 0, 0, 0};
                       std::memcpy(inputs[0].bytes.data(), values.data(), sizeof(values));
                     }};
-  EXPECT_THAT(check_on_cpu(test), HasSubstr("element 2 of 2x3: the reference kernel computes NaN of finite inputs"));
+  EXPECT_THAT(check_on_cpu(test), HasSubstr("element 2 of 2x3: the reference kernel computes NaN from finite inputs"));
   test.may_overflow = true;
   EXPECT_EQ(check_on_cpu(test), "");
 

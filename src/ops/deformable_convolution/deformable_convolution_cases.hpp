@@ -164,7 +164,7 @@ struct DeformableProblem {
   refuse(DeformableConvolution::bias, {3}, "bias has shape 3, allowed is 4");
   refuse(DeformableConvolution::mask, {1, 9, 6, 5}, "mask has shape 1x9x6x5, allowed is 1x9x6x6");
   add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 3, .group = 2}).refused = "allowed are multiples of group, 2";
-  add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 4, .offset_group = 3}).refused = "those of offset_group, 3";
+  add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 4, .offset_group = 3}).refused = "for x also of offset_group, 3";
   add(DType::i32, small).refused = "does not take";
   return cases;
 }

@@ -59,7 +59,7 @@ namespace graft::ops {
   add(DType::i32, {1, 2'100'000}, 1, {}, "_found_one");
   add(DType::f32, {4, 10}, 11, {}, "").refused = "allowed is at most the length of axis 1 of x, 10";
   add(DType::f32, {4, 10}, 1, {{"axis", std::int64_t{2}}}, "_axis").refused = "`axis` is 2";
-  add(DType::f32, {}, 1, {}, "").refused = "with 0 dimensions";
+  add(DType::f32, {}, 1, {}, "").refused = "but x has 0 dimensions";
   add(DType::i8, {4}, 1, {}, "").refused = "does not take";
   return cases;
 }

@@ -85,8 +85,8 @@ namespace graft::ops {
   add({DType::f16, Layout::hwc8, {2, 8, 5, 7}}, "max", "adaptive", {1}).refused = "does not take f16 hwc8";
   add({DType::f32, Layout::linear, {2, 3, 0, 7}}, "max", "adaptive", {1}).refused =
       "an axis of 0 elements cannot have 1 bins";
-  add(usual, "max", "window", {6}).refused = "an axis of 5 elements has no 6 bins with binning window";
-  add(usual, "max", "caffe", {4}).refused = "an axis of 5 elements has no 4 bins with binning caffe";
+  add(usual, "max", "window", {6}).refused = "an axis of 5 elements cannot have 6 bins with binning window";
+  add(usual, "max", "caffe", {4}).refused = "an axis of 5 elements cannot have 4 bins with binning caffe";
   add({DType::f16, Layout::linear, {32771, 64, 32, 32}}, "max", "adaptive", {4, 2, 1}).large = true;
   add({DType::i8, Layout::linear, {3, 7, 10007, 10211}}, "average", "adaptive", {4, 2, 1}).large = true;
   return cases;

@@ -827,7 +827,7 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
   EXPECT_THAT(
       log.errors,
       testing::ElementsAre(HasSubstr(
-          "getOutputDataTypes: CausalConvWithState: `past_state` is absent, but `present_state` takes its memory")));
+          "getOutputDataTypes: CausalConvWithState: `past_state` is absent, but `present_state` shares its memory")));
   EXPECT_EQ(build_plugin(creator, {}, inputs).aliased, (std::vector{-1, -1}));
 
   Made<ops::CausalConvWithState> made(op);

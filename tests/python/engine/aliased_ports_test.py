@@ -61,7 +61,7 @@ def test_a_state_that_is_left_out_is_named(tmp_path: pathlib.Path) -> None:
     shapes = "x=1x16x1..2x16x8..4x16x64"
     built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--shapes", shapes)
     assert built.code == 1
-    assert "CausalConvWithState: `past_state` is left out, but `present_state` takes its memory" in built.err
+    assert "CausalConvWithState: `past_state` is absent, but `present_state` shares its memory" in built.err
     assert "Aliased input index" not in built.err
 
 

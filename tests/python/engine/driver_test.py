@@ -81,8 +81,8 @@ def test_dynamic_shapes_need_and_take_a_range(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("given", "end", "word", "severity"),
     [
-        ("x=1x3x4..1x3x4..8x3x4", "maximum", "largest shapes of the profile, x=8x3x4,", "warning"),
-        ("x=1x3x4..2x3x4..8x3x4", "optimum", "usual shapes of the profile, x=2x3x4,", "error"),
+        ("x=1x3x4..1x3x4..8x3x4", "maximum", "largest shapes of the profile, x=8x3x4:", "warning"),
+        ("x=1x3x4..2x3x4..8x3x4", "optimum", "usual shapes of the profile, x=2x3x4:", "error"),
     ],
 )
 def test_a_profile_that_does_not_go_through_the_network_is_an_error(
@@ -102,8 +102,8 @@ def test_a_profile_that_does_not_go_through_the_network_is_an_error(
 @pytest.mark.parametrize(
     ("ranges", "end", "word"),
     [
-        (["x=4x3..4x3..8x3", "y=1x3..2x3..2x3"], None, "the ranges of the profile, x=4x3..4x3..8x3 y=1x3..2x3..2x3,"),
-        (["x=1x3..2x3..8x3", "y=1x3..1x3..8x3"], "optimum", "the usual shapes of the profile, x=2x3 y=1x3,"),
+        (["x=4x3..4x3..8x3", "y=1x3..2x3..2x3"], None, "the ranges of the profile, x=4x3..4x3..8x3 y=1x3..2x3..2x3:"),
+        (["x=1x3..2x3..8x3", "y=1x3..1x3..8x3"], "optimum", "the usual shapes of the profile, x=2x3 y=1x3:"),
     ],
 )
 def test_ranges_that_contradict_each_other_are_an_error_of_the_shapes(

@@ -235,7 +235,7 @@ def test_its_tests_see_an_overflow(prefix: Path, project: Path) -> None:
     e = "std::exp(2 * graft::ops::load(x[i], 1))"
     told = seen(prefix, project, kernel, "std::tanh(graft::ops::load(x[i], 1))", f"({e} - 1) / ({e} + 1)")
     assert (
-        "FAILED GatedTanh f32_2x3x5x7_huge on the CPU: element 0 of 2x3x5x7: the reference kernel computes NaN of finite"
+        "FAILED GatedTanh f32_2x3x5x7_huge on the CPU: element 0 of 2x3x5x7: the reference kernel computes NaN from finite"
         in told
     ), told
     # The proof of the rewrite finds the overflow too.
