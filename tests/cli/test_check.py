@@ -396,7 +396,7 @@ def test_no_build_without_plugins_is_suggested_for_want_of_the_library(tmp_path)
         env={**os.environ, "PYTHONPATH": str(package)},
     )
     assert answer.returncode == 3
-    assert "the plugin library is not there" in answer.stderr
+    assert "the plugin library does not exist" in answer.stderr
     assert "--plugins never" not in answer.stderr
     assert "without plugins TensorRT does not run node 'y' (NonZero)" in " ".join(answer.stderr.split())
 

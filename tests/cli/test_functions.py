@@ -176,7 +176,7 @@ def test_the_types_of_a_function_are_followed_in_every_row(graft, body):
 def test_a_native_form_is_followed_too(graft):
     answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Cast<to=f32>(x)")
     assert answer.code == 2
-    assert "native form: in f16: it makes the output 'y' of f32" in answer.err
+    assert "native form: in f16: its output 'y' is f32" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
     onnx.save(bare, tmp_path / "bare.onnx")
     answer = graft("build", tmp_path / "bare.onnx", "-o", tmp_path / "e", "--target", "sm120")
     assert answer.code == 1
-    assert "with --plugin-lib, one of your own operators with --operators LIB" in " ".join(answer.err.split()), (
+    assert "with --plugin-lib, a library of your own operators with --operators LIB" in " ".join(answer.err.split()), (
         answer.err
     )
     (node,) = [

@@ -428,7 +428,7 @@ def test_verify_shows_the_errors_of_the_candidate(graft, show, schema, tmp_path)
     assert "not the same" in page.locator(".facts").inner_text()
     page.click("#next-problem")
     assert "differs" in page.locator("aside").inner_text()
-    bars = page.locator("#sections section", has_text="How many tensors").locator(".chart text").all_text_contents()
+    bars = page.locator("#sections section", has_text="Number of tensors").locator(".chart text").all_text_contents()
     assert sum(int(text) for text in bars if text.isdigit()) == len(rows)
 
 

@@ -285,7 +285,7 @@ def test_inputs_that_decide_sizes_get_values_that_go_together(graft, tmp_path, n
     model = sizes_from_inputs(tmp_path, name)
     answer = graft("verify", model, model, "--json")
     assert answer.code == 0, answer.err
-    assert "go together" in answer.json["why_sizes"]
+    assert "are consistent" in answer.json["why_sizes"]
     assert graft("quantize", model, "-o", tmp_path / "q.onnx", "--precision", "f16").code == 0
 
 

@@ -43,7 +43,7 @@ Status status_of(std::vector<Shape> shapes) {
 TEST(DataSizes, AreThoseOfSizeOutputs) {
   const Dim size = data_size(2, 4, 8);
   EXPECT_TRUE(status_of({{size}, {size, 3}, {}}).ok());
-  EXPECT_THAT(status_of({{size}, {size}}).message(), HasSubstr("gave 2 shapes for 3 outputs"));
+  EXPECT_THAT(status_of({{size}, {size}}).message(), HasSubstr("returned 2 shapes for 3 outputs"));
   EXPECT_THAT(status_of({{data_size(1, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 1 as a size"));
   EXPECT_THAT(status_of({{data_size(3, 4, 8)}, {3}, {}}).message(), HasSubstr("names output 3 as a size"));
   EXPECT_THAT(status_of({{8}, {3}, {}}).message(), HasSubstr("has no data_size() of `count`"));

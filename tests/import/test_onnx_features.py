@@ -298,7 +298,7 @@ def test_an_old_model_with_an_operator_of_another_domain_is_raised(tmp_path):
     assert [entry.version for entry in converted.opset_import if entry.domain == ""] == [17]
     assert {"LeakyRelu", "Keep", "Flatten"} <= set(types_of(converted.graph))
     (raised,) = [rewrite for rewrite in report["rewrites"] if rewrite["pass"] == "upgrade_opset"]
-    assert "1 computed by other operators" in raised["proof"]
+    assert "1 are computed by other operators" in raised["proof"]
 
 
 # ---- Sizes

@@ -350,7 +350,7 @@ TEST(Matcher, BadPatternsNameTheirPlace) {
       {"y = Mul(x, HardSwich(x))", "line 1, column 12: ONNX has no operator HardSwich (did you mean HardSwish?)"},
       {"y = Mul(x, HardSwich{a=1}(x))", "(did you mean HardSwish?)"},
       {"y = Quantifier(x)",
-       "ONNX has no operator Quantifier; a node of that name outside ONNX is written with its domain"},
+       "ONNX has no operator Quantifier; write an operator of another domain as my.domain::Quantifier"},
       {"y = HardSigmoid(x){aplha=0.2}",
        "line 1, column 20: HardSigmoid has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha, "
        "beta"},

@@ -277,7 +277,7 @@ TEST(FoldPads, NotMirrors) {
                                "h = Pad<mode=\"reflect\">(b, p)\n" +
                                    kernel);
   EXPECT_EQ(count_of(found.model, "Pad"), 1U);
-  EXPECT_THAT(reasons(found.report), HasSubstr("its mode is reflect"));
+  EXPECT_THAT(reasons(found.report), HasSubstr("the mode of the Pad is reflect"));
 }
 
 // ---- unwrap_pads

@@ -69,7 +69,7 @@ TEST(UserRules, APaddingThatDependsOnTheInputHasToBeGiven) {
   onnx::Model model = network(nodes);
   const std::string error = test::error_of([&] { convert_by(model, "- replace: {op: Conv}\n  with: Convolution\n"); });
   EXPECT_THAT(error, HasSubstr("`auto_pad` SAME_UPPER"));
-  EXPECT_THAT(error, HasSubstr("give `pad`"));
+  EXPECT_THAT(error, HasSubstr("set `pad`"));
   onnx::Model given = network(nodes);
   convert_by(given, "- replace: {op: Conv}\n  with: Convolution\n  attributes: {pad: [1, 1, 1, 1]}\n");
   EXPECT_EQ(operators_in(given).size(), 1U);

@@ -72,7 +72,7 @@ def l2norm_helper(
     x_scale: float = 1.0,
     y_scale: float = 1.0,
 ) -> torch.Tensor:
-    """op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Kept for old graphs; new ones use L2Normalize.
+    """op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Deprecated: use L2Normalize.
 
     Tensors:
         x: of any rank (any)

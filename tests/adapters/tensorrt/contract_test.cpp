@@ -836,7 +836,7 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefusedByName) {
   UnusedBuilder builder;
   EXPECT_NE(made.plugin.getOutputShapes(nullptr, 3, nullptr, 0, outputs.data(), 2, builder), 0);
   EXPECT_THAT(log.errors,
-              testing::ElementsAre(HasSubstr("getOutputShapes: CausalConvWithState: `past_state` is left")));
+              testing::ElementsAre(HasSubstr("getOutputShapes: CausalConvWithState: `past_state` is absent")));
 }
 
 /// Functions of a definition may throw, but functions of TensorRT's interface must not.
@@ -860,7 +860,7 @@ TEST(AliasedPorts, OfAnInputThatIsLeftOutAreRefused) {
   const std::array in{fixed(desc({2, 6, 9})), fixed(desc({6, 1, 4})), fixed(desc({6}))};
   const std::array out{fixed(desc({2, 6, 9})), fixed(desc({2, 6, 3}))};
   EXPECT_NE(made.plugin.configurePlugin(in.data(), 3, out.data(), 2), 0);
-  EXPECT_THAT(log.errors, Contains(HasSubstr("`past_state` is absent")));
+  EXPECT_THAT(log.errors, Contains(HasSubstr("`past_state` is left out")));
 }
 
 /// TensorRT passes -1 for such a size at run time, and values from 0 to the largest while it builds.

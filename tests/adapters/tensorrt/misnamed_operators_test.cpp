@@ -12,7 +12,7 @@ TEST(MisnamedOperators, AreNoPlugins) {
   EXPECT_TRUE(library.creators().empty());
   EXPECT_THAT(library.take_log(), testing::ElementsAre(testing::HasSubstr(
                                       "Swapped: operator Misnamed, a plugin's inputs `x`, `wieght`: "
-                                      "`wieght` is not an input of the operator; no plugin is offered")));
+                                      "`wieght` is not an input of the operator; no plugin is registered")));
 }
 
 }  // namespace

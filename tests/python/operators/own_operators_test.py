@@ -118,7 +118,7 @@ REFUSED = [
     (TypeError, r"input size is float32 \(4,\) on cpu; allowed: integers, or an integer array of one axis on the CPU",
      lambda: my.affine_sampling(THETA, np.ones(4, np.float32))),
     (TypeError, r"input size is int64 \(1, 4\) on cpu", lambda: my.affine_sampling(THETA, np.ones((1, 4), np.int64))),
-    (ValueError, "input size has 9 values; allowed: 8 at most", lambda: my.affine_sampling(THETA, [1] * 9)),
+    (ValueError, "input size has 9 values; allowed: at most 8", lambda: my.affine_sampling(THETA, [1] * 9)),
     (ValueError, "AffineSampling: .*`size` 3 values, allowed are 3, and 4 or 5",
      lambda: my.affine_sampling(THETA, [1, 2, 3])),
     (ValueError, "AffineSampling: .*-2", lambda: my.affine_sampling(THETA, [1, 1, -2, 2])),

@@ -179,7 +179,7 @@ def test_a_package_without_the_library_says_where_it_looked(module: str, tmp_pat
     script = """
     importlib.import_module(sys.argv[1])
     message = message_of(graft.plugins.register, kind="missing_tool")
-    assert "no libgraft_plugins.so" in message and sys.argv[2] in message, message
+    assert "libgraft_plugins.so was not found" in message and sys.argv[2] in message, message
     """
     execute(dedented(script), module, tmp_path / "graft", PYTHONPATH=str(tmp_path))
 
