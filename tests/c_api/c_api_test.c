@@ -44,7 +44,8 @@ int main(void) {
   require_error("slope");
   require(graft_operator_create("LeakyReLU", "{\"alpha\": \"x\"}") == NULL, "attribute of a wrong type");
   require(graft_operator_create("LeakyReLU", "{alpha") == NULL, "no JSON");
-  require(graft_operator_create("Padding", "{\"pads\": [0, 1.9, 0, 0]}") == NULL, "a fraction where it counts elements");
+  require(graft_operator_create("Padding", "{\"pads\": [0, 1.9, 0, 0]}") == NULL,
+          "a fraction where it counts elements");
   require_error("pads");
 
   // Channels lie in vectors of 8, so 9 of them take 16.
