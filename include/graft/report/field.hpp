@@ -47,17 +47,9 @@ concept Reflected = requires {
   T::fields();
 };
 
-/// Reads the report itself.
-struct Itself {
-  template <class Report>
-  constexpr const Report& operator()(const Report& report) const {
-    return report;
-  }
-};
-
 /// Calls `visit(field, owner)` with each field of a report, in the order of the list. `owner(report)` returns the
 /// struct that has the field: the report, or one of its inlined members.
-template <Reflected Report, class Visit, class Owner = Itself>
+template <Reflected Report, class Visit, class Owner = std::identity>
 constexpr void for_each_field(const Visit& visit, const Owner& owner = {}) {
   const auto visit_one = [&]<class Entry>(const Entry& entry) {
     if constexpr (requires { entry.name; }) {
