@@ -1,8 +1,6 @@
 // Writes the report of a comparison output by output.
 #include "present/json/verify_json.hpp"
 
-#include <utility>
-
 #include "present/json/fields.hpp"
 
 namespace graft::present {

@@ -44,13 +44,10 @@ void add_rows(Table& table, const report::ComparedOutput& output, std::size_t ru
 }  // namespace
 
 Cell verdict_cell(report::Verdict verdict) {
-  switch (verdict) {
-    case report::Verdict::same: return {report::tensor_verdict_text(verdict), Color::good};
-    case report::Verdict::different: return {report::tensor_verdict_text(verdict), Color::bad};
-    case report::Verdict::nothing_compared:
-    case report::Verdict::disputed: return {report::tensor_verdict_text(verdict), Color::caution};
-  }
-  return {};
+  const Color color = verdict == report::Verdict::same        ? Color::good
+                      : verdict == report::Verdict::different ? Color::bad
+                                                              : Color::caution;
+  return {report::tensor_verdict_text(verdict), color};
 }
 
 template <class Report>

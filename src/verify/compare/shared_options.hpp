@@ -1,5 +1,8 @@
-// Copies the options that VerifyOptions and LayerOptions have in common.
+// Copies the options that VerifyOptions and LayerOptions have in common, and sets the facts that their reports share.
 #pragma once
+
+#include "onnx/model.hpp"
+#include "verify/compare/compare.hpp"
 
 namespace graft::verify {
 
@@ -18,6 +21,17 @@ void copy_shared_options(const From& from, To& to) {
   to.reference_kernels = from.reference_kernels;
   to.candidate_kernels = from.candidate_kernels;
   to.threads = from.threads;
+}
+
+/// Sets the files of a VerifyReport or LayerReport, whether the caller gave inputs, and whether only the candidate is
+/// quantized.
+template <class Report, class Options>
+void describe_comparison(Report& report, const onnx::Model& reference, const onnx::Model& candidate,
+                         const Options& options) {
+  report.reference_file = reference.source;
+  report.candidate_file = candidate.source;
+  report.has_data = !options.data.empty();
+  report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
 }
 
 }  // namespace graft::verify

@@ -439,10 +439,7 @@ VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& ref
   VerifyReport report = run(engine);
   const runtime::Engine* checked = engine.checked();
   if (report.verdict() == Verdict::different && checked != nullptr && checked != &engine) report = run(*checked);
-  report.reference_file = reference.source;
-  report.candidate_file = candidate.source;
-  report.has_data = !options.data.empty();
-  report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
+  describe_comparison(report, reference, candidate, options);
   return report;
 }
 

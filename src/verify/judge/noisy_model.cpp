@@ -5,13 +5,10 @@
 #include <memory>
 
 #include "graft/error.hpp"
+#include "verify/compare/ends.hpp"
 
 namespace graft::verify {
 namespace {
-
-onnx::TensorData converted_to(const onnx::TensorData& tensor, onnx::ElementType type) {
-  return onnx::TensorData::from_numbers(type, tensor.dims, *tensor.numbers());
-}
 
 std::vector<NoiseFloor> measure_floors(const std::vector<DoubtfulTensor>& tensors, const RunDraws& run) {
   std::vector<NoiseFloor> floors;
@@ -50,7 +47,7 @@ void NoisyModel::compile() {
 runtime::TensorMap NoisyModel::run_draw(runtime::TensorMap& inputs, std::uint64_t draw) const {
   inputs[factors_] = noise_factors(draw);
   runtime::TensorMap outputs = compiled_->run(inputs);
-  for (const auto& [name, type] : narrow_.outputs) outputs.at(name) = converted_to(outputs.at(name), type);
+  for (const auto& [name, type] : narrow_.outputs) outputs.at(name) = in_type(outputs.at(name), type);
   return outputs;
 }
 
@@ -60,8 +57,7 @@ void NoisyModel::run(const runtime::TensorMap& inputs, const LookAtDraw& look) {
   runtime::TensorMap still;
   try {
     if (!compiled_) compile();
-    for (const auto& [name, type] : narrow_.inputs)
-      given.at(name) = converted_to(given.at(name), onnx::ElementType::f32);
+    for (const auto& [name, type] : narrow_.inputs) given.at(name) = in_type(given.at(name), onnx::ElementType::f32);
     still = run_draw(given, 0);
   } catch (const Error& refused) {
     is_refused_ = !compiled_;

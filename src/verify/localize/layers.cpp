@@ -203,10 +203,7 @@ LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference,
 LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const LayerOptions& options) {
   LayerReport report = run_layers(engine, reference, candidate, options);
-  report.reference_file = reference.source;
-  report.candidate_file = candidate.source;
-  report.has_data = !options.data.empty();
-  report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
+  describe_comparison(report, reference, candidate, options);
   return report;
 }
 
