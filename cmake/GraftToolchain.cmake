@@ -51,7 +51,9 @@ if(GRAFT_SANITIZE)
     set(graft_unoptimized_schema -O0)
   endif()
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GRAFT_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
-                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
+                      # The value of an empty std::optional is memory that an address sanitizer allows to be read.
+                      $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
   string(REPLACE "," "$<COMMA>" names "${GRAFT_SANITIZE}")
   add_link_options("$<HOST_LINK:-fsanitize=${names}>")
 endif()

@@ -383,6 +383,7 @@ TEST(NoiseFloor, TheThirdBestIsNoneOfTwoThatAreTied) {
   EXPECT_FALSE(report.equal());
   EXPECT_THAT(difference_text(report.outputs.at(0).worst), HasSubstr("8 of 8 elements differ, first at [0, 0]: "));
   EXPECT_THAT(difference_text(report.outputs.at(0).worst), Not(HasSubstr("relative")));
+  ASSERT_TRUE(report.outputs.at(0).floor.has_value());
   EXPECT_THAT(report.outputs.at(0).floor->text, HasSubstr("become other integers"));
   EXPECT_FALSE(compare_layers(runtime::default_engine(), reference, third_best).equal());
 }

@@ -387,7 +387,8 @@ class Verification {
       return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
     };
     if (run != 0 && badness(difference) <= badness(output.worst)) return;
-    output.floor = summary_of(compared.floor, difference);
+    // Runs after one that failed measure no floor; what that one measured remains worth reading.
+    if (compared.floor || output.failed_runs == 0) output.floor = summary_of(compared.floor, difference);
     output.is_worst_lost = is_lost;
     output.worst = std::move(difference);
     output.worst_run = run;
