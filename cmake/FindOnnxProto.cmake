@@ -14,6 +14,6 @@ add_custom_command(
   VERBATIM)
 add_library(graft_onnx_proto STATIC "${proto_output}/onnx/onnx-ml.pb.cc" "${proto_output}/onnx/onnx-ml.pb.h")
 add_library(graft::onnx_proto ALIAS graft_onnx_proto)
-target_compile_options(graft_onnx_proto PRIVATE -w ${graft_unoptimized_schema})
+target_compile_options(graft_onnx_proto PRIVATE -w ${graft_unoptimized})
 target_include_directories(graft_onnx_proto SYSTEM PUBLIC "${proto_output}")
 target_link_libraries(graft_onnx_proto PUBLIC protobuf::libprotobuf)

@@ -72,10 +72,11 @@ function(graft_add_library name)
   endif()
 endfunction()
 
-# graft_compile_quickly(<target>...): for code that takes longer to optimize than to run, which walks through no data.
+# graft_compile_quickly(<target>...): for code that takes longer to optimize than to run, which walks through no data. Builds
+# with sanitizers do not optimize it at all.
 function(graft_compile_quickly)
   foreach(target IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1> ${graft_unoptimized})
   endforeach()
 endfunction()
 

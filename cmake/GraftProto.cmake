@@ -11,7 +11,7 @@ function(graft_add_proto target folder file)
     COMMENT "Compiling ${file}"
     VERBATIM)
   add_library(${target} STATIC "${compiled}.cc" "${compiled}.h")
-  target_compile_options(${target} PRIVATE -w ${graft_unoptimized_schema})
+  target_compile_options(${target} PRIVATE -w ${graft_unoptimized})
   target_include_directories(${target} SYSTEM PUBLIC "${output}")
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
 endfunction()

@@ -58,7 +58,6 @@ function(graft_add_test name)
   # Compiled together: files of a folder that call their networks alike have namespaces of their own.
   # A test's own code is long to optimize and short to run.
   graft_compile_quickly(${name})
-  target_compile_options(${name} PRIVATE ${graft_unoptimized})
   add_dependencies(graft_unit_tests ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
 

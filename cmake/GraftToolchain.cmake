@@ -42,16 +42,16 @@ endif()
 
 # Sanitizers reach every object, third-party code compiled here included, or they report nonsense.
 set(GRAFT_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=...")
-# What is long to optimize and short to run is left as it is: sanitizers see as much of it. Fuzzers need their schemas fast.
+# What is long to optimize and short to run is not optimized: sanitizers see as much of it. Fuzzers need it fast.
 set(graft_unoptimized "")
-set(graft_unoptimized_schema "")
 if(GRAFT_SANITIZE)
-  set(graft_unoptimized -O0)
   if(NOT GRAFT_FUZZ)
-    set(graft_unoptimized_schema -O0)
+    set(graft_unoptimized -O0)
   endif()
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GRAFT_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
+                      # The address sanitizer reports null pointers as well; these checks are a fifth of the time to compile.
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null>
                       # The value of an empty std::optional is memory that an address sanitizer allows to be read.
                       $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
   string(REPLACE "," "$<COMMA>" names "${GRAFT_SANITIZE}")
