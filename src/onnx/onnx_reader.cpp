@@ -387,7 +387,11 @@ class Reader {
     if (held->has_sequence_type()) held = &held->sequence_type().elem_type();
     if (!held->has_tensor_type() || held->tensor_type().elem_type() == 0) return std::nullopt;
     container.type = static_cast<ElementType>(held->tensor_type().elem_type());
-    if (held->tensor_type().has_shape()) container.shape = read_shape(held->tensor_type().shape(), value);
+    if (!held->tensor_type().has_shape()) return container;
+    container.shape = read_shape(held->tensor_type().shape(), value);
+    for (Dim& dim : *container.shape) {  // a name says nothing: each tensor may have another size
+      if (!dim.is_constant()) dim = unknown_dim();
+    }
     return container;
   }
 

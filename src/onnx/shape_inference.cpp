@@ -242,7 +242,7 @@ class Inference {
       if (!input.type) input.type = type;
       if (input.shape) continue;
       if (container != nullptr) {
-        input.shape = container->shape;
+        input.shape = shape_of_element(*container);
       } else if (types.shape(i) != nullptr) {
         input.shape = *types.shape(i);
       }
@@ -472,6 +472,15 @@ std::optional<Shape> either_of(const std::optional<Shape>& a, const std::optiona
   if (!a || !b || a->size() != b->size()) return std::nullopt;
   Shape shape;
   for (std::size_t i = 0; i < a->size(); ++i) shape.push_back((*a)[i] == (*b)[i] ? (*a)[i] : unknown_dim());
+  return shape;
+}
+
+std::optional<Shape> shape_of_element(const Container& container) {
+  std::optional<Shape> shape = container.shape;
+  if (!shape) return shape;
+  for (Dim& dim : *shape) {
+    if (has_unknown(dim)) dim = unknown_dim();
+  }
   return shape;
 }
 

@@ -69,5 +69,8 @@ bool apply_shape_rule(NodeTypes& types);
 /// Returns the shape of a tensor that has one of two shapes: unknown dimensions where they differ, or nothing if one of
 /// them is unknown or they have different ranks.
 [[nodiscard]] std::optional<Shape> either_of(const std::optional<Shape>& a, const std::optional<Shape>& b);
+/// Returns the shape of one tensor of a sequence or an optional. Each call puts other unknown dimensions where tensors
+/// of the container may differ: two of them need not have equal sizes.
+[[nodiscard]] std::optional<Shape> shape_of_element(const Container& container);
 
 }  // namespace graft::onnx

@@ -164,6 +164,56 @@ def test_sequences_and_optionals_are_kept(tmp_path):
     same(tmp_path, {"x": X})
 
 
+ONE_ROW, FOUR_ROWS = np.ones((1, 5), np.float32), np.arange(20, dtype=np.float32).reshape(4, 5)
+
+
+@pytest.mark.parametrize(
+    "makers",
+    [
+        "s = SequenceConstruct (a, b)",
+        "r = SequenceConstruct (b, b)  s = SequenceInsert (r, a, zero)",
+        "r = SequenceConstruct (b, a, b)  s = SequenceErase (r, zero)",
+        "whole = Concat <axis = 0> (a, b)  s = SplitToSequence <axis = 0> (whole, lengths)",
+        "r = SequenceConstruct (a, b)  o = Optional (r)  s = OptionalGetElement (o)",
+    ],
+)
+def test_two_tensors_of_a_sequence_may_have_different_sizes(makers, tmp_path):
+    text = f"""
+    g (float[1, 5] a, float[4, 5] b, int64 i, int64 j) => (float[P, Q] y) {{
+      {makers}
+      p = SequenceAt (s, i)
+      q = SequenceAt (s, j)
+      sizes = Shape (q)
+      y = Expand (p, sizes)
+    }}"""
+    convert(parse(text, 18, {"zero": np.array(0), "lengths": np.array([1, 4])}), tmp_path)
+    same(tmp_path, {"a": ONE_ROW, "b": FOUR_ROWS, "i": np.array(0), "j": np.array(1)})
+
+
+def test_tensors_of_a_declared_sequence_may_have_different_sizes(tmp_path):
+    text = """
+    g (seq(float[N, 5]) s) => (float[P, Q] y) {
+      p = SequenceAt (s, zero)
+      q = SequenceAt (s, one)
+      sizes = Shape (q)
+      y = Expand (p, sizes)
+    }"""
+    convert(parse(text, 18, {"zero": np.array(0), "one": np.array(1)}), tmp_path)
+    same(tmp_path, {"s": [ONE_ROW, FOUR_ROWS]})
+
+
+def test_two_optionals_may_have_different_sizes(tmp_path):
+    text = """
+    g (optional(float[N, 5]) o, optional(float[N, 5]) r) => (float[P, Q] y) {
+      p = OptionalGetElement (o)
+      q = OptionalGetElement (r)
+      sizes = Shape (q)
+      y = Expand (p, sizes)
+    }"""
+    convert(parse(text, 18), tmp_path)
+    same(tmp_path, {"o": ONE_ROW, "r": FOUR_ROWS})
+
+
 # ---- Quantized networks
 
 

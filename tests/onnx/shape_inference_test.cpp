@@ -211,6 +211,58 @@ TEST(ShapeInference, Branches) {
   EXPECT_EQ(type_text(*model.graph().find("y")), "f32[?, 4]");
 }
 
+// p and q have the shapes [1, 5] and [4, 5] in ONNX Runtime.
+TEST(ShapeInference, TensorsOfASequenceMayDiffer) {
+  const std::string indices = "zero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n";
+  const std::string both = "p = SequenceAt(s, zero)\nq = SequenceAt(s, one)";
+  const std::vector<std::string> texts = {
+      "s = SequenceConstruct(a, b)\n" + both,
+      "r = SequenceConstruct(b, a, b)\ns = SequenceErase(r, zero)\n" + both,
+      "r = SequenceConstruct(b, a)\ns = SequenceInsert(r, a, zero)\nt = Identity(s)\np = SequenceAt(t, zero)\n"
+      "q = SequenceAt(t, one)",
+      "w = Concat<axis=0>(a, b)\nsizes = Constant<value=int64([1, 4])>()\n"
+      "s = SplitToSequence<axis=0>(w, sizes)\n" +
+          both,
+      "r = SequenceConstruct(a, b)\no = Optional(r)\ns = OptionalGetElement(o)\n" + both,
+      "s = SequenceConstruct(a, b)\nc = SequenceErase(s, one)\nd = SequenceErase(s, zero)\n"
+      "e = ConcatFromSequence<axis=0, new_axis=1>(c)\nf = ConcatFromSequence<axis=0, new_axis=1>(d)\n"
+      "p = Gather(e, zero)\nq = Gather(f, zero)",
+  };
+  for (const std::string& text : texts) {
+    onnx::Model model =
+        text_model({{"a", onnx::ElementType::f32, Shape{1, 5}}, {"b", onnx::ElementType::f32, Shape{4, 5}}},
+                   indices + text, {"p", "q"});
+    infer_shapes(model);
+    const onnx::Value& p = *model.graph().find("p");
+    const onnx::Value& q = *model.graph().find("q");
+    EXPECT_EQ(type_text(p), "f32[?, 5]") << text;
+    EXPECT_EQ(type_text(q), "f32[?, 5]") << text;
+    ASSERT_TRUE(p.shape && q.shape) << text;
+    EXPECT_FALSE(p.shape->front() == q.shape->front()) << text;
+  }
+}
+
+// In the first run of the body, p has the shape [4, 5] and q has [1, 5].
+TEST(ShapeInference, TensorsOfMappedSequencesMayDiffer) {
+  onnx::Model model =
+      text_model({{"a", onnx::ElementType::f32, Shape{1, 5}}, {"b", onnx::ElementType::f32, Shape{4, 5}}},
+                 "zero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
+                 "s = SequenceConstruct(a, b, a)\nc = SequenceErase(s, zero)\nd = SequenceErase(s, one)",
+                 {});
+  onnx::Graph& graph = model.graph();
+  onnx::Node* node = graph.add_node("SequenceMap", {graph.find("c"), graph.find("d")}, {"y"});
+  auto body = std::make_unique<onnx::Graph>(&graph);
+  const onnx::Value* p = body->add_input("p");
+  const onnx::Value* q = body->add_input("q");
+  parse_nodes(*body, "r = Add(p, q)", {"r"}, nullptr);
+  node->attributes["body"] = onnx::NodeAttribute(onnx::AttributeData(std::move(body)));
+  graph.add_output(*node->output());
+  infer_shapes(model);
+  EXPECT_EQ(type_text(*p), "f32[?, 5]");
+  ASSERT_TRUE(p->shape && q->shape);
+  EXPECT_FALSE(p->shape->front() == q->shape->front());
+}
+
 TEST(ShapeInference, BranchesOfAConstantCondition) {
   for (const bool condition : {false, true}) {
     onnx::Model model = model_of_branches();

@@ -42,7 +42,7 @@ void sequence_at(NodeTypes& t) {
   const Container* sequence = t.container(0);
   if (sequence == nullptr) return;
   t.set_type(0, sequence->type);
-  if (sequence->shape) t.set_shape(0, *sequence->shape);
+  if (auto shape = shape_of_element(*sequence)) t.set_shape(0, *std::move(shape));
 }
 
 void sequence_length(NodeTypes& t) {
@@ -81,16 +81,16 @@ void concat_from_sequence(NodeTypes& t) {
   const Container* sequence = t.container(0);
   if (sequence == nullptr) return;
   t.set_type(0, sequence->type);
-  if (!sequence->shape) return;
-  Shape shape = *sequence->shape;
+  std::optional<Shape> shape = shape_of_element(*sequence);
+  if (!shape) return;
   const bool adds_axis = t.node().int_or("new_axis", 0) != 0;
-  const std::size_t axis = t.axis(t.node().int_or("axis", 0), shape.size() + (adds_axis ? 1 : 0));
+  const std::size_t axis = t.axis(t.node().int_or("axis", 0), shape->size() + (adds_axis ? 1 : 0));
   if (adds_axis) {
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), unknown_dim());
+    shape->insert(shape->begin() + static_cast<std::ptrdiff_t>(axis), unknown_dim());
   } else {
-    shape[axis] = unknown_dim();
+    (*shape)[axis] = unknown_dim();
   }
-  t.set_shape(0, std::move(shape));
+  t.set_shape(0, *std::move(shape));
 }
 
 void optional(NodeTypes& t) {
@@ -110,7 +110,7 @@ void optional_get_element(NodeTypes& t) {
     t.set_container(0, {.kind = Kind::sequence, .type = held->type, .shape = held->shape});
   } else {
     t.set_type(0, held->type);
-    if (held->shape) t.set_shape(0, *held->shape);
+    if (auto shape = shape_of_element(*held)) t.set_shape(0, *std::move(shape));
   }
 }
 

@@ -609,7 +609,12 @@ def test_the_declared_types_of_sequences_and_optionals_count(tmp_path: Path) -> 
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(model, source)
     graft(source, target, "infer")
-    assert types_of(onnx.load(target)) == types_of(onnx.shape_inference.infer_shapes(model))
+    theirs = types_of(onnx.shape_inference.infer_shapes(model))
+    # onnx copies the name `n`, although the tensors of a sequence may have different sizes.
+    unnamed = {
+        name: (dtype, [size if size != "n" else None for size in shape]) for name, (dtype, shape) in theirs.items()
+    }
+    assert types_of(onnx.load(target)) == unnamed
 
 
 def node_tests() -> list:
