@@ -223,7 +223,12 @@ class Inference {
     for (std::size_t i = 0; i < node.outputs.size() && i + 1 < outputs.size(); ++i) {
       const Value& value = *outputs[i + 1];
       types.set_type(i, value.type);
-      if (value.container) types.set_container(i, *value.container);
+      if (value.container) {
+        Container container = *value.container;
+        const Container* initial = i < carried ? types.container(i + 2) : nullptr;  // the result of no iterations
+        container.shape = initial == nullptr ? std::nullopt : either_of(container.shape, initial->shape);
+        types.set_container(i, container);
+      }
       if (i >= carried && value.shape) {
         Shape shape{unknown_dim()};
         shape.insert(shape.end(), value.shape->begin(), value.shape->end());

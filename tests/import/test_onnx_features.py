@@ -214,6 +214,26 @@ def test_two_optionals_may_have_different_sizes(tmp_path):
     same(tmp_path, {"o": ONE_ROW, "r": FOUR_ROWS})
 
 
+@pytest.mark.parametrize("iterations", [0, 1])
+def test_a_loop_without_iterations_returns_the_sequence_that_it_gets(iterations, tmp_path):
+    text = """
+    g (float[2, 3] x, float[5, 7] first, float[1, 1] unit, int64 count) => (float[P, Q] y) {
+      before = SequenceConstruct (first)
+      after = Loop (count, yes, before) <
+        body = step (int64 i, bool go, seq(float) old) => (bool on, seq(float) new) {
+          on = Identity (go)
+          new = SequenceConstruct (x)
+        }
+      >
+      item = SequenceAt (after, zero)
+      sizes = Shape (item)
+      y = Expand (unit, sizes)
+    }"""
+    convert(parse(text, 18, {"zero": np.array(0), "yes": np.array(True)}), tmp_path)
+    x, first, unit = (np.ones(shape, np.float32) for shape in ((2, 3), (5, 7), (1, 1)))
+    same(tmp_path, {"x": x, "first": first, "unit": unit, "count": np.array(iterations)})
+
+
 # ---- Quantized networks
 
 

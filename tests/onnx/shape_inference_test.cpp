@@ -242,6 +242,24 @@ TEST(ShapeInference, TensorsOfASequenceMayDiffer) {
   }
 }
 
+// ONNX Runtime returns [5, 7] without iterations, and [2, 7] with some.
+TEST(ShapeInference, ALoopMayReturnTheSequenceThatItGets) {
+  onnx::Model model = text_model({{"x", onnx::ElementType::f32, Shape{2, 7}},
+                                  {"first", onnx::ElementType::f32, Shape{5, 7}},
+                                  {"count", onnx::ElementType::i64, Shape{}},
+                                  {"yes", onnx::ElementType::boolean, Shape{}}},
+                                 "before = SequenceConstruct(first)", {});
+  onnx::Graph& graph = model.graph();
+  onnx::Node* node = graph.add_node("Loop", {graph.find("count"), graph.find("yes"), graph.find("before")}, {"after"});
+  auto body = std::make_unique<onnx::Graph>(&graph);
+  for (const char* input : {"i", "go", "old"}) body->add_input(input);
+  parse_nodes(*body, "on = Identity(go)\nnew = SequenceConstruct(x)", {"on", "new"}, nullptr);
+  node->attributes["body"] = onnx::NodeAttribute(onnx::AttributeData(std::move(body)));
+  parse_nodes(graph, "zero = Constant<value=int64(0)>()\ny = SequenceAt(after, zero)", {"y"}, nullptr);
+  infer_shapes(model);
+  EXPECT_EQ(type_text(*graph.find("y")), "f32[?, 7]");
+}
+
 // In the first run of the body, p has the shape [4, 5] and q has [1, 5].
 TEST(ShapeInference, TensorsOfMappedSequencesMayDiffer) {
   onnx::Model model =
