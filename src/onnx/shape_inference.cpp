@@ -524,6 +524,7 @@ namespace {
 
 /// Replaces the shapes of inputs by the given ones.
 void give_shapes(Model& model, const InputShapes& input_shapes) {
+  std::unordered_map<std::string, Dim> bound;  // the new values of symbols
   for (const auto& [name, shape] : input_shapes) {
     Value* input = model.graph().find_local(name);
     if (input == nullptr || !input->is_input) {
@@ -540,21 +541,21 @@ void give_shapes(Model& model, const InputShapes& input_shapes) {
       throw Error(fmt::format("{}: input '{}': shape {}; the model allows {}", model.source, name, to_string(shape),
                               to_string(*input->shape)));
     }
-    // Other inputs that share a symbol share its new value.
-    std::map<std::string, Dim> bound;
     for (std::size_t i = 0; input->shape && i < shape.size(); ++i) {
       const Dim& declared = (*input->shape)[i];
-      if (declared.kind() == Dim::Kind::symbol && !is_unknown(declared)) bound.emplace(declared.name(), shape[i]);
-    }
-    for (Value* other : model.graph().inputs()) {
-      if (!other->shape || other == input || input_shapes.contains(other->name)) continue;
-      for (Dim& dim : *other->shape) {
-        if (dim.kind() != Dim::Kind::symbol) continue;
-        const auto found = bound.find(dim.name());
-        if (found != bound.end()) dim = found->second;
-      }
+      const bool is_named = declared.kind() == Dim::Kind::symbol && !is_unknown(declared);
+      if (is_named && declared != shape[i]) bound.emplace(declared.name(), shape[i]);
     }
     input->shape = shape;
+  }
+  // Other inputs that share a symbol share its new value.
+  for (Value* other : model.graph().inputs()) {
+    if (bound.empty() || !other->shape || input_shapes.contains(other->name)) continue;
+    for (Dim& dim : *other->shape) {
+      if (dim.kind() != Dim::Kind::symbol) continue;
+      const auto found = bound.find(dim.name());
+      if (found != bound.end()) dim = found->second;
+    }
   }
 }
 
