@@ -43,7 +43,7 @@ Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   for (const std::string& warning : present::plugin_warnings(inspection)) console.warn(warning);
   console.print(present::probe_text(inspection));
   if (!arguments.report.empty()) write_report(console, present::inspect_page(inspection), arguments.report);
-  console.result(present::to_json(inspection));
+  if (console.json) console.result(present::to_json(inspection));
   return inspection.runs().value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
