@@ -184,14 +184,12 @@ struct Answers {
   Judge level;
   const ProbeReport& report;
   const json& creators;
-  const std::vector<NodeSupport>& verdicts;
+  const std::map<const onnx::Node*, const NodeSupport*>& verdicts;
 
   /// Describes a node as it is in the user's model, in which operators of ONNX are not yet replaced with plugins.
   [[nodiscard]] std::string describe(const onnx::Node& node) const {
-    const auto same =
-        std::find_if(placed.begin(), placed.end(), [&](const Placed& each) { return each.node == &node; });
-    const auto index = static_cast<std::size_t>(same - placed.begin());
-    return index < verdicts.size() ? onnx::describe(verdicts[index].node) : onnx::describe(node);
+    const auto verdict = verdicts.find(&node);
+    return verdict == verdicts.end() ? onnx::describe(node) : onnx::describe(verdict->second->node);
   }
 };
 
@@ -533,7 +531,9 @@ ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& option
                                             : Order::whole_only;
   const ProbeReport report = probe.run(options.level, order);
   const Judge answered = report.not_built.empty() ? options.level : Judge::parser;
-  correct({asked, placed, answered, report, trials.creators(), nodes}, nodes);
+  std::map<const onnx::Node*, const NodeSupport*> verdicts;
+  for (std::size_t i = 0; i < nodes.size() && i < placed.size(); ++i) verdicts.emplace(placed[i].node, &nodes[i]);
+  correct({asked, placed, answered, report, trials.creators(), verdicts}, nodes);
 
   ProbeSummary answer{.judge = answered,
                       .tensorrt = trials.tensorrt(),
