@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "tests/support/text_model.hpp"
+#include "verify/compare/output_figures.hpp"
 #include "verify/judge/noise_floor.hpp"
 
 namespace graft::verify::compare_test {
@@ -15,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -115,6 +117,26 @@ TEST(Compare, ASignalToNoiseRatioIsOfAllElementsTogether) {
   EXPECT_TRUE(compare(reference, reference, {.snr_db = 100}).equal());
   EXPECT_FALSE(compare(f32({2}, {0, 0}), f32({2}, {0, 1e-9}), {.snr_db = 1}).equal());
   EXPECT_FALSE(compare(f32({2}, {1, 2}), f32({2}, {1, nan}), {.snr_db = -100}).equal());
+}
+
+/// The squares of these numbers exceed double.
+TEST(Compare, SquaresThatOverflowAreNoSignalToNoiseRatio) {
+  const auto f64 = [](const std::vector<double>& values) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f64, {2}, values);
+  };
+  for (const Tolerance& tolerance : {Tolerance{.snr_db = 20}, Tolerance{.relative = 10, .least_snr_db = 20}}) {
+    const Difference difference = compare(f64({1e200, 2e200}), f64({2e200, 4e200}), tolerance);
+    EXPECT_FALSE(difference.equal());
+    EXPECT_EQ(difference.mismatched, 2);
+    EXPECT_EQ(difference.excess, infinity);
+    EXPECT_FALSE(difference.snr_db.has_value());
+    EXPECT_FALSE(difference.cosine.has_value());
+    EXPECT_THAT(difference_text(difference), Not(HasSubstr("nan")));
+    EXPECT_TRUE(compare(f64({1e200, 2e200}), f64({1e200, 2e200}), tolerance).equal());
+  }
+  const OutputFigures figures = figures_of("y", f64({1e200, 2e200}), f64({2e200, 4e200}));
+  EXPECT_FALSE(figures.snr_db.has_value());
+  EXPECT_EQ(decibels_of(figures), -perfect_db);
 }
 
 TEST(Compare, ALeastSignalToNoiseRatioIsBesidesTheOthers) {

@@ -124,7 +124,8 @@ struct Difference {
   std::vector<std::int64_t> max_absolute_at;
   std::vector<std::int64_t> max_relative_at;
   double excess = 0;
-  /// Signal-to-noise ratio of the finite elements; nothing without a difference or without a signal.
+  /// Signal-to-noise ratio of the finite elements; nothing without a difference or without a signal, or if the squares
+  /// exceed double.
   std::optional<double> snr_db;
   /// The ratio in dB that Tolerance::least_snr_db and the noise floor require, if the tensor has less.
   std::optional<double> missed_snr_db;

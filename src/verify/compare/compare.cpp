@@ -16,6 +16,7 @@
 #include "onnx/low_precision.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
+#include "verify/compare/figures.hpp"
 #include "verify/compare/pieces.hpp"
 #include "verify/judge/noise_floor.hpp"
 
@@ -82,14 +83,13 @@ class Comparison {
   }
 
   Difference finish() {
-    if (squares_reference_ > 0 && squares_error_ > 0) {
-      result_.snr_db = decibels * std::log10(squares_reference_ / squares_error_);
-    }
+    result_.snr_db = decibels_between(squares_reference_, squares_error_);
     if (tolerance_.snr_db) judge_all();
     if (tolerance_.least_snr_db) judge_ratio(*tolerance_.least_snr_db);
     if (others_ != 0) judge_others();
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
-      result_.cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
+      const double cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
+      if (std::isfinite(cosine)) result_.cosine = cosine;
     }
     if (max_absolute_at_) result_.max_absolute_at = index_of(*max_absolute_at_, dims_);
     if (max_relative_at_) result_.max_relative_at = index_of(*max_relative_at_, dims_);
@@ -170,12 +170,19 @@ class Comparison {
     constexpr double of_amplitude = 20;
     const double excess = std::pow(10.0, missing / of_amplitude);
     result_.excess = std::max(result_.excess, excess);
-    if (excess > 1) result_.mismatched += differing_;
+    if (!(excess <= 1)) result_.mismatched += differing_;
   }
 
   /// Judges the error of all elements together by Tolerance::least_snr_db, in addition to the error of each element.
   void judge_ratio(double least_db) {
     if (!(squares_reference_ > 0) || !(squares_error_ > 0)) return;
+    if (!std::isfinite(squares_error_)) {
+      // The squares exceed double, so nothing shows that the ratio is high enough.
+      if (result_.mismatched == 0) keep_first(first_differing_);
+      result_.excess = infinity;
+      result_.mismatched = std::max(result_.mismatched, differing_);
+      return;
+    }
     const double of_limit = squares_reference_ * std::pow(10.0, -least_db / decibels);
     if (squares_error_ <= of_limit) return;
     const double allowed = std::max(of_limit, squares_floor_);

@@ -26,6 +26,12 @@ bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 
 }  // namespace
 
+std::optional<double> decibels_between(double signal, double noise) {
+  if (!(signal > 0) || !(noise > 0)) return std::nullopt;
+  const double ratio = 10 * std::log10(signal / noise);
+  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
+}
+
 double TensorRange::largest() const { return lowest && highest ? std::max(std::abs(*lowest), std::abs(*highest)) : 0; }
 
 void TensorRange::add(const TensorRange& other) {
@@ -94,7 +100,7 @@ ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::Tensor
       noise += error * error;
     }
   });
-  if (signal > 0 && noise > 0) figures.snr_db = 10 * std::log10(signal / noise);
+  figures.snr_db = decibels_between(signal, noise);
   if (finite > 0) figures.root_mean_square = std::sqrt(noise / static_cast<double>(finite));
   return figures;
 }

@@ -15,6 +15,10 @@
 
 namespace graft::verify {
 
+/// Returns 10 log10(signal / noise) of two sums of squares; nothing if one of them is 0, or if the ratio is not finite
+/// because the squares exceed double.
+[[nodiscard]] std::optional<double> decibels_between(double signal, double noise);
+
 /// The range and sums of a tensor's numbers.
 struct TensorRange {
   std::int64_t count = 0;
@@ -74,7 +78,7 @@ struct ErrorHistogram {
 /// The error of a tensor, seen as noise. Both tensors have the same number of elements.
 struct ErrorFigures {
   /// 10 log10(sum of squares of the reference / sum of squares of the error) over elements that are finite in both;
-  /// nothing if the error or the reference is 0.
+  /// nothing if the error or the reference is 0, or if the squares exceed double.
   std::optional<double> snr_db;
   double root_mean_square = 0;
   ErrorHistogram histogram;

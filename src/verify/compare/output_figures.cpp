@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "verify/compare/figures.hpp"
+
 namespace graft::verify {
 namespace {
 
@@ -22,14 +24,6 @@ void add_errors(OutputFigures& figures, const std::vector<double>& expected, con
       figures.signal += expected[i] * expected[i];
       figures.noise += error * error;
     }
-  }
-}
-
-void find_ratio(OutputFigures& figures) {
-  constexpr double decibels = 10;
-  figures.snr_db.reset();
-  if (figures.signal > 0 && figures.noise > 0) {
-    figures.snr_db = decibels * std::log10(figures.signal / figures.noise);
   }
 }
 
@@ -50,7 +44,7 @@ void add_run(OutputFigures& figures, const OutputFigures& other) {
   figures.same_top += other.same_top;
   figures.signal += other.signal;
   figures.noise += other.noise;
-  find_ratio(figures);
+  figures.snr_db = decibels_between(figures.signal, figures.noise);
 }
 
 void add_worst_run(OutputFigures& figures, const OutputFigures& other) {
@@ -76,7 +70,7 @@ OutputFigures figures_of(const std::string& name, const onnx::TensorData& refere
   if (!expected || !given || expected->size() != given->size()) return figures;
   add_errors(figures, *expected, *given);
   if (!figures.is_real) return figures;
-  find_ratio(figures);
+  figures.snr_db = decibels_between(figures.signal, figures.noise);
   const auto columns = reference.dims.empty() ? 1 : static_cast<std::size_t>(reference.dims.back());
   if (columns < 2) return figures;
   for (std::size_t row = 0; row < expected->size(); row += columns) {
