@@ -9,7 +9,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -574,6 +576,60 @@ TEST(NoiseFloor, ASuspectFloorExcusesNothingThatTheSecondEngineDoesNotExcuse) {
   EXPECT_FALSE(is_lost_in_noise(confirmed, floor));
   EXPECT_EQ(floor.why_unconfirmed(), "");
   EXPECT_THAT(floor.to_string(), HasSubstr("confirmed by another engine"));
+}
+
+/// Rounding makes the last element NaN in one draw and moves it by 0.1 in another.
+TEST(NoiseFloor, AnElementThatBecomesNaNDoesNotAllowEveryNumber) {
+  const auto tensor = [](const std::vector<double>& numbers) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+  };
+  const onnx::TensorData reference = tensor({1, 2, 3, 4});
+  const Tolerance tolerance = network_tolerance(onnx::ElementType::f32);
+  for (const double other : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    NoiseFloor measured(tolerance);
+    measured.add(reference, reference, tensor({1, 2, 3, other}));
+    measured.add(reference, reference, tensor({1, 2, 3, 4.1}));
+    measured.set_confirmed_by("another engine");
+    const std::optional<NoiseFloor> floor = measured;
+
+    const Difference near = compare(reference, tensor({1, 2, 3, 4.3}), tolerance, &*floor);
+    EXPECT_TRUE(near.equal());
+    EXPECT_EQ(near.within_noise, 1);
+    EXPECT_EQ(near.undecided, 0);
+    EXPECT_FALSE(is_lost_in_noise(near, floor));
+
+    const Difference far = compare(reference, tensor({1, 2, 3, 104}), tolerance, &*floor);
+    EXPECT_TRUE(far.equal()) << "rounding may explain it";
+    EXPECT_EQ(far.undecided, 1);
+    EXPECT_TRUE(is_lost_in_noise(far, floor)) << "but nothing shows that the tensors are the same";
+
+    EXPECT_FALSE(compare(reference, tensor({1, 2.1, 3, 4.3}), tolerance, &*floor).equal());
+    EXPECT_FALSE(compare(reference, tensor({1, 2, 3, std::nan("")}), tolerance, &*floor).equal());
+    EXPECT_FALSE(is_lost_in_noise(compare(reference, reference, tolerance, &*floor), floor));
+
+    NoiseFloor wider(tolerance);
+    wider.add(reference, reference, tensor({1, 2, 3, 50}));
+    Difference excused = compare(reference, tensor({1, 2, 3, 104}), tolerance, &wider);
+    ASSERT_EQ(excused.undecided, 0);
+    confirm(reference, tensor({1, 2, 3, 104}), tolerance, measured, "another engine", excused, wider);
+    EXPECT_TRUE(is_lost_in_noise(excused, wider)) << "the second engine does not confirm the finite deviation";
+  }
+}
+
+/// Four of 404 elements are square roots of numbers that are rounding errors and nothing else.
+TEST(NoiseFloor, AFaultWhereRoundingMakesNaNIsNotTheSame) {
+  const auto network_of = [](const std::string& end) {
+    return text_model({{"x", onnx::ElementType::f32, {4}}, {"z", onnx::ElementType::f32, {400}}},
+                      "three = Constant<value=float(3.0)>()\nseven = Constant<value=float(7.0)>()\n"
+                      "fault = Constant<value=float(100.0)>()\na = Mul(x, three)\nb = Div(a, three)\n"
+                      "c = Mul(b, seven)\nd = Div(c, seven)\ne = Sub(d, b)\nr = Sqrt(e)\n" +
+                          end + "y = Concat<axis=0>(s, z)",
+                      {"y"});
+  };
+  const onnx::Model reference = network_of("s = Identity(r)\n");
+  const ConfirmedByItself engine(runtime::default_engine());
+  EXPECT_NE(verify_models(engine, reference, network_of("s = Add(r, fault)\n")).verdict(), Verdict::same);
+  EXPECT_EQ(verify_models(engine, reference, network_of("s = Identity(r)\n")).verdict(), Verdict::same);
 }
 
 /// An engine's fault appears both in runs with noise and without.

@@ -116,6 +116,9 @@ struct Difference {
   std::int64_t finite = 0;  ///< Number of elements that are finite in both tensors.
   std::int64_t mismatched = 0;
   std::int64_t within_noise = 0;
+  /// Number of elements of within_noise that rounding alone makes NaN or infinite, and that differ by more than the
+  /// finite deviations explain. They show neither that the tensors are the same nor that they differ.
+  std::int64_t undecided = 0;
   std::int64_t nan_disagreements = 0;
   std::int64_t infinity_disagreements = 0;
   std::int64_t nan_agreements = 0;  ///< Number of elements that are NaN in both tensors; they are not mismatches.

@@ -131,6 +131,9 @@ class Comparison {
         return;
       }
       if (const double floor = difference > allowed ? noise() : 0; floor > 0) {
+        if (difference > allowed + NoiseFloor::factor * floor_->finite_at(result_.count) && std::isinf(floor)) {
+          ++result_.undecided;
+        }
         allowed += NoiseFloor::factor * floor;
         if (difference <= allowed) ++result_.within_noise;
       }

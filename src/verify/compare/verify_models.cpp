@@ -384,7 +384,8 @@ class Verification {
     }
     // A run that is equal only because of the noise floor is more informative than one within the tolerance.
     const auto badness = [](const Difference& d) {
-      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
+      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.undecided != 0, d.within_noise != 0,
+                        d.excess);
     };
     if (run != 0 && badness(difference) <= badness(output.worst)) return;
     // Runs after one that failed measure no floor; what that one measured remains worth reading.

@@ -120,7 +120,7 @@ std::optional<SelectionDifference> NoiseFloor::selection() const {
 
 double NoiseFloor::at(std::int64_t position) const {
   if (!deviations_) return 0;
-  return unlimited_[static_cast<std::size_t>(position)] ? unlimited : deviations_->at(position);
+  return unlimited_[static_cast<std::size_t>(position)] ? unlimited : finite_at(position);
 }
 
 bool NoiseFloor::has_given(std::int64_t position, double integer) const {
@@ -207,7 +207,7 @@ void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidat
     return;
   }
   Difference again = compare(reference, candidate, tolerance, &second);
-  if (again.equal()) {
+  if (again.equal() && (again.undecided == 0 || difference.undecided != 0)) {
     floor.set_confirmed_by(engine);
   } else {
     difference = std::move(again);

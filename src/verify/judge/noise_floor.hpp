@@ -40,9 +40,10 @@ class NoiseFloor {
   /// Adds the changes of one draw: the difference between `moved`, the tensor with noise, and `still`, the tensor that
   /// the same compiled model returns without noise. `reference` is the tensor that is compared; another engine or
   /// another form of the model may have computed it. A changed integer without a size (an index, a class), and a number
-  /// that became NaN or infinite, have no finite deviation: any number is allowed there. NaN on one side of a
-  /// comparison nevertheless remains a difference. A draw in which `still` has other dimensions than `reference` counts
-  /// only if the noise changes the dimensions.
+  /// that became NaN or infinite, have no finite deviation. There, no finite number is a difference, but a number
+  /// beyond the finite deviations of the element's slices leaves the comparison undecided (Difference::undecided). NaN
+  /// on one side of a comparison nevertheless remains a difference. A draw in which `still` has other dimensions than
+  /// `reference` counts only if the noise changes the dimensions.
   void add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }
@@ -51,8 +52,10 @@ class NoiseFloor {
   /// Returns the sizes and partners in the draws if only one axis changed; nothing if the draws changed more and cannot
   /// be compared.
   [[nodiscard]] std::optional<SelectionDifference> selection() const;
-  /// Returns the floor of the element at a position; infinity if any number is allowed.
+  /// Returns the floor of the element at a position; infinity if it became NaN, infinite or another integer.
   [[nodiscard]] double at(std::int64_t position) const;
+  /// Returns the floor of the element at a position without the draws that have no finite deviation.
+  [[nodiscard]] double finite_at(std::int64_t position) const { return deviations_ ? deviations_->at(position) : 0; }
   /// Returns the largest number of elements that became another integer in one draw. Which elements change is random,
   /// so that a comparison limits only their number.
   [[nodiscard]] std::int64_t most_others() const { return most_others_; }
@@ -125,9 +128,11 @@ class NoiseFloor {
                                                            const Difference& difference);
 
 /// Whether a tensor counts as equal only because of a noise floor that is not reliable: rounding alone changes the
-/// reference so much that the comparison shows nothing, or no second engine confirmed a suspect floor.
+/// reference so much that the comparison shows nothing, an element is undecided, or no second engine confirmed a
+/// suspect floor.
 [[nodiscard]] inline bool is_lost_in_noise(const Difference& difference, const std::optional<NoiseFloor>& floor) {
-  return difference.within_noise > 0 && floor && (floor->allows_anything() || !floor->is_trusted());
+  return difference.within_noise > 0 && floor &&
+         (difference.undecided > 0 || floor->allows_anything() || !floor->is_trusted());
 }
 
 /// Whether a tensor counts as equal only because of a suspect floor that no engine confirmed.
@@ -135,8 +140,9 @@ class NoiseFloor {
   return difference.equal() && difference.within_noise > 0 && !floor.is_trusted();
 }
 
-/// Compares again with the floor that a second engine measured. If the tensors are equal by that floor too, `floor` is
-/// marked as confirmed; otherwise `difference` and `floor` become those of the second measurement.
+/// Compares again with the floor that a second engine measured. If the tensors are equal by that floor too, without
+/// undecided elements that the first floor decided, `floor` is marked as confirmed; otherwise `difference` and `floor`
+/// become those of the second measurement.
 void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
              const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor);
 

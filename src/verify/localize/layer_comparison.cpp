@@ -231,7 +231,8 @@ class PairComparison {
     layer.lost_runs += is_lost ? 1 : 0;
     layer.compared += difference.finite;
     const auto badness = [](const Difference& d) {
-      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
+      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.undecided != 0, d.within_noise != 0,
+                        d.excess);
     };
     if (run != 0 && badness(difference) <= badness(layer.difference)) return;
     row.is_arranged = compared.is_arranged;
