@@ -207,6 +207,45 @@ TEST(Compare, IntegersAreExactBeyondDouble) {
   EXPECT_TRUE(compare(onnx::TensorData::from_ints({large}), onnx::TensorData::from_ints({large}), {}).equal());
 }
 
+onnx::TensorData u8(const std::vector<double>& values) {
+  return onnx::TensorData::from_numbers(onnx::ElementType::u8, {static_cast<std::int64_t>(values.size())}, values);
+}
+
+/// Rounding changes single elements in either direction, and not all of them by one step.
+TEST(Compare, AWholeStepInOneDirectionIsNoRounding) {
+  constexpr std::size_t count = 40;
+  const Tolerance step = network_tolerance(onnx::ElementType::u8, true);
+  const auto moved = [&](std::size_t up, std::size_t down, std::size_t saturated = 0) {
+    std::vector<double> values(count, 100);
+    for (std::size_t i = 0; i < up; ++i) values.at(i) = 101;
+    for (std::size_t i = up; i < up + down; ++i) values.at(i) = 99;
+    for (std::size_t i = count - saturated; i < count; ++i) values.at(i) = 255;
+    return u8(values);
+  };
+  const Difference difference = compare(moved(0, 0), moved(count, 0), step);
+  EXPECT_EQ(difference.mismatched, 40);
+  EXPECT_EQ(difference.excess, 2);
+  EXPECT_THAT(difference.first_index, ElementsAre(0));
+  EXPECT_THAT(difference_text(difference), HasSubstr("most elements are off in the same direction"));
+  EXPECT_FALSE(compare(moved(0, 0), moved(0, count), step).equal());
+  EXPECT_FALSE(compare(moved(0, 0), moved(30, 5), step).equal());
+  EXPECT_TRUE(compare(moved(0, 0), moved(20, 0), step).equal()) << "half of the elements";
+  EXPECT_TRUE(compare(moved(0, 0), moved(20, 20), step).equal()) << "both directions";
+  EXPECT_FALSE(compare(moved(0, 0, 20), moved(20, 0, 20), step).equal()) << "the others are saturated";
+  EXPECT_TRUE(compare(u8(std::vector<double>(15, 7)), u8(std::vector<double>(15, 8)), step).equal()) << "few elements";
+  EXPECT_TRUE(compare(moved(0, 0), moved(count, 0), {.absolute = 1}).equal()) << "a given tolerance";
+
+  NoiseFloor ties;  // a draw raises a quarter of the elements and lowers none
+  ties.add(moved(0, 0), moved(0, 0), moved(10, 0));
+  EXPECT_EQ(ties.most_shifted(), 10);
+  const Difference excused = compare(moved(0, 0), moved(count, 0), step, &ties);
+  EXPECT_TRUE(excused.equal());
+  EXPECT_EQ(excused.within_noise, 40);
+  NoiseFloor both;
+  both.add(moved(0, 0), moved(0, 0), moved(10, 10));
+  EXPECT_FALSE(compare(moved(0, 0), moved(count, 0), step, &both).equal());
+}
+
 TEST(Compare, WorksAcrossPieces) {
   constexpr std::int64_t count = (1 << 17) + 3;
   std::vector<double> values(count, 1);

@@ -62,6 +62,27 @@ TEST(VerifyModels, ScoresBesideBoxesAreComparedByThemselves) {
   EXPECT_THAT(report.outputs[0].worst.first_index, ElementsAre(0, 4, 0));
 }
 
+TEST(VerifyModels, AWholeStepOfEveryElementIsADifference) {
+  const auto rounded = [](const std::string& sum, const std::string& zero_point) {
+    return text_model(
+        {{"x", onnx::ElementType::f32, {2, 64}}},
+        "k = Constant<value=float(0.0125)>()\nthird = Constant<value=float(0.333333)>()\nh = Mul(x, third)\n" + sum +
+            "\nscale = Constant<value=float(0.05)>()\nzero = Constant<value=uint8(" + zero_point +
+            ")>()\ny = QuantizeLinear(t, scale, zero)",
+        {"y"});
+  };
+  const std::string sum = "s = Add(x, h)\nt = Add(s, k)";
+  const onnx::Model reference = rounded(sum, "128");
+  const auto verdict_of = [&](const onnx::Model& candidate) {
+    return verify_models(runtime::default_engine(), reference, candidate).verdict();
+  };
+  EXPECT_EQ(verdict_of(rounded("s = Add(h, k)\nt = Add(x, s)", "128")), Verdict::same);
+  EXPECT_EQ(verdict_of(rounded(sum, "129")), Verdict::different);
+  EXPECT_EQ(verdict_of(rounded(
+                "scaled = Constant<value=float(0.05)>()\nr = Add(x, h)\ns = Add(r, scaled)\nt = Add(s, k)", "128")),
+            Verdict::different);
+}
+
 TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
   const VerifyReport report = verify_models(runtime::default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}),
                                             with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));

@@ -63,6 +63,9 @@ struct Tolerance {
   std::optional<double> snr_db = {};
   std::optional<double> least_snr_db = {};
   std::string why = {};
+  /// Whether `absolute` is the step of integers that come from rounding. Rounding moves single elements in either
+  /// direction, so most elements must not be off in the same direction.
+  bool is_step = false;
 
   static constexpr auto fields() {
     return std::tuple{
@@ -139,6 +142,8 @@ struct Difference {
   std::optional<SelectionDifference> selection;
   /// Whether the elements are integers without a size (an index, a class), which are either equal or different.
   bool is_choice = false;
+  /// Whether the elements count as different because most of them are off in the same direction (Tolerance::is_step).
+  bool is_shifted = false;
   std::string incomparable;
 
   [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }

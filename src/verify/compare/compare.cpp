@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "graft/error.hpp"
 #include "onnx/low_precision.hpp"
@@ -53,7 +54,10 @@ SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewes
 class Comparison {
  public:
   Comparison(const Tolerance& tolerance, const onnx::TensorData& reference, const NoiseFloor* floor)
-      : tolerance_(tolerance), dims_(reference.dims), of_element_(tolerance, reference), floor_(floor) {}
+      : tolerance_(tolerance), dims_(reference.dims), of_element_(tolerance, reference), floor_(floor) {
+    if (reference.type == onnx::ElementType::i8) bounds_ = bounds_of<std::int8_t>();
+    if (reference.type == onnx::ElementType::u8) bounds_ = bounds_of<std::uint8_t>();
+  }
 
   void whole(std::int64_t reference, std::int64_t candidate) {
     double difference = std::abs(static_cast<double>(reference) - static_cast<double>(candidate));
@@ -87,6 +91,7 @@ class Comparison {
     if (tolerance_.snr_db) judge_all();
     if (tolerance_.least_snr_db) judge_ratio(*tolerance_.least_snr_db);
     if (others_ != 0) judge_others();
+    if (tolerance_.is_step) judge_shift();
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
       const double cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
       if (std::isfinite(cosine)) result_.cosine = cosine;
@@ -114,6 +119,11 @@ class Comparison {
     if (tolerance_.least_snr_db && floor_ != nullptr) {
       const double allowed = NoiseFloor::factor * noise();
       squares_floor_ += std::isfinite(allowed) ? allowed * allowed : difference * difference;
+    }
+    if (candidate != reference) {
+      shift_ += candidate > reference ? 1 : -1;
+    } else if (reference == bounds_.first || reference == bounds_.second) {
+      ++saturated_;
     }
     if (difference > 0 && differing_++ == 0) first_differing_ = {result_.count, reference, candidate};
     if (difference > 0 && tolerance_.snr_db) {
@@ -223,10 +233,39 @@ class Comparison {
     (excess > 1 ? result_.mismatched : result_.within_noise) += others_;
   }
 
+  /// Judges integers that come from rounding. Rounding differently changes elements near the middle between two steps,
+  /// and these go up as well as down. If more than half of the elements, and more than NoiseFloor::factor times as many
+  /// as in one draw, are off in one direction, the cause is another. Elements that are saturated on both sides cannot
+  /// move, and few elements may be off in one direction by chance.
+  void judge_shift() {
+    constexpr double few = 15;
+    const auto shifted = static_cast<double>(std::abs(shift_));
+    const double allowed = std::max(few, static_cast<double>(result_.count - saturated_) / 2);
+    if (shifted <= allowed) return;
+    const double floor = floor_ == nullptr ? 0 : NoiseFloor::factor * static_cast<double>(floor_->most_shifted());
+    result_.excess = std::max(result_.excess, shifted / std::max(allowed, floor));
+    if (shifted <= floor) {
+      if (result_.mismatched == 0) result_.within_noise = differing_;
+      return;
+    }
+    if (result_.mismatched == 0) keep_first(first_differing_);
+    result_.is_shifted = true;
+    result_.mismatched = std::max(result_.mismatched, differing_);
+  }
+
+  template <class Integer>
+  static std::pair<double, double> bounds_of() {
+    return {std::numeric_limits<Integer>::lowest(), std::numeric_limits<Integer>::max()};
+  }
+
   Tolerance tolerance_;
   const std::vector<std::int64_t>& dims_;
   ElementTolerance of_element_;
   const NoiseFloor* floor_;
+  /// The lowest and the highest number of an 8-bit type.
+  std::pair<double, double> bounds_ = {-infinity, infinity};
+  std::int64_t shift_ = 0;      // number of elements that are higher in the candidate, minus those that are lower
+  std::int64_t saturated_ = 0;  // number of equal elements that are a bound of the type
   double product_ = 0;
   double squares_reference_ = 0;
   double squares_candidate_ = 0;
@@ -311,7 +350,7 @@ double epsilon_of(onnx::ElementType type) {
 
 Tolerance of_epsilons(onnx::ElementType type, bool quantized, double in_f32, double of_largest_in_f32) {
   if (type == onnx::ElementType::i8 || type == onnx::ElementType::u8) {
-    return {.relative = 0, .absolute = quantized ? 1.0 : 0.0, .of_largest = 0};
+    return {.relative = 0, .absolute = quantized ? 1.0 : 0.0, .of_largest = 0, .is_step = quantized};
   }
   const double epsilon = epsilon_of(type);
   const bool wide = type == onnx::ElementType::f32 || type == onnx::ElementType::f64;
@@ -503,6 +542,7 @@ std::string difference_text(const Difference& difference) {
     text += fmt::format("; the signal to noise ratio is {:.1f} dB, and {:.3g} dB is required", *difference.snr_db,
                         *difference.missed_snr_db);
   }
+  if (difference.is_shifted) text += "; most elements are off in the same direction, which rounding does not do";
   if (difference.max_absolute != 0) text += "; " + largest();
   return text + both_nan;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "verify/compare/pieces.hpp"
@@ -65,6 +66,7 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
   const bool has_size = is_floating_point(reference.type) || has_steps(reference.type);
   const onnx::TensorData& before = still.dims == reference.dims ? still : reference;
   std::int64_t others = 0;
+  std::int64_t shift = 0;
   for_each_piece(reference.element_count(), [&](std::int64_t begin, std::int64_t count) {
     const auto compared = piece_of(reference, begin, count).numbers();
     const auto expected = piece_of(before, begin, count).numbers();
@@ -73,6 +75,9 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
       if (!has_size) {
         add_integer((*compared)[i]);
         add_integer((*found)[i]);
+      }
+      if (has_steps(reference.type)) {
+        if ((*found)[i] != (*expected)[i]) shift += (*found)[i] > (*expected)[i] ? 1 : -1;
       }
       const double off = deviation((*expected)[i], (*found)[i], has_size);
       const auto position = begin + static_cast<std::int64_t>(i);
@@ -92,6 +97,7 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
     }
   });
   most_others_ = std::max(most_others_, others);
+  most_shifted_ = std::max(most_shifted_, std::abs(shift));
 }
 
 void NoiseFloor::add_integer(double integer) {

@@ -59,6 +59,8 @@ class NoiseFloor {
   /// Returns the largest number of elements that became another integer in one draw. Which elements change is random,
   /// so that a comparison limits only their number.
   [[nodiscard]] std::int64_t most_others() const { return most_others_; }
+  /// Returns the largest number of 8-bit integers that one draw raised more than it lowered, or the reverse.
+  [[nodiscard]] std::int64_t most_shifted() const { return most_shifted_; }
   /// Whether a draw returned this integer, which is not the reference's, at a position.
   [[nodiscard]] bool has_given(std::int64_t position, double integer) const;
   /// Returns how many elements of one more draw are expected to become an integer that they had in no draw before: the
@@ -109,6 +111,7 @@ class NoiseFloor {
   /// Integers of the draws that differ from the reference's, by position.
   std::unordered_map<std::int64_t, std::vector<double>> others_;
   std::int64_t most_others_ = 0;
+  std::int64_t most_shifted_ = 0;
   std::set<double> integers_;  ///< Different integers in the reference and the draws, at most 32.
   double largest_reference_ = 0;
   double range_ = 0;  ///< Width of the range that 0 and the reference's elements span.
