@@ -207,6 +207,33 @@ TEST(Compare, IntegersAreExactBeyondDouble) {
   EXPECT_TRUE(compare(onnx::TensorData::from_ints({large}), onnx::TensorData::from_ints({large}), {}).equal());
 }
 
+TEST(Compare, IntegersArePrintedInFull) {
+  const auto tensor = [](onnx::ElementType type, std::int64_t value) {
+    onnx::TensorData result = onnx::TensorData::from_ints({value});
+    result.type = type;
+    return result;
+  };
+  const auto difference_of = [&](onnx::ElementType type, std::int64_t reference, std::int64_t candidate,
+                                 const Tolerance& tolerance = {}) {
+    return compare(tensor(type, reference), tensor(type, candidate), tolerance);
+  };
+  constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();  // the bits of 2^63 in u64
+  const Difference two = difference_of(onnx::ElementType::u64, lowest, lowest + 2);
+  EXPECT_THAT(difference_text(two),
+              HasSubstr("9223372036854775808 in the reference, 9223372036854775810 in the candidate"));
+  EXPECT_THAT(difference_text(two), Not(HasSubstr("-")));
+  EXPECT_EQ(two.max_absolute, 2);
+  EXPECT_EQ(two.first_reference, std::ldexp(1.0, 63));
+  EXPECT_EQ(difference_of(onnx::ElementType::u64, lowest, std::numeric_limits<std::int64_t>::max()).max_absolute, 1);
+  EXPECT_EQ(difference_of(onnx::ElementType::u64, -1, 0).max_absolute, std::ldexp(1.0, 64));
+  EXPECT_EQ(difference_of(onnx::ElementType::i64, lowest, 0).max_absolute, std::ldexp(1.0, 63));
+  EXPECT_THAT(difference_text(difference_of(onnx::ElementType::i64, lowest + 1, lowest)),
+              HasSubstr("-9223372036854775807 in the reference, -9223372036854775808 in the candidate"));
+  constexpr std::int64_t large = (std::int64_t{1} << 53) + 1;
+  EXPECT_THAT(difference_text(difference_of(onnx::ElementType::i64, large, 0, {.absolute = 1})),
+              HasSubstr("9007199254740993 in the reference, 0 in the candidate"));
+}
+
 onnx::TensorData u8(const std::vector<double>& values) {
   return onnx::TensorData::from_numbers(onnx::ElementType::u8, {static_cast<std::int64_t>(values.size())}, values);
 }

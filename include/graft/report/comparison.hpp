@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "graft/node_ref.hpp"
@@ -139,6 +140,9 @@ struct Difference {
   std::vector<std::int64_t> first_index;
   double first_reference = 0;
   double first_candidate = 0;
+  /// The first mismatch in the reference and in the candidate with all digits, if both tensors hold integers: double
+  /// does not hold all integers beyond 2^53.
+  std::optional<std::pair<std::string, std::string>> first_integers;
   std::optional<SelectionDifference> selection;
   /// Whether the elements are integers without a size (an index, a class), which are either equal or different.
   bool is_choice = false;

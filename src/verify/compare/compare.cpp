@@ -51,6 +51,34 @@ SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewes
   return largest;
 }
 
+/// An integer as TensorData::ints returns it. Numbers of u64 from 2^63 are negative there.
+struct Integer {
+  std::int64_t value = 0;
+  bool is_u64 = false;
+
+  [[nodiscard]] double number() const {
+    return is_u64 ? static_cast<double>(static_cast<std::uint64_t>(value)) : static_cast<double>(value);
+  }
+  [[nodiscard]] std::string to_string() const {
+    return is_u64 ? fmt::format("{}", static_cast<std::uint64_t>(value)) : fmt::format("{}", value);
+  }
+};
+
+/// Returns |left - right|, computed in 64 bits: beyond 2^53, adjacent integers round to the same double.
+double distance_between(const Integer& left, const Integer& right) {
+  if (left.is_u64 != right.is_u64 && (left.value < 0 || right.value < 0))
+    return std::abs(left.number() - right.number());
+  const auto a = static_cast<std::uint64_t>(left.value);
+  const auto b = static_cast<std::uint64_t>(right.value);
+  const bool is_less = left.is_u64 && right.is_u64 ? a < b : left.value < right.value;
+  return static_cast<double>(is_less ? b - a : a - b);
+}
+
+Integer integer_at(const onnx::TensorData& tensor, std::int64_t position) {
+  const std::int64_t before = position % 2;  // a piece of a 4-bit type begins at an even position
+  return {piece_of(tensor, position - before, before + 1).ints()->back(), tensor.type == onnx::ElementType::u64};
+}
+
 class Comparison {
  public:
   Comparison(const Tolerance& tolerance, const onnx::TensorData& reference, const NoiseFloor* floor)
@@ -59,11 +87,8 @@ class Comparison {
     if (reference.type == onnx::ElementType::u8) bounds_ = bounds_of<std::uint8_t>();
   }
 
-  void whole(std::int64_t reference, std::int64_t candidate) {
-    double difference = std::abs(static_cast<double>(reference) - static_cast<double>(candidate));
-    // beyond 2^53, adjacent integers round to the same double
-    if (reference != candidate) difference = std::max(difference, 1.0);
-    add(static_cast<double>(reference), static_cast<double>(candidate), difference);
+  void whole(const Integer& reference, const Integer& candidate) {
+    add(reference.number(), candidate.number(), distance_between(reference, candidate));
   }
 
   void real(double reference, double candidate) {
@@ -100,6 +125,9 @@ class Comparison {
     if (max_relative_at_) result_.max_relative_at = index_of(*max_relative_at_, dims_);
     return std::move(result_);
   }
+
+  /// Returns the position of Difference::first_index.
+  [[nodiscard]] std::optional<std::int64_t> first_position() const { return first_position_; }
 
  private:
   void add(double reference, double candidate, double difference) {
@@ -170,6 +198,7 @@ class Comparison {
   };
 
   void keep_first(const Element& element) {
+    first_position_ = element.position;
     result_.first_index = index_of(element.position, dims_);
     result_.first_reference = element.reference;
     result_.first_candidate = element.candidate;
@@ -275,6 +304,7 @@ class Comparison {
   std::int64_t unseen_ = 0;      // those of others_ that draws changed, but not to this integer
   std::int64_t differing_ = 0;   // number of elements that are not equal
   Element first_differing_;
+  std::optional<std::int64_t> first_position_;
   double squares_floor_ = 0;  // sum of squares that the floor allows, if Tolerance::least_snr_db is judged
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
@@ -508,12 +538,16 @@ std::string difference_text(const Difference& difference) {
       text += fmt::format("; {} are NaN in the candidate only", difference.nan_disagreements);
     return text;
   }
+  const auto [first_reference, first_candidate] = difference.first_integers
+                                                      ? *difference.first_integers
+                                                      : std::pair(fmt::format("{:.9g}", difference.first_reference),
+                                                                  fmt::format("{:.9g}", difference.first_candidate));
   if (difference.is_choice && difference.infinity_disagreements == 0 && difference.nan_disagreements == 0) {
     if (difference.mismatched + difference.within_noise == 0) return "no difference";
-    return fmt::format("{} of {} elements differ{}: {:.0f} in the reference, {:.0f} in the candidate",
+    return fmt::format("{} of {} elements differ{}: {} in the reference, {} in the candidate",
                        difference.mismatched + difference.within_noise, difference.count,
                        difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index),
-                       difference.first_reference, difference.first_candidate);
+                       first_reference, first_candidate);
   }
   const auto largest = [&] {
     // The index of a scalar is omitted, and two equal indices are printed only once.
@@ -531,9 +565,9 @@ std::string difference_text(const Difference& difference) {
           : fmt::format("; {} of {} elements are NaN on both sides", difference.nan_agreements, difference.count);
   if (difference.equal()) return (difference.max_absolute == 0 ? "no difference" : largest()) + both_nan;
   std::string text = fmt::format(
-      "{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", difference.mismatched,
-      difference.count, difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index),
-      difference.first_reference, difference.first_candidate);
+      "{} of {} elements differ{}: {} in the reference, {} in the candidate", difference.mismatched, difference.count,
+      difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index), first_reference,
+      first_candidate);
   if (difference.nan_disagreements != 0)
     text += fmt::format("; {} are NaN on one side only", difference.nan_disagreements);
   if (difference.infinity_disagreements != 0)
@@ -647,6 +681,8 @@ Difference compare(const onnx::TensorData& reference, const onnx::TensorData& ca
     return result;
   }
 
+  const bool reference_is_u64 = reference.type == onnx::ElementType::u64;
+  const bool candidate_is_u64 = candidate.type == onnx::ElementType::u64;
   Comparison comparison(tolerance, reference, floor);
   for (std::int64_t begin = 0; begin < count; begin += piece_size) {
     const std::int64_t size = std::min(piece_size, count - begin);
@@ -655,7 +691,9 @@ Difference compare(const onnx::TensorData& reference, const onnx::TensorData& ca
     if (whole) {
       const auto left = a.ints();
       const auto right = b.ints();
-      for (std::size_t i = 0; i < left->size(); ++i) comparison.whole((*left)[i], (*right)[i]);
+      for (std::size_t i = 0; i < left->size(); ++i) {
+        comparison.whole({(*left)[i], reference_is_u64}, {(*right)[i], candidate_is_u64});
+      }
     } else {
       const auto left = a.numbers();
       const auto right = b.numbers();
@@ -663,6 +701,9 @@ Difference compare(const onnx::TensorData& reference, const onnx::TensorData& ca
     }
   }
   Difference found = comparison.finish();
+  if (const auto first = comparison.first_position(); whole && first) {
+    found.first_integers.emplace(integer_at(reference, *first).to_string(), integer_at(candidate, *first).to_string());
+  }
   found.is_choice = whole && !has_steps && tolerance.relative == 0 && tolerance.absolute == 0;
   return found;
 }
