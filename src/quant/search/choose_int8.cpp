@@ -14,6 +14,7 @@
 #include "quant/calibrate/calibrate.hpp"
 #include "quant/plan/node_patterns.hpp"
 #include "quant/plan/typed.hpp"
+#include "verify/compare/figures.hpp"
 
 namespace graft::quant {
 namespace {
@@ -33,7 +34,6 @@ using Kept = std::map<std::string, std::string, std::less<>>;
 void judge_rounding(Int8Tensor& tensor, EightBits type) {
   if (!tensor.found) return;
   constexpr double middle = 0.5;
-  constexpr double decibels = 10;
   const Histogram& histogram = *tensor.found;
   const double scale = tensor.scale;
   const double largest = largest_of(type);
@@ -54,7 +54,7 @@ void judge_rounding(Int8Tensor& tensor, EightBits type) {
   }
   const double all = static_cast<double>(histogram.counted() + histogram.figures().zeros);
   if (all > 0) tensor.saturated = beyond / all;
-  if (signal > 0 && noise > 0) tensor.snr_db = decibels * std::log10(signal / noise);
+  tensor.snr_db = verify::decibels_between(signal, noise);
 }
 
 double agreement_of(const std::vector<verify::OutputFigures>& outputs) {

@@ -19,6 +19,7 @@
 #include "onnx/schema.hpp"
 #include "onnx/shape_inference.hpp"
 #include "verify/compare/compare.hpp"
+#include "verify/compare/figures.hpp"
 #include "verify/compare/match_tensors.hpp"
 #include "verify/localize/partial_runs.hpp"
 
@@ -86,8 +87,7 @@ class RoundingTally {
   }
   [[nodiscard]] RoundingEffect effect() const {
     RoundingEffect effect = effect_;
-    constexpr double decibels = 10;
-    if (signal_ > 0 && noise_ > 0) effect.snr_db = decibels * std::log10(signal_ / noise_);
+    effect.snr_db = decibels_between(signal_, noise_);
     return effect;
   }
 
