@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "tests/support/text_model.hpp"
+#include "verify/inputs/fitting_sizes.hpp"
 
 namespace graft::verify::inputs_test {
 namespace {
@@ -134,6 +135,22 @@ TEST(Inputs, LeaveOutThoseWithADefault) {
       text_model({{"x", onnx::ElementType::f32, {2}}, {"w", onnx::ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
   model.graph().set_initializer(*model.graph().find("w"), onnx::TensorData::from_floats({1, 2}));
   EXPECT_EQ(make_inputs(model).size(), 1U);
+}
+
+/// The second slice fits the weight for one start only. Neither the rank nor the sizes of the starts are in the model.
+TEST(Inputs, AreFittedWithTheShapeThatTheCallerGave) {
+  const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {8, 8}},
+                                        {"n", onnx::ElementType::i64},
+                                        {"to", onnx::TensorData::from_numbers(onnx::ElementType::i64, {2}, {8, 8})},
+                                        test::weight("w", {4, 2})},
+                                       "s = Slice(x, n, to)\ny = MatMul(s, w)", {"y"});
+  const std::vector<FittingSizes> found = search_fitting_sizes(model, {.dims = {}, .shapes = {{"n", {2}}}});
+  ASSERT_FALSE(found.empty());
+  for (const FittingSizes& fitting : found) {
+    const std::vector<double>& starts = fitting.numbers.at("n");
+    ASSERT_EQ(starts.size(), 2U);
+    EXPECT_EQ(starts[1], 4) << fitting.why;
+  }
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ bool is_given(const InputOptions& options, const std::string& input) {
   return range != options.ranges.end() && range->second.why.empty();
 }
 
+/// Returns the number of elements of a scalar or a vector.
+std::int64_t count_of(const std::vector<std::int64_t>& dims) { return dims.empty() ? 1 : dims.front(); }
+
 std::map<std::string, Shape, std::less<>> shapes_of(const Sizes& sizes) {
   std::map<std::string, Shape, std::less<>> shapes;
   for (const auto& [name, dims] : sizes) shapes.emplace(name, Shape(dims.begin(), dims.end()));
@@ -162,20 +165,21 @@ std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const I
   constexpr std::size_t most_inferred_nodes = 20000;
   Sizes shapes = input_shapes(model, options);
   const auto any_integers = inputs_of_any_integers(model);
-  std::vector<std::pair<std::string, std::int64_t>> searched;  // inputs, and the number of their elements
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> searched;  // inputs with their dimensions
   std::int64_t integers = 0;
   for (const onnx::Value* input : model.graph().inputs()) {
     const auto dims = shapes.find(input->name);
     const bool is_integer = input->type == onnx::ElementType::i64 || input->type == onnx::ElementType::i32;
     if (dims == shapes.end() || !is_integer || dims->second.size() > 1) continue;
     if (any_integers.contains(input->name) || is_given(options, input->name)) continue;
-    searched.emplace_back(input->name, dims->second.empty() ? 1 : dims->second.front());
-    integers += searched.back().second;
+    searched.emplace_back(*dims);
+    integers += count_of(dims->second);
   }
   if (searched.empty() || integers < 1 || integers > most_integers) return {};
   std::vector<std::int64_t> sizes = likely_sizes(model, shapes);
-  const std::size_t trials =
-      std::min(most_trials, most_inferred_nodes / std::max<std::size_t>(model.graph().node_count(), 1));
+  std::size_t nodes = 0;  // with those of bodies, which are inferred too
+  model.graph().for_each_node([&](const onnx::Node&) { ++nodes; });
+  const std::size_t trials = std::min(most_trials, most_inferred_nodes / std::max<std::size_t>(nodes, 1));
   const auto combinations = [&] {
     std::size_t count = 1;
     for (std::int64_t i = 0; i < integers; ++i) count *= sizes.size();
@@ -183,20 +187,19 @@ std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const I
   };
   while (!sizes.empty() && combinations() > trials) sizes.pop_back();
   if (sizes.empty()) return {};
-  for (const auto& [name, count] : searched) shapes.erase(name);
+  for (const auto& [name, dims] : searched) shapes.erase(name);
   std::vector<FittingSizes> found;
   for (std::size_t trial = 0; trial < combinations() && found.size() < most_found; ++trial) {
     onnx::Model tried = model.clone();
     FittingSizes fitting;
     std::size_t rest = trial;
-    for (const auto& [name, count] : searched) {
+    for (const auto& [name, dims] : searched) {
       std::vector<double>& numbers = fitting.numbers[name];
-      for (std::int64_t i = 0; i < count; ++i, rest /= sizes.size())
+      for (std::int64_t i = 0; i < count_of(dims); ++i, rest /= sizes.size())
         numbers.push_back(static_cast<double>(sizes[rest % sizes.size()]));
       onnx::Value* input = tried.graph().find_local(name);
-      std::vector<std::int64_t> dims = input->shape->empty() ? std::vector<std::int64_t>() : std::vector{count};
       tried.graph().set_is_input(*input, false);
-      tried.graph().set_initializer(*input, onnx::TensorData::from_numbers(*input->type, std::move(dims), numbers));
+      tried.graph().set_initializer(*input, onnx::TensorData::from_numbers(*input->type, dims, numbers));
       fitting.why +=
           fmt::format("{}synthetic '{}' is [{:g}]", fitting.why.empty() ? "" : " and ", name, fmt::join(numbers, ", "));
     }
