@@ -576,7 +576,7 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
     }
     const auto without_evidence =
         std::find_if(report.outputs.begin(), report.outputs.end(), [&](const verify::ComparedOutput& output) {
-          return !output.is_always_empty && (output.compared == 0 || 2 * output.lost_runs > report.runs);
+          return !output.is_always_empty() && (output.compared == 0 || 2 * output.lost_runs > report.runs);
         });
     if (report.equal() && without_evidence == report.outputs.end() && !report.outputs.empty()) {
       return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};

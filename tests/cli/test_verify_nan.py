@@ -161,6 +161,27 @@ def test_where_nothing_is_finite_nothing_is_called_the_same(graft, data, tmp_pat
         assert answer["outputs"][0]["verdict"] == "nothing compared"
 
 
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_a_declared_size_of_0_does_not_excuse_an_output_of_nan(graft, data, tmp_path, layers):
+    """ONNX Runtime runs a model whose output has more elements than it declares."""
+
+    def declared_empty(name, factor):
+        nodes = [node("Mul", "x factor", "h"), node("Log", "h", "y")]
+        return save(tmp_path / name, nodes, [("x", ["n", 8])], [("y", [0])], [constant("factor", factor)])
+
+    paths = declared_empty("a.onnx", -1), declared_empty("b.onnx", -2)
+    x, argument = data([1, 2, 3, 4, 5, 6, 7, 8])
+    for path in paths:
+        assert run(path, x).shape == (1, 8) and np.isnan(run(path, x)).all()
+    answer = graft("verify", *paths, "--engine", "onnxruntime", "--data", argument, *layers, "--json")
+    assert not answer.json["equal"]
+    if layers:
+        assert answer.json["nothing_compared"]
+    else:
+        assert answer.code == 1
+        assert answer.json["outputs"][0]["verdict"] == "nothing compared"
+
+
 def above(path, bound, factor):
     """Saves a network that selects the scores above a bound."""
     return network(

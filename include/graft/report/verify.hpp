@@ -52,13 +52,16 @@ struct ComparedOutput {
   std::string note;
   std::string not_compared;
   std::int64_t compared = 0;
-  bool is_always_empty = false;  ///< Whether the reference declares a dimension of size 0.
+  bool is_declared_empty = false;  ///< Whether the reference declares a dimension of size 0.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
+  /// Whether there is nothing to compare. A declared dimension of 0 alone does not show that: engines run a model whose
+  /// tensor has another size.
+  [[nodiscard]] bool is_always_empty() const { return is_declared_empty && worst.count == 0; }
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;
-    return (compared == 0 && !is_always_empty) || is_lost_in_noise() ? Verdict::nothing_compared : Verdict::same;
+    return (compared == 0 && !is_always_empty()) || is_lost_in_noise() ? Verdict::nothing_compared : Verdict::same;
   }
   [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
   [[nodiscard]] std::string verdict_text() const { return tensor_verdict_text(verdict()); }

@@ -504,7 +504,7 @@ std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& opti
                                        has_shape_operand(*holder) ? "constant shape" : "constant of that size"));
 }
 
-bool is_always_empty(const onnx::Value& value) {
+bool is_declared_empty(const onnx::Value& value) {
   return value.shape && std::any_of(value.shape->begin(), value.shape->end(),
                                     [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; });
 }

@@ -138,6 +138,6 @@ class MadeUpInputs {
 };
 
 /// Whether a declared size is 0.
-[[nodiscard]] bool is_always_empty(const onnx::Value& value);
+[[nodiscard]] bool is_declared_empty(const onnx::Value& value);
 
 }  // namespace graft::verify

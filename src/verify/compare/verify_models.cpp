@@ -102,7 +102,7 @@ class Verification {
       ComparedOutput& output = report_.outputs.emplace_back();
       output.reference.name = pair.reference->name;
       output.candidate.name = pair.candidate->name;
-      output.is_always_empty = is_always_empty(*pair.reference);
+      output.is_declared_empty = is_declared_empty(*pair.reference);
       output.not_compared = why_not_compared(reference_random, *pair.reference, candidate_random, *pair.candidate);
     }
     if (!inputs_agree) return std::move(report_);
@@ -186,7 +186,7 @@ class Verification {
       output.failed_runs = layer.failed_runs;
       output.lost_runs = layer.lost_runs;
       output.compared = layer.compared;
-      output.is_always_empty = layer.is_always_empty;
+      output.is_declared_empty = layer.is_declared_empty;
       if (layer.is_random) output.not_compared = layer.not_compared;
       output.note = fmt::format("an internal tensor of the {0}, which does not return it",
                                 is_returned ? "candidate" : "reference");

@@ -143,7 +143,7 @@ class LayerPairing {
     layer.op = graft_operator ? std::string(graft_operator.type->name) : node.op_type;
     layer.reference_node = ref_of(*match.reference->producer);
     layer.candidate_node = ref_of(node);
-    layer.is_always_empty = is_always_empty(*match.reference);
+    layer.is_declared_empty = is_declared_empty(*match.reference);
     layer.is_output = match.candidate->is_output() || match.reference->is_output();
     layer.not_compared = why_not_compared(reference_random_, *match.reference, candidate_random_, *match.candidate);
     layer.is_random = !layer.not_compared.empty();

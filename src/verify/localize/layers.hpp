@@ -125,14 +125,15 @@ struct LayerComparison {
   /// because another tensor is the first divergence or because this tensor agrees.
   std::optional<Difference> local;
 
-  std::int64_t compared = 0;     ///< See ComparedOutput.
-  bool is_always_empty = false;  ///< See ComparedOutput.
+  std::int64_t compared = 0;       ///< See ComparedOutput.
+  bool is_declared_empty = false;  ///< See ComparedOutput.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
+  [[nodiscard]] bool is_always_empty() const { return is_declared_empty && difference.count == 0; }
   /// Returns the verdict. "Nothing compared" is a verdict only for outputs.
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;
-    const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
+    const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty();
     return is_vacuous || (is_output && (is_random || is_lost_in_noise())) ? Verdict::nothing_compared : Verdict::same;
   }
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }

@@ -517,7 +517,7 @@ class Proof {
   ProofResult proven() {
     for (const onnx::Value* output : before_.graph().outputs()) {
       const Evidence& evidence = evidence_[output->name];
-      if (evidence.is_enough() || is_always_empty(*output)) continue;
+      if (evidence.is_enough() || (is_declared_empty(*output) && !evidence.has_elements)) continue;
       result_.output = output->name;
       const char* why = evidence.is_in_noise
                             ? "rounding alone changes the original as much as the rewrite does, wherever the two differ"
@@ -674,6 +674,7 @@ class Proof {
 
   /// The evidence of the trials so far about an output.
   struct Evidence {
+    bool has_elements = false;
     bool has_finite = false;   ///< Whether most of the output was within the tolerance in a trial with a finite number.
     bool has_nonzero = false;  ///< Whether such a trial had a finite number other than 0.
     bool is_in_noise = false;  ///< Whether the noise floor excused a difference in a trial.
@@ -681,6 +682,7 @@ class Proof {
 
     /// Adds a trial in which most of the output was within the tolerance.
     void add(const onnx::TensorData& reference) {
+      has_elements = has_elements || reference.element_count() > 0;
       if (has_nonzero) return;
       const auto numbers = reference.numbers();
       if (!numbers) {
