@@ -43,7 +43,8 @@ struct ComparedOutput {
   Tolerance tolerance;
   Difference worst;       ///< The difference of the run that is furthest outside, or nearest to, the limit.
   OutputFigures figures;  ///< The figures of all runs together.
-  /// The noise floor of the worst run; nothing if the tolerance was sufficient or was given.
+  /// The noise floor of the first failed run, or else of the worst run; nothing if it was not measured, mostly because
+  /// the tolerance was sufficient or was given.
   std::optional<NoiseFloor> floor;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
@@ -97,7 +98,8 @@ struct ComparedOutput {
         field("same_top", &ComparedOutput::same_top,
               "The number of rows whose largest element is at the same position in both models."),
         field("noise_floor", &ComparedOutput::floor,
-              "The noise floor of the worst run; None if the tolerance was sufficient or was given."),
+              "The noise floor of the first run with elements outside the tolerance, or else of the worst run; None if "
+              "it was not measured, mostly because the tolerance was sufficient or was given."),
         field("note", nullptr, &ComparedOutput::full_note,
               "The transposition that maps one layout to the other, or why the outputs were not compared; mostly "
               "empty."),

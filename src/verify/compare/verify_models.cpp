@@ -389,7 +389,7 @@ class Verification {
     };
     if (run != 0 && badness(difference) <= badness(output.worst)) return;
     // Runs after one that failed measure no floor; what that one measured remains worth reading.
-    if (compared.floor || output.failed_runs == 0) output.floor = summary_of(compared.floor, difference);
+    if (output.failed_runs <= 1) output.floor = summary_of(compared.floor, difference);
     output.is_worst_lost = is_lost;
     output.worst = std::move(difference);
     output.worst_run = run;
