@@ -85,7 +85,10 @@ TEST(KnownFaults, of_the_table) {
 TEST(KnownFaults, in_words) {
   const onnx::Model model =
       text_model({{"x", ElementType::f16, {Dim::symbol("N"), 3}}, {"s", ElementType::f32, {2}}, test::weight("w", {3})},
-                 "d = Identity(x)\ny = Some<mode=\"linear\">(d, s, w)", {"y"});
+                 "d = Identity(x)\nu = Unknown(s)\n"
+                 "a = Neg(s)\nb = Neg(a)\nc = Neg(b)\ne = Neg(c)\nf = Neg(e)\ng = Neg(f)\nh = Neg(g)\ni = Neg(h)\n"
+                 "far = Neg(i)\ny = Some<mode=\"linear\">(d, s, w, u, far)",
+                 {"y"});
   const std::vector<std::pair<std::string_view, std::string>> clauses = {
       {"", ""},
       {"mode=linear", " where `mode` is linear"},
@@ -96,7 +99,10 @@ TEST(KnownFaults, in_words) {
       {"dynamic(0)", " where a size of input 0 ('d') is not fixed in the model"},
       {"type(1)=f32", " where input 1 ('s') has the type f32"},
       {"rank(2)=1", " where input 2 ('w') has 1 dimension"},
-      {"fraction(1)", " where the sizes of input 0 ('d') times the scales, input 1 ('s'), are not integers"},
+      {"fraction(1)", " where the sizes of input 0 ('d') times the scales, input 1 ('s'), may not be integers"},
+      {"type(3)=f16", " where input 3 ('u') may have the type f16"},
+      {"rank(3)=3", " where input 3 ('u') may have 3 dimensions"},
+      {"constant(4)", " where input 4 ('far') may be computed from constants only"},
       {"mode=linear, given(1)", " where `mode` is linear and input 1 ('s') is given"},
       {"mode=linear, given(1), axis=absent", " where `mode` is linear, input 1 ('s') is given and `axis` is left out"}};
   for (const auto& [condition, words] : clauses) {
@@ -105,6 +111,14 @@ TEST(KnownFaults, in_words) {
         KnownFaults(table).of(*model.graph().nodes().back(), "One"),
         "node 'y' (Some), which One is known to compute wrongly: its values are wrong" + words + " (found in One 1.2)");
   }
+  const auto resized = [](const Dim& size) {
+    const onnx::Model resize = text_model(
+        {{"x", ElementType::f32, {size}}, {"s", onnx::TensorData::from_floats({1.5F})}}, "y = Resize(x, _, s)", {"y"});
+    const auto of_scales = std::to_array<KnownFault>({{"One", "1", "Resize", "fraction(2)", "a_test: Not equal"}});
+    return KnownFaults(of_scales).of(*resize.graph().nodes().back(), "One");
+  };
+  EXPECT_THAT(resized(3), HasSubstr("times the scales, input 2 ('s'), are not integers"));
+  EXPECT_THAT(resized(Dim::symbol("h")), HasSubstr("times the scales, input 2 ('s'), may not be integers"));
   const onnx::Model after_loop = text_model({{"x", ElementType::f32, {2}}}, "l = Loop(_, _, x)\ny = Some(l)", {"y"});
   const auto table =
       std::to_array<KnownFault>({{"One", "1", "Some", "control(0)", "a_test: shape (1, 2), expected is (1, 1)"}});

@@ -25,16 +25,19 @@ constexpr auto faults = std::to_array<KnownFault>({
     {},
 });
 
-/// The number of producers that a search visits on one path. A value with a longer path counts as a constant, so that
-/// the other engine is used.
+/// The number of producers that a search visits on one path.
 constexpr int longest_look = 8;
 
-bool is_of_constants(const onnx::Value& value, int steps = longest_look) {
-  if (value.constant() || steps == 0) return true;
+/// Whether a value is computed from constants only. `beyond` is the answer for a longer path: by default such a value
+/// counts as a constant, so that the other engine is used.
+bool is_of_constants(const onnx::Value& value, bool beyond = true, int steps = longest_look) {
+  if (value.constant()) return true;
+  if (steps == 0) return beyond;
   const onnx::Node* producer = value.producer;
   return producer != nullptr && !has_trait(*producer, onnx::trait::random) &&
-         std::all_of(producer->inputs.begin(), producer->inputs.end(),
-                     [&](const onnx::Value* input) { return input == nullptr || is_of_constants(*input, steps - 1); });
+         std::all_of(producer->inputs.begin(), producer->inputs.end(), [&](const onnx::Value* input) {
+           return input == nullptr || is_of_constants(*input, beyond, steps - 1);
+         });
 }
 
 bool is_dynamic(const onnx::Value& value) {
@@ -72,25 +75,29 @@ std::optional<std::size_t> input_in(std::string_view text, std::string_view word
   return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
 }
 
-/// Whether the sizes of the first input times these scales may be fractions. Unknown sizes count as fractions unless
-/// the scale is an integer.
-bool has_fraction(const onnx::Node& node, std::size_t scales) {
+/// Whether the sizes of the first input times these scales are fractions; nothing if that depends on unknown sizes or
+/// scales.
+std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   const onnx::Value* input = node.input(0);
   const std::optional<onnx::TensorData> constant = node.input(scales)->constant();
   const std::optional<std::vector<double>> numbers = constant ? constant->numbers() : std::nullopt;
-  if (!numbers || input == nullptr || !input->shape || input->shape->size() != numbers->size()) return true;
+  if (!numbers || input == nullptr || !input->shape || input->shape->size() != numbers->size()) {
+    return std::nullopt;
+  }
   constexpr double rounding = 1e-3;  // of scales in f32
+  bool depends = false;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     if (!(*input->shape)[i].is_constant()) {
-      if ((*numbers)[i] == std::round((*numbers)[i])) continue;
-      return true;
+      depends = depends || (*numbers)[i] != std::round((*numbers)[i]);
+      continue;
     }
     const double size = static_cast<double>((*input->shape)[i].value()) * (*numbers)[i];
     if (std::abs(size - std::round(size)) > rounding) return true;
   }
-  return false;
+  return depends ? std::nullopt : std::optional(false);
 }
 
+/// Whether a part of a condition holds, or may hold where a size, type or rank is unknown.
 bool literal_holds(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
@@ -109,7 +116,7 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
     return node.input(*index) != nullptr && is_of_control_flow(*node.input(*index));
   }
   if (const auto index = input_in(left, "fraction")) {
-    return node.input(*index) != nullptr && has_fraction(node, *index);
+    return node.input(*index) != nullptr && has_fraction(node, *index).value_or(true);
   }
   if (const auto index = input_in(left, "type")) {
     const onnx::Value* input = node.input(*index);
@@ -134,14 +141,18 @@ std::vector<std::string_view> literals_of(std::string_view condition) {
   return literals;
 }
 
-/// Returns a part of a condition that holds for a node as a clause, such as "input 1 ('boxes') is not a constant".
+/// Returns a part of a condition that holds for a node as a clause, such as "input 1 ('boxes') is not a constant". If
+/// that is not known, the clause says that it may be so.
 std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
   const std::string_view right = equals == std::string_view::npos ? "" : literal.substr(equals + 1);
   const auto input = [&](std::size_t index) { return fmt::format("input {} ('{}')", index, node.input(index)->name); };
   if (const auto index = input_in(left, "given")) return input(*index) + " is given";
-  if (const auto index = input_in(left, "constant")) return input(*index) + " is computed from constants only";
+  if (const auto index = input_in(left, "constant")) {
+    const bool is_known = is_of_constants(*node.input(*index), false);
+    return fmt::format("{} {} computed from constants only", input(*index), is_known ? "is" : "may be");
+  }
   if (const auto index = input_in(left, "computed")) return input(*index) + " is not a constant";
   if (const auto index = input_in(left, "dynamic")) {
     return fmt::format("a size of {} is not fixed in the model", input(*index));
@@ -150,11 +161,15 @@ std::string clause_of(std::string_view literal, const onnx::Node& node) {
     return fmt::format("an If, Loop or Scan computes {}", input(*index));
   }
   if (const auto index = input_in(left, "fraction")) {
-    return fmt::format("the sizes of {} times the scales, {}, are not integers", input(0), input(*index));
+    return fmt::format("the sizes of {} times the scales, {}, {} integers", input(0), input(*index),
+                       has_fraction(node, *index) ? "are not" : "may not be");
   }
-  if (const auto index = input_in(left, "type")) return fmt::format("{} has the type {}", input(*index), right);
+  if (const auto index = input_in(left, "type")) {
+    return fmt::format("{} {} the type {}", input(*index), node.input(*index)->type ? "has" : "may have", right);
+  }
   if (const auto index = input_in(left, "rank")) {
-    return fmt::format("{} has {} dimension{}", input(*index), right, right == "1" ? "" : "s");
+    return fmt::format("{} {} {} dimension{}", input(*index), node.input(*index)->rank() ? "has" : "may have", right,
+                       right == "1" ? "" : "s");
   }
   return right == "absent" ? fmt::format("`{}` is left out", left) : fmt::format("`{}` is {}", left, right);
 }
