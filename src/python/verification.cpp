@@ -67,7 +67,7 @@ void add_verification(nb::module_& module) {
   add_fields(output);
   output.def("__repr__", [](const ComparedOutput& compared) {
     return "<output '" + compared.reference.name + "': " + to_string(compared.verdict()) + ", " +
-           std::to_string(compared.worst.mismatched) + " of " + std::to_string(compared.compared) + " outside>";
+           std::to_string(compared.worst.mismatched) + " of " + std::to_string(compared.worst.count) + " outside>";
   });
   nb::class_<VerifyReport> report(module, "VerifyReport", "The comparison of the outputs of two models.");
   add_fields(report);

@@ -231,6 +231,9 @@ def test_verify(network: graft.Model, converted: graft.ConvertResult, images: np
     assert [output.reference.name for output in same.outputs] == ["logits", "embedding"]
     assert same.outputs[0].compared == 640 and same.outputs[0].mismatched == 0
     assert graft.verify(network, converted.model, seeds=2).runs == 2
+    for output in graft.verify(network, converted.model, seeds=3, relative=1e-12, absolute=0).outputs:
+        assert output.compared == 3 * output.elements
+        assert repr(output).endswith(f", {output.mismatched} of {output.elements} outside>")
     f16 = graft.quantize(network, precision="bf16").model
     different = graft.verify(network, f16, data={"image": images[:64]}, relative=1e-6, absolute=0)
     assert not different.same and different.verdict == "different" and different.outputs[0].mismatched > 0
