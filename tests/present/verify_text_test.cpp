@@ -18,7 +18,7 @@ onnx::TensorData tensor(const std::vector<double>& numbers) {
 }
 
 /// Returns the warning for a tensor that noise changes by 0.1 to 0.4, with `last` as the candidate's last element.
-std::string warning_for(double last, const std::string& why_unconfirmed) {
+std::string warning_for(double last, const std::string& why_unconfirmed, const std::string& ran_in = "OpenVINO 1") {
   const onnx::TensorData reference = tensor({1, 2, 3, 4});
   const auto tolerance = verify::network_tolerance(onnx::ElementType::f32);
   verify::NoiseFloor floor(tolerance);
@@ -28,14 +28,16 @@ std::string warning_for(double last, const std::string& why_unconfirmed) {
   compared.difference = verify::compare(reference, tensor({1, 2, 3, last}), tolerance, &floor);
   floor.set_unconfirmed(why_unconfirmed);
   compared.floor = verify::summary_of(floor, compared.difference);
-  return noise_warnings({compared}, false).at(0);
+  return noise_warnings({compared}, ran_in, false).at(0);
 }
 
 TEST(VerifyText, a_second_engine_is_to_be_installed_only_where_there_is_none) {
-  const auto install = HasSubstr("install one with python3 -m pip install onnxruntime");
+  const auto install = HasSubstr("if ONNX Runtime is missing, install it with python3 -m pip install onnxruntime");
   EXPECT_THAT(warning_for(4.2, ""), install);
+  EXPECT_THAT(warning_for(4.2, "", "ONNX Runtime 1.31.1"),
+              HasSubstr("if OpenVINO is missing, install it with python3 -m pip install openvino"));
   const std::string why = "another engine cannot confirm this: it cannot run the reference";
-  EXPECT_THAT(warning_for(4.2, why), Not(install));
+  EXPECT_THAT(warning_for(4.2, why), Not(HasSubstr("pip install")));
   EXPECT_THAT(warning_for(4.2, why), HasSubstr(why));
   EXPECT_THAT(warning_for(9, ""), Not(HasSubstr("second CPU engine"))) << "no engine was asked: it differs anyway";
 }

@@ -291,7 +291,7 @@ Listing layers_text(const verify::LayerReport& report, bool verbose) {
 
 std::vector<std::string> layers_warnings(const verify::LayerReport& report) {
   const bool has_data = report.has_data;
-  std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
+  std::vector<std::string> warnings = noise_warnings(tensors_of(report), report.ran_in, has_data);
   for (std::string& warning : calibration_warnings(report.verdict(), report.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }

@@ -96,16 +96,19 @@ Listing verify_text(const report::VerifyReport& report, bool verbose) {
   return text;
 }
 
-std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors, bool has_data) {
+std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors, const std::string& ran_in,
+                                        bool has_data) {
   const auto found = std::find_if(tensors.begin(), tensors.end(), [](const ComparedTensor& tensor) {
     return tensor.floor && tensor.floor->says_little;
   });
   if (found == tensors.end()) return {};
   std::string unconfirmed = found->floor->why_unconfirmed;
   if (unconfirmed.empty() && found->floor->needs_confirmation) {
-    unconfirmed =
-        "no second CPU engine confirms this: install one with python3 -m pip install onnxruntime, and leave --engine "
-        "out";
+    const bool ran_in_onnxruntime = ran_in.find("ONNX Runtime") != std::string::npos;
+    unconfirmed = fmt::format(
+        "no second CPU engine confirms this: leave --engine out, and if {} is missing, install it with "
+        "python3 -m pip install {}",
+        ran_in_onnxruntime ? "OpenVINO" : "ONNX Runtime", ran_in_onnxruntime ? "openvino" : "onnxruntime");
   }
   if (!unconfirmed.empty()) unconfirmed.insert(0, "; ");
   return {fmt::format("the comparison of '{}' is weak: {}{}; {}", found->reference, found->floor->text, unconfirmed,
@@ -156,7 +159,7 @@ std::vector<std::string> kernel_warnings(const std::vector<std::string>& without
 
 std::vector<std::string> verify_warnings(const report::VerifyReport& report) {
   const bool has_data = report.has_data;
-  std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
+  std::vector<std::string> warnings = noise_warnings(tensors_of(report), report.ran_in, has_data);
   for (std::string& warning : calibration_warnings(report.verdict(), report.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }

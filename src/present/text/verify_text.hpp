@@ -31,7 +31,9 @@ template <class Report>
 [[nodiscard]] std::vector<std::string> verify_warnings(const report::VerifyReport& report);
 
 /// Returns a warning about the first tensor whose noise floor is so large that hardly any difference would be found.
-[[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors, bool has_data);
+/// `ran_in` is that of the report.
+[[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors,
+                                                      const std::string& ran_in, bool has_data);
 /// Returns a warning about an output of which nothing was compared. `why` is the reason in the report; it is empty if
 /// the numbers themselves are the reason.
 [[nodiscard]] std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
