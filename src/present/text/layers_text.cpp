@@ -123,11 +123,15 @@ void add_nodes(Table& table, const char* what, const std::vector<NodeRef>& nodes
 void add_first(Listing& text, const verify::LayerReport& report) {
   const verify::LayerComparison* different = report.first_different();
   if (!report.first && different == nullptr) {
-    const auto compared =
-        std::count_if(report.layers.begin(), report.layers.end(),
-                      [](const verify::LayerComparison& layer) { return layer.not_compared.empty(); });
-    text.add({{"no tensor differs", Color::good},
-              fmt::format(" on these inputs: {} compared", count_text(static_cast<std::size_t>(compared), "tensor"))});
+    const auto compared = static_cast<std::size_t>(
+        std::count_if(report.layers.begin(), report.layers.end(), [](const verify::LayerComparison& layer) {
+          const bool has_numbers = layer.compared != 0 || layer.difference.count == 0;
+          return layer.not_compared.empty() && has_numbers && layer.verdict() != report::Verdict::nothing_compared;
+        }));
+    const std::size_t others = report.layers.size() - compared;
+    text.add({{"no tensor differs", others == 0 ? Color::good : Color::caution},
+              fmt::format(" on these inputs: {} compared{}", count_text(compared, "tensor"),
+                          others == 0 ? "" : fmt::format(", {} not compared", count_text(others, "tensor")))});
     return;
   }
   if (!report.first) {
@@ -254,7 +258,7 @@ std::string first_divergence_text(const verify::LayerReport& report) {
 
 std::string hidden_difference_text(const verify::LayerReport& report) {
   const verify::LayerComparison* different = report.first_different();
-  if (!report.equal() || different == nullptr) return "";
+  if (report.verdict() != report::Verdict::same || different == nullptr) return "";
   const verify::LayerComparison& first = report.first ? report.layers[report.first->layer] : *different;
   const auto count = static_cast<std::size_t>(std::count_if(
       report.layers.begin(), report.layers.end(), [](const verify::LayerComparison& layer) { return !layer.equal(); }));
