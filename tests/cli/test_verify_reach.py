@@ -132,6 +132,56 @@ def test_branches_that_were_executed_are_not_named(graft, tmp_path):
     assert graft("verify", path, path, "--seeds", "20", "--json").json["unreached"] == []
 
 
+def test_a_branch_of_the_candidate_alone_is_named(graft, tmp_path):
+    plain = network(
+        tmp_path / "a.onnx",
+        [("MatMul", "input we", "y")],
+        [("input", F32, ["N", 4])],
+        [("y", F32, ["N", 4])],
+        we=WEIGHT[:4],
+    )
+    candidate = branches(tmp_path / "b.onnx", 0 * WEIGHT[:4], 100)
+    x = np.full((2, 4), 200, np.float32)
+    run = [
+        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {name: x})[0]
+        for path, name in ((plain, "input"), (candidate, "x"))
+    ]
+    assert not np.array_equal(*run)
+    answer = graft("verify", plain, candidate, "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"] == [
+        "no run executed then_branch of node 'If_2' (If) of the candidate, so nothing in it was compared"
+    ]
+
+
+def test_a_branch_inside_a_function_is_named(graft, tmp_path):
+    def branch(name, op):
+        node = helper.make_node(op, ["x"], [f"{name}_out"], name=name)
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name}_out", F32, None)])
+
+    def choosing(name, then):
+        nodes = [
+            helper.make_node("Constant", [], ["threshold"], value_float=100.0),
+            helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0),
+            helper.make_node("Greater", ["m", "threshold"], ["c"]),
+            helper.make_node(
+                "If", ["c"], ["y"], name="choose", then_branch=branch("t", then), else_branch=branch("e", "Neg")
+            ),
+        ]
+        function = helper.make_function("local", "Choose", ["x"], ["y"], nodes, [helper.make_opsetid("", 17)])
+        call = helper.make_node("Choose", ["a"], ["b"], name="call", domain="local")
+        return save(
+            tmp_path / name, [call], [("a", ["N", 4])], [("b", ["N", 4])], functions=[function], domains=["local"]
+        )
+
+    paths = choosing("a.onnx", "Abs"), choosing("b.onnx", "Neg")
+    assert differ(paths, a=np.full((2, 4), 200, np.float32))
+    answer = graft("verify", *paths, "--json")
+    assert answer.code == 0
+    (sentence,) = answer.json["unreached"]
+    assert sentence.startswith("no run executed then_branch of node ") and "(If)" in sentence
+
+
 def test_a_loop_that_never_runs_is_named(graft, tmp_path):
     body = helper.make_graph(
         [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Mul", ["v", "f"], ["w"])],

@@ -122,12 +122,12 @@ class Verification {
                                               .threads = options_.threads,
                                               .round_inside = rounds};
     // OpenVINO compiles in one thread, so both models are compiled at the same time.
-    std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate = std::async(std::launch::async, [&] {
-      return engine_.compile(candidate_, {.kernels = options_.candidate_kernels,
-                                          .extra_outputs = {},
-                                          .threads = options_.threads,
-                                          .round_inside = rounds});
-    });
+    const runtime::CompileOptions candidate_options{.kernels = options_.candidate_kernels,
+                                                    .extra_outputs = {},
+                                                    .threads = options_.threads,
+                                                    .round_inside = rounds};
+    std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate =
+        std::async(std::launch::async, [&] { return engine_.compile(candidate_, candidate_options); });
     const std::unique_ptr<runtime::CompiledModel> reference = engine_.compile(reference_, cpu_options);
     noisy_.emplace(engine_, reference_, cpu_options);
     if (const runtime::Engine* second = engine_.second()) second_noisy_.emplace(*second, reference_, cpu_options);
@@ -155,9 +155,14 @@ class Verification {
         outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
     if (options_.across_formats && !all_paired) find_inside();
     if (options_.finds_unreached && report_.verdict() == Verdict::same) {
-      report_.unreached = find_unreached(
-          engine_, reference_, candidate_, cpu_options, report_.runs,
-          [&](std::size_t run) { return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run]; });
+      const auto inputs_of = [&](std::size_t run) {
+        return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run];
+      };
+      report_.unreached = find_unreached(engine_, {.model = reference_, .options = cpu_options, .inputs_of = inputs_of},
+                                         {.model = candidate_,
+                                          .options = candidate_options,
+                                          .inputs_of = [&](std::size_t run) { return renamed(inputs_of(run)); }},
+                                         report_.runs);
     }
     return std::move(report_);
   }

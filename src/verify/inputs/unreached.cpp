@@ -17,6 +17,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
+#include "onnx/functions.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/shape_inference.hpp"
 #include "verify/compare/pieces.hpp"
@@ -102,27 +103,23 @@ bool are_same(const runtime::TensorMap& left, const runtime::TensorMap& right) {
 
 class UnreachedSearch {
  public:
-  UnreachedSearch(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
-                  runtime::CompileOptions options, std::size_t runs, const InputsOfRun& inputs_of)
-      : engine_(engine.unchecked()),
-        reference_(reference),
-        candidate_(candidate),
-        options_(std::move(options)),
-        runs_(runs),
-        inputs_of_(inputs_of) {
-    options_.extra_outputs.clear();
+  UnreachedSearch(const runtime::Engine& engine, ModelThatRan reference, ModelThatRan candidate, std::size_t runs)
+      : engine_(engine.unchecked()), reference_(std::move(reference)), candidate_(std::move(candidate)), runs_(runs) {
+    reference_.options.extra_outputs.clear();
+    candidate_.options.extra_outputs.clear();
   }
 
   std::vector<std::string> find() {
     find_weights();
-    find_bodies();
+    find_bodies(reference_, "");
+    find_bodies(candidate_, " of the candidate");
     return std::move(found_);
   }
 
  private:
   /// Tests all changed weights at once, then each half of a group that changes the outputs.
   void find_weights() {
-    const std::vector<ChangedWeight> changed = find_changed_weights(reference_, candidate_);
+    const std::vector<ChangedWeight> changed = find_changed_weights(reference_.model, candidate_.model);
     if (changed.empty()) return;
     constexpr std::size_t most_models = 8;
     using Group = std::vector<const ChangedWeight*>;
@@ -151,7 +148,7 @@ class UnreachedSearch {
   /// Whether different weights change the outputs. True also if the reference does not run with these weights, since
   /// nothing is known about them then.
   [[nodiscard]] bool changes_outputs(const std::vector<const ChangedWeight*>& group) {
-    onnx::Model model = reference_.clone();
+    onnx::Model model = reference_.model.clone();
     Weights weights;
     collect_weights(model.graph(), weights);
     for (const ChangedWeight* weight : group) {
@@ -159,10 +156,10 @@ class UnreachedSearch {
       value.graph->set_initializer(value, weight->moved);
     }
     try {
-      if (!compiled_) compiled_ = engine_.compile(reference_, options_);
-      const std::unique_ptr<runtime::CompiledModel> changed = engine_.compile(model, options_);
+      if (!compiled_) compiled_ = engine_.compile(reference_.model, reference_.options);
+      const std::unique_ptr<runtime::CompiledModel> changed = engine_.compile(model, reference_.options);
       for (std::size_t run = 0; run < runs_; ++run) {
-        const runtime::TensorMap inputs = inputs_of_(run);
+        const runtime::TensorMap inputs = reference_.inputs_of(run);
         if (!are_same(compiled_->run(inputs), changed->run(inputs))) return true;
       }
     } catch (const Error& refused) {
@@ -172,8 +169,15 @@ class UnreachedSearch {
     return false;
   }
 
-  void find_bodies() {
-    onnx::Model inferred = reference_.clone();
+  /// Reports the branches and bodies that no run executed. `owner` is a part of the sentence.
+  void find_bodies(const ModelThatRan& ran, const char* owner) {
+    onnx::Model inferred = ran.model.clone();
+    try {
+      inline_functions(inferred);
+    } catch (const Error& refused) {
+      if (refused.kind() == Error::Kind::internal) throw;
+      return;
+    }
     std::vector<const onnx::Node*> nodes;
     std::vector<const onnx::Value*> conditions;
     for (const onnx::Node* node : std::as_const(inferred).graph().nodes()) {
@@ -190,15 +194,15 @@ class UnreachedSearch {
     std::vector<runtime::TensorMap> values;
     try {
       infer_shapes(inferred);
-      values = run_conditions(inferred, conditions);
+      values = run_conditions(ran, inferred, conditions);
     } catch (const Error& refused) {
       if (refused.kind() == Error::Kind::internal) throw;
       return;
     }
-    for (const onnx::Node* node : nodes) report_bodies(*node, values);
+    for (const onnx::Node* node : nodes) report_bodies(*node, owner, values);
   }
 
-  [[nodiscard]] std::vector<runtime::TensorMap> run_conditions(const onnx::Model& model,
+  [[nodiscard]] std::vector<runtime::TensorMap> run_conditions(const ModelThatRan& ran, const onnx::Model& model,
                                                                const std::vector<const onnx::Value*>& conditions) {
     std::vector<const onnx::Value*> computed = conditions;
     std::erase_if(computed, [](const onnx::Value* value) { return value->producer == nullptr; });
@@ -207,11 +211,11 @@ class UnreachedSearch {
     if (!computed.empty()) {
       read = onnx::region_before(computed, [](const onnx::Value&) { return false; }).inputs;
       std::erase_if(read, [](const onnx::Value* value) { return value->initializer.has_value(); });
-      compiled = engine_.compile(extract(model, read, computed), options_);
+      compiled = engine_.compile(extract(model, read, computed), ran.options);
     }
     std::vector<runtime::TensorMap> values;
     for (std::size_t run = 0; run < runs_; ++run) {
-      const runtime::TensorMap inputs = inputs_of_(run);
+      const runtime::TensorMap inputs = ran.inputs_of(run);
       runtime::TensorMap given;
       for (const onnx::Value* value : read) given.emplace(value->name, inputs.at(value->name));
       values.push_back(compiled ? compiled->run(given) : runtime::TensorMap{});
@@ -239,13 +243,14 @@ class UnreachedSearch {
     return numbers;
   }
 
-  void report_bodies(const onnx::Node& node, const std::vector<runtime::TensorMap>& values) {
+  void report_bodies(const onnx::Node& node, const char* owner, const std::vector<runtime::TensorMap>& values) {
     const auto none = [](const std::vector<double>& numbers, bool executes) {
       return std::none_of(numbers.begin(), numbers.end(), [&](double number) { return (number > 0) == executes; });
     };
     const auto report = [&](const char* body) {
-      found_.push_back(
-          fmt::format("no run executed {} of {}, so nothing in it was compared", body, onnx::describe(node)));
+      const std::string name = fmt::format("{} of {}", body, onnx::describe(node));
+      if (!bodies_.insert(name).second) return;
+      found_.push_back(fmt::format("no run executed {}{}, so nothing in it was compared", name, owner));
     };
     if (node.is("If")) {
       if (node.input(0) == nullptr || node.input(0)->constant()) return;
@@ -262,21 +267,19 @@ class UnreachedSearch {
   }
 
   const runtime::Engine& engine_;
-  const onnx::Model& reference_;
-  const onnx::Model& candidate_;
-  runtime::CompileOptions options_;
+  ModelThatRan reference_;
+  ModelThatRan candidate_;
   std::size_t runs_;
-  const InputsOfRun& inputs_of_;
   std::unique_ptr<runtime::CompiledModel> compiled_;  ///< The compiled reference; null until it is needed.
   std::vector<std::string> found_;
+  std::set<std::string> bodies_;  ///< The branches and bodies in `found_`, which the other model may have too.
 };
 
 }  // namespace
 
-std::vector<std::string> find_unreached(const runtime::Engine& engine, const onnx::Model& reference,
-                                        const onnx::Model& candidate, const runtime::CompileOptions& options,
-                                        std::size_t runs, const InputsOfRun& inputs_of) {
-  return UnreachedSearch(engine, reference, candidate, options, runs, inputs_of).find();
+std::vector<std::string> find_unreached(const runtime::Engine& engine, ModelThatRan reference, ModelThatRan candidate,
+                                        std::size_t runs) {
+  return UnreachedSearch(engine, std::move(reference), std::move(candidate), runs).find();
 }
 
 }  // namespace graft::verify

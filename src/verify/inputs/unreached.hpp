@@ -11,23 +11,29 @@
 
 namespace graft::verify {
 
-/// A function that returns the inputs of the reference in a run.
+/// A function that returns the inputs of a model in a run.
 using InputsOfRun = std::function<runtime::TensorMap(std::size_t run)>;
+
+/// A model with the options and the inputs that it ran with.
+struct ModelThatRan {
+  const onnx::Model& model;
+  runtime::CompileOptions options;
+  InputsOfRun inputs_of;
+};
 
 /// Returns a sentence for each part that the runs did not reach, for two models whose outputs agree.
 ///
 /// Reported are weights of the same name, type and shape whose elements differ in the two files, if the reference
 /// returns the same bits with other numbers in place of these elements: "the weights 'w' differ in 24 of 40 elements,
 /// and no output shows it: the inputs may not reach them". Weights that change the outputs are not reported, because
-/// another change in the candidate compensates for them. Also reported are branches of an If and bodies of a Loop in
-/// the reference's main graph that no run executed, if the condition or the number of iterations is computed: "no run
-/// executed else_branch of node 'choose' (If), so nothing in it was compared".
+/// another change in the candidate compensates for them. Also reported are branches of an If and bodies of a Loop that
+/// no run executed, if the condition or the number of iterations is computed: "no run executed else_branch of node
+/// 'choose' (If), so nothing in it was compared"; those of the candidate are reported if the reference has no such
+/// node. An If or Loop in a function counts, and one inside the branch or body of another does not.
 ///
 /// Models without such weights, Ifs and Loops are not run. The number of groups of weights that are tested is limited,
-/// and untested weights are not reported. `options` are those of the reference.
-[[nodiscard]] std::vector<std::string> find_unreached(const runtime::Engine& engine, const onnx::Model& reference,
-                                                      const onnx::Model& candidate,
-                                                      const runtime::CompileOptions& options, std::size_t runs,
-                                                      const InputsOfRun& inputs_of);
+/// and untested weights are not reported.
+[[nodiscard]] std::vector<std::string> find_unreached(const runtime::Engine& engine, ModelThatRan reference,
+                                                      ModelThatRan candidate, std::size_t runs);
 
 }  // namespace graft::verify
