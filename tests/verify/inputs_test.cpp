@@ -1,12 +1,16 @@
 // Tests synthetic inputs: shapes, ranges, reproducibility.
 #include "verify/inputs/inputs.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "tests/support/text_model.hpp"
 #include "verify/inputs/fitting_sizes.hpp"
@@ -151,6 +155,28 @@ TEST(Inputs, AreFittedWithTheShapeThatTheCallerGave) {
     ASSERT_EQ(starts.size(), 2U);
     EXPECT_EQ(starts[1], 4) << fitting.why;
   }
+}
+
+/// Shape inference visits the nodes of bodies too.
+TEST(Inputs, AreNotFittedToAModelWithALargeBody) {
+  const auto found_with = [](int nodes_in_body) {
+    onnx::Model model = text_model({{"x", onnx::ElementType::f32, {8, 8}},
+                                    {"n", onnx::ElementType::i64, {2}},
+                                    {"c", onnx::ElementType::boolean, Shape()},
+                                    {"to", onnx::TensorData::from_numbers(onnx::ElementType::i64, {2}, {8, 8})},
+                                    test::weight("w", {4, 2})},
+                                   "s = Slice(x, n, to)\ny = MatMul(s, w)\nv = If(c)", {"y", "v"});
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      auto body = std::make_unique<onnx::Graph>(&model.graph());
+      std::string nodes;
+      for (int i = 0; i < nodes_in_body; ++i) nodes += fmt::format("{}{} = Constant<value_int=1>()\n", branch, i);
+      parse_nodes(*body, nodes, {fmt::format("{}{}", branch, nodes_in_body - 1)}, nullptr);
+      test::producer(model, "v").attributes[branch].data = std::move(body);
+    }
+    return search_fitting_sizes(model, {}).size();
+  };
+  EXPECT_GT(found_with(1), 0U);
+  EXPECT_EQ(found_with(10001), 0U) << "not even one inference is worth its time";
 }
 
 }  // namespace
