@@ -22,6 +22,10 @@ using Forms = std::vector<Form>;
 /// is in.
 void add_surroundings(const onnx::Node& node, Forms& forms);
 
+/// Returns an input or output of a node that has more dimensions than a tensor of TensorRT, or null. Plugins have the
+/// same limit.
+[[nodiscard]] const onnx::Value* find_rank_above_limit(const onnx::Node& node);
+
 /// Returns whether TensorRT holds a value of type u8 in i32: its parser imports constants of u8 as i32, and what
 /// nodes other than Cast compute from those is i32 too.
 [[nodiscard]] bool is_imported_as_i32(const onnx::Value& value);

@@ -32,6 +32,8 @@ constexpr std::string_view cast_u8 = "cast to i32 or f32 before the node, and to
 constexpr std::string_view keep_the_shape =
     "let the tensor have its largest shape from the first step on, and write into a part of it in each step";
 
+constexpr std::size_t largest_rank = 8;  ///< Dims::MAX_DIMS
+
 enum class Step { into_inputs, stop, found };
 
 constexpr std::size_t search_limit = 2000;
@@ -654,6 +656,43 @@ void add_low_rank(const Node& node, Forms& forms) {
                    "put an Unsqueeze before it and a Squeeze after it"});
 }
 
+/// Tensors of more dimensions than Dims of TensorRT holds.
+void add_high_rank(const Node& node, Forms& forms) {
+  const Value* value = find_rank_above_limit(node);
+  if (value == nullptr) return;
+  forms.push_back({"rank_above_8",
+                   fmt::format("'{}' has rank {}; a tensor of TensorRT has at most {} dimensions", value->name,
+                               value->shape->size(), largest_rank),
+                   "merge dimensions with Reshape before the node, so that at most 8 remain"});
+}
+
+/// Spatial dimensions, strides and dilations for which TensorRT has no convolution or pooling.
+void add_convolution(const Node& node, Forms& forms) {
+  constexpr std::size_t batch_and_channels = 2;
+  constexpr std::size_t most_spatial = 3;
+  const bool is_convolution = onnx::is_any_of(node, {"Conv", "ConvTranspose"});
+  if (!is_convolution && !onnx::is_any_of(node, {"AveragePool", "MaxPool"})) return;
+  const Value* input = node.input(0);
+  if (input != nullptr && input->shape && input->shape->size() > batch_and_channels + most_spatial) {
+    forms.push_back({"spatial_dimensions_above_3",
+                     fmt::format("'{}' has {} spatial dimensions; TensorRT's {} has at most {}", input->name,
+                                 input->shape->size() - batch_and_channels, node.op_type, most_spatial),
+                     is_convolution ? "split its weights along one spatial axis, and add the results of the "
+                                      "convolutions with 3 spatial dimensions"
+                                    : "pool along at most 3 axes at a time, with the others merged by Reshape"});
+  }
+  const auto has_above_1 = [&](std::string_view name) {
+    const auto values = node.ints(name).value_or(std::vector<std::int64_t>());
+    return std::any_of(values.begin(), values.end(), [](std::int64_t each) { return each > 1; });
+  };
+  if (node.is("ConvTranspose") && has_above_1("strides") && has_above_1("dilations")) {
+    forms.push_back(
+        {"conv_transpose_strided_dilated",
+         "a stride and a dilation are greater than 1, which TensorRT's ConvTranspose does not have together",
+         "write the dilation into the weights, as zeros between their elements"});
+  }
+}
+
 bool has_dynamic_axis(const Value* value, std::size_t axis) {
   return value != nullptr && value->shape && axis < value->shape->size() && !(*value->shape)[axis].is_constant();
 }
@@ -717,6 +756,15 @@ void add_stft(const Node& node, Forms& forms) {
 
 }  // namespace
 
+const Value* find_rank_above_limit(const Node& node) {
+  for (const std::vector<Value*>* values : {&node.inputs, &node.outputs}) {
+    for (const Value* value : *values) {
+      if (value != nullptr && value->shape && value->shape->size() > largest_rank) return value;
+    }
+  }
+  return nullptr;
+}
+
 bool is_imported_as_i32(const Value& value) {
   if (value.type != ElementType::u8) return false;
   const Search search = search_back(&value, [](const Value& each) {
@@ -731,6 +779,7 @@ bool is_imported_as_i32(const Value& value) {
 }
 
 void add_surroundings(const Node& node, Forms& forms) {
+  add_high_rank(node, forms);
   add_u8(node, forms);
   add_sizes(node, forms);
   add_axes(node, forms);
@@ -741,6 +790,7 @@ void add_surroundings(const Node& node, Forms& forms) {
   add_same_in_each_step(node, forms);
   if (node.is("Resize")) add_resize_after_body(node, forms);
   add_low_rank(node, forms);
+  add_convolution(node, forms);
   add_dynamic_sizes(node, forms);
   if (node.is("Slice")) add_slice(node, forms);
   if (node.is("STFT")) add_stft(node, forms);

@@ -15,6 +15,7 @@
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
 #include "inspect/function_bodies.hpp"
+#include "inspect/tensorrt_forms.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
@@ -296,7 +297,7 @@ class RuleJudge {
   }
 
   [[nodiscard]] bool is_adopted(const onnx::Node& node) const {
-    return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node);
+    return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node) && find_rank_above_limit(node) == nullptr;
   }
   [[nodiscard]] static Judgment adopted(const onnx::Node& node, const std::string& reason) {
     return {Support::plugin, fmt::format("{}; {} replaces the node", reason, whose(*onnx::find_onnx_operator(node))),

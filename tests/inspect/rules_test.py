@@ -32,6 +32,12 @@ CONSTANTS = {
     "table": "uint8[4] table = {1, 2, 3, 4}",
     "scales": "float[4] scales = {1, 1, 2, 1.5}",
     "gates": "float[1,8,3] gates = {" + ", ".join(["0.1"] * 24) + "}",
+    "kernel": "float[1,1,2,2] kernel = {1, 2, 3, 4}",
+    "kernel_3d": "float[1,1,1,1,1] kernel_3d = {1}",
+    "kernel_4d": "float[1,1,1,1,1,1] kernel_4d = {1}",
+    "to_rank_9": "int64[9] to_rank_9 = {2, 1, 1, 1, 1, 1, 1, 1, 3}",
+    "to_rank_8": "int64[8] to_rank_8 = {2, 1, 1, 1, 1, 1, 1, 3}",
+    "to_rank_2": "int64[2] to_rank_2 = {2, 3}",
     "memory": "float[1,8,2] memory = {" + ", ".join(["0.1"] * 16) + "}",
 }
 
@@ -79,6 +85,15 @@ OF_OTHER_RANK = branches("{} = Identity (w)", "{} = Unsqueeze (w, at0)", "float[
 
 def of_rank(op, dims, **_):
     return network(f"float[{dims}] x", "float[a] y", f"made = {op} (x) y = Cast <to: int = 1> (made)")
+
+
+def of_sizes(op, rank, attributes="", more=""):
+    """Returns a network of one node whose input and output have this rank."""
+    return network(
+        f"float[{','.join(['1', '1', *['4'] * (rank - 2)])}] x",
+        f"float[{','.join('abcdefghi'[:rank])}] y",
+        f"y = {op} {attributes}(x{more})",
+    )
 
 
 def attention(query, keys, kind="float", attributes="", mask=False):
@@ -469,6 +484,32 @@ FAMILIES = {
             "float[1,a,5,2] y",
             "s = Constant <value: tensor = int64 {4}> () y = STFT (x, s, w)",
         ),
+    },
+    "high_ranks": {f"{op}_{rank}": of_sizes(op, rank) for op in ("Relu", "Transpose") for rank in (8, 9)}
+    | {
+        f"between_{rank}": network(
+            "float[2,3] x",
+            "float[a,b] y",
+            f"r = Reshape (x, to_rank_{rank}) n = Relu (r) y = Reshape (n, to_rank_2)",
+        )
+        for rank in (8, 9)
+    },
+    "spatial_dimensions": {
+        f"{op}_{count}": of_sizes(op, count + 2, "", f", kernel_{count}d")
+        for op in ("Conv", "ConvTranspose")
+        for count in (3, 4)
+    }
+    | {
+        f"{op}_{count}": of_sizes(op, count + 2, f"<kernel_shape: ints = [{', '.join('2' * count)}]> ")
+        for op in ("AveragePool", "MaxPool")
+        for count in (3, 4)
+    },
+    "strides_and_dilations": {
+        f"{strides}_{dilations}": of_sizes(
+            "ConvTranspose", 4, f"<strides: ints = [{strides}], dilations: ints = [{dilations}]> ", ", kernel"
+        )
+        for strides in ("1, 1", "2, 1", "2, 2")
+        for dilations in ("1, 1", "1, 2", "2, 2")
     },
     "ranks": {
         f"{op}_{dims}": of_rank(op, dims)
