@@ -421,7 +421,12 @@ std::optional<PluginCause> cause_of_refusal(const onnx::Node& node, const json& 
                                             const std::string& printed) {
   const std::string message = text_of(error, "message");
   const std::string function = text_of(error, "function");
-  if (contains(message, "Plugin not found")) return failed_look_up(node, creators);
+  if (contains(message, "Plugin not found")) {
+    // The name is that of the operator, so the rules and the conversion know what is missing.
+    const bool is_named_right = onnx::is_standard_operator(node.domain, node.op_type);
+    if (is_named_right && creators_named(creators, node.op_type).empty()) return std::nullopt;
+    return failed_look_up(node, creators);
+  }
   const json* creator = creator_of(node, creators);
   if (onnx::is_standard_operator("", node.op_type) && !creators_named(creators, node.op_type).empty() &&
       contains(function, "check")) {

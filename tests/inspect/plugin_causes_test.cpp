@@ -96,5 +96,13 @@ TEST_F(PluginCauses, a_name_that_onnx_has) {
   EXPECT_EQ(cause->cause, "override");
 }
 
+TEST_F(PluginCauses, an_operator_of_onnx_is_not_told_its_own_name) {
+  const json refused = {{"message", "Plugin not found, are the plugin name, version, and namespace correct?"}};
+  ASSERT_TRUE(cause_of_refusal(*node_, refused, json::array(), ""));
+  node_->op_type = "DFT";
+  const auto cause = cause_of_refusal(*node_, refused, json::array({creator("1", "")}), "");
+  EXPECT_FALSE(cause) << cause->reason;
+}
+
 }  // namespace
 }  // namespace graft::inspect
