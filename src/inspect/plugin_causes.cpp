@@ -97,7 +97,7 @@ std::string name_the_library(std::string_view too) {
 }
 
 PluginCause unknown_name(const onnx::Node& node, const json& creators) {
-  const auto standard = onnx::nearest_standard_operator(node.op_type);
+  const auto standard = onnx::standard_operator_meant(node);
   std::vector<std::string> names;
   if (standard) names.push_back(*standard);
   bool any_library = false;

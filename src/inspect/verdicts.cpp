@@ -176,7 +176,7 @@ Near near_operator(const onnx::Node& node) {
     return {fmt::format("did you mean {}.{}? `graft ops` lists Graft's operators", onnx_domain, *meant),
             fmt::format("if you mean {0}, set the node's operator type to {0}; otherwise {1}", *meant, use_library())};
   }
-  if (const auto meant = onnx::nearest_standard_operator(node.op_type)) {
+  if (const auto meant = onnx::standard_operator_meant(node)) {
     return {fmt::format("did you mean ONNX's {}?", *meant),
             fmt::format("if you mean {0}, set the node's operator type to {0}{1}; otherwise {2}", *meant,
                         node.domain.empty() ? "" : " and remove its domain", use_library())};

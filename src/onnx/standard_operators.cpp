@@ -136,6 +136,18 @@ std::optional<std::string> nearest_standard_operator(std::string_view op_type) {
   return nearest(op_type, names);
 }
 
+std::optional<std::string> standard_operator_meant(const Node& node) {
+  if (node.domain == "com.microsoft") return std::nullopt;
+  const auto name = nearest_standard_operator(node.op_type);
+  if (!name || *name == node.op_type) return std::nullopt;
+  const OperatorSchema& schema = *find_schema(*name);
+  const bool fits = node.inputs.size() >= schema.fewest_inputs && node.inputs.size() <= schema.most_inputs &&
+                    node.outputs.size() <= schema.most_outputs &&
+                    std::all_of(node.attributes.begin(), node.attributes.end(),
+                                [&](const auto& attribute) { return schema.has_attribute(attribute.first); });
+  return fits ? name : std::nullopt;
+}
+
 bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b) {
   const auto of = entries_of(changes, op_type);
   return std::any_of(of.begin(), of.end(),

@@ -10,11 +10,17 @@
 
 namespace graft::onnx {
 
+struct Node;
+
 /// Returns the opset in which an operator of ai.onnx first appears; 0 for an unknown one.
 [[nodiscard]] std::int64_t first_version(std::string_view op_type);
 
 /// Returns the operator of ai.onnx whose name differs from `op_type` by a slip, or nothing.
 [[nodiscard]] std::optional<std::string> nearest_standard_operator(std::string_view op_type);
+
+/// Returns the operator of ai.onnx that a node of another name means by a slip, or nothing: the number of its inputs
+/// and outputs and its attributes have to fit that operator. An operator of com.microsoft is one of ONNX Runtime's own.
+[[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
 
 /// Returns whether a node of an operator of ai.onnx must be rewritten to get from opset `a` to `b` or back.
 [[nodiscard]] bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b);

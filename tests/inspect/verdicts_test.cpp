@@ -56,6 +56,18 @@ TEST(Verdicts, a_slip_in_a_name_is_answered_with_the_name_that_was_meant) {
   EXPECT_NE(slip.reason.find("did you mean ONNX's HardSwish?"), std::string::npos) << slip.reason;
 }
 
+TEST(Verdicts, a_name_is_meant_only_where_the_node_fits_that_operator) {
+  onnx::Model attribute = model_with("HardSwich");
+  attribute.graph().nodes().front()->attributes["alpha"] = onnx::NodeAttribute(onnx::AttributeData(0.5F));
+  onnx::Model inputs = test::text_model({{"x", onnx::ElementType::f32, {2, 4}}}, "y = HardSwich(x, x)", {"y"});
+  for (const onnx::Model& model : {attribute.clone(), inputs.clone(), model_with("HardSwich", "com.microsoft")}) {
+    const NodeSupport unknown = judge_nodes(model)[0];
+    EXPECT_EQ(unknown.support, Support::unsupported);
+    EXPECT_EQ(unknown.reason.find("did you mean"), std::string::npos) << unknown.reason;
+    EXPECT_EQ(unknown.advice.find("HardSwish"), std::string::npos) << unknown.advice;
+  }
+}
+
 TEST(Verdicts, a_plugin_that_no_library_is_known_to_have_is_not_promised) {
   onnx::Model model = model_with("SomebodysLayer", "theirs");
   model.graph().nodes().front()->attributes["plugin_version"] =
