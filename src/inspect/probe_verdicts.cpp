@@ -379,6 +379,10 @@ void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
     if (const auto findings = found.find(outer); findings != found.end()) {
       if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
         apply(*finding, *node, answers, verdict);
+        // TensorRT blames a node inside for what the rule found in the node that holds it.
+        const bool is_blamed_for_outer = node != outer && !finding->cause && !hint_on_refusal(*node) &&
+                                         !fails_by_rule(*node) && fails_by_rule(*outer);
+        if (is_blamed_for_outer) verdict.advice.clear();
         if (node == outer) count_others(findings->second, finding, verdict);
       } else if (answers.report.runs_inside.contains(node)) {
         accept(*node, answers, verdict);

@@ -39,6 +39,8 @@ struct Advice {
 };
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
+constexpr std::string_view for_evaluation =
+    "export the network in evaluation mode, as with PyTorch's model.eval(): it is in training mode";
 constexpr std::string_view use_qdq =
     "graft convert computes it in f32; for int8, quantize the float model in the form that TensorRT supports: "
     "QuantizeLinear and DequantizeLinear around float operators (QDQ)";
@@ -518,10 +520,11 @@ Forms forms_of(const onnx::Node& node) {
   }
   if (type == "TensorScatter") add_tensor_scatter(node, forms);
   if (type == "Dropout" && constant_of(node.input(2)).value_or(0) != 0) {
-    forms.push_back({"dropout_training", "its training_mode is true; TensorRT is for inference"});
+    forms.push_back({"dropout_training", "its training_mode is true; TensorRT is for inference", for_evaluation});
   } else if (type == "Dropout" && node.input(2) != nullptr && !node.input(2)->constant()) {
-    forms.push_back(
-        {"dropout_training_computed", fmt::format("its training_mode '{}' is not a constant", node.input(2)->name)});
+    forms.push_back({"dropout_training_computed",
+                     fmt::format("its training_mode '{}' is not a constant", node.input(2)->name),
+                     "export the network in evaluation mode, or make the training_mode a constant that is false"});
   }
   if (type == "MatMul" && rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2) {
     forms.push_back({"vector_times_matrices", "it multiplies a vector by more than one matrix"});
@@ -531,7 +534,7 @@ Forms forms_of(const onnx::Node& node) {
         {"layer_norm_outputs", "its outputs Mean or InvStdDev are used; TensorRT has only the normalized output"});
   }
   if (type == "BatchNormalization" && node.int_or("training_mode", 0) != 0) {
-    forms.push_back({"batch_norm_training", "training_mode = 1; TensorRT has it for inference only"});
+    forms.push_back({"batch_norm_training", "training_mode = 1; TensorRT has it for inference only", for_evaluation});
   }
   if (type == "Mod" && node.int_or("fmod", 0) == 0 && is_type_of(node.input(0), {f32, f16, bf16, f64})) {
     forms.push_back({"real_mod", "fmod = 0 with floating-point numbers; TensorRT accepts it only with integers"});

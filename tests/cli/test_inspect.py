@@ -304,6 +304,22 @@ def test_forms_of_an_operator(graft, tmp_path, node, k, verdict):
     assert (answer.code == 0) == (verdict != "unsupported")
 
 
+@pytest.mark.parametrize("op_type", ["BatchNormalization", "Dropout"])
+def test_what_is_in_training_mode_is_exported_for_evaluation(graft, tmp_path, op_type):
+    ones = [helper.make_tensor(name, TensorProto.FLOAT, [4], [1.0] * 4) for name in ("s", "b", "m", "v")]
+    training = helper.make_tensor("training", TensorProto.BOOL, [], [True])
+    if op_type == "Dropout":
+        node, constants = helper.make_node(op_type, ["x", "", "training"], ["y"], name="n"), [training]
+    else:
+        names = ["x", "s", "b", "m", "v"]
+        node = helper.make_node(op_type, names, ["y", "new_m", "new_v"], name="n", training_mode=1)
+        constants = ones
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 4])], [("y", [2, 4])], constants, opset=18)
+    judged = verdicts(graft("inspect", model, "--json"))["n"]
+    assert judged["verdict"] == "unsupported"
+    assert judged["advice"].startswith("export the network in evaluation mode")
+
+
 @pytest.mark.parametrize(("count", "verdict"), [(5, "lowered"), (4, "native")])
 def test_scattering_more_than_there_is(graft, tmp_path, count, verdict):
     node = helper.make_node("ScatterElements", ["x", "at", "u"], ["y"], name="n", axis=1)

@@ -366,6 +366,30 @@ def test_a_node_that_fails_in_the_body_of_a_loop(tmp_path: pathlib.Path) -> None
     assert not builds(tmp_path / "smallest.onnx")
 
 
+def test_a_node_that_is_blamed_for_its_loop_has_no_advice_of_its_own(tmp_path: pathlib.Path) -> None:
+    """TensorRT has no condition for the body of a loop without one, and names the node that reads it."""
+    ends = [("step", INT64, []), ("condition", TensorProto.BOOL, []), ("carried", FLOAT, [2, 3])]
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["condition"], ["goes_on"], name="reads_condition"),
+            helper.make_node("Tanh", ["carried"], ["next"], name="tanh"),
+        ],
+        "body",
+        [helper.make_tensor_value_info(*end) for end in ends],
+        [
+            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", FLOAT, [2, 3]),
+        ],
+    )
+    nodes = [helper.make_node("Loop", ["trips", "", "x"], ["y"], name="loop", body=body)]
+    model = write(
+        tmp_path / "m.onnx", nodes, [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 3])], {"trips": np.array(5, np.int64)}
+    )
+    found = verdicts(inspect(model, "parser"))
+    assert found["loop"]["advice"].startswith("add a condition")
+    assert (found["reads_condition"]["verdict"], found["reads_condition"]["advice"]) == ("refused", "")
+
+
 def test_nodes_that_build_with_other_sizes_are_not_blamed(tmp_path: pathlib.Path) -> None:
     """The If alone does not build with the smallest sizes; with all others it fails only together with the Resize."""
     pooled = helper.make_node("MaxPool", ["x"], ["pooled"], name="pooled", kernel_shape=[2, 2], strides=[2, 2])
