@@ -10,9 +10,11 @@
 namespace graft::inspect {
 
 struct Form {
-  std::string_view name;               ///< The name of the form in tensorrt_facts.json.
-  std::string what;                    ///< Describes the form, as a reason to refuse the node.
-  std::string_view advice = {};        ///< The action for such a node; empty: the advice on the operator.
+  std::string_view name;  ///< The name of the form in tensorrt_facts.json.
+  std::string what;       ///< Describes the form, as a reason to refuse the node.
+  /// The action for such a node, a format string in which {} is the name of Setting::cut; empty: the advice on the
+  /// operator.
+  std::string_view advice = {};
   bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form where each dimension has one size.
   bool is_computed_wrongly = false;    ///< Whether TensorRT builds the form and computes it wrongly without a message.
 };

@@ -243,10 +243,12 @@ std::int64_t element_count(const onnx::Value& value) {
 }
 
 void add_quantization(const onnx::Node& node, Forms& forms) {
+  constexpr std::string_view symmetric =
+      "quantize to i8 with zero point 0 (symmetric) instead; or {} leaves it to the host";
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {u8})) {
     forms.push_back(
-        {"quantize_u8", fmt::format("'{}' is u8; TensorRT quantizes to signed integers only", value->name)});
+        {"quantize_u8", fmt::format("'{}' is u8; TensorRT quantizes to signed integers only", value->name), symmetric});
   }
   if (const onnx::Value* value = tensor_of_type(node, {f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, u2, i2, f6e2m3})) {
     forms.push_back({"missing_type",
@@ -267,7 +269,7 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
   if (!constant) return;
   const auto bytes = constant->bytes.view();
   if (std::all_of(bytes.begin(), bytes.end(), [](auto byte) { return byte == decltype(byte){}; })) return;
-  forms.push_back({"quantize_zero_point", "its zero point is not zero; TensorRT quantizes symmetrically"});
+  forms.push_back({"quantize_zero_point", "its zero point is not zero; TensorRT quantizes symmetrically", symmetric});
 }
 
 /// Returns whether the reverse pass of a bidirectional layer has other activations than the forward pass.
@@ -561,7 +563,7 @@ std::optional<std::string> advice_on_form(const onnx::Node& node) {
   try {
     for (const Form& form : forms_of(node)) {
       const bool is_refused = form_fact(newest_measured_release(), form.name).runs == Answer::no;
-      if (is_refused && !form.advice.empty()) return std::string(form.advice);
+      if (is_refused && !form.advice.empty()) return fmt::format(fmt::runtime(form.advice), setting_name(Setting::cut));
     }
     return std::nullopt;
   } catch (const Error&) {  // an attribute of the wrong type

@@ -320,6 +320,23 @@ def test_what_is_in_training_mode_is_exported_for_evaluation(graft, tmp_path, op
     assert judged["advice"].startswith("export the network in evaluation mode")
 
 
+@pytest.mark.parametrize(("kind", "zero"), [(TensorProto.UINT8, 120), (TensorProto.INT8, 3)])
+def test_what_is_quantized_asymmetrically_is_quantized_to_i8_with_zero_point_0(graft, tmp_path, kind, zero):
+    constants = [
+        helper.make_tensor("scale", TensorProto.FLOAT, [], [0.1]),
+        helper.make_tensor("zero", kind, [], [zero]),
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], name="q"),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"], name="d"),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 4])], [("y", [2, 4])], constants, opset=18)
+    judged = verdicts(graft("inspect", model, "--json"))
+    for name in ("q", "d"):
+        assert judged[name]["verdict"] == "unsupported", judged[name]
+        assert judged[name]["advice"].startswith("quantize to i8 with zero point 0 (symmetric) instead; or ")
+
+
 @pytest.mark.parametrize(("count", "verdict"), [(5, "lowered"), (4, "native")])
 def test_scattering_more_than_there_is(graft, tmp_path, count, verdict):
     node = helper.make_node("ScatterElements", ["x", "at", "u"], ["y"], name="n", axis=1)
