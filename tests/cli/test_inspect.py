@@ -827,6 +827,17 @@ def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_pa
     assert "decide sizes" not in step["why"]
 
 
+@pytest.mark.parametrize(("size", "has_one_shape"), [(4, True), ("n", False)])
+def test_the_printed_build_has_one_shape_for_a_tensor_of_fixed_sizes(graft, tmp_path, size, has_one_shape):
+    """TensorRT checks the smallest and the largest values of the range, which need as many elements as the tensor."""
+    shape = helper.make_tensor_value_info("shape", INT64, [2])
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    model = save(tmp_path / "m.onnx", [node], [("x", [size, 6]), shape], [("y", [None, None])])
+    (step,) = graft("inspect", model, "--probe", "none", "--json").json["next"]
+    assert ("an engine has only one such shape" in step["why"]) == has_one_shape
+    assert ("replace the range with the smallest, usual and largest" in step["why"]) != has_one_shape
+
+
 def test_no_build_is_printed_for_sizes_that_the_network_cannot_compute(graft, tmp_path):
     weights = numpy_helper.from_array(np.zeros((4 * 30 * 14, 2), "f4"), "w")
     nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]

@@ -66,19 +66,43 @@ RangesOfBuild ranges_for(const onnx::Model& model, const std::optional<report::P
   return found;
 }
 
+/// Returns whether an input is the shape to which a Reshape brings a tensor of fixed sizes. Shapes of as many elements,
+/// one of which is at least as large as the other in each dimension, are equal, so that no range has several.
+bool is_shape_of_fixed_sizes(const onnx::Value& value) {
+  return std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
+    const onnx::Node& node = *use.node;
+    if ((node.is("Cast") || node.is("Identity")) && node.output() != nullptr) {
+      return is_shape_of_fixed_sizes(*node.output());
+    }
+    const onnx::Value* data = node.is("Reshape") && use.index == 1 ? node.input(0) : nullptr;
+    return data != nullptr && data->shape && onnx::has_known_sizes(*data->shape);
+  });
+}
+
 /// Returns which of the ranges are ranges of values: an engine computes only sizes that these lead to.
 std::string note_on_values(const onnx::Model& model, const std::vector<std::string>& ranges) {
   std::vector<std::string> names;
+  std::vector<std::string> single;
   for (const onnx::Value* input : model.graph().inputs()) {
     const bool has_range = std::any_of(ranges.begin(), ranges.end(),
                                        [&](const std::string& range) { return range.starts_with(input->name + "="); });
-    if (has_range && input->shape && onnx::has_known_sizes(*input->shape)) names.push_back(input->name);
+    if (!has_range || !input->shape || !onnx::has_known_sizes(*input->shape)) continue;
+    (is_shape_of_fixed_sizes(*input) ? single : names).push_back(input->name);
   }
-  if (names.empty()) return {};
-  return fmt::format(
-      "; the values of {} decide sizes: replace the range{} with the smallest, usual and largest values that the "
-      "network will receive",
-      fmt::join(names, ", "), names.size() == 1 ? "" : "s");
+  std::string note;
+  if (!names.empty()) {
+    note += fmt::format(
+        "; the values of {} decide sizes: replace the range{} with the smallest, usual and largest values that the "
+        "network will receive",
+        fmt::join(names, ", "), names.size() == 1 ? "" : "s");
+  }
+  for (const std::string& name : single) {
+    note += fmt::format(
+        "; the values of {0} are the shape for a tensor of fixed sizes, and an engine has only one such shape: give "
+        "the one that the network will receive as the smallest, usual and largest values of {0}",
+        name);
+  }
+  return note;
 }
 
 /// Returns the ranges for a half of a network that was cut: those of the probe if it has all of them, otherwise
