@@ -751,6 +751,12 @@ std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) 
                     name_of(release))};
 }
 
+std::optional<std::string> refusal_of_plugins(const Release& release) {
+  const FormFact known = form_fact(release, "plugin_in_network");
+  if (known.runs != Answer::no) return std::nullopt;
+  return fmt::format("{} adds no plugin to a network ({})", title_of(release), known.source);
+}
+
 Answer builds_plugins_in_bodies(const Release& release) { return form_fact(release, "plugin_in_body").runs; }
 
 std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release) {

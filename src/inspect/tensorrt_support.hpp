@@ -33,6 +33,10 @@ struct Danger {
 /// nodes.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
+/// Returns why no plugin runs in a release: neither its parser nor its network interface adds one to a network. Returns
+/// nothing if plugins run, or if that is unknown.
+[[nodiscard]] std::optional<std::string> refusal_of_plugins(const Release& release);
+
 /// Returns whether a release builds a plugin in the body of an If, Loop or Scan.
 [[nodiscard]] Answer builds_plugins_in_bodies(const Release& release);
 

@@ -257,13 +257,13 @@ class RuleJudge {
         if (!doubt) return {Support::native, replaced->second, ""};
         // Not `native`, which would mean that TensorRT builds the node as it is.
         if (replaced != forecast_.becomes.end()) return {Support::lowered, *doubt, replaced->second};
-        if (is_adopted(node)) return adopted(node, *doubt);
+        if (is_adopted(node) && !refusal_of_plugins(release_)) return adopted(node, *doubt);
         return {Support::unknown, *doubt, advice_on_doubt()};
       }
       const std::string cause = has_wrong_form(node, release_) ? computed_wrongly : "";
       if (replaced != forecast_.becomes.end()) return {Support::lowered, *refusal, replaced->second, cause};
       if (is_adopted(node)) return adopted(node, *refusal);
-      if (const auto refused = release_.flavor == Flavor::rtx ? type_not_adopted(node) : std::nullopt) {
+      if (const auto refused = may_adopt() ? type_not_adopted(node) : std::nullopt) {
         WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could replace the node,");
         return {Support::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
                 fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
@@ -275,6 +275,10 @@ class RuleJudge {
               fmt::format("export the network without it; or {} leaves it to the host", setting_name(Setting::cut))};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
+      if (const auto refusal = refusal_of_plugins(release_)) {
+        return {Support::unsupported, fmt::format("{}; {}", kept->second, *refusal),
+                fmt::format("build for {}", title_of(newest_measured_release()))};
+      }
       return {Support::plugin, kept->second,
               fmt::format("load the library that has the plugin: {}", setting_name(Setting::build_with_library))};
     }
@@ -296,12 +300,18 @@ class RuleJudge {
             near.advice.empty() ? use_library() : near.advice};
   }
 
+  [[nodiscard]] bool may_adopt() const { return release_.flavor == Flavor::rtx && !refusal_of_plugins(release_); }
   [[nodiscard]] bool is_adopted(const onnx::Node& node) const {
     return release_.flavor == Flavor::rtx && is_adopted_for_tensorrt(node) && find_rank_above_limit(node) == nullptr;
   }
-  [[nodiscard]] static Judgment adopted(const onnx::Node& node, const std::string& reason) {
-    return {Support::plugin, fmt::format("{}; {} replaces the node", reason, whose(*onnx::find_onnx_operator(node))),
-            "graft build"};
+  [[nodiscard]] Judgment adopted(const onnx::Node& node, const std::string& reason) const {
+    const std::string plugin = whose(*onnx::find_onnx_operator(node));
+    if (const auto refusal = refusal_of_plugins(release_)) {
+      return {Support::unsupported, fmt::format("{}; {}, so that {} cannot replace the node", reason, *refusal, plugin),
+              fmt::format("{} leaves it to the host; or build for {}, in which {} replaces it",
+                          setting_name(Setting::cut), title_of(newest_measured_release()), plugin)};
+    }
+    return {Support::plugin, fmt::format("{}; {} replaces the node", reason, plugin), "graft build"};
   }
 
   /// Returns the judgment on the worst node of a function, judged in the inlined copy.

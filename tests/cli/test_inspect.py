@@ -367,6 +367,20 @@ def test_the_rules_of_a_release(graft, tmp_path, release, title, verdict):
     assert f"for {title}\n" in graft("inspect", model, "--for", release).out
 
 
+@pytest.mark.parametrize(("release", "code"), [("rtx-1.5", 1), ("rtx-1.6", 1), ("rtx-1.7", 0)])
+def test_a_plugin_is_promised_only_where_the_release_adds_it_to_a_network(graft, tmp_path, release, code):
+    """docs/compatibility.md: neither the parser nor the network interface of 1.4 to 1.6 adds a plugin."""
+    limits = [helper.make_tensor("most", INT64, [1], [3])]
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["y"], name="n")
+    inputs = [("boxes", [1, 8, 4]), ("scores", [1, 2, 8])]
+    places = helper.make_tensor_value_info("y", INT64, [None, 3])
+    model = save(tmp_path / "m.onnx", [node], inputs, [places], limits, opset=18)
+    inspected = graft("inspect", model, "--for", release, "--json")
+    assert inspected.code == code
+    assert verdicts(inspected)["n"]["verdict"] == ("unsupported" if code else "plugin")
+    assert graft("convert", model, "-o", tmp_path / "c.onnx", "--for", release).code == code
+
+
 def test_what_a_release_computes_wrongly_leads(graft, tmp_path):
     nodes = [
         helper.make_node("Identity", ["x"], ["a"]),

@@ -105,6 +105,16 @@ TEST(Releases, an_old_operator_set_is_what_conversion_raises) {
   }
 }
 
+TEST(Releases, what_only_a_plugin_runs_is_unsupported_where_no_plugin_gets_into_a_network) {
+  const onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 4}}}, "y = NonZero(x)", {"y"});
+  EXPECT_EQ(verdict_in(model, "rtx-1.7"), Support::plugin);
+  for (const char* name : {"rtx-1.4", "rtx-1.5", "rtx-1.6"}) {
+    EXPECT_EQ(verdict_in(model, name), Support::unsupported) << name;
+    EXPECT_NE(reason_in(model, name).find("adds no plugin to a network (measured in TensorRT-RTX"), std::string::npos)
+        << reason_in(model, name);
+  }
+}
+
 TEST(Releases, the_reason_has_its_source) {
   const onnx::Model model = test::text_model({{"x", ElementType::f32, {2, 4}}}, "y = Swish(x)", {"y"});
   EXPECT_EQ(reason_in(model, "rtx-1.4"), "TensorRT's parser does not support it (measured in TensorRT-RTX 1.4.0.76)");
