@@ -185,6 +185,7 @@ struct Answers {
   const ProbeReport& report;
   const json& creators;
   const std::map<const onnx::Node*, const NodeSupport*>& verdicts;
+  std::string tensorrt;  ///< The title of the TensorRT that answered.
 
   /// Describes a node as it is in the user's model, in which operators of ONNX are not yet replaced with plugins.
   [[nodiscard]] std::string describe(const onnx::Node& node) const {
@@ -295,7 +296,8 @@ void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict
       return;
     }
     if (is_refused) {
-      verdict.reason = fmt::format("TensorRT builds it, contrary to the rule: {}", verdict.reason);
+      verdict.reason =
+          fmt::format("{} builds this node, although Graft's rule says: {}", answers.tensorrt, verdict.reason);
     } else if (verdict.support == Support::unknown) {
       verdict.reason.clear();
     } else if (verdict.support == Support::plugin) {
@@ -537,7 +539,7 @@ ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& option
   const Judge answered = report.not_built.empty() ? options.level : Judge::parser;
   std::map<const onnx::Node*, const NodeSupport*> verdicts;
   for (std::size_t i = 0; i < nodes.size() && i < placed.size(); ++i) verdicts.emplace(placed[i].node, &nodes[i]);
-  correct({asked, placed, answered, report, trials.creators(), verdicts}, nodes);
+  correct({asked, placed, answered, report, trials.creators(), verdicts, trials.tensorrt().title()}, nodes);
 
   ProbeSummary answer{.judge = answered,
                       .tensorrt = trials.tensorrt(),

@@ -26,12 +26,16 @@ using report::FailingPart;
 /// Returns the number of nodes with each verdict.
 Table counts_table(const toolkit::Inspection& inspection) {
   const std::vector<report::NodeSupport>& nodes = inspection.nodes;
+  // A count of 0 beside nodes that TensorRT refuses would say that Graft runs these.
+  const bool does_tensorrt_refuse =
+      std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return inspect::is_by_tensorrt(node.support); });
   Table table;
   for (const report::Support verdict : report::all_supports) {
     const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
       return node.support == verdict && !inspect::is_mere_constant(node);
     });
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
+    if (count == 0 && verdict == report::Support::unsupported && does_tensorrt_refuse) continue;
     table.add({{std::string(to_string(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
                {inspect::meaning_of(verdict, inspection.is_judged_by_rules(), inspection.release), Color::faint}});

@@ -662,6 +662,25 @@ def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path)
     assert found.json["trials"]["builds"] == 22  # 7 as above; the others find one of 256 nodes by bisection
 
 
+def test_what_tensorrt_builds_against_a_rule_is_told_with_its_version(tmp_path: pathlib.Path) -> None:
+    node = helper.make_node("Det", ["x"], ["y"], name="det")
+    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 3, 3])], [("y", FLOAT, [2])])
+    python = scripted_tensorrt(tmp_path, slowest=300)
+    found = verdicts(graft("inspect", model, "--truth", "builder", "--json", python=python))["det"]
+    assert found["verdict"] == "native"
+    words = "TensorRT-RTX 1.7.1.116 builds this node, although Graft's rule says: TensorRT's parser does not support it"
+    assert found["reason"].startswith(words)
+
+
+def test_no_row_says_that_all_run_beside_refused_nodes(tmp_path: pathlib.Path) -> None:
+    node = helper.make_node("Det", ["x"], ["y"], name="det")
+    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 3, 3])], [("y", FLOAT, [2])])
+    answer = graft("inspect", model, "--truth", "parser", "--target", "sm89")
+    assert answer.code == 1, answer.err
+    assert "TensorRT's parser refuses it" in answer.out
+    assert "neither TensorRT nor Graft runs it" not in answer.out
+
+
 def test_sizes_supposed_of_a_part_are_no_failure_of_its_nodes(tmp_path: pathlib.Path) -> None:
     """After two refused nodes, the sizes of their outputs are unknown, and guessed ones may contradict each other."""
     nodes = [
