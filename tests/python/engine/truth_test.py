@@ -664,7 +664,7 @@ def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path)
 
 def test_what_tensorrt_builds_against_a_rule_is_told_with_its_version(tmp_path: pathlib.Path) -> None:
     node = helper.make_node("Det", ["x"], ["y"], name="det")
-    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 3, 3])], [("y", FLOAT, [2])])
+    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 8, 8])], [("y", FLOAT, [2])])
     python = scripted_tensorrt(tmp_path, slowest=300)
     found = verdicts(graft("inspect", model, "--truth", "builder", "--json", python=python))["det"]
     assert found["verdict"] == "native"
@@ -674,7 +674,7 @@ def test_what_tensorrt_builds_against_a_rule_is_told_with_its_version(tmp_path: 
 
 def test_no_row_says_that_all_run_beside_refused_nodes(tmp_path: pathlib.Path) -> None:
     node = helper.make_node("Det", ["x"], ["y"], name="det")
-    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 3, 3])], [("y", FLOAT, [2])])
+    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 8, 8])], [("y", FLOAT, [2])])
     answer = graft("inspect", model, "--truth", "parser", "--target", "sm89")
     assert answer.code == 1, answer.err
     assert "TensorRT's parser refuses it" in answer.out
