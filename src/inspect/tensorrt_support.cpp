@@ -140,6 +140,76 @@ void add_resize(const onnx::Node& node, Forms& forms) {
   }
 }
 
+/// Returns the attribute `name` with one number for each spatial dimension (`count`), or `fallback` in each.
+std::vector<std::int64_t> numbers_or(const onnx::Node& node, std::string_view name, std::size_t count,
+                                     std::int64_t fallback) {
+  const auto numbers = node.ints(name);
+  return numbers && numbers->size() == count ? *numbers : std::vector<std::int64_t>(count, fallback);
+}
+
+/// Adds a form if the last window of a pooling with ceil_mode would start after the data and the padding before them.
+/// ONNX Runtime, and ONNX from operator set 22 on, leave that window out; TensorRT's parser does not.
+void add_pooling_past_end(const onnx::Node& node, Forms& forms) {
+  const onnx::Value* data = node.input(0);
+  const auto kernel = node.ints("kernel_shape");
+  if (node.int_or("ceil_mode", 0) == 0 || node.string_or("auto_pad", "NOTSET") != "NOTSET" || data == nullptr ||
+      !data->shape || !kernel || data->shape->size() != kernel->size() + 2) {
+    return;
+  }
+  const std::size_t spatial = kernel->size();
+  const auto strides = numbers_or(node, "strides", spatial, 1);
+  const auto dilations = numbers_or(node, "dilations", spatial, 1);
+  const auto pads = numbers_or(node, "pads", spatial * 2, 0);
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const Dim& size = (*data->shape)[i + 2];
+    if (!size.is_constant() || strides[i] <= 0) continue;
+    const std::int64_t room = size.value() + pads[i] + pads[i + spatial] - ((*kernel)[i] - 1) * dilations[i] - 1;
+    if (room < 0) continue;
+    const std::int64_t last_start = (room + strides[i] - 1) / strides[i] * strides[i];
+    if (last_start < size.value() + pads[i]) continue;
+    forms.push_back({.name = "pooling_past_end",
+                     .what = fmt::format("ceil_mode = 1, and the last window along axis {} would start after the data; "
+                                         "TensorRT adds that window to the output",
+                                         i + 2),
+                     .advice = "set ceil_mode to 0 and choose explicit pads that lead to the same size",
+                     .is_computed_wrongly = true});
+    return;
+  }
+}
+
+/// Adds a form if a ConvTranspose has auto_pad and an output_shape that TensorRT does not reach: with auto_pad, the
+/// parser ignores output_shape.
+void add_conv_transpose(const onnx::Node& node, Forms& forms) {
+  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
+  const auto wanted = node.ints("output_shape");
+  if (auto_pad == "NOTSET" || !wanted) return;
+  const onnx::Value* data = node.input(0);
+  const onnx::Value* weights = node.input(1);
+  const std::size_t spatial = wanted->size();
+  const bool are_ranks_known = data != nullptr && data->shape && data->shape->size() == spatial + 2 &&
+                               weights != nullptr && weights->shape && weights->shape->size() == spatial + 2;
+  const auto strides = numbers_or(node, "strides", spatial, 1);
+  const auto dilations = numbers_or(node, "dilations", spatial, 1);
+  const auto more = numbers_or(node, "output_padding", spatial, 0);
+  bool is_reached = are_ranks_known;
+  for (std::size_t i = 0; is_reached && i < spatial; ++i) {
+    const Dim& size = (*data->shape)[i + 2];
+    const Dim& kernel = (*weights->shape)[i + 2];
+    if (!size.is_constant() || !kernel.is_constant()) {
+      is_reached = false;
+      break;
+    }
+    const std::int64_t whole = (size.value() - 1) * strides[i] + (kernel.value() - 1) * dilations[i] + 1 + more[i];
+    const std::int64_t same = std::min(whole, size.value() * strides[i]);
+    is_reached = (*wanted)[i] == (auto_pad == "VALID" ? whole : same);
+  }
+  if (is_reached) return;
+  forms.push_back({.name = "conv_transpose_sizes",
+                   .what = fmt::format("auto_pad = {} and output_shape; TensorRT ignores output_shape then", auto_pad),
+                   .advice = "replace auto_pad and output_shape by explicit pads and output_padding",
+                   .is_computed_wrongly = true});
+}
+
 void add_pooling(const onnx::Node& node, Forms& forms) {
   const auto dilations = node.ints("dilations").value_or(std::vector<std::int64_t>());
   if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) {
@@ -151,6 +221,7 @@ void add_pooling(const onnx::Node& node, Forms& forms) {
   if (node.is("MaxPool") && has_output(node, 1)) {
     forms.push_back({"max_pool_indices", "its output Indices is used; TensorRT's pooling does not have it"});
   }
+  add_pooling_past_end(node, forms);
 }
 
 /// Adds the forms of an LRN that TensorRT's layer does not accept. The limits are those of ILRNLayer.
@@ -247,8 +318,11 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
       "quantize to i8 with zero point 0 (symmetric) instead; or {} leaves it to the host";
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {u8})) {
-    forms.push_back(
-        {"quantize_u8", fmt::format("'{}' is u8; TensorRT quantizes to signed integers only", value->name), symmetric});
+    // Where the zero point is 0 or left out, the parser takes i8 instead: values above 127 * scale are clipped.
+    forms.push_back({.name = "quantize_u8",
+                     .what = fmt::format("'{}' is u8; TensorRT quantizes to signed integers only", value->name),
+                     .advice = symmetric,
+                     .is_computed_wrongly = true});
   }
   if (const onnx::Value* value = tensor_of_type(node, {f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, u2, i2, f6e2m3})) {
     forms.push_back({"missing_type",
@@ -496,6 +570,7 @@ Forms forms_of(const onnx::Node& node) {
   if (type == "MaxPool" || type == "AveragePool" || type == "LpPool") add_pooling(node, forms);
   if (type == "ScatterND" || type == "ScatterElements") add_scatter(node, forms);
   if (type == "Attention") add_attention(node, forms);
+  if (type == "ConvTranspose") add_conv_transpose(node, forms);
   if (type == "LRN") add_lrn(node, forms);
   if (type == "CumSum") add_fed_input(node, 1, "axis", "cum_sum_axis", forms);
   if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {

@@ -14,6 +14,7 @@
 #include "graft/setting.hpp"
 #include "inspect/plugin_need.hpp"
 #include "inspect/tensorrt_release.hpp"
+#include "inspect/tensorrt_support.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/declared_shapes.hpp"
@@ -112,7 +113,7 @@ bool has_onnx_operators(const onnx::Model& model) {
 }
 
 /// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
-/// rewrites as lowered. Returns none for a release without rules.
+/// rewrites as lowered, the others with their own advice. Returns none for a release without rules.
 std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given, const nlohmann::json& built) {
   const std::optional<inspect::Release> release = release_of_build(built);
   if (!release) return {};
@@ -121,7 +122,7 @@ std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
   std::vector<report::NodeSupport> nodes = inspect::judge_nodes(model, {}, *release);
   std::erase_if(nodes, [](const report::NodeSupport& node) { return node.cause != inspect::computed_wrongly; });
   for (report::NodeSupport& node : nodes) {
-    if (node.support == report::Support::native) continue;  // it has advice of its own
+    if (node.advice != inspect::advice_to_convert()) continue;  // it has advice of its own
     node.support = report::Support::lowered;
     node.advice = "`graft convert` rewrites it";
   }

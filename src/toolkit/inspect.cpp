@@ -65,6 +65,7 @@ void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vecto
 void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::string_view why) {
   for (report::NodeSupport& node : nodes) {
     if (!inspect::is_bad(node.support) && !inspect::is_open(node.support)) continue;
+    if (node.cause == inspect::computed_wrongly) continue;  // a model with such a node builds
     node.support = report::Support::lowered;
     node.reason += fmt::format("{}{}", node.reason.empty() ? "" : "; ", why);
     node.advice = "graft convert";

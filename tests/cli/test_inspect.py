@@ -84,6 +84,84 @@ def test_a_node_that_tensorrt_builds_and_computes_wrongly_is_not_native(graft, t
     assert [step["command"].split()[:2] for step in answer.json["next"]] == [["graft", "convert"]]
 
 
+WRONG_FORMS = {
+    "u8": [("QuantizeLinear", "x s u", {}), ("DequantizeLinear", "y s u", {})],
+    "u8 by default": [("QuantizeLinear", "x s", {}), ("DequantizeLinear", "y s", {})],
+    "SAME_UPPER": [("ConvTranspose", "x w", dict(auto_pad="SAME_UPPER", output_shape=[15, 15], strides=[2, 2]))],
+    "SAME_LOWER": [("ConvTranspose", "x w", dict(auto_pad="SAME_LOWER", output_shape=[15, 15], strides=[2, 2]))],
+    "VALID": [("ConvTranspose", "x w", dict(auto_pad="VALID", output_shape=[15, 15], strides=[2, 2]))],
+    "MaxPool": [("MaxPool", "x", dict(ceil_mode=1, kernel_shape=[1, 1], strides=[3, 2]))],
+    "MaxPool with pads": [("MaxPool", "x", dict(ceil_mode=1, kernel_shape=[2, 2], strides=[3, 3], pads=[1] * 4))],
+    "LpPool": [("LpPool", "x", dict(ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2]))],
+}
+RIGHT_FORMS = {
+    "i8": [("QuantizeLinear", "x s i", {}), ("DequantizeLinear", "y s i", {})],
+    "SAME_UPPER": [("ConvTranspose", "x w", dict(auto_pad="SAME_UPPER", output_shape=[16, 16], strides=[2, 2]))],
+    "VALID": [("ConvTranspose", "x w", dict(auto_pad="VALID", output_shape=[17, 17], strides=[2, 2]))],
+    "output_shape": [("ConvTranspose", "x w", dict(output_shape=[15, 15], strides=[2, 2]))],
+    "auto_pad": [("ConvTranspose", "x w", dict(auto_pad="SAME_UPPER", strides=[2, 2]))],
+    "MaxPool": [("MaxPool", "x", dict(ceil_mode=1, kernel_shape=[3, 3], strides=[2, 2]))],
+    "LpPool": [("LpPool", "x", dict(ceil_mode=1, kernel_shape=[3, 3], strides=[2, 2]))],
+}
+
+
+def special_form(path, rows):
+    """Saves a chain of nodes x, y, z, ..., which have the output of the node before or constants as inputs."""
+    constants = [
+        numpy_helper.from_array(np.float32(0.1), "s"),
+        numpy_helper.from_array(np.uint8(0), "u"),
+        numpy_helper.from_array(np.int8(0), "i"),
+        numpy_helper.from_array(np.ones((3, 4, 3, 3), np.float32), "w"),
+    ]
+    used = {name for _, inputs, _ in rows for name in inputs.split()}
+    nodes = [
+        helper.make_node(op, inputs.split(), [output], name=f"n{output}", **attributes)
+        for (op, inputs, attributes), output in zip(rows, "yz", strict=False)
+    ]
+    weights = [each for each in constants if each.name in used]
+    return save(path, nodes, [("x", [1, 3, 8, 8])], [("yz"[len(rows) - 1], None)], weights, opset=22)
+
+
+def output_of_network(model):
+    """Returns the sizes of the network's output in TensorRT."""
+    trt = pytest.importorskip("tensorrt_rtx")
+    logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
+    network = trt.Builder(logger).create_network(0)
+    parser = trt.OnnxParser(network, logger)
+    assert parser.parse(model.read_bytes())
+    return tuple(network.get_output(0).shape)
+
+
+@pytest.mark.parametrize("form", WRONG_FORMS)
+def test_a_form_that_tensorrt_builds_with_other_results_stays_a_finding(graft, tmp_path, form):
+    """ONNX Runtime's output has other sizes than TensorRT's; where the type is u8, TensorRT's is i8."""
+    model = special_form(tmp_path / "m.onnx", WRONG_FORMS[form])
+    (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    assert (output_of_network(model) == truth.shape) == form.startswith("u8")
+    answer = graft("inspect", model, "--target", "sm120", "--json")
+    assert answer.code == 1, answer.out + answer.err
+    advised = "i8 with a zero point of 0" if form.startswith("u8") else "explicit pads"
+    for found in answer.json["nodes"]:
+        assert found["verdict"] == "unsupported"
+        assert found["cause"] == "computed wrongly"
+        assert "computes wrong values" in found["reason"]
+        assert advised in found["advice"]
+    assert graft("convert", model, "-o", tmp_path / "c.onnx", "--target", "sm120").code == 1
+    wrong = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json").json["computed_wrongly"]
+    assert len(wrong) == len(answer.json["nodes"])
+    assert all(advised in node["advice"] for node in wrong)
+
+
+@pytest.mark.parametrize("form", RIGHT_FORMS)
+def test_a_form_that_is_like_a_wrong_one_and_right_is_native(graft, tmp_path, form):
+    model = special_form(tmp_path / "m.onnx", RIGHT_FORMS[form])
+    (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    assert output_of_network(model) == truth.shape
+    answer = graft("inspect", model, "--target", "sm120", "--json")
+    assert answer.code == 0, answer.out + answer.err
+    assert {node["verdict"] for node in answer.json["nodes"]} == {"native"}
+
+
 def test_digits_network_is_native_and_says_what_convert_fuses(graft):
     answer = graft("inspect", DIGITS, "--json")
     assert answer.code == 0
