@@ -129,8 +129,8 @@ void add_quantize(Program& program) {
   const auto arguments = std::make_shared<QuantizeArguments>();
   Command* command = program.add_command(
       "quantize",
-      "writes a strongly typed model in f16, bf16, int8 or f8, which every TensorRT builds, and keeps nodes in f32 "
-      "that would lose too much; exit code 1 if an output still misses the limit",
+      "writes a strongly typed model in f16, bf16, int8 or f8, whose types do not depend on the builder's flags, and "
+      "keeps nodes in f32 that would lose too much; exit code 1 if an output still misses the limit",
       "graft quantize digits.onnx -o digits.int8.onnx --precision int8 --data image=digits_test.npz:images",
       [arguments](const Console& c) { return quantize(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` creates one from other formats")

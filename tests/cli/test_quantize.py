@@ -879,7 +879,7 @@ def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
     answer = graft("quantize", model, "-o", out, "--precision", precision, *data)
     assert answer.code == 0, answer.err
     text = " ".join(answer.out.split())
-    assert f"note: 2 of 2 nodes are in f64 and stay in f64, because only f32 becomes {precision}" in text
+    assert f"note: 2 of 2 nodes stay in f64, because only f32 becomes {precision}" in text
     assert "export the network in f32" in text
     assert (", 2 in f64 as before" in text) == (precision != "int8")
     assert types_of(out)["m"] == double
@@ -896,7 +896,22 @@ def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
     )
     if precision != "int8":
         [note] = quantize(graft, mixed, out, precision=precision)["notes"]
-        assert note.startswith("1 of 4 nodes is in f64")
+        assert note.startswith("1 of 4 nodes stays in f64, because")
+        words = graft("quantize", mixed, "-o", out, "--precision", precision).out
+        assert ", 1 in f64 as before, " in words, words
+
+
+def test_the_nodes_in_f32_are_those_that_are_listed(graft, tmp_path):
+    """Greater computes no f32, and stays in f32 because a Cast before it would be the only node in f16."""
+    output = helper.make_tensor_value_info("y", TensorProto.BOOL, [2, 8])
+    nodes, limit = [node("Greater", "x limit", "y")], [constant("limit", 0.5)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 8])], [output], limit)
+    out = tmp_path / "o.onnx"
+    words = graft("quantize", model, "-o", out, "--precision", "f16", "--explain").out
+    listed = sum(line.startswith("  f32  ") for line in words.splitlines())
+    assert listed == 1
+    assert f"0 nodes in f16, {listed} kept in f32, 0 casts" in words, words
+    assert onnx.load(out).graph.input[0].type.tensor_type.elem_type == F32
 
 
 def test_nodes_behind_a_sequence_take_the_type(graft, tmp_path):

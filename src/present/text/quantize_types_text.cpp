@@ -72,8 +72,9 @@ std::string types_summary(const toolkit::TypesReport& report, verify::Precision 
   }
   return fmt::format("{} in {}{}, {} kept in f32{}, {}, {} of weights ({} before)",
                      count_text(count(quant::NodeType::narrow) + already, "node"), to_string(precision),
-                     already == 0 ? "" : fmt::format(" ({} of them before)", already), count(quant::NodeType::kept),
-                     others, count_text(chosen.typed.casts, "cast"), bytes_text(report.weights.after),
+                     already == 0 ? "" : fmt::format(" ({} of them before)", already),
+                     count(quant::NodeType::kept) + count(quant::NodeType::follows), others,
+                     count_text(chosen.typed.casts, "cast"), bytes_text(report.weights.after),
                      bytes_text(report.weights.before));
 }
 

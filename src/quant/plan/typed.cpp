@@ -400,11 +400,12 @@ class Typing {
     for (onnx::Node* node : graph().nodes()) {
       if (node->is("Constant")) continue;
       const Plan& plan = plans_.at(node);
+      const bool has_other_type = plan.type == NodeType::none && !has_f32_tensor(*node);
       result_.nodes.push_back({.node = ref_of(*node),
                                .type = plan.type,
                                .reason = plan.reason,
                                .by_form = plan.by_form,
-                               .before = plan.type == NodeType::none ? other_float_of(*node) : std::nullopt});
+                               .before = has_other_type ? other_float_of(*node) : std::nullopt});
       if (plan.type == NodeType::kept) node->metadata[std::string(precision_note)] = "f32: " + plan.reason;
     }
   }
@@ -601,9 +602,9 @@ std::optional<std::string> note_on_f64(const onnx::Model& prepared, std::string_
   }
   if (in_f64 == 0) return std::nullopt;
   return fmt::format(
-      "{} of {} nodes {} in f64 and stay in f64, because only f32 becomes {}: export the network in f32 (in PyTorch, "
-      "model.float() before the export), and quantize that model",
-      in_f64, nodes, in_f64 == 1 ? "is" : "are", wanted);
+      "{} of {} nodes {} in f64, because only f32 becomes {}: export the network in f32 (in PyTorch, model.float() "
+      "before the export), and quantize that model",
+      in_f64, nodes, in_f64 == 1 ? "stays" : "stay", wanted);
 }
 
 std::string unknown_operator_reason() {
