@@ -36,7 +36,9 @@ void add_probe_options(Command& command, ProbeArguments& arguments, const std::s
   command.add_option("--target", arguments.trials.targets, "GPU architectures to build for, as for `graft build`")
       ->type_name("LIST")
       ->delimiter(',');
-  command.add_option("--tensorrt", arguments.trials.tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
+  command
+      .add_option("--tensorrt", arguments.trials.tensorrt,
+                  "TensorRT to use: auto, rtx or full; exit code 3 if rtx or full is not installed (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   command.add_flag("--plugin-override", arguments.trials.plugin_override,

@@ -496,17 +496,18 @@ std::string_view what_happened(Support support) {
 
 namespace {
 
-/// Calls `start`. If an automatic probe finds no TensorRT that starts, throws NoTensorRT. A plugin library that does
-/// not load is an error of any probe: `graft build` would load it too.
+/// Calls `start`. If an automatic probe, for which no TensorRT was named, finds none that starts, throws NoTensorRT. A
+/// plugin library that does not load is an error of any probe: `graft build` would load it too.
 template <class Start>
-auto translate_missing_tensorrt(bool is_automatic, Start&& start) {
+auto translate_missing_tensorrt(const ProbeOptions& options, Start&& start) {
+  const bool may_be_missing = options.is_automatic && options.trials.tensorrt == "auto";
   try {
     return start();
   } catch (const EngineError& error) {
-    if (!is_automatic || error.failure().kind == "plugin_library") throw;
+    if (!may_be_missing || error.failure().kind == "plugin_library") throw;
     throw NoTensorRT{error.what()};
   } catch (const Error& error) {
-    if (!is_automatic || error.kind() != Error::Kind::missing_tool) throw;
+    if (!may_be_missing || error.kind() != Error::Kind::missing_tool) throw;
     throw NoTensorRT{error.what()};
   }
 }
@@ -515,7 +516,7 @@ auto translate_missing_tensorrt(bool is_automatic, Start&& start) {
 
 std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options, std::function<bool()> should_stop) {
   return translate_missing_tensorrt(
-      options.is_automatic, [&] { return std::make_unique<DriverTrials>(options.trials, std::move(should_stop)); });
+      options, [&] { return std::make_unique<DriverTrials>(options.trials, std::move(should_stop)); });
 }
 
 ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
@@ -524,7 +525,7 @@ ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& option
   if (options.plugins) libraries = libraries_for(model, libraries);
   onnx::Model asked = model_to_ask(model, options.plugins && !libraries.empty() && has_own_operators(model));
   const std::vector<Placed> placed = placed_nodes(asked);
-  translate_missing_tensorrt(options.is_automatic, [&] { trials.load(libraries, callbacks); });
+  translate_missing_tensorrt(options, [&] { trials.load(libraries, callbacks); });
   // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
   const bool has_plugins = options.plugins && engine::has_own_plugin_library(libraries);
   if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0)

@@ -39,13 +39,14 @@ inline constexpr std::size_t most_reduced = 20;
 /// Returns a clause such as "TensorRT's parser refuses it", for the support that a trial shows.
 [[nodiscard]] std::string_view what_happened(Support support);
 
-/// Thrown by an automatic probe that finds no TensorRT, or none that starts.
+/// Thrown by an automatic probe, for which no TensorRT was named, if it finds none, or none that starts.
 struct NoTensorRT {
   std::string why;
 };
 
 /// Starts the process of TensorRT for `probe_verdicts`, and does not wait for it. Throws NoTensorRT if an automatic
-/// probe finds no TensorRT, and Error (missing_tool) if another probe finds none.
+/// probe finds none, and Error (missing_tool) if another probe finds none, or if the TensorRT that was named is
+/// missing.
 [[nodiscard]] std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options,
                                                            std::function<bool()> should_stop);
 

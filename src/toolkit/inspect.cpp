@@ -135,10 +135,11 @@ void note_given_shapes(Inspection& inspection, const InputShapes& shapes) {
   }
 }
 
-/// Returns the text with its lines joined by spaces: the engine driver's message, and how to install what is missing.
-std::string on_one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+/// Returns the text with each line as a sentence: the engine driver's message, and how to install what is missing.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char letter : text) line += letter == '\n' ? ". " : std::string(1, letter);
+  return line;
 }
 
 /// Returns whether a node that does not run calls a function that a conversion inlines.

@@ -239,6 +239,22 @@ def test_convert_checks_its_result(graft, tmp_path):
     assert short.code == 1, "exit code 0 promises an engine"
 
 
+@pytest.mark.parametrize("command", ["inspect", "convert", "build"])
+@pytest.mark.parametrize("name", ["rtx", "full"])
+def test_a_tensorrt_that_is_named_and_missing_is_a_missing_tool(graft, tmp_path, command, name):
+    output = [] if command == "inspect" else ["-o", tmp_path / "out"]
+    answer = graft(command, DIGITS, *output, "--tensorrt", name, env=WITHOUT_TENSORRT)
+    assert answer.code == 3, answer.out + answer.err
+    assert f"--tensorrt {name}: the Python module" in answer.err
+    assert "Install it with: " in answer.err
+
+
+def test_what_installs_a_missing_tensorrt_is_a_sentence_of_its_own(graft):
+    answer = graft("inspect", DIGITS, env=WITHOUT_TENSORRT)
+    assert answer.code == 0, answer.err
+    assert "tensorrt_rtx and tensorrt). Install one with: " in " ".join(answer.out.split())
+
+
 def test_convert_without_plugins_is_checked_without_them(graft, tmp_path):
     model, converted = places_of_ones(tmp_path / "m.onnx"), tmp_path / "c.onnx"
     never = graft("convert", model, "-o", converted, *TARGET, "--plugins", "never", "--json")
