@@ -162,6 +162,35 @@ def test_a_form_that_is_like_a_wrong_one_and_right_is_native(graft, tmp_path, fo
     assert {node["verdict"] for node in answer.json["nodes"]} == {"native"}
 
 
+def test_the_sizes_for_which_tensorrt_did_not_build_are_named_where_others_build(graft, tmp_path):
+    """The branches have different sizes; TensorRT builds them only for one row."""
+    pytest.importorskip("tensorrt_rtx")
+    narrow = helper.make_node("ReduceSum", ["x", "axes"], ["e"])
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            [made], name, [], [helper.make_tensor_value_info(made.output[0], TensorProto.FLOAT, ["n", columns])]
+        )
+        for name, made, columns in (("then", helper.make_node("Identity", ["x"], ["t"]), 4), ("else", narrow, 1))
+    }
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    axes = [numpy_helper.from_array(np.array([1]), "axes")]
+    model = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("If", ["c"], ["y"], name="if", **branches)],
+        [("x", ["n", 4]), condition],
+        [("y", ["n", "k"])],
+        axes,
+        opset=18,
+    )
+    words = " built the model for x=1x4..1x4..1x4, but not for x=1x4..4x4..8x4"
+    assert words in " ".join(graft("inspect", model).out.split())
+    answer = graft("inspect", model, "--json").json
+    assert answer["answered_by"].endswith(words)
+    assert answer["failing_shapes"] == ["x=1x4..4x4..8x4"]
+    converted = graft("convert", model, "-o", tmp_path / "c.onnx").out
+    assert " builds the result for x=1x4..1x4..1x4, but not for x=1x4..4x4..8x4" in " ".join(converted.split())
+
+
 def test_digits_network_is_native_and_says_what_convert_fuses(graft):
     answer = graft("inspect", DIGITS, "--json")
     assert answer.code == 0

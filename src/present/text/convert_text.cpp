@@ -13,6 +13,7 @@
 #include "engine/engine_session.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_name.hpp"
+#include "present/text/inspect_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/value_check_text.hpp"
 #include "present/text/verdict_color.hpp"
@@ -292,8 +293,7 @@ std::string check_text(const toolkit::Conversion& conversion) {
   }
   const report::ProbeSummary& check = *conversion.check;
   const std::string who = check.tensorrt.title();
-  const std::string shapes = check.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(check.shapes, ", "));
-  if (check.built) return fmt::format("{} builds the result{}", who, shapes);
+  if (check.built) return fmt::format("{} builds the result{}", who, built_shapes_text(check));
   if (!check.not_built.empty()) {
     return fmt::format("{} parses the result, and did not build it: {}", who, check.not_built);
   }

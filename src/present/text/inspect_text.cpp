@@ -155,11 +155,6 @@ std::string release_text(const inspect::Release& release) {
                                                             : "as public documents state; this release was not run");
 }
 
-/// Returns the shapes of a build: " for image=1x3x224x224..4x3x224x224..8x3x224x224".
-std::string shapes_text(const report::ProbeSummary& answer) {
-  return answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
-}
-
 /// Returns the first sets of shapes for which the model did not build: " for x=1x3..4x3..8x3, nor for 4 more sets".
 std::string failing_shapes_text(const std::vector<std::string>& sets) {
   constexpr std::size_t few = 2;
@@ -172,6 +167,12 @@ std::string failing_shapes_text(const std::vector<std::string>& sets) {
 
 }  // namespace
 
+std::string built_shapes_text(const report::ProbeSummary& answer) {
+  std::string text = answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
+  if (!answer.failing_shapes.empty()) text += ", but not" + failing_shapes_text(answer.failing_shapes);
+  return text;
+}
+
 std::string answered_by(const toolkit::Inspection& inspection) {
   if (!inspection.probe) {
     return fmt::format("judged by Graft's rules for {}, and nothing was built: {}",
@@ -181,7 +182,7 @@ std::string answered_by(const toolkit::Inspection& inspection) {
   const report::ProbeSummary& answer = *inspection.probe;
   const std::string who = answer.tensorrt.title();
   const char* const what = inspection.probe->of_converted ? "the result of `graft convert`" : "the model";
-  if (answer.built) return fmt::format("{} built {}{}", who, what, shapes_text(answer));
+  if (answer.built) return fmt::format("{} built {}{}", who, what, built_shapes_text(answer));
   if (!answer.not_built.empty()) {
     return fmt::format("{} parsed {}, and did not build it: {}", who, what, answer.not_built);
   }

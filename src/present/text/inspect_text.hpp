@@ -12,6 +12,10 @@ namespace graft::present {
 /// Returns whether TensorRT or Graft's rules judged the model, and how: "TensorRT-RTX 1.7.1.116 built the model".
 [[nodiscard]] std::string answered_by(const toolkit::Inspection& inspection);
 
+/// Returns the ranges for which TensorRT built a model, and those for which it did not: " for x=1x4..1x4..1x4, but not
+/// for x=1x4..4x4..8x4".
+[[nodiscard]] std::string built_shapes_text(const report::ProbeSummary& answer);
+
 /// Returns the model, the number of nodes with each verdict, groups of nodes with problems, the worst first, a few
 /// groups of other nodes with a reason, the operators of the remaining nodes, and the next commands. If `all`, every
 /// node is listed.
