@@ -274,10 +274,16 @@ void warn_of_name(const onnx::Node& node, const Answers& answers, NodeSupport& v
   verdict.advice = taken->advice;
 }
 
-/// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named.
+/// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named. A node with
+/// a fault stays one that does not run, because what TensorRT computes for it is not defined.
 void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   verdict.judge = answers.level;
   const json* layer = plugin_layer(answers.asked, answers.report, node);
+  if (layer == nullptr && is_bad(verdict.support) && verdict.advice == advice_on_fault) {
+    const bool is_parsed = answers.level == Judge::parser;
+    verdict.reason = fmt::format("{}; TensorRT {} it nevertheless", verdict.reason, is_parsed ? "parses" : "builds");
+    return;
+  }
   if (layer == nullptr) {
     const bool is_lowered =
         verdict.support == Support::lowered && onnx::is_standard_operator(node.domain, node.op_type);

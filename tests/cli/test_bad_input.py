@@ -148,6 +148,29 @@ def test_wrong_attribute_of_an_operator_of_ours(graft, tmp_path, out, attributes
     assert str(model) in verdict["reason"]
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes", "said"),
+    [
+        ("MaxPool", {"kernel_shape": [3, 3], "pads": [1, 1, 1]}, "attribute `pads`: found 3 numbers, allowed are 4"),
+        ("Softmax", {"axis": "last"}, "attribute `axis`: found type string, allowed is int"),
+    ],
+)
+def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, out, op, attributes, said):
+    pytest.importorskip("tensorrt_rtx")
+    node = helper.make_node(op, ["x"], ["y"], name="n", **attributes)
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 3, 8, 8])], [("y", None)])
+    with pytest.raises(Exception, match=r"(?s)."):  # ONNX Runtime's errors have no class of their own
+        onnxruntime.InferenceSession(model.read_bytes())
+    refused(graft(*READERS["convert"](model, out)), out, said)
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 1, answer.out + answer.err
+    (verdict,) = answer.json["nodes"]
+    assert verdict["verdict"] == "unsupported"
+    assert said in verdict["reason"]
+    assert "TensorRT builds it nevertheless" in verdict["reason"]
+    assert verdict["advice"] == "correct the node in the program that wrote the model"
+
+
 def test_external_data_outside_the_folder(graft, tmp_path, out):
     weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
     weight.external_data.add(key="location", value="../../../../etc/passwd")
