@@ -250,7 +250,7 @@ def test_a_tensorrt_that_is_named_and_missing_is_a_missing_tool(graft, tmp_path,
 
 
 def test_what_installs_a_missing_tensorrt_is_a_sentence_of_its_own(graft):
-    answer = graft("inspect", DIGITS, env=WITHOUT_TENSORRT)
+    answer = graft("inspect", DIGITS, *TARGET, env=WITHOUT_TENSORRT)
     assert answer.code == 0, answer.err
     assert "tensorrt_rtx and tensorrt). Install one with: " in " ".join(answer.out.split())
 
