@@ -162,7 +162,7 @@ def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, o
     with pytest.raises(Exception, match=r"(?s)."):  # ONNX Runtime's errors have no class of their own
         onnxruntime.InferenceSession(model.read_bytes())
     refused(graft(*READERS["convert"](model, out)), out, said)
-    answer = graft("inspect", model, "--json")
+    answer = graft("inspect", model, "--target", "sm120", "--json")
     assert answer.code == 1, answer.out + answer.err
     (verdict,) = answer.json["nodes"]
     assert verdict["verdict"] == "unsupported"
