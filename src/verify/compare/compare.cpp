@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -148,11 +149,7 @@ class Comparison {
       const double allowed = NoiseFloor::factor * noise();
       squares_floor_ += std::isfinite(allowed) ? allowed * allowed : difference * difference;
     }
-    if (candidate != reference) {
-      shift_ += candidate > reference ? 1 : -1;
-    } else if (reference == bounds_.first || reference == bounds_.second) {
-      ++saturated_;
-    }
+    if (tolerance_.is_step) add_direction(reference, candidate);
     if (difference > 0 && differing_++ == 0) first_differing_ = {result_.count, reference, candidate};
     if (difference > 0 && tolerance_.snr_db) {
       // judge_all judges all elements together.
@@ -260,6 +257,14 @@ class Comparison {
         {static_cast<double>(others_) / allowed, static_cast<double>(unexpected_) / unexpected_allowed, unseen_excess});
     result_.excess = std::max(result_.excess, excess);
     (excess > 1 ? result_.mismatched : result_.within_noise) += others_;
+  }
+
+  void add_direction(double reference, double candidate) {
+    if (candidate != reference) {
+      shift_ += candidate > reference ? 1 : -1;
+    } else if (reference == bounds_.first || reference == bounds_.second) {
+      ++saturated_;
+    }
   }
 
   /// Judges integers that come from rounding. Rounding differently changes elements near the middle between two steps,
@@ -522,6 +527,13 @@ double largest_finite(const onnx::TensorData& tensor) {
     }
   }
   return largest;
+}
+
+bool is_worse(const Difference& one, const Difference& other) {
+  const auto badness = [](const Difference& d) {
+    return std::tuple(!d.incomparable.empty(), d.mismatched != 0, d.undecided != 0, d.within_noise != 0, d.excess);
+  };
+  return !(badness(one) <= badness(other));  // an excess that is NaN counts as worse
 }
 
 std::string difference_text(const Difference& difference) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -387,12 +386,7 @@ class Verification {
       if (run != 0) add_run(figures, output.figures);
       output.figures = std::move(figures);
     }
-    // A run that is equal only because of the noise floor is more informative than one within the tolerance.
-    const auto badness = [](const Difference& d) {
-      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.undecided != 0, d.within_noise != 0,
-                        d.excess);
-    };
-    if (run != 0 && badness(difference) <= badness(output.worst)) return;
+    if (run != 0 && !is_worse(difference, output.worst)) return;
     // Runs after one that failed measure no floor; what that one measured remains worth reading.
     if (output.failed_runs <= 1) output.floor = summary_of(compared.floor, difference);
     output.is_worst_lost = is_lost;

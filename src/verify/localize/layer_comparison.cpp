@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -230,11 +229,7 @@ class PairComparison {
     const bool is_lost = difference.equal() && is_lost_in_noise(difference, compared.floor);
     layer.lost_runs += is_lost ? 1 : 0;
     layer.compared += difference.finite;
-    const auto badness = [](const Difference& d) {
-      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.undecided != 0, d.within_noise != 0,
-                        d.excess);
-    };
-    if (run != 0 && badness(difference) <= badness(layer.difference)) return;
+    if (run != 0 && !is_worse(difference, layer.difference)) return;
     row.is_arranged = compared.is_arranged;
     row.has_other_dims = reference.dims != candidate.dims;
     layer.worst_run = run;
