@@ -8,8 +8,7 @@ namespace graft::ops {
 struct L2NormHelper : Elementwise {
   static constexpr auto name = "L2NormHelper";
   static constexpr int version = 1;
-  static constexpr auto doc =
-      "op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Deprecated: use L2Normalize.";
+  static constexpr auto doc = "op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Deprecated: use L2Normalize.";
   static constexpr auto source = "the subgraph of tf.math.l2_normalize: Rsqrt and Maximum";
   static constexpr auto why_plugin = "the graph uses the plugin l2norm_helper";
 
