@@ -56,9 +56,11 @@ def ranges_of(texts: list[str]) -> dict[str, tuple[list[int], ...]]:
 
 def builds(model: object, target: str, shapes: list[str], folder: pathlib.Path) -> tuple[bool, str]:
     try:
-        graft.build(model, folder / "out.engine", targets=target, shapes=ranges_of(shapes), **BUILD_OPTIONS)
+        built = graft.build(model, folder / "out.engine", targets=target, shapes=ranges_of(shapes), **BUILD_OPTIONS)
     except graft.Error as error:
         return False, str(error).splitlines()[0]
+    if built.computed_wrongly:
+        return False, built.computed_wrongly[0].reason
     return True, ""
 
 

@@ -120,9 +120,6 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
   const toolkit::BuildReport report = build_engine(console, arguments, model);
   for (const std::string& note : report.notes) console.warn(note);
   warn_of(console, report.warnings);
-  if (const std::string text = present::computed_wrongly_text(report, arguments.model); !text.empty()) {
-    console.warn(text);
-  }
   console.say(present::build_text(report, arguments.output));
   const auto next = present::canary_of_own_plugins(report, arguments.model);
   if (report.layers) {
@@ -136,9 +133,10 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
     console.say(present::next_table({*next}));
   }
   console.result(present::build_json(report, arguments.model));
-  if (report.targets_without_plugins.empty()) return Exit::done;
-  console.error(report.missing_code);
-  return Exit::answer_is_no;
+  if (!report.targets_without_plugins.empty()) console.error(report.missing_code);
+  const std::string computed_wrongly = present::computed_wrongly_text(report, arguments.model);
+  if (!computed_wrongly.empty()) console.error(computed_wrongly);
+  return report.targets_without_plugins.empty() && computed_wrongly.empty() ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace
@@ -149,8 +147,8 @@ void add_build(Program& program) {
   Command* command = program.add_command(
       "build",
       "builds a TensorRT engine with Graft's plugins from an ONNX model; TensorRT-RTX needs no GPU for it; trtexec's "
-      "options are accepted too. Exit code 1 if the build fails, or if the plugin library has no code for a GPU that "
-      "the engine is built for",
+      "options are accepted too. Exit code 1 if the build fails, and if the engine that was written is known not to work: the "
+      "plugin library has no code for a GPU that the engine is built for, or this TensorRT computes a node wrongly",
       "graft build digits.graft.onnx -o digits.engine --target sm120,sm121 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
   program.translate("build", [notes](const std::vector<std::string>& words) {

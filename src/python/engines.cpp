@@ -142,7 +142,10 @@ void add_engines(nb::module_& module) {
       .def_ro("warnings", &BuildResult::warnings,
               "Graft's warnings about operators and GPUs without plugins, then TensorRT's.")
       .def_ro("targets_without_plugins", &BuildResult::targets_without_plugins,
-              "Targets on which the engine's plugins cannot run, because the plugin library has no code for them.");
+              "Targets on which the engine's plugins cannot run, because the plugin library has no code for them.")
+      .def_ro("computed_wrongly", &BuildResult::computed_wrongly,
+              "The nodes that this release of TensorRT is known to compute otherwise than ONNX defines; the engine was "
+              "written and computes wrong values.");
   add_texts(result, describe);
   result.def("_repr_html_", [](const BuildResult& built) { return table_of(rows_of(built)); });
   module.def("build", build, "model"_a, "engine"_a, nb::kw_only(), "targets"_a, "shapes"_a, "profiles"_a, "memory"_a,

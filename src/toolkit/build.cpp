@@ -107,7 +107,8 @@ BuildResult result_of(BuildReport&& report, const std::string& model) {
                      .layers = network.value("layer_count", std::size_t{0}),
                      .plugins = {},
                      .warnings = report.notes,
-                     .targets_without_plugins = report.targets_without_plugins};
+                     .targets_without_plugins = report.targets_without_plugins,
+                     .computed_wrongly = report.computed_wrongly};
   if (!report.missing_code.empty()) result.warnings.push_back(report.missing_code);
   result.warnings.insert(result.warnings.end(), report.warnings.begin(), report.warnings.end());
   for (const report::NodeSupport& node : report.computed_wrongly) {

@@ -147,7 +147,9 @@ def test_a_form_that_tensorrt_builds_with_other_results_stays_a_finding(graft, t
         assert "computes wrong values" in found["reason"]
         assert advised in found["advice"]
     assert graft("convert", model, "-o", tmp_path / "c.onnx", "--target", "sm120").code == 1
-    wrong = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json").json["computed_wrongly"]
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
+    assert built.code == 1, "the engine computes something else than the model says"
+    wrong = built.json["computed_wrongly"]
     assert len(wrong) == len(answer.json["nodes"])
     assert all(advised in node["advice"] for node in wrong)
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/inspect.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
@@ -105,6 +106,9 @@ struct BuildResult {
   /// Targets on which the engine's plugins cannot run, because the plugin library has no code for them: the engine was
   /// written, and `warnings` says how to continue. Empty where the plugins can run on all targets.
   std::vector<std::string> targets_without_plugins = {};
+  /// The nodes that this release of TensorRT is known to compute otherwise than ONNX defines: the engine was written, and
+  /// computes wrong values. `advice` says how to continue. Empty where no such node is known.
+  std::vector<report::NodeSupport> computed_wrongly = {};
   std::shared_ptr<const BuildDetails> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
