@@ -50,17 +50,20 @@ bool jumps(const onnx::Node& node) {
 }
 
 /// Returns the nodes of the main graph from which a value is computed, at most `steps` nodes before it, nearest first.
+/// Nodes that only move elements do not count as steps.
 std::vector<const onnx::Node*> nodes_before(const onnx::Value& value, std::size_t steps) {
   std::vector<const onnx::Node*> nodes;
   std::set<const onnx::Node*> seen;
   std::vector<const onnx::Value*> reached{&value};
   for (std::size_t step = 0; step < steps && !reached.empty(); ++step) {
     std::vector<const onnx::Value*> next;
-    for (const onnx::Value* one : reached) {
-      if (one->producer == nullptr || !seen.insert(one->producer).second) continue;
-      nodes.push_back(one->producer);
-      for (const onnx::Value* input : one->producer->inputs) {
-        if (input != nullptr) next.push_back(input);
+    for (std::size_t i = 0; i < reached.size(); ++i) {  // a node that moves elements adds to `reached`
+      const onnx::Node* node = reached[i]->producer;
+      if (node == nullptr || !seen.insert(node).second) continue;
+      nodes.push_back(node);
+      std::vector<const onnx::Value*>& before = has_trait(*node, onnx::trait::moves_data) ? reached : next;
+      for (const onnx::Value* input : node->inputs) {
+        if (input != nullptr) before.push_back(input);
       }
     }
     reached = std::move(next);

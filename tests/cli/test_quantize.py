@@ -866,6 +866,62 @@ def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
     assert {"scores", "choose"} <= kept.keys(), kept
 
 
+def test_scores_of_all_heads_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
+    """The scores of both heads are concatenated before TopK reads them."""
+    nodes = [
+        helper.make_node("Add", ["a", "far"], ["a_logits"]),
+        helper.make_node("Sigmoid", ["a_logits"], ["a_scores"], name="first"),
+        helper.make_node("Add", ["b", "far"], ["b_logits"]),
+        helper.make_node("Sigmoid", ["b_logits"], ["b_scores"], name="second"),
+        helper.make_node("Concat", ["a_scores", "b_scores"], ["scores"], axis=0),
+        helper.make_node("TopK", ["scores", "k"], ["best", "places"], name="choose"),
+        helper.make_node("Gather", ["boxes", "places"], ["y"], axis=0),
+    ]
+    weights = [numpy_helper.from_array(np.float32(7), "far"), numpy_helper.from_array(np.array([10]), "k")]
+    inputs = [("a", [50]), ("b", [50]), ("boxes", [100, 4])]
+    model = save(tmp_path / "m.onnx", nodes, inputs, [("y", [10, 4])], weights)
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json")
+    assert answer.code == 0, answer.out + answer.err
+    kept = {node["node"] for node in answer.json["nodes"] if node["type"] == "f32"}
+    assert {"first", "second", "choose"} <= kept, kept
+
+
+def test_what_computes_the_boxes_before_they_are_moved_stays_in_f32(graft, tmp_path):
+    """Four nodes that only move elements are between the Relu and the node that chooses boxes."""
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["c"], name="conv", strides=[4, 4]),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("Reshape", ["r", "size"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["columns"], perm=[0, 2, 1]),
+        helper.make_node("Split", ["columns"], ["corners", "other"], axis=2, num_outputs=2),
+        helper.make_node("Identity", ["corners"], ["boxes"]),
+        helper.make_node("Slice", ["rows", "four", "eight", "one"], ["logits"]),
+        helper.make_node("Sigmoid", ["logits"], ["scores"], name="sigmoid"),
+        helper.make_node(
+            "NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["chosen"], name="choose"
+        ),
+    ]
+    weights = [
+        numpy_helper.from_array(np.array(values), name)
+        for name, values in {
+            "w": (np.random.default_rng(2).normal(size=(8, 3, 3, 3)) * 0.2).astype(np.float32),
+            "size": [1, 8, -1],
+            "four": [4],
+            "eight": [8],
+            "one": [1],
+            "most": np.int64(20),
+            "overlap": np.float32(0.5),
+            "least": np.float32(0.1),
+        }.items()
+    ]
+    chosen = helper.make_tensor_value_info("chosen", TensorProto.INT64, None)
+    model = save(tmp_path / "m.onnx", nodes, [("image", [1, 3, 64, 64])], [chosen], weights, opset=18)
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json")
+    assert answer.code == 0, answer.out + answer.err
+    types = {node["node"]: node["type"] for node in answer.json["nodes"]}
+    assert {types[name] for name in ("conv", "relu", "sigmoid", "choose")} == {"f32"}, types
+
+
 @pytest.mark.parametrize("precision", ["f16", "bf16", "int8"])
 def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
     """Only f32 becomes narrower, so the result is the network as it was."""

@@ -460,22 +460,27 @@ class Chooser {
     return losses;
   }
 
+  /// Adds the nodes that compute the f32 inputs of a node. Nodes that work in any type are looked through.
+  static void add_makers(const onnx::Node& node, std::vector<const onnx::Node*>& nodes) {
+    std::vector<const onnx::Node*> readers{&node};
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+      for (const onnx::Value* input : readers[i]->inputs) {
+        const onnx::Node* maker = is_f32(input) ? input->producer : nullptr;
+        if (maker == nullptr || maker->is("Constant")) continue;
+        const bool is_passed = works_in_any_type(*maker) && is_f32(maker->input(0));
+        std::vector<const onnx::Node*>& found = is_passed ? readers : nodes;
+        if (std::find(found.begin(), found.end(), maker) == found.end()) found.push_back(maker);
+      }
+    }
+  }
+
   /// Returns the node and the nodes that compute its inputs, `steps` steps back.
   static std::vector<const onnx::Node*> region(const onnx::Node& node, std::size_t steps) {
     std::vector<const onnx::Node*> nodes{&node};
     std::size_t begin = 0;
     for (std::size_t step = 0; step < steps; ++step) {
       const std::size_t end = nodes.size();
-      for (std::size_t i = begin; i < end; ++i) {
-        for (const onnx::Value* input : nodes[i]->inputs) {
-          const onnx::Node* maker = is_f32(input) ? input->producer : nullptr;
-          while (maker != nullptr && works_in_any_type(*maker) && is_f32(maker->input(0))) {
-            maker = maker->input(0)->producer;
-          }
-          if (maker == nullptr || maker->is("Constant")) continue;
-          if (std::find(nodes.begin(), nodes.end(), maker) == nodes.end()) nodes.push_back(maker);
-        }
-      }
+      for (std::size_t i = begin; i < end; ++i) add_makers(*nodes[i], nodes);
       begin = end;
     }
     return nodes;
