@@ -220,6 +220,159 @@ def test_a_loop_that_never_runs_is_named(graft, tmp_path):
     ]
 
 
+def result(name):
+    return helper.make_tensor_value_info(name, F32, None)
+
+
+def if_inside(name, then_op, else_op):
+    """Returns the nodes that compute y = then_op(v, f) if the largest number of x exceeds 100, otherwise else_op(v, f),
+    for a branch or body of a network that has m and hundred."""
+    branches = {
+        key: helper.make_graph(
+            [helper.make_node(op, ["v", "f"], [f"{name}_{key}"])], key, [], [result(f"{name}_{key}")]
+        )
+        for key, op in {"then_branch": then_op, "else_branch": else_op}.items()
+    }
+    return [
+        helper.make_node("Greater", ["m", "hundred"], [f"{name}_large"]),
+        helper.make_node("If", [f"{name}_large"], [f"{name}_y"], name=name, **branches),
+    ]
+
+
+def if_in_if(then_op):
+    """The outer condition is true in all runs."""
+    outer = {
+        "then_branch": helper.make_graph(if_inside("inner", then_op, "Sub"), "then", [], [result("inner_y")]),
+        "else_branch": helper.make_graph(if_inside("other", "Add", "Sub"), "else", [], [result("other_y")]),
+    }
+    return [("Identity", "x", "v"), ("Less", "m million", "c"), ("If", "c", "y", outer)]
+
+
+def if_in_loop(then_op):
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), *if_inside("inner", then_op, "Sub")],
+        "body",
+        [
+            helper.make_tensor_value_info("i", I64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            result("v"),
+        ],
+        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), result("inner_y")],
+    )
+    return [("Loop", "three yes x", "y", {"body": body})]
+
+
+def if_in_scan(then_op):
+    body = helper.make_graph(
+        if_inside("inner", then_op, "Sub"),
+        "body",
+        [helper.make_tensor_value_info("v", F32, [4])],
+        [helper.make_tensor_value_info("inner_y", F32, [4])],
+    )
+    attributes = {"body": body, "num_scan_inputs": 1, "scan_output_axes": [0], "scan_output_directions": [1]}
+    return [("Scan", "x", "y", attributes)]
+
+
+def if_in_loop_in_if(then_op):
+    """The outer condition is true in all runs."""
+    [(_, _, _, attributes)] = if_in_loop(then_op)
+    loop = helper.make_node("Loop", ["three", "yes", "x"], ["looped"], name="loop", **attributes)
+    nothing = helper.make_node("Identity", ["x"], ["same"])
+    outer = {
+        "then_branch": helper.make_graph([loop], "then", [], [result("looped")]),
+        "else_branch": helper.make_graph([nothing], "else", [], [result("same")]),
+    }
+    return [("Less", "m million", "c"), ("If", "c", "y", outer)]
+
+
+def nested(path, make, then_op):
+    return network(
+        path,
+        [("ReduceMax", "x", "m", {"keepdims": 0}), *make(then_op)],
+        [("x", F32, ["N", 4])],
+        [("y", F32, None)],
+        hundred=np.float32(100),
+        million=np.float32(1e6),
+        f=np.float32(2),
+        three=np.array(3),
+        yes=np.array(True),
+    )
+
+
+INNER = "no run executed then_branch of node 'inner' (If)"
+
+
+@pytest.mark.parametrize(
+    ("make", "outer"),
+    [
+        (if_in_if, ["no run executed else_branch of node 'If_3' (If)"]),
+        (if_in_loop, []),
+        (if_in_scan, []),
+        (if_in_loop_in_if, ["no run executed else_branch of node 'If_2' (If)"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_branch_inside_a_branch_or_body_is_named(graft, tmp_path, make, outer):
+    """The branches inside a branch that is named are not named."""
+    paths = nested(tmp_path / "a.onnx", make, "Mul"), nested(tmp_path / "b.onnx", make, "Add")
+    assert differ(paths, x=np.full((2, 4), 200, np.float32))
+    answer = graft("verify", *paths, "--json")
+    assert answer.code == 0
+    assert [text.split(", so")[0] for text in answer.json["unreached"]] == [*outer, INNER]
+    # With inputs that reach the branch, only the other one is left.
+    answer = graft("verify", paths[0], paths[0], "--range", "x=101..300", "--json")
+    other = INNER.replace("then", "else")
+    assert [text.split(", so")[0] for text in answer.json["unreached"]] == [*outer, other]
+
+
+def test_a_branch_inside_a_branch_of_the_candidate_is_named(graft, tmp_path):
+    plain = network(
+        tmp_path / "a.onnx",
+        [("Sub", "x f", "y")],
+        [("x", F32, ["N", 4])],
+        [("y", F32, None)],
+        f=np.float32(2),
+    )
+    candidate = nested(tmp_path / "b.onnx", if_in_if, "Add")
+    assert differ((plain, candidate), x=np.full((2, 4), 200, np.float32))
+    answer = graft("verify", plain, candidate, "--json")
+    assert answer.code == 0
+    assert f"{INNER} of the candidate, so nothing in it was compared" in answer.json["unreached"]
+
+
+def test_branches_inside_a_loop_that_were_executed_are_not_named(graft, tmp_path):
+    """The first iteration executes one branch, and the other iterations the other."""
+    branch = {
+        key: helper.make_graph([helper.make_node(op, ["v", "f"], [key])], key, [], [result(key)])
+        for key, op in {"then_branch": "Mul", "else_branch": "Add"}.items()
+    }
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go"], ["on"]),
+            helper.make_node("Greater", ["i", "zero"], ["later"]),
+            helper.make_node("If", ["later"], ["w"], name="inner", **branch),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", I64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            result("v"),
+        ],
+        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), result("w")],
+    )
+    path = network(
+        tmp_path / "a.onnx",
+        [("Loop", "three yes x", "y", {"body": body})],
+        [("x", F32, ["N", 4])],
+        [("y", F32, None)],
+        f=np.float32(2),
+        zero=np.array(0),
+        three=np.array(3),
+        yes=np.array(True),
+    )
+    assert graft("verify", path, path, "--json").json["unreached"] == []
+
+
 def one_hot(path, weight):
     return network(
         path,

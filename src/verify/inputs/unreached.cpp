@@ -1,5 +1,5 @@
 // Finds weights and branches that no run reached: replaces the weights of the reference that differ in the candidate,
-// and computes the conditions of branches.
+// and counts the executions of branches.
 #include "verify/inputs/unreached.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/branches.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/node_ref.hpp"
@@ -101,6 +102,117 @@ bool are_same(const runtime::TensorMap& left, const runtime::TensorMap& right) {
          });
 }
 
+/// A branch of an If or a body of a Loop, with a value of the main graph that counts its executions in a run.
+struct CountedBody {
+  std::string name;                ///< "then_branch of node 'choose' (If)"
+  std::vector<std::string> outer;  ///< The names of the counted bodies around it, outermost first.
+  onnx::Value* executions = nullptr;
+};
+
+/// Adds nodes that count how often each branch of an If and each body of a Loop is executed, if that depends on a
+/// computed value. A body returns the counts of the bodies inside it, and a Loop or Scan sums them over its iterations.
+class BodyCounters {
+ public:
+  explicit BodyCounters(onnx::Graph& graph) : graph_(graph) {}
+
+  std::vector<CountedBody> add() {
+    for (onnx::Node* node : graph_.nodes()) {
+      if (node->is("If")) add_to_if(*node);
+      if (node->is("Loop")) add_to_loop(*node);
+      if (node->is("Scan")) add_inner(*node, onnx::subgraph(*node, "body"), "");
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void add_to_if(onnx::Node& node) {
+    onnx::Value* condition = node.input(0);
+    if (condition == nullptr) return;
+    const auto constant = condition->constant();
+    const std::string_view taken = constant ? onnx::taken_branch(constant->numbers()) : "";
+    for (const std::string_view branch : {"then_branch", "else_branch"}) {
+      if (constant && branch != taken) continue;
+      const std::string name = constant ? "" : fmt::format("{} of {}", branch, describe(node));
+      if (!constant) {
+        onnx::Value* runs = branch == "then_branch" ? condition : add_node("Not", {condition});
+        found_.push_back({.name = name, .outer = {}, .executions = sum(as_integer(runs))});
+      }
+      add_inner(node, onnx::subgraph(node, branch), name);
+    }
+  }
+
+  void add_to_loop(onnx::Node& node) {
+    std::vector<onnx::Value*> factors;  // 0 if the loop has no iteration
+    const auto is_computed = [](const onnx::Value* value) { return value != nullptr && !value->constant(); };
+    if (is_computed(node.input(0))) {
+      onnx::Value* zero = graph_.add_constant("zero", integer(0));
+      factors.push_back(as_integer(add_node("Greater", {node.input(0), zero})));
+    }
+    if (is_computed(node.input(1))) factors.push_back(as_integer(node.input(1)));
+    std::string name;
+    if (!factors.empty()) {
+      name = fmt::format("the body of {}", describe(node));
+      onnx::Value* runs = factors.size() == 1 ? factors.front() : add_node("Mul", factors);
+      found_.push_back({.name = name, .outer = {}, .executions = sum(runs)});
+    }
+    add_inner(node, onnx::subgraph(node, "body"), name);
+  }
+
+  /// Counts in a body of a node of this graph. `name` is the body's name if it is counted itself.
+  void add_inner(onnx::Node& node, onnx::Graph* body, const std::string& name) {
+    if (body == nullptr || body->outputs().size() != node.outputs.size() + (node.is("Loop") ? 1 : 0)) return;
+    for (CountedBody& inner : BodyCounters(*body).add()) {
+      if (!name.empty()) inner.outer.insert(inner.outer.begin(), name);
+      inner.executions = return_from(node, *body, *inner.executions);
+      found_.push_back(std::move(inner));
+    }
+  }
+
+  /// Returns a count of the body as a value of this graph.
+  onnx::Value* return_from(onnx::Node& node, onnx::Graph& body, onnx::Value& count) {
+    body.add_output(count);
+    for (onnx::Graph* other : node.subgraphs()) {
+      if (other == &body) continue;
+      onnx::Node* none = other->add_node("Identity", {other->add_constant("zero", integer(0))}, {"executions"});
+      none->output()->type = onnx::ElementType::i64;
+      other->add_output(*none->output());
+    }
+    onnx::Value* counts = graph_.add_output_to(node, "executions");
+    counts->type = onnx::ElementType::i64;
+    for (const char* list : {"scan_output_axes", "scan_output_directions"}) {
+      auto values = node.ints(list);
+      if (!values) continue;
+      values->push_back(0);
+      node.attributes.insert_or_assign(list, onnx::NodeAttribute(onnx::AttributeData(*std::move(values))));
+    }
+    return sum(counts);
+  }
+
+  static onnx::TensorData integer(double value) { return onnx::TensorData::scalar_of(onnx::ElementType::i64, value); }
+
+  onnx::Value* add_node(std::string_view op_type, std::vector<onnx::Value*> inputs) {
+    return graph_.add_node(std::string(op_type), std::move(inputs), {"executions"})->output();
+  }
+
+  onnx::Value* as_integer(onnx::Value* condition) {
+    onnx::Value* result = add_node("Cast", {condition});
+    const auto type = static_cast<std::int64_t>(onnx::ElementType::i64);
+    result->producer->attributes.emplace("to", onnx::NodeAttribute(onnx::AttributeData(type)));
+    return result;
+  }
+
+  /// Returns the sum of all elements.
+  onnx::Value* sum(onnx::Value* counts) {
+    onnx::Value* result = add_node("ReduceSum", {counts});
+    result->producer->attributes.emplace("keepdims", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
+    result->type = onnx::ElementType::i64;
+    return result;
+  }
+
+  onnx::Graph& graph_;
+  std::vector<CountedBody> found_;
+};
+
 class UnreachedSearch {
  public:
   UnreachedSearch(const runtime::Engine& engine, ModelThatRan reference, ModelThatRan candidate, std::size_t runs)
@@ -169,101 +281,73 @@ class UnreachedSearch {
     return false;
   }
 
-  /// Reports the branches and bodies that no run executed. `owner` is a part of the sentence.
+  /// Reports the branches and bodies that no run executed. `owner` is a part of the sentence. Nested branches and
+  /// bodies are counted in a separate model, because an engine may refuse it.
   void find_bodies(const ModelThatRan& ran, const char* owner) {
-    onnx::Model inferred = ran.model.clone();
+    onnx::Model counting = ran.model.clone();
+    std::vector<CountedBody> bodies;
     try {
-      inline_functions(inferred);
+      inline_functions(counting);
+      bodies = BodyCounters(counting.graph()).add();
+      if (bodies.empty()) return;
+      infer_shapes(counting);
     } catch (const Error& refused) {
       if (refused.kind() == Error::Kind::internal) throw;
       return;
     }
-    std::vector<const onnx::Node*> nodes;
-    std::vector<const onnx::Value*> conditions;
-    for (const onnx::Node* node : std::as_const(inferred).graph().nodes()) {
-      if (!node->is("If") && !node->is("Loop")) continue;
-      nodes.push_back(node);
-      for (std::size_t i = 0; i < (node->is("If") ? 1U : 2U); ++i) {
-        const onnx::Value* value = node->input(i);
-        const bool is_known = value == nullptr || value->constant() ||
-                              std::find(conditions.begin(), conditions.end(), value) != conditions.end();
-        if (!is_known) conditions.push_back(value);
+    std::set<std::string> skipped;
+    for (const bool nested : {false, true}) {
+      std::vector<const CountedBody*> group;
+      for (const CountedBody& body : bodies) {
+        if (body.outer.empty() != nested) group.push_back(&body);
       }
+      if (!group.empty()) report_bodies(ran, counting, group, owner, skipped);
     }
-    if (conditions.empty()) return;
-    std::vector<runtime::TensorMap> values;
-    try {
-      infer_shapes(inferred);
-      values = run_conditions(ran, inferred, conditions);
-    } catch (const Error& refused) {
-      if (refused.kind() == Error::Kind::internal) throw;
-      return;
-    }
-    for (const onnx::Node* node : nodes) report_bodies(*node, owner, values);
   }
 
-  [[nodiscard]] std::vector<runtime::TensorMap> run_conditions(const ModelThatRan& ran, const onnx::Model& model,
-                                                               const std::vector<const onnx::Value*>& conditions) {
-    std::vector<const onnx::Value*> computed = conditions;
-    std::erase_if(computed, [](const onnx::Value* value) { return value->producer == nullptr; });
-    std::vector<const onnx::Value*> read;
-    std::unique_ptr<runtime::CompiledModel> compiled;
-    if (!computed.empty()) {
-      read = onnx::region_before(computed, [](const onnx::Value&) { return false; }).inputs;
-      std::erase_if(read, [](const onnx::Value* value) { return value->initializer.has_value(); });
-      compiled = engine_.compile(extract(model, read, computed), ran.options);
+  /// Reports the bodies of a group that no run executed, except those inside a body in `skipped`, and adds all that no
+  /// run executed to `skipped`.
+  void report_bodies(const ModelThatRan& ran, const onnx::Model& counting, const std::vector<const CountedBody*>& group,
+                     const char* owner, std::set<std::string>& skipped) {
+    std::vector<double> executions;
+    try {
+      executions = count_executions(ran, counting, group);
+    } catch (const Error& refused) {
+      if (refused.kind() == Error::Kind::internal) throw;
+      return;
     }
-    std::vector<runtime::TensorMap> values;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const CountedBody& body = *group[i];
+      if (executions[i] != 0) continue;
+      const bool is_inside = std::any_of(body.outer.begin(), body.outer.end(),
+                                         [&](const std::string& outer) { return skipped.contains(outer); });
+      skipped.insert(body.name);
+      if (is_inside || !bodies_.insert(body.name).second) continue;
+      found_.push_back(fmt::format("no run executed {}{}, so nothing in it was compared", body.name, owner));
+    }
+  }
+
+  /// Returns how often each body of a group was executed in all runs.
+  [[nodiscard]] std::vector<double> count_executions(const ModelThatRan& ran, const onnx::Model& counting,
+                                                     const std::vector<const CountedBody*>& group) {
+    std::vector<const onnx::Value*> counts;
+    for (const CountedBody* body : group) counts.push_back(body->executions);
+    std::vector<const onnx::Value*> read = onnx::region_before(counts, [](const onnx::Value&) { return false; }).inputs;
+    const runtime::TensorMap first = ran.inputs_of(0);
+    std::erase_if(read, [&](const onnx::Value* value) { return value->initializer && !first.contains(value->name); });
+    const std::unique_ptr<runtime::CompiledModel> compiled =
+        engine_.compile(extract(counting, read, counts), ran.options);
+    std::vector<double> executions(group.size(), 0);
     for (std::size_t run = 0; run < runs_; ++run) {
       const runtime::TensorMap inputs = ran.inputs_of(run);
       runtime::TensorMap given;
       for (const onnx::Value* value : read) given.emplace(value->name, inputs.at(value->name));
-      values.push_back(compiled ? compiled->run(given) : runtime::TensorMap{});
-      for (const onnx::Value* value : conditions) {
-        const auto input = inputs.find(value->name);
-        if (value->producer == nullptr && input != inputs.end()) values.back().emplace(value->name, input->second);
+      const runtime::TensorMap computed = compiled->run(given);
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        executions[i] += computed.at(counts[i]->name).scalar().value_or(1);
       }
     }
-    return values;
-  }
-
-  /// Returns the value in each run, or `absent` if the node has no such input.
-  [[nodiscard]] static std::vector<double> numbers_of(const onnx::Value* value, double absent,
-                                                      const std::vector<runtime::TensorMap>& values) {
-    std::vector<double> numbers(values.size(), absent);
-    if (value == nullptr) return numbers;
-    const auto constant = value->constant();
-    for (std::size_t run = 0; run < values.size(); ++run) {
-      const auto computed = values[run].find(value->name);
-      const auto number = constant                        ? constant->scalar()
-                          : computed != values[run].end() ? computed->second.scalar()
-                                                          : std::nullopt;
-      numbers[run] = number.value_or(absent);
-    }
-    return numbers;
-  }
-
-  void report_bodies(const onnx::Node& node, const char* owner, const std::vector<runtime::TensorMap>& values) {
-    const auto none = [](const std::vector<double>& numbers, bool executes) {
-      return std::none_of(numbers.begin(), numbers.end(), [&](double number) { return (number > 0) == executes; });
-    };
-    const auto report = [&](const char* body) {
-      const std::string name = fmt::format("{} of {}", body, onnx::describe(node));
-      if (!bodies_.insert(name).second) return;
-      found_.push_back(fmt::format("no run executed {}{}, so nothing in it was compared", name, owner));
-    };
-    if (node.is("If")) {
-      if (node.input(0) == nullptr || node.input(0)->constant()) return;
-      const std::vector<double> conditions = numbers_of(node.input(0), 1, values);
-      if (none(conditions, true)) report("then_branch");
-      if (none(conditions, false)) report("else_branch");
-      return;
-    }
-    std::vector<double> iterations = numbers_of(node.input(0), 1, values);
-    const std::vector<double> conditions = numbers_of(node.input(1), 1, values);
-    for (std::size_t run = 0; run < iterations.size(); ++run)
-      iterations[run] = std::min(iterations[run], conditions[run]);
-    if (none(iterations, true)) report("the body");
+    return executions;
   }
 
   const runtime::Engine& engine_;

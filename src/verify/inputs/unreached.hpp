@@ -29,7 +29,8 @@ struct ModelThatRan {
 /// another change in the candidate compensates for them. Also reported are branches of an If and bodies of a Loop that
 /// no run executed, if the condition or the number of iterations is computed: "no run executed else_branch of node
 /// 'choose' (If), so nothing in it was compared"; those of the candidate are reported if the reference has no such
-/// node. An If or Loop in a function counts, and one inside the branch or body of another does not.
+/// node. An If or Loop in a function counts, and so does one inside the branch or body of an If, Loop or Scan; it is not
+/// reported if the branch or body around it is.
 ///
 /// Models without such weights, Ifs and Loops are not run. The number of groups of weights that are tested is limited,
 /// and untested weights are not reported.
