@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/onnx_io.hpp"
 #include "onnx/protobuf_log.hpp"
+#include "onnx/schema.hpp"
 #include "onnx/schema_ports.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/wire.hpp"
@@ -75,6 +77,7 @@ class Reader {
       }
     }
     check_imports(model);
+    forget_names_of_elements(model);
 
     proto.clear_graph();
     proto.clear_functions();
@@ -375,7 +378,7 @@ class Reader {
   }
 
   /// Returns the type of a sequence or an optional of tensors, or nothing for any other type.
-  std::optional<Container> read_container(const ::onnx::TypeProto& proto, const std::string& value) const {
+  std::optional<Container> read_container(const ::onnx::TypeProto& proto, const std::string& value) {
     Container container;
     const ::onnx::TypeProto* held = &proto;
     if (held->has_optional_type()) {
@@ -389,13 +392,55 @@ class Reader {
     container.type = static_cast<ElementType>(held->tensor_type().elem_type());
     if (!held->tensor_type().has_shape()) return container;
     container.shape = read_shape(held->tensor_type().shape(), value);
+    note_names_of_elements(container.shape);
     for (Dim& dim : *container.shape) {  // a name says nothing: each tensor may have another size
       if (!dim.is_constant()) dim = unknown_dim();
     }
     return container;
   }
 
-  void read_type(::onnx::ValueInfoProto& info, Value& value) const {
+  /// Notes the names of sizes in the declared shape of an element of a sequence or an optional.
+  void note_names_of_elements(const std::optional<Shape>& shape) {
+    if (!shape) return;
+    for (const Dim& dim : *shape) {
+      if (!dim.is_constant() && !is_unknown(dim)) names_of_elements_.insert(dim.name());
+    }
+  }
+
+  /// Removes the names of elements' sizes from the declared shapes of computed tensors. The shape inference of ONNX
+  /// copies such a name from the type of a sequence to all its elements, whose sizes may differ, and to tensors that
+  /// are computed from them.
+  void forget_names_of_elements(Model& model) {
+    const auto for_each_node = [&](const std::function<void(const Node&)>& visit) {
+      std::as_const(model).graph().for_each_node(visit);
+      for (const auto& [key, function] : model.functions) std::as_const(*function.body).for_each_node(visit);
+    };
+    for_each_node([&](const Node& node) {
+      if (is_any_of(node, {"SequenceAt", "ConcatFromSequence", "OptionalGetElement"})) {
+        for (const Value* output : node.outputs) {
+          if (output != nullptr) note_names_of_elements(output->shape);
+        }
+      }
+      for (const Graph* body : node.is("SequenceMap") ? node.subgraphs() : std::vector<Graph*>{}) {
+        for (const Value* input : body->inputs()) note_names_of_elements(input->shape);
+      }
+    });
+    if (names_of_elements_.empty()) return;
+    const auto forget = [&](const std::vector<Value*>& values) {
+      for (Value* value : values) {
+        if (value == nullptr || !value->shape) continue;
+        for (Dim& dim : *value->shape) {
+          if (dim.kind() == Dim::Kind::symbol && names_of_elements_.contains(dim.name())) dim = unknown_dim();
+        }
+      }
+    };
+    for_each_node([&](const Node& node) {
+      forget(node.outputs);
+      for (const Graph* inner : node.subgraphs()) forget(inner->inputs());
+    });
+  }
+
+  void read_type(::onnx::ValueInfoProto& info, Value& value) {
     value.container = read_container(info.type(), value.name);
     if (info.has_type() && info.type().has_tensor_type()) {
       ::onnx::TypeProto::Tensor& tensor = *info.mutable_type()->mutable_tensor_type();
@@ -679,6 +724,7 @@ class Reader {
   const Pieces& pieces_;
   std::string where_;  // "node 'a' (If): ", for messages
   bool initializers_are_inputs_ = false;
+  std::set<std::string> names_of_elements_;  // of sizes in declared shapes of elements of sequences and optionals
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> by_target_;
   std::size_t external_files_ = 0;  // total bytes of these files

@@ -273,3 +273,34 @@ def test_the_result_runs_without_elements_too(graft, tmp_path, name):
         (expected,) = [np.empty(x.shape, np.float32)] if is_refused else outputs(model, {"x": x})
         (found,) = outputs(tmp_path / "o.onnx", {"x": x})
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("declared", [["a", "b", "f", "g"], ["f", "g", "s"]], ids=["elements", "sequence"])
+def test_names_of_sizes_of_elements_prove_nothing(graft, tmp_path, declared):
+    """Two elements of a sequence have a size of the same name, as shape inference of ONNX copies it from the type of
+    the sequence. At run time they have 1 and 3 rows, so the Expand repeats the row."""
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "z"], ["s"]),
+        helper.make_node("SequenceAt", ["s", "i"], ["a"]),
+        helper.make_node("SequenceAt", ["s", "j"], ["b"]),
+        helper.make_node("Relu", ["a"], ["f"]),
+        helper.make_node("Relu", ["b"], ["g"]),
+        helper.make_node("Shape", ["g"], ["size"]),
+        helper.make_node("Expand", ["f", "size"], ["e"]),
+        helper.make_node("Neg", ["e"], ["y"]),
+    ]
+    inputs = [("x", ["N", 4]), ("z", ["M", 4])]
+    inputs += [helper.make_tensor_value_info(name, TensorProto.INT64, []) for name in ("i", "j")]
+    source = save(tmp_path / "m.onnx", nodes, inputs, [("y", None)])
+    model = onnx.load(source)
+    for name in declared:
+        element = helper.make_tensor_type_proto(TensorProto.FLOAT, ["n", 4])
+        type = helper.make_sequence_type_proto(element) if name == "s" else element
+        model.graph.value_info.append(helper.make_value_info(name, type))
+    onnx.save(model, source)
+    out = tmp_path / "out.onnx"
+    graft("convert", source, "-o", out)
+    given = {"x": np.ones((1, 4), np.float32), "z": np.ones((3, 4), np.float32), "i": np.array(0), "j": np.array(1)}
+    (expected,), (found,) = outputs(source, given), outputs(out, given)
+    assert expected.shape == (3, 4)
+    np.testing.assert_array_equal(found, expected)
