@@ -214,6 +214,101 @@ def test_two_optionals_may_have_different_sizes(tmp_path):
     same(tmp_path, {"o": ONE_ROW, "r": FOUR_ROWS})
 
 
+TENSOR = helper.make_tensor_type_proto(FLOAT, [2])
+SEQUENCE = helper.make_sequence_type_proto(TENSOR)
+
+
+def empty_optional(output, held):
+    node = helper.make_node("Optional", [], [output], name="none")
+    if held is not None:
+        node.attribute.append(helper.make_attribute("type", held))
+    return node
+
+
+def network_with_empty_optional(held):
+    nodes = [
+        empty_optional("o", held),
+        helper.make_node("OptionalHasElement", ["o"], ["there"]),
+        helper.make_node("Cast", ["there"], ["c"], to=FLOAT),
+        helper.make_node("Add", ["x", "c"], ["y"]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("y", FLOAT, [2]),
+        helper.make_tensor_value_info("there", TensorProto.BOOL, []),
+    ]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", FLOAT, [2])], outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def network_with_optional_of_a_branch():
+    """The first If returns an optional with x or an empty one, and the second reads it if it has an element."""
+
+    def branch(node, type):
+        return helper.make_graph([node], "branch", [], [helper.make_value_info(node.output[0], type)])
+
+    held = helper.make_optional_type_proto(TENSOR)
+    nodes = [
+        helper.make_node(
+            "If",
+            ["b"],
+            ["o"],
+            then_branch=branch(helper.make_node("Optional", ["x"], ["some"]), held),
+            else_branch=branch(empty_optional("empty", TENSOR), held),
+        ),
+        helper.make_node("OptionalHasElement", ["o"], ["there"]),
+        helper.make_node(
+            "If",
+            ["there"],
+            ["y"],
+            then_branch=branch(helper.make_node("OptionalGetElement", ["o"], ["e"]), TENSOR),
+            else_branch=branch(helper.make_node("Neg", ["x"], ["n"]), TENSOR),
+        ),
+    ]
+    inputs = [helper.make_tensor_value_info("x", FLOAT, [2]), helper.make_tensor_value_info("b", TensorProto.BOOL, [])]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", FLOAT, [2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def run_as_onnxruntime(folder, inputs):
+    """Checks that `graft run` returns the outputs that ONNX Runtime returns."""
+    arguments = []
+    for name, value in inputs.items():
+        np.save(folder / f"{name}.npy", value)
+        arguments += ["--input", f"{name}={folder / name}.npy"]
+    graft("run", folder / "in.onnx", *arguments, "-o", folder / "found.npz")
+    names = [output.name for output in onnx.load(folder / "in.onnx").graph.output]
+    found = np.load(folder / "found.npz")
+    for name, expected in zip(names, run(folder / "in.onnx", inputs), strict=True):
+        np.testing.assert_array_equal(found[name], expected)
+
+
+@pytest.mark.parametrize("held", [TENSOR, SEQUENCE], ids=["tensor", "sequence"])
+def test_an_empty_optional_has_no_element(held, tmp_path):
+    inputs = {"x": np.float32([1, -2])}
+    convert(network_with_empty_optional(held), tmp_path)
+    same(tmp_path, inputs)
+    run_as_onnxruntime(tmp_path, inputs)
+
+
+@pytest.mark.parametrize("has_element", [True, False])
+def test_a_branch_may_return_an_empty_optional(has_element, tmp_path):
+    inputs = {"x": np.float32([1, -2]), "b": np.array(has_element)}
+    convert(network_with_optional_of_a_branch(), tmp_path)
+    same(tmp_path, inputs)
+    run_as_onnxruntime(tmp_path, inputs)
+
+
+def test_an_empty_optional_needs_the_type_of_its_element(tmp_path):
+    """ONNX's checker and ONNX Runtime refuse such a model."""
+    onnx.save(network_with_empty_optional(None), tmp_path / "in.onnx")
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        onnx.checker.check_model(onnx.load(tmp_path / "in.onnx"), full_check=True)
+    done = run_program([PROGRAM, "convert", tmp_path / "in.onnx", "-o", tmp_path / "out.onnx"])
+    assert done.returncode == 2
+    assert "node 'none' (Optional): it has neither an input nor the attribute `type`" in " ".join(done.stderr.split())
+    assert not (tmp_path / "out.onnx").exists()
+
+
 @pytest.mark.parametrize("iterations", [0, 1])
 def test_a_loop_without_iterations_returns_the_sequence_that_it_gets(iterations, tmp_path):
     text = """

@@ -94,6 +94,9 @@ void concat_from_sequence(NodeTypes& t) {
 }
 
 void optional(NodeTypes& t) {
+  if (!t.has_input(0) && t.node().attribute("type") == nullptr) {
+    t.fail("it has neither an input nor the attribute `type`, and an empty optional needs the attribute");
+  }
   if (const Container* held = t.container(0)) {
     t.set_container(0, {.kind = Kind::optional_sequence, .type = held->type, .shape = held->shape});
   } else if (t.type(0)) {
