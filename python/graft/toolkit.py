@@ -671,7 +671,7 @@ class Session:
     own_kernels: run Graft's operators by their own CPU kernels instead of their ONNX functions.
     engine: the CPU engine that runs the model, see graft.verify; a dispute raises graft.Error (answer_is_no).
 
-    progress, cancel: for reading and compiling the model; each run checks the token as well.
+    progress, cancel: for reading and compiling the model; the token also cancels a run.
 
     Raises graft.Error naming the node that the CPU engine refuses; graft.Cancelled.
     """

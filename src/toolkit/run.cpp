@@ -29,7 +29,8 @@ namespace {
 runtime::CompileOptions compile_options(const SessionOptions& options) {
   return {.kernels = options.own_kernels ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions,
           .extra_outputs = {},
-          .threads = options.threads};
+          .threads = options.threads,
+          .should_stop = [cancel = options.watch.cancel] { return cancel.is_cancelled(); }};
 }
 
 std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& first, const onnx::Model& second,
@@ -77,9 +78,16 @@ struct Session::State {
     if (state == nullptr) throw Error("Session: this object was moved from, and has no model");
     return *state;
   }
-  static runtime::CompiledModel& model_of(const std::unique_ptr<State>& state) {
+
+  /// Returns the result of `run`, which runs the model. Throws Error where two engines dispute a result; Cancelled.
+  template <class Run>
+  static auto run(const std::unique_ptr<State>& state, Run&& run) {
     if (of(state).cancel.is_cancelled()) throw Cancelled();
-    return *state->compiled;
+    try {
+      return run_with_disputes_as_errors([&] { return run(*state->compiled); });
+    } catch (const runtime::Stopped&) {
+      throw Cancelled();
+    }
   }
 };
 
@@ -106,25 +114,24 @@ const std::string& Session::ran_in() const { return State::of(state_).ran_in; }
 const std::vector<std::string>& Session::left_out() const { return State::of(state_).left_out; }
 
 Tensors Session::run(const Tensors& inputs) {
-  return to_public(
-      run_with_disputes_as_errors([&] { return State::model_of(state_).run(to_internal(inputs, "input")); }), "output");
+  return to_public(State::run(state_, [&](auto& model) { return model.run(to_internal(inputs, "input")); }), "output");
 }
 
 TensorViews Session::run_views(const TensorViews& inputs) {
-  runtime::CompiledModel& model = State::model_of(state_);
-  const runtime::TensorMap given = to_internal(inputs, "input");
-  auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
-  const runtime::TensorMap outputs =
-      run_with_disputes_as_errors([&] { return keeps != nullptr ? keeps->run_and_keep(given) : model.run(given); });
+  const runtime::TensorMap outputs = State::run(state_, [&](runtime::CompiledModel& model) {
+    const runtime::TensorMap given = to_internal(inputs, "input");
+    auto* keeps = dynamic_cast<runtime::KeepsOutputs*>(&model);
+    return keeps != nullptr ? keeps->run_and_keep(given) : model.run(given);
+  });
   TensorViews views = views_of(outputs, "output");
   for (auto& [name, view] : views) view.owner = std::make_shared<const onnx::Bytes>(outputs.find(name)->second.bytes);
   return views;
 }
 
 void Session::run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look) {
-  run_with_disputes_as_errors([&] {
-    State::model_of(state_).run(to_internal(inputs, "input"),
-                                [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
+  State::run(state_, [&](auto& model) {
+    model.run(to_internal(inputs, "input"),
+              [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
   });
 }
 

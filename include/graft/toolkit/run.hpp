@@ -21,8 +21,8 @@ struct SessionOptions {
   /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;
-  /// Progress and cancellation of the compilation, which is a single step of the engine. The token is also checked
-  /// before each run.
+  /// Progress and cancellation of the compilation, which is a single step of the engine. The token also cancels a run;
+  /// a session whose token was used throws Cancelled in every later run.
   Watch watch = {};
 };
 
