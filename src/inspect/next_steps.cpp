@@ -13,21 +13,22 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
   };
   const auto has_fault = [](const NodeSupport& node) { return is_bad(node.support) && node.advice == advice_on_fault; };
   const std::size_t faults = count(has_fault);
-  const std::size_t bad = count([&](const NodeSupport& node) { return is_bad(node.support) && !has_fault(node); });
+  const auto is_for_host = [&](const NodeSupport& node) { return is_bad(node.support) && !has_fault(node); };
+  const std::size_t bad = count(is_for_host);
   const std::size_t open = count([](const NodeSupport& node) { return node.support == Support::unknown; });
   const std::size_t rewritten = is_converted ? 0 : count([](const NodeSupport& node) {
     // `graft build` itself replaces operators of ONNX with plugins.
     const bool is_of_onnx = onnx::is_standard_operator("", node.op);
     return node.support == Support::lowered || (node.support == Support::plugin && !is_of_onnx);
   });
-  // TensorRT's messages say that it refuses the node, and so computes nothing.
-  const std::size_t dangers =
-      count([](const NodeSupport& node) { return node.cause == computed_wrongly && node.tensorrt.empty(); });
+  const std::size_t dangers = count(is_computed_wrongly);
   if (faults != 0) return {{.kind = NextStep::Kind::correct, .nodes = faults}};
   std::vector<NextStep> steps;
   if (open != 0) steps.push_back({.kind = NextStep::Kind::probe, .nodes = open});
   if (bad != 0) {
-    steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad});
+    const std::size_t wrong =
+        count([&](const NodeSupport& node) { return is_for_host(node) && is_computed_wrongly(node); });
+    steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad, .wrong = wrong});
   } else if (dangers != 0) {
     steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
   } else if (rewritten != 0 && !is_built) {

@@ -14,12 +14,13 @@ struct NextStep {
     correct,  ///< Nodes have faults: correct them in the program that wrote the model.
     convert,  ///< `graft convert` rewrites nodes as native layers and operators of Graft.
     guard,    ///< `graft convert` rewrites nodes that the release computes wrongly.
-    cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft runs.
+    cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft computes.
     probe,    ///< The rules give no answer for some nodes: probe TensorRT.
     build,    ///< The network is ready for `graft build`.
   };
   Kind kind = Kind::build;
   std::size_t nodes = 0;  ///< Number of nodes that need the step; for `build`, of all nodes.
+  std::size_t wrong = 0;  ///< Number of nodes of a `cut` that TensorRT builds and computes wrongly.
   friend bool operator==(const NextStep&, const NextStep&) = default;
 };
 

@@ -361,6 +361,13 @@ std::string meaning_of(Support verdict, bool by_rules, const std::optional<Relea
   return "";
 }
 
+bool is_computed_wrongly(const NodeSupport& node) { return node.cause == computed_wrongly && node.tensorrt.empty(); }
+
+std::string_view problem_text(std::size_t nodes, std::size_t wrong) {
+  if (wrong == 0) return "TensorRT does not run";
+  return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
+}
+
 std::optional<bool> runs(const std::vector<NodeSupport>& nodes) {
   const auto any = [&](bool (*is_that)(Support)) {
     return std::any_of(nodes.begin(), nodes.end(), [&](const NodeSupport& node) { return is_that(node.support); });

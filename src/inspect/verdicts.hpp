@@ -41,6 +41,14 @@ inline constexpr auto advice_on_fault = "correct the node in the program that wr
 /// The NodeSupport::cause of a node that the release accepts and computes wrongly.
 inline constexpr auto computed_wrongly = "computed wrongly";
 
+/// Returns whether TensorRT builds the node and computes it wrongly. A message of TensorRT about the node says that it
+/// refuses the node, and so computes nothing.
+[[nodiscard]] bool is_computed_wrongly(const NodeSupport& node);
+
+/// Returns what TensorRT does with nodes that are left to the host, `wrong` of which it computes wrongly: "TensorRT
+/// does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
+[[nodiscard]] std::string_view problem_text(std::size_t nodes, std::size_t wrong);
+
 /// The changes that `graft convert` will make.
 struct Forecast {
   /// Describes, for each node that is rewritten, the replacement.

@@ -86,7 +86,8 @@ void add_cuts(nb::module_& module) {
   result.def_ro("model", &CutResult::model, "The model that was cut.")
       .def_ro("network", &CutResult::network)
       .def_ro("between", &CutResult::between, "The tensors that the first half passes to the second.")
-      .def_ro("causes", &CutResult::causes, "The nodes that TensorRT does not run, also those in subgraphs.")
+      .def_ro("causes", &CutResult::causes,
+              "The nodes that TensorRT does not run or computes wrongly, also those in subgraphs.")
       .def_ro("nodes_in_tensorrt", &CutResult::nodes_in_tensorrt)
       .def_ro("nodes_on_host", &CutResult::nodes_on_host)
       .def_ro("share_in_tensorrt", &CutResult::share_in_tensorrt,

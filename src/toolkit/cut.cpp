@@ -67,8 +67,8 @@ class HalvesEngine final : public runtime::Engine {
   std::string& host_engine_;
 };
 
-/// Returns the ids of the nodes that TensorRT does not run. Without plugins these include nodes of ONNX's operators
-/// that `build` runs as Graft's plugins.
+/// Returns the ids of the nodes that TensorRT does not run or computes wrongly. Without plugins these include nodes of
+/// ONNX's operators that `build` runs as Graft's plugins.
 std::set<std::string, std::less<>> failing(const std::vector<report::NodeSupport>& nodes, bool plugins) {
   std::set<std::string, std::less<>> ids;
   for (const report::NodeSupport& node : nodes) {
@@ -170,9 +170,9 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
     throw NoCut(Error::Kind::answer_is_no,
-                fmt::format("{}: no cut is possible: all arithmetic depends on nodes that TensorRT does not run or is "
-                            "needed by them, or a half would begin with a sequence or with a tensor of unknown "
-                            "type\nRun the network in another runtime, such as ONNX Runtime",
+                fmt::format("{}: no cut is possible: all arithmetic depends on nodes that TensorRT does not run or "
+                            "computes wrongly, or these need its result, or a half would begin with a sequence or with "
+                            "a tensor of unknown type\nRun the network in another runtime, such as ONNX Runtime",
                             model.source));
   }
   inspect::Halves halves = inspect::halves_of(model, *found);

@@ -175,6 +175,21 @@ def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
     assert "the engine, and then the half for the host: docs/guide/cut_a_network.md" in " ".join(answer.out.split())
 
 
+def test_nodes_that_tensorrt_computes_wrongly_are_not_called_nodes_that_it_does_not_run(graft, tmp_path):
+    """TensorRT takes the u8 of a quantization for i8, without a message."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["rows"]),
+        helper.make_node("QuantizeLinear", ["rows", "scale", "zero"], ["steps"]),
+        helper.make_node("DequantizeLinear", ["steps", "scale", "zero"], ["y"]),
+    ]
+    constants = [constant("w", weights(6, 8)), constant("scale", np.float32(0.1)), constant("zero", np.uint8(0))]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], constants)
+    said = " ".join(graft("inspect", model).out.split())
+    assert "one for the host with 2 nodes that TensorRT computes wrongly" in said
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
+    assert "Cut before 2 nodes that TensorRT computes wrongly: DequantizeLinear, QuantizeLinear" in answer.out
+
+
 def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_path):
     assert graft("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never").code == 0
     pair = tmp_path / "out.cut.json"

@@ -49,6 +49,18 @@ TEST(NextSteps, what_is_computed_wrongly_is_guarded) {
   EXPECT_EQ(next_steps({in_danger, node(Support::unsupported)}, false), (Steps{{Kind::cut, 1}}));
 }
 
+TEST(NextSteps, a_cut_counts_the_nodes_that_are_computed_wrongly) {
+  NodeSupport wrong = node(Support::unsupported);
+  wrong.cause = computed_wrongly;
+  EXPECT_EQ(next_steps({wrong, node(Support::unsupported)}, false), (Steps{{Kind::cut, 2, 1}}));
+  // TensorRT's message says that it refuses the node, so it computes nothing.
+  wrong.tensorrt = "UNSUPPORTED_NODE";
+  EXPECT_EQ(next_steps({wrong}, false), (Steps{{Kind::cut, 1, 0}}));
+  EXPECT_EQ(problem_text(2, 0), "TensorRT does not run");
+  EXPECT_EQ(problem_text(2, 1), "TensorRT does not run or computes wrongly");
+  EXPECT_EQ(problem_text(2, 2), "TensorRT computes wrongly");
+}
+
 TEST(NextSteps, what_the_rules_do_not_know_is_asked_first) {
   EXPECT_EQ(next_steps({node(Support::unknown)}, false), (Steps{{Kind::probe, 1}}));
   EXPECT_EQ(next_steps({node(Support::unknown), node(Support::refused)}, false),

@@ -48,7 +48,7 @@ std::vector<html::Kind> cut_kinds() {
           {.key = cause_of_cut,
            .mark = "✕",
            .title = "cause of the cut",
-           .meaning = "on the host, because TensorRT does not run it",
+           .meaning = "on the host, because TensorRT does not run it, or computes it wrongly",
            .tone = Tone::red,
            .is_problem = true}};
 }

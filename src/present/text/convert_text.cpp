@@ -343,7 +343,7 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
                        });
   };
   for (const report::NodeSupport& before : conversion.failed_before) {
-    const bool ran_before = before.cause == inspect::computed_wrongly && before.tensorrt.empty();
+    const bool ran_before = inspect::is_computed_wrongly(before);
     counts[before.op] += ran_before || is_left(before) || is_left_in_body(before) || is_removed(before) ? 0 : 1;
   }
   std::vector<std::string> operators;

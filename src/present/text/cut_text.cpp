@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "inspect/verdicts.hpp"
+
 namespace graft::present {
 namespace {
 
@@ -69,8 +71,11 @@ std::string verified_text(const toolkit::CutResult& result) {
 std::string cut_title(const toolkit::CutResult& result) {
   std::set<std::string> operators;
   for (const toolkit::NodeSupport& cause : result.causes) operators.insert(cause.node.op);
-  return fmt::format("Cut {} {} that TensorRT does not run: {}", result.network.tensorrt_is_first ? "before" : "after",
-                     count_text(result.causes.size(), "node"), fmt::join(operators, ", "));
+  const auto wrong = std::count_if(result.causes.begin(), result.causes.end(), inspect::is_computed_wrongly);
+  return fmt::format("Cut {} {} that {}: {}", result.network.tensorrt_is_first ? "before" : "after",
+                     count_text(result.causes.size(), "node"),
+                     inspect::problem_text(result.causes.size(), static_cast<std::size_t>(wrong)),
+                     fmt::join(operators, ", "));
 }
 
 Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files) {

@@ -325,10 +325,17 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
   if (std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node.advice == without_plugins; })) {
     return {convert_command(conversion, {.keeps_plugins = false}), "a plugin of Graft runs the nodes above"};
   }
+  const auto bad =
+      std::count_if(nodes.begin(), nodes.end(), [](const auto& node) { return inspect::is_bad(node.support); });
+  const auto wrong = std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
+    return inspect::is_bad(node.support) && inspect::is_computed_wrongly(node);
+  });
   if (inspect::advises_cut(nodes)) {
     return {convert_command(conversion, {.cuts = true}),
-            "two halves: one for TensorRT, and one for the host with the nodes that TensorRT does not run"};
+            fmt::format("two halves: one for TensorRT, and one for the host with the nodes that {}",
+                        inspect::problem_text(bad, wrong))};
   }
+  if (wrong != 0 && wrong == bad) return {inspection, "lists the nodes that TensorRT computes wrongly, and what to do"};
   if (!conversion.check && conversion.release) {
     // The rules of the release have answered already.
     return {fmt::format("graft inspect {}{}", shell_path(conversion.output), library_options()),
@@ -376,13 +383,13 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
         return {
             "",
             fmt::format(
-                "{} that TensorRT does not run, and the network cannot be cut into a half for TensorRT and one for the "
-                "host: change the network as described above, or run it in another runtime, such as ONNX Runtime",
-                nodes)};
+                "{} that {}, and the network cannot be cut into a half for TensorRT and one for the host: change the "
+                "network as described above, or run it in another runtime, such as ONNX Runtime",
+                nodes, inspect::problem_text(step.nodes, step.wrong))};
       }
-      return {
-          fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
-          fmt::format("two halves: one for TensorRT, and one for the host with {} that TensorRT does not run", nodes)};
+      return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
+              fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
+                          inspect::problem_text(step.nodes, step.wrong))};
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
               fmt::format("{} that only TensorRT can judge{}", nodes, note_on_installed(inspection.release))};
