@@ -568,6 +568,25 @@ def test_narrowed_integers_say_what_was_tried(graft, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("reads", "example"),
+    [("ids", "--range ids=0..1"), ("rows", "--range ids=0..9")],
+)
+def test_a_suggested_range_consists_of_numbers(graft, tmp_path, reads, example):
+    """No number of elements fits the Reshape. Integers that index a table are known to be its rows."""
+    path = network(
+        tmp_path / "a.onnx",
+        [("Gather", "table ids", "rows"), ("Reshape", f"{reads} sizes", "y")][reads == "ids" :],
+        [("ids", I64, ["n"])],
+        [("y", I64 if reads == "ids" else F32, None)],
+        **({} if reads == "ids" else {"table": np.ones((10, 4), "float32")}),
+        sizes=[3, 7919],
+    )
+    answer = graft("verify", path, path)
+    assert answer.code == 2
+    assert answer.err.rstrip().endswith(f"or set the range of these integers, for example {example}")
+
+
 def test_an_output_that_is_always_empty_needs_no_other_batch(graft, tmp_path):
     path = network(
         tmp_path / "a.onnx",

@@ -19,6 +19,7 @@
 #include "runtime/engine_limit.hpp"
 #include "verify/compare/pieces.hpp"
 #include "verify/inputs/fitting_sizes.hpp"
+#include "verify/inputs/input_ranges.hpp"
 
 namespace graft::verify {
 namespace {
@@ -168,8 +169,12 @@ std::string advice_on_numbers(const onnx::Model& model, bool offers_ranges) {
   const auto found = std::find_if(inputs.begin(), inputs.end(),
                                   [](const onnx::Value* input) { return input->type && is_integer(*input->type); });
   if (!offers_ranges || found == inputs.end()) return text;
-  return text + fmt::format(", or set the range of these integers with {} {}=LOWEST..HIGHEST",
-                            setting_name(Setting::synthetic_ranges), (*found)->name);
+  const InputRanges ranges = infer_input_ranges(model);
+  const auto known = ranges.find((*found)->name);
+  const InputRange example = known == ranges.end() ? InputRange{.lowest = 0, .highest = 1, .why = {}} : known->second;
+  return text + fmt::format(", or set the range of these integers, for example {} {}={}..{}",
+                            setting_name(Setting::synthetic_ranges), (*found)->name,
+                            static_cast<std::int64_t>(example.lowest), static_cast<std::int64_t>(example.highest));
 }
 
 }  // namespace
