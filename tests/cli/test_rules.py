@@ -385,6 +385,25 @@ def test_batch_becomes_dynamic(convert):
     np.testing.assert_allclose(found, np.maximum(x, 0).reshape(5, 12) @ weights, rtol=1e-4, atol=1e-5)
 
 
+def test_a_batch_that_becomes_dynamic_may_be_empty(graft, tmp_path):
+    """ONNX's Reshape infers no size next to a copied one of 0, so that the size takes the place of -1."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Reshape", ["r", "sizes"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "w"], ["y"]),
+    ]
+    weights = np.random.default_rng(1).normal(size=(12, 3)).astype("float32")
+    parts = [constant("sizes", [2, -1], "int64"), constant("w", weights)]
+    save(tmp_path / "m.onnx", nodes, [("x", [2, 3, 4])], [("y", [2, 3])], parts)
+    (tmp_path / "r.yaml").write_text("- dynamic_batch: N\n")
+    answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
+    assert answer.code == 0, answer.err
+    x = np.random.default_rng(0).normal(size=(5, 3, 4)).astype("float32")
+    for batch in (0, 5):
+        found = run(tmp_path / "o.onnx", {"x": x[:batch]})["y"]
+        np.testing.assert_allclose(found, np.maximum(x[:batch], 0).reshape(batch, 12) @ weights, rtol=1e-4, atol=1e-5)
+
+
 def test_batch_that_is_mixed_stays(graft, tmp_path):
     nodes = [helper.make_node("Softmax", ["x"], ["y"], axis=0)]
     save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [2, 3])])

@@ -426,6 +426,16 @@ def test_open_batch(convert):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_reshaping_takes_an_empty_batch(convert):
+    """ONNX's Reshape infers no size next to a copied one of 0; Caffe's dimensions are those of NumPy."""
+    text = INPUT + layer("Reshape", "r", "x", "r", "reshape_param { shape { dim: 0 dim: -1 dim: 5 } }")
+    session = convert(text + layer("TanH", "t", "r", "y"), None, "--input", "x:?x3x6x5")
+    x = np.random.default_rng(3).normal(size=(3, 3, 6, 5)).astype("float32")
+    for batch in (0, 3):
+        (found,) = session.run(None, {"x": x[:batch]})
+        np.testing.assert_allclose(found, np.tanh(x[:batch].reshape(batch, 18, 5)), rtol=RELATIVE, atol=RELATIVE)
+
+
 def test_dropout_that_scales(convert):
     x = np.random.default_rng(5).normal(size=(2, 3, 6, 5)).astype("float32")
     for parameters, factor in (("scale_train: false dropout_ratio: 0.75", 0.25), ("dropout_ratio: 0.75", 1)):
