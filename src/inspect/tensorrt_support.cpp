@@ -53,7 +53,7 @@ constexpr std::string_view other_integers =
     "export the network with i32 or i64 instead of this type, or cast its inputs to one of these types";
 constexpr std::string_view sized_by_data =
     "the size of its output depends on the data; {} leaves it and the nodes after it to the host; or write a plugin "
-    "with a size tensor: graft's guide \"add an operator\"";
+    "with a size tensor, as docs/guide/add_an_operator.md describes";
 
 // Operators for which there is better advice than to write a plugin.
 constexpr auto advice_by_type = std::to_array<Advice>({
@@ -774,8 +774,9 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
   }
   const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
   if (const onnx::Value* narrow = is_quantizing ? nullptr : narrow_float_or_integer(node)) {
-    return fmt::format("'{}' is {}, which TensorRT accepts between QuantizeLinear and DequantizeLinear ({})",
-                       narrow->name, to_string(*narrow->type), fact.source);
+    return fmt::format(
+        "'{}' is {}, which TensorRT is known to accept only between QuantizeLinear and DequantizeLinear ({})",
+        narrow->name, to_string(*narrow->type), fact.source);
   }
   if (fact.types.empty()) return std::nullopt;
   const std::optional<MainType> other = other_type(node, fact, fact.types);
@@ -875,8 +876,8 @@ std::string advice_on_refusal(const onnx::Node& node) {
 
 std::string advice_to_write_one() {
   return fmt::format(
-      "no operator of Graft stands in for it; {} leaves it to the host; or write one: graft's guide "
-      "\"add an operator\"",
+      "no operator of Graft stands in for it; {} leaves it to the host; or write one, as "
+      "docs/guide/add_an_operator.md describes",
       setting_name(Setting::cut));
 }
 

@@ -183,7 +183,7 @@ Near near_operator(const onnx::Node& node) {
   }
   if (const auto meant = nearest_own_operator(node.op_type)) {
     return {fmt::format("did you mean {}? `graft ops` lists Graft's operators", *meant),
-            fmt::format("if you mean it, set the node's operator type to {}; otherwise {}", *meant, use_library())};
+            fmt::format("if you mean {0}, set the node's operator type to {0}; otherwise {1}", *meant, use_library())};
   }
   return {};
 }

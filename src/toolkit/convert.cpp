@@ -40,8 +40,8 @@ std::vector<std::string> failures_of(const std::vector<report::RuleOutcome>& rul
   std::vector<std::string> failures;
   for (const report::RuleOutcome& rule : rules) {
     if (!rule.failed()) continue;
-    std::string text =
-        fmt::format("{}: {}: done in {} of {} places", rule.place, rule.rule, rule.applied, rule.matched);
+    std::string text = fmt::format("{}: {}: the rule was applied in {} of {} places", rule.place, rule.rule,
+                                   rule.applied, rule.matched);
     for (const std::string& note : rule.notes) text += "\n" + note;
     failures.push_back(std::move(text));
   }

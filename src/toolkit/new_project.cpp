@@ -367,8 +367,10 @@ WrittenProject write_project(const NewProject& project) {
   check_operator_name(written.operator_name);
   written.operator_folder = folder_of(written.operator_name);
   if (written.operator_folder == "tests" || written.operator_folder == "build") {
-    throw Error(fmt::format("graft new: {} {}: its folder would be `{}`, which the project uses for something else",
-                            setting_name(Setting::project_operator), written.operator_name, written.operator_folder));
+    throw Error(
+        fmt::format("graft new: {} {}: its folder would be `{}`, which the project needs for other files\n"
+                    "Give the operator another name",
+                    setting_name(Setting::project_operator), written.operator_name, written.operator_folder));
   }
 
   const Names names{written.name, written.operator_name, written.operator_folder};

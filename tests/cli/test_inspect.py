@@ -278,7 +278,7 @@ def test_unknown_operator_is_unsupported_and_named(graft, tmp_path):
             "trt",
             {},
             "did you mean LReLU_TRT",
-            "if you mean it, set the node's operator type to LReLU_TRT",
+            "if you mean LReLU_TRT, set the node's operator type to LReLU_TRT",
         ),
         ("HardSwishh", "", {}, "did you mean ONNX's HardSwish?", "if you mean HardSwish"),
         ("InstanceNormalization", "acme", {}, "ignores its domain", "remove its domain"),

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "graft/registry.hpp"
+#include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
@@ -114,7 +115,8 @@ void split(NodeConverter& node) {
     if (place < 0 || place >= static_cast<std::int64_t>(rank))
       node.fail(fmt::format("axis {} is out of range for rank {}", axis, rank));
     const Dim& dim = (*x->shape)[static_cast<std::size_t>(place)];
-    if (!dim.is_constant()) node.fail("one of the sizes is -1, and the axis is dynamic");
+    if (!dim.is_constant())
+      node.fail(fmt::format("one of the sizes is -1, which needs the size of axis {}; {}", axis, give_shapes()));
     *open = 0;
     std::int64_t rest = dim.value();
     for (const std::int64_t size : sizes) {
@@ -324,7 +326,7 @@ void broadcast_shapes(NodeConverter& node) {
   onnx::Value* shorter = node.input(1);
   if (length(longer) < length(shorter)) std::swap(longer, shorter);
   const std::int64_t missing = length(longer) - length(shorter);
-  if (length(shorter) < 0) node.fail("the lengths of its shapes are unknown");
+  if (length(shorter) < 0) node.fail("it is unknown how many dimensions its shapes have; " + give_shapes());
   if (length(shorter) == 0) {
     node.give(longer);
     return;

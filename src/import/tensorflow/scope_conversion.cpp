@@ -196,7 +196,9 @@ Dim Scope::batch_of(const NodeDef& node) const {
 }
 
 onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape) {
-  if (depth_ != 0) throw Error("an input of the network is inside a branch or loop; allowed is outside of them");
+  if (depth_ != 0)
+    throw Error(
+        "it is an input of the network inside a branch or loop; Graft reads inputs only outside of branches and loops");
   onnx::Value* value = graph_->add_input(node.name());
   const auto type = node.attr().find("dtype");
   if (type == node.attr().end()) throw Error("it has no attribute `dtype`");

@@ -77,7 +77,7 @@ Table group_table(const VerdictGroup& group, bool whole) {
   table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
   std::string reason = whole ? judged.reason : beginning_of(judged.reason);
   if (const std::size_t reasons = inspect::count_reasons(group); reasons > 1) {
-    reason = fmt::format("the first: {} ({} other reasons: --all)", reason, reasons - 1);
+    reason = fmt::format("the first reason: {} (--all lists the other {})", reason, reasons - 1);
   }
   table.add({"", reason});
   if (!judged.advice.empty()) {

@@ -85,7 +85,7 @@ Histogram::Histogram(const Figures& figures, std::vector<std::uint64_t> bins)
   const bool finite = std::isfinite(figures.lowest) && std::isfinite(figures.highest);
   if (bins_.size() != bin_count || !finite || figures.lowest > 0 || figures.highest < 0 ||
       figures.exponent < lowest_exponent || figures.exponent > highest_exponent) {
-    throw Error(Error::Kind::internal, "these figures are not those of a histogram");
+    throw Error(Error::Kind::internal, "a histogram has an invalid number of bins, range or exponent");
   }
 }
 

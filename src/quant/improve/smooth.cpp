@@ -104,7 +104,7 @@ class Division {
   bool divide_input(const onnx::Node& node, std::size_t index) {
     const onnx::Value* value = node.input(index);
     if (value == nullptr || !has_channels(*value, axis_)) {
-      return fail(fmt::format("the input of {} has other channels", onnx::describe(node)));
+      return fail(fmt::format("the input of {} does not have the channels of the scaled layer", onnx::describe(node)));
     }
     if (only_reader(*value) != &node) return fail(fmt::format("other nodes read '{}'", value->name));
     return divide(*value);
@@ -135,15 +135,16 @@ class Division {
   }
 
   bool divide_normalization(onnx::Node& node) {
-    if (axis_.trailing != 0) return fail(fmt::format("{} has its channels on another axis", onnx::describe(node)));
+    if (axis_.trailing != 0) {
+      return fail(fmt::format("the channels of {} are not on the last axis", onnx::describe(node)));
+    }
     return add_scale_and_bias(node);
   }
 
   bool divide_batch_normalization(onnx::Node& node, const onnx::Value& value) {
     const bool has_axis = value.rank() == static_cast<std::int64_t>(axis_.trailing + 2);
-    if (!has_axis || node.int_or("training_mode", 0) != 0) {
-      return fail(fmt::format("{} has its channels on another axis", onnx::describe(node)));
-    }
+    if (!has_axis) return fail(fmt::format("the channels of {} are not on axis 1", onnx::describe(node)));
+    if (node.int_or("training_mode", 0) != 0) return fail(fmt::format("{} is in training mode", onnx::describe(node)));
     return add_scale_and_bias(node);
   }
 
@@ -153,7 +154,7 @@ class Division {
                           value->shape->size() >= 2 && (*value->shape)[1].is_constant();
     const std::int64_t channels = is_whole ? (*value->shape)[1].value() : 0;
     if (channels <= 0 || axis_.size % static_cast<std::size_t>(channels) != 0) {
-      return fail(fmt::format("the input of {} has other channels", onnx::describe(node)));
+      return fail(fmt::format("the input of {} does not have the channels of the scaled layer", onnx::describe(node)));
     }
     columns_ = axis_.size / static_cast<std::size_t>(channels);
     axis_ = {.trailing = value->shape->size() - 2, .size = static_cast<std::size_t>(channels)};
