@@ -214,6 +214,9 @@ TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {
   EXPECT_THAT(text, HasSubstr("a, b, c, d and 1 more"));
   EXPECT_THAT(text, Not(HasSubstr("Unique")));
   EXPECT_EQ(problems_title({}, report::Support::unknown), "");
+  nodes.front().cause = inspect::computed_wrongly;
+  EXPECT_EQ(problems_title(nodes, report::Support::unsupported),
+            "5 nodes that neither TensorRT nor Graft computes correctly");
 }
 
 TEST(ConvertJson, nodes_are_texts_and_verdicts_are_apart) {

@@ -31,7 +31,8 @@ void prior_box(LayerConverter& layer) {
   const float step_w = p.has_step_w() ? p.step_w() : p.has_step() ? p.step() : image_w / static_cast<float>(columns);
   if (p.min_size_size() == 0) layer.fail("it has no `min_size`");
   if (p.max_size_size() != 0 && p.max_size_size() != p.min_size_size()) {
-    layer.fail(fmt::format("it has {} `max_size` for {} `min_size`", p.max_size_size(), p.min_size_size()));
+    layer.fail(fmt::format("`max_size` has {} values; allowed are 0 and {}, as many as `min_size` has",
+                           p.max_size_size(), p.min_size_size()));
   }
   constexpr std::size_t most_sizes = 1 << 12;
   std::vector<float> ratios{1};
@@ -332,7 +333,10 @@ void proposal(LayerConverter& layer) {
   constexpr std::int64_t most = 1 << 18;
   if (h > most || w > most || h * w > most || anchors > most || h * w * anchors > most)
     layer.fail(fmt::format("more than {} boxes", most));
-  if (p.pre_nms_topn() < 1 || p.post_nms_topn() < 1) layer.fail("`pre_nms_topn` or `post_nms_topn` is below 1");
+  if (p.pre_nms_topn() < 1 || p.post_nms_topn() < 1) {
+    layer.fail(fmt::format("`pre_nms_topn` is {} and `post_nms_topn` is {}; allowed are 1 and above", p.pre_nms_topn(),
+                           p.post_nms_topn()));
+  }
   const std::int64_t boxes = h * w * anchors;
   const std::int64_t candidates = std::min<std::int64_t>(p.pre_nms_topn(), boxes);
 
@@ -449,7 +453,8 @@ void psroi_pooling(LayerConverter& layer) {
   if (!p.has_spatial_scale()) layer.fail("it has no `spatial_scale`");
   constexpr std::int64_t most_group = 1 << 10;
   if (group < 1 || group > most_group || outputs < 1)
-    layer.fail("`group_size` or `output_dim` is below 1 or too large");
+    layer.fail(fmt::format("`group_size` is {} and `output_dim` is {}; allowed are 1 to {}, and 1 and above", group,
+                           outputs, most_group));
   if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; allowed is 1", layer.size(0, 0)));
   if (layer.size(0, 1) / group / group != outputs || layer.size(0, 1) % (group * group) != 0) {
     layer.fail(fmt::format("the input has {} channels; `output_dim` {} and `group_size` {} need {}", layer.size(0, 1),

@@ -545,7 +545,8 @@ void crop(LayerConverter& layer) {
   const Ints dims = layer.dims();
   const std::size_t first = layer.axis(p.axis(), dims.size());
   if (p.offset_size() > 1 && static_cast<std::size_t>(p.offset_size()) != dims.size() - first) {
-    layer.fail(fmt::format("it has {} `offset` for {} dimensions", p.offset_size(), dims.size() - first));
+    layer.fail(fmt::format("`offset` has {} values; allowed are 0, 1 and {}, one for each cropped dimension",
+                           p.offset_size(), dims.size() - first));
   }
   Ints begins;
   Ints ends;

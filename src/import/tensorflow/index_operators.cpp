@@ -212,12 +212,13 @@ void stitch(NodeConverter& node) {
     if (place < 0 || place >= most) node.fail(fmt::format("an index is {}; allowed are 0 to {}", place, most - 1));
     rows = std::max(rows, place + 1);
   }
-  if (rows > static_cast<std::int64_t>(places.size())) node.fail("its indices leave out some rows of the result");
+  if (rows > static_cast<std::int64_t>(places.size()))
+    node.fail("its indices leave out some rows of the result; allowed are indices of every row");
   Ints source(static_cast<std::size_t>(rows), -1);
   for (std::size_t i = 0; i < places.size(); ++i)
     source[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
   if (std::find(source.begin(), source.end(), -1) != source.end())
-    node.fail("its indices leave out some rows of the result");
+    node.fail("its indices leave out some rows of the result; allowed are indices of every row");
   onnx::Value* all = parts.size() == 1 ? parts[0] : node.concat(parts);
   node.give(node.add("Gather", {all, node.ints_of(source)}, {{"axis", std::int64_t{0}}}));
 }

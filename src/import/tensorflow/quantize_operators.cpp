@@ -104,7 +104,8 @@ void fake_quantize(NodeConverter& node) {
   for (std::size_t i = 0; i < lows.size(); ++i) {
     const auto low = static_cast<float>(lows[i]);
     const auto high = static_cast<float>(highs[i]);
-    if (low == 0 && high == 0) node.fail("the range is 0 to 0, so it was never trained");
+    if (low == 0 && high == 0)
+      node.fail("the range is 0 to 0, so it was never trained; train or calibrate the graph before it is frozen");
     if (!(low < high))
       node.fail(fmt::format("the range is {} to {}; the lower bound must be below the upper bound", low, high));
     const float scale = (high - low) / static_cast<float>(grid.highest - grid.lowest);

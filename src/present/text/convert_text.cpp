@@ -282,7 +282,13 @@ std::string problems_title(const std::vector<report::NodeSupport>& nodes, report
   const std::string nodes_text = count_text(static_cast<std::size_t>(count), "node");
   switch (verdict) {
     case report::Support::unknown: return nodes_text + " for which no rule determines whether TensorRT runs them";
-    case report::Support::unsupported: return nodes_text + " that neither TensorRT nor Graft runs";
+    case report::Support::unsupported: {
+      const bool is_any_wrong = std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
+        return node.support == verdict && inspect::is_computed_wrongly(node);
+      });
+      return fmt::format("{} that neither TensorRT nor Graft {}", nodes_text,
+                         is_any_wrong ? "computes correctly" : "runs");
+    }
     default: return fmt::format("{}: {}", nodes_text, inspect::meaning_of(verdict));
   }
 }
