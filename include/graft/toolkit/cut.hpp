@@ -46,7 +46,7 @@ struct CutResult {
   Model model;  ///< The model that was cut.
   CutNetwork network;
   std::vector<Port> between;        ///< The tensors that the first half passes to the second.
-  std::vector<NodeSupport> causes;  ///< The nodes that TensorRT does not run, also those in subgraphs.
+  std::vector<NodeSupport> causes;  ///< The nodes that TensorRT does not run or computes wrongly, also in subgraphs.
   std::size_t nodes_in_tensorrt = 0;
   std::size_t nodes_on_host = 0;
   /// The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.
