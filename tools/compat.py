@@ -5,6 +5,7 @@ check fails."""
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -26,11 +27,12 @@ INTRODUCTION = """<!-- Written by tools/compat.py (`make compat`); do not edit. 
 # Compatibility of the plugin library
 
 One `libgraft_plugins.so`, compiled once, is tested with every TensorRT that can be installed from PyPI, on a machine without a GPU.
+Measured on {date} with a library of {plugins} plugins. `graft plugins LIBRARY` lists the plugins of a library.
 
 | column | test |
 |---|---|
 | loads | the plugin registry loads the library |
-| plugins | plugins found in it, drop-in names included |
+| plugins | plugins found in it |
 | create to re-create | each plugin is created with each field, cloned, serialized, and created again from the serialized fields; wrong fields are refused by name; the number of passed checks and of all checks |
 | plugin engines | engines built with each plugin in f32, f16, bf16 and int8, with dynamic batch, height and width, for sm_89 and sm_120 |
 | function engines | the same engines, built from the operators' ONNX functions with native layers, without the library |
@@ -195,7 +197,9 @@ def main() -> int:
     head = "| TensorRT | version | loads | plugins | create to re-create | plugin engines | function engines |"
     table = "\n".join([head, "|---" * 7 + "|", *(row.cells() for row in rows)]) + "\n"
     temporary = options.page.with_suffix(".tmp")
-    temporary.write_text(INTRODUCTION + table + NOTES)
+    plugins = max(row.plugins for row in rows)
+    introduction = INTRODUCTION.format(date=datetime.date.today().isoformat(), plugins=plugins)
+    temporary.write_text(introduction + table + NOTES)
     temporary.replace(options.page)
     print(f"wrote {options.page}")
     return int(any(row.failures for row in rows))

@@ -13,6 +13,7 @@ usage: tools/seeded_nodes.py [--seeds N] [--only PATTERN]
 import argparse
 import collections
 import concurrent.futures
+import datetime
 import functools
 import itertools
 import json
@@ -899,7 +900,7 @@ def page(cases, results, found):
         f"{RUNS} times each in both: ONNX's own tests of its operators, the same with their parameters as constants, and models with seeded",
         "attributes and numbers, whose results are those of onnx.reference; and each of these with symbolic sizes, and with its first input",
         "made by an If and by a Loop. A fault counts where the other engine is right, or onnx.reference has the results that ONNX stores.",
-        "The last row is what `graft run` and Python's `Session` return.",
+        f"The last row is what `graft run` and Python's `Session` return. Measured on {datetime.date.today().isoformat()}.",
         "",
         "| engine | models | right | refused | wrong |",
         "|---|---|---|---|---|",

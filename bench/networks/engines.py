@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import datetime
 import fnmatch
 import json
 import pathlib
@@ -124,7 +125,7 @@ class Measurement:
 
     def measure(self, name: str, kind: str, exporter: str) -> dict:
         model, reason = self.export(name, exporter)
-        row: dict = {"network": name, "kind": kind, "exporter": exporter}
+        row: dict = {"network": name, "kind": kind, "exporter": exporter, "date": datetime.date.today().isoformat()}
         if reason:
             return {**row, "export": reason}
         with tempfile.TemporaryDirectory() as temporary:
@@ -189,11 +190,12 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
     rest = [row for row in exported if not is_whole(row)]
     cut = [row for row in rest if is_cut(row)]
     seconds = sorted(row["convert"]["seconds"] for row in exported)
+    dates = sorted({row["date"] for row in rows})
     lines = [
         "<!-- Written by bench/networks/engines.py --page from the networks that it measured. -->",
         "# Engines from networks that were not used for development",
         "",
-        f"{len(rows)} of the set of {len(SET)} networks are measured. Of the {len(exported)} that PyTorch exports, "
+        f"{len(rows)} of the set of {len(SET)} networks were measured on {', '.join(dates)}. Of the {len(exported)} that PyTorch exports, "
         f"{len(before)} build in {tensorrt} unchanged, and",
         f"{len(whole)} after `graft convert`, each verified by `graft verify`. `graft convert --cut` cuts {len(cut)} "
         f"of the other {len(rest)} into two halves: TensorRT builds one half,",
