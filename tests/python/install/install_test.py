@@ -49,6 +49,23 @@ def test_convert_proves_and_verify_compares(prefix: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="the packages are Debian's")
+def test_the_guide_names_the_debian_packages_of_the_libraries(prefix: Path) -> None:
+    guide = (ROOT / "docs" / "guide" / "install.md").read_text()
+    named = next(command.split() for command in re.findall(r"`apt-get install ([^`]+)`", guide) if "libfmt" in command)
+    binaries = [prefix / "bin" / "graft", prefix / "libexec" / "graft_engine_worker"]
+    packages = set()
+    for binary in [*binaries, *(prefix / "lib").glob("libgraft*.so")]:
+        header = subprocess.run(["readelf", "-d", binary], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"\(NEEDED\).*\[(.*)\]", header):
+            # Exit code 1: OpenVINO's and Graft's own libraries belong to no package.
+            search = ["dpkg-query", "--search", f"*x86_64-linux-gnu/{library}"]
+            found = subprocess.run(search, capture_output=True, text=True, check=False).stdout
+            packages |= {line.partition(":")[0] for line in found.splitlines()}
+    assert "libfmt9" in packages
+    assert packages - {"libc6", "libgcc-s1", "libstdc++6"} <= set(named)
+
+
 def test_what_python_compiled_of_the_examples_stays_behind(prefix: Path) -> None:
     examples = prefix / "share" / "doc" / "graft" / "examples"
     assert (examples / "python" / "to_engine.py").is_file()
