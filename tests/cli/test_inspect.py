@@ -1,5 +1,6 @@
 # graft inspect: compares its rules with TensorRT's parser, and checks each verdict and its reason.
 import json
+import re
 import shlex
 
 import numpy as np
@@ -7,7 +8,7 @@ import onnx
 import onnx.defs
 import onnxruntime as ort
 import pytest
-from conftest import DIGITS, needs_plugin_library, save
+from conftest import DIGITS, SOURCE, needs_plugin_library, save
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -1083,3 +1084,16 @@ def test_ranges_of_all_values_that_decide_sizes_are_printed(graft, tmp_path):
         model = save(tmp_path / f"{name}.onnx", [node], inputs, [("y", [None, None])], constants)
         (step,) = graft("inspect", model, "--json").json["next"]
         assert f"--shapes '{name}=" in step["command"]
+
+
+@needs_plugin_library
+def test_guide_shows_what_is_printed_for_a_plugin_of_another_namespace(graft, tmp_path):
+    pytest.importorskip("tensorrt_rtx")
+    guide = (SOURCE / "docs" / "guide" / "plugin_not_found.md").read_text()
+    shown = " ".join(re.search(r"The output looks like this:\n\n```\n(.*?)```", guide, re.DOTALL).group(1).split())
+    node = helper.make_node("L2NormHelper", ["x"], ["y"], name="custom", domain="acme")
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])], domains=["acme"])
+    printed = " ".join(graft("inspect", model, "--probe", "parser").out.split())
+    start, end = shown.split("...")
+    assert start in printed
+    assert end in printed
