@@ -71,7 +71,7 @@ struct LayersResult {
   std::string ran_in = {};                                ///< See VerifyResult::ran_in.
   std::vector<std::string> left_out = {};                 ///< See VerifyResult::left_out.
   std::vector<std::string> unreached = {};                ///< See VerifyResult::unreached.
-  std::string dispute = {};                               ///< See VerifyResult::dispute.
+  std::string dispute = {};                               ///< See VerifyResult::dispute_text.
   std::vector<std::string> without_own_kernels = {};      ///< See VerifyResult::without_own_kernels.
   std::shared_ptr<const LayerVerification> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
