@@ -23,13 +23,13 @@ HEADER = """<!-- Written by bench/document.py from the result of `graft bench --
 {device}, PyTorch {torch}, commit {commit}, {count} cases in {seconds:.0f} s. A device-to-device copy of 1 GiB moves {copy:.0f} GB/s
 (bytes read and written); a kernel that does nothing takes {empty:.2f} us by the same clock{matmul}.
 
-Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 1 GiB of other data
-is read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
-once, and "of copy" compares it with the copy above, measured in the same run. *Eager* and *compiled* are the same maths in PyTorch
-and torch.compile, on the same tensors in the same run; int8 and f8 have no equivalent there, and where an operator promises the same bits
-in every run, PyTorch has to as well. Operators that no copy measures are compared in microseconds. A figure in bold falls short of
-something that it has to reach: the fraction in "to reach", torch.compile's time on any case, PyTorch's where nothing else is said, and for
-the smallest tensors 1.5 times an empty kernel with a warm cache.
+Device events time each call separately; a figure is the median of 31 calls, or of 101 calls with a warm cache. *Cold*: 1 GiB of other
+data is read before each call. *Warm*: the same call runs just before. Traffic counts every input read once and every output written
+once, and "of copy" compares it with the copy above, measured in the same run. *Eager* and *compiled* are the same computation in PyTorch
+and torch.compile, on the same tensors in the same run; PyTorch has no int8 and f8 equivalent, and uses its deterministic form for operators
+that promise the same bits in every run. Operators that no copy measures are compared in microseconds. A figure in bold misses a target:
+the fraction in "to reach", torch.compile's time in every case, PyTorch's time if there is no other target, and for the smallest
+tensors 1.5 times an empty kernel with a warm cache.
 
 {reached}
 
@@ -152,9 +152,9 @@ def beside_cudnn(rows: list[Row]) -> str:
     if not lines:
         return ""
     return (
-        "### Beside cuDNN\n\nRatios of speeds: f16 (channels last) to the fastest kernel that cuDNN finds by trying "
-        "(`cudnn.benchmark`), and i8 to Graft's own f16.\nBold: f16 below what it has to reach, or i8 slower than f16 where "
-        f"it is asked to be faster, from {LARGE_OPERATIONS / 1e9:.0f} billion operations on.\n\n{table(lines)}\n"
+        "### Compared with cuDNN\n\nRatios of speeds: f16 (channels last) to the fastest kernel that cuDNN finds by trying "
+        "(`cudnn.benchmark`), and i8 to Graft's own f16.\nBold: f16 below its target, or, from "
+        f"{LARGE_OPERATIONS / 1e9:.0f} billion operations on, i8 slower than f16.\n\n{table(lines)}\n"
     )
 
 
@@ -238,7 +238,7 @@ def main() -> None:
         copy=result["copy_gb_s"],
         empty=result["empty_kernel_us"],
         matmul=matmul_text(result),
-        reached=f"{len(rows) - short} of {len(rows)} cases reach all they have to; the other {short} are at the end, with the reason.",
+        reached=f"{len(rows) - short} of {len(rows)} cases reach all their targets; the other {short} are at the end, with the reason.",
     )
     speed = {}
     for operator in sorted(

@@ -181,7 +181,7 @@ def test_document_has_layers_beside_cudnn(tmp_path):
     f16 = layer("f16", "hwc8", 8, 125.0, peers={"eager": peer(100.0, tflop_s=1000.0)})
     f16_alone = layer("f16", "hwc8", 32, 125.0, peers={"eager": {"failed": "why"}})
     text = document(tmp_path, result(f16, layer("i8", "chw32", 8, 100.0), f16_alone))
-    lines = text.split("### Beside cuDNN")[1].splitlines()
+    lines = text.split("### Compared with cuDNN")[1].splitlines()
     assert "| input | weight | f16 / cuDNN, batch 8 | i8 / f16, batch 8 |" in lines
     assert "| 64x9x9 | 32x64x3x3 | **0.80** | 1.25 |" in lines
 
