@@ -190,7 +190,7 @@ class CanaryRuns {
       const auto add = [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
         for (auto& [name, floor] : floors) floor.add(found.at(name), still.at(name), moved.at(name));
       };
-      parts_.run_noisy(parts_.engine(), there, runs_[run], add);
+      parts_.run_noisy(parts_.engine(), there, runs_[run], add, verify::F64Noise::of_f32);
       for (std::size_t i = begin; i < next; ++i) {
         const auto tensor = found.find(values[i]->name);
         if (tensor == found.end()) continue;

@@ -2,6 +2,7 @@
 # the noise floor is reported. Chains run in linear time, and a fixed batch takes many samples.
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from conftest import save
 from onnx import TensorProto, helper, numpy_helper
@@ -589,3 +590,44 @@ def test_places_of_the_largest_of_an_input_are_judged_too(graft, tmp_path, layer
     ]
     answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", *layers)
     assert answer.code == 0, answer.out + answer.err
+
+
+def offset_network(path, offset, twice_first=False, factor=1.0):
+    """A network in f64 that returns 2x * factor. The offset, which it adds and subtracts, leaves its last bits."""
+    terms = (
+        [("Add", ["x", "x"]), ("Add", ["t0", "offset"])]
+        if twice_first
+        else [("Add", ["x", "offset"]), ("Add", ["t0", "x"])]
+    )
+    nodes = [
+        helper.make_node(op, inputs, [f"t{i}"])
+        for i, (op, inputs) in enumerate([*terms, ("Sub", ["t1", "offset"]), ("Mul", ["t2", "factor"])])
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [4, 16]) for name in ("x", "t3")]
+    weights = [
+        numpy_helper.from_array(np.float64(value), name) for name, value in (("offset", offset), ("factor", factor))
+    ]
+    return save(path, nodes, [ends[0]], [ends[1]], weights)
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_a_fault_in_a_network_of_large_f64_numbers_is_found(graft, tmp_path, layers):
+    """The noise of f64 tensors is that of f64: with noise of f32, rounding alone would change the output by thousands."""
+    reference = offset_network(tmp_path / "a.onnx", 1e10)
+    candidate = offset_network(tmp_path / "b.onnx", 1e10, factor=1.01)
+    answer = graft("verify", reference, candidate, *layers, "--json")
+    assert (answer.code, answer.json["equal"]) == (1, False), answer.out
+    output = answer.json["layers" if layers else "outputs"][-1]
+    assert output["mismatched"] > 0, output
+    assert 0 < output["noise_floor"]["largest"] < 1e-4, output
+
+
+def test_f64_sums_in_another_order_are_the_same(graft, tmp_path):
+    """Numbers near 4e12 are 5e-4 apart, so the order of the sums changes the output by more than the tolerance."""
+    paths = [offset_network(tmp_path / f"{first}.onnx", 4e12, first) for first in (False, True)]
+    x = np.random.default_rng(0).normal(size=(4, 16))
+    np.save(tmp_path / "x.npy", x)
+    left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in paths)
+    assert np.any(np.abs(left - right) > 2e-4 * (np.abs(left) + 1)), "the order changes nothing"
+    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
+    assert (answer.code, answer.json["equal"]) == (0, True), answer.out

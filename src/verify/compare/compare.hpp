@@ -26,9 +26,9 @@ using report::Tolerance;
 
 /// Returns the tolerance for a rewrite of a few nodes. Epsilon is the distance from 1 to the next number of the type.
 /// In f32: relative 64 epsilon (8e-6) and 32 epsilon of the largest. In f16, bf16 and f8, whose results are rounded
-/// once from f32: 2 and 1 epsilon. f64 counts as f32, in which the CPU engine computes. One step for 8-bit integers
-/// that come from rounding real numbers (`quantized`), unless most of them are off in the same direction; 0 for other
-/// integers. L is by slice in f32 and f64; larger differences are left to the noise floor.
+/// once from f32: 2 and 1 epsilon. f64 counts as f32, in which OpenVINO and TensorRT compute it. One step for 8-bit
+/// integers that come from rounding real numbers (`quantized`), unless most of them are off in the same direction; 0
+/// for other integers. L is by slice in f32 and f64; larger differences are left to the noise floor.
 [[nodiscard]] Tolerance rewrite_tolerance(onnx::ElementType type, bool quantized = false);
 /// Returns the tolerance for the outputs of a whole network, whose layers amplify rounding: in f32 relative 1024
 /// epsilon (1.2e-4) and 256 epsilon of the largest; in other types the same as rewrite_tolerance.

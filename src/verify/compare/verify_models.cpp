@@ -129,7 +129,9 @@ class Verification {
         std::async(std::launch::async, [&] { return engine_.compile(candidate_, candidate_options); });
     const std::unique_ptr<runtime::CompiledModel> reference = engine_.compile(reference_, cpu_options);
     noisy_.emplace(engine_, reference_, cpu_options);
-    if (const runtime::Engine* second = engine_.second()) second_noisy_.emplace(*second, reference_, cpu_options);
+    if (const runtime::Engine* second = engine_.second()) {
+      second_noisy_.emplace(*second, reference_, cpu_options, F64Noise::of_f32);
+    }
     const std::unique_ptr<runtime::CompiledModel> candidate = compiled_candidate.get();
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
     const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();

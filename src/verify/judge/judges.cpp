@@ -129,7 +129,7 @@ struct JudgedModel {
     }
     const auto run_draws_in = [&](const runtime::Engine& engine) -> RunDraws {
       return [&](const std::vector<DoubtfulTensor>& /*all outputs are in each draw*/, const LookAtDraw& look) {
-        NoisyModel(engine, model, options).run(inputs, look);
+        NoisyModel(engine, model, options, F64Noise::of_f32).run(inputs, look);
       };
     };
     judge_by_noise(doubtful, run_draws_in(first), run_draws_in(second), second.name());

@@ -36,7 +36,7 @@ void throw_defect(const Error& error) {
 }  // namespace
 
 void NoisyModel::compile() {
-  NoisyGraph noisy = add_rounding_noise(*model_, options_);
+  NoisyGraph noisy = add_rounding_noise(*model_, options_, f64_noise_);
   runtime::CompileOptions options = options_;
   options.extra_outputs.clear();
   compiled_ = engine_->compile(noisy.model, options);

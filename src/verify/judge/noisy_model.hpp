@@ -28,8 +28,9 @@ class NoisyModel {
   static constexpr std::size_t draws = 8;
 
   /// Engine and model must outlive this object.
-  NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options)
-      : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)) {}
+  NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options,
+             F64Noise f64_noise = F64Noise::of_engine)
+      : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)), f64_noise_(f64_noise) {}
 
   /// Calls `look` with the outputs of each draw. Draws with which the model does not run are left out; without any draw
   /// there is no floor.
@@ -42,6 +43,7 @@ class NoisyModel {
   const runtime::Engine* engine_;
   const onnx::Model* model_;
   runtime::CompileOptions options_;
+  F64Noise f64_noise_;
   std::string factors_;          ///< The name of the compiled model's input that holds the factors.
   runtime::NarrowTypes narrow_;  ///< The inputs and outputs that are f32 in the compiled model instead of f16 or bf16.
   std::unique_ptr<runtime::CompiledModel> compiled_;

@@ -31,14 +31,17 @@ using onnx::Node;
 using onnx::TensorData;
 using onnx::Value;
 
-/// The number of epsilons of f32 by which a result is moved: vector instructions for exp, tanh and similar functions
-/// have errors of this size.
+/// The number of epsilons of its type by which a result is moved: vector instructions for exp, tanh and similar
+/// functions have errors of this size.
 constexpr double epsilons = 4;
 /// The largest integer that is not moved. Arithmetic on integers up to this size is exact: they are indices, sizes and
 /// counts in f32.
 constexpr double largest_kept_integer = 65536;
-/// The largest number that is moved. Larger numbers could overflow.
-constexpr double largest_moved = 1e38;
+/// The largest numbers that are moved. Larger numbers could overflow.
+constexpr double largest_moved_f32 = 1e38;
+constexpr double largest_moved_f64 = 1e307;
+/// The epsilon of f64 in epsilons of f32.
+constexpr double f64_share = 0x1p-29;
 /// The lowest opset of the noisy model. Reshape has `allowzero` from this opset on; Clip, Equal and Where accept f32 as
 /// this file uses them.
 constexpr std::int64_t lowest_opset = 14;
@@ -62,6 +65,12 @@ bool holds_small_integers(const TensorData& tensor) {
 
 bool is_one_of(const Node& node, const std::set<std::string_view>& names) {
   return node.domain.empty() && names.contains(node.op_type);
+}
+
+/// Whether the node rounds f64 to f32. The noise of f64 rarely changes the result, so the result has noise of its own.
+bool narrows_f64(const Node& node) {
+  return is_one_of(node, {"Cast", "CastLike"}) && node.input(0) != nullptr && node.output() != nullptr &&
+         node.input(0)->type == ElementType::f64 && node.output()->type == ElementType::f32;
 }
 
 /// Whether the results are as exact as the inputs.
@@ -130,7 +139,7 @@ bool is_exact(const Node& node) {
                                                 "Where"};
   if (has_trait(node, onnx::trait::moves_data | onnx::trait::reads_shape)) return true;
   if (is_one_of(node, {"Resize", "Upsample"})) return node.string_or("mode", "nearest") == "nearest";
-  return is_one_of(node, names);
+  return is_one_of(node, names) && !narrows_f64(node);
 }
 
 /// Whether the node is elementwise arithmetic, whose constants another model may have rounded differently.
@@ -191,7 +200,7 @@ bool adds_up(const Node& node) {
 
 /// Whether the result is an integer if all inputs are integers.
 bool keeps_integers(const Node& node) {
-  return is_one_of(node, {"Add", "Sub", "Mul", "Sum", "Conv", "MatMul", "Gemm", "ReduceSum"});
+  return is_one_of(node, {"Add", "Sub", "Mul", "Sum", "Conv", "MatMul", "Gemm", "ReduceSum", "Cast", "CastLike"});
 }
 
 std::optional<std::vector<std::int64_t>> fixed_dims(const Value& value) {
@@ -362,7 +371,8 @@ class Normalizations {
 /// Multiplies values of a model by windows of the input of factors.
 class Noise {
  public:
-  Noise(onnx::Model& model, Value& factors) : root_(model.graph()), factors_(factors) {}
+  Noise(onnx::Model& model, Value& factors, F64Noise f64_noise)
+      : root_(model.graph()), factors_(factors), f64_noise_(f64_noise) {}
 
   void add() {
     for (const Value* input : root_.inputs()) from_data_.insert(input);
@@ -458,13 +468,13 @@ class Noise {
       return add_node(graph, name, std::move(inputs), ElementType::boolean);
     };
     Value* factors = window(graph, value);
-    if (type != ElementType::f32) factors = cast(graph, factors, type);
     if (terms != nullptr) {
       Value* one = constant(scalar(type, 1));
       factors = op("Add", {one, op("Mul", {op("Sub", {factors, one}), share_of_sum(graph, value, *terms)})});
     }
     Value* moved = op("Mul", {&value, factors});
-    Value* is_moved = test("LessOrEqual", {op("Abs", {&value}), constant(scalar(type, largest_moved))});
+    const double largest = type == ElementType::f64 ? largest_moved_f64 : largest_moved_f32;
+    Value* is_moved = test("LessOrEqual", {op("Abs", {&value}), constant(scalar(type, largest))});
     moved = op("Where", {is_moved, moved, &value});
     if (keeps) {
       Value* bounded = op("Clip", {&value, constant(scalar(type, -largest_kept_integer)),
@@ -493,24 +503,45 @@ class Noise {
     return add_node(graph, "Max", {root, constant(scalar(*sum.type, 1))}, *sum.type);
   }
 
-  /// Returns factors in the shape of a value. Each call returns a different window.
+  /// Returns the factors for tensors of a type, f32 or f64.
+  Value* factors_of(ElementType type) {
+    if (type == ElementType::f32) return &factors_;
+    if (f64_factors_ == nullptr) f64_factors_ = make_f64_factors();
+    return f64_factors_;
+  }
+
+  /// Returns the factors for f64: an engine that computes f64 in f64 gets factors that differ from 1 by epsilons of
+  /// f64, and an engine that computes it in f32, where such factors are 1, gets those of f32.
+  Value* make_f64_factors() {
+    constexpr ElementType type = ElementType::f64;
+    Value* wide = cast(root_, &factors_, type);
+    if (f64_noise_ == F64Noise::of_f32) return wide;
+    Value* one = constant(scalar(type, 1));
+    Value* off = add_node(root_, "Sub", {wide, one}, type);
+    off = add_node(root_, "Mul", {off, constant(scalar(type, f64_share))}, type);
+    Value* own = add_node(root_, "Add", {one, off}, type);
+    return add_node(root_, "Where", {add_node(root_, "Equal", {own, one}, ElementType::boolean), wide, own}, type);
+  }
+
+  /// Returns factors in the type and shape of a value. Each call returns a different window.
   Value* window(Graph& graph, Value& value) {
+    const ElementType type = *value.type;
     const std::int64_t start = (++windows_ * between_windows) % factor_count;
     Value* const axes = ints({0});
     const auto dims = fixed_dims(value);
     const auto slice = [&](Value* factors, Value* begin, Value* end) {
-      return add_node(graph, "Slice", {factors, begin, end, axes}, ElementType::f32);
+      return add_node(graph, "Slice", {factors, begin, end, axes}, type);
     };
     Value* begin = turn_ == nullptr ? ints({start}) : start_of_turn(graph, start);
     if (dims) {
       const std::int64_t count = count_of(*dims);
       const std::int64_t last = start + count + (turn_ == nullptr ? 0 : factor_count);
-      Value* factors = repeated((last + factor_count - 1) / factor_count);
+      Value* factors = repeated(type, (last + factor_count - 1) / factor_count);
       Value* end =
           turn_ == nullptr ? ints({start + count}) : add_node(graph, "Add", {begin, ints({count})}, ElementType::i64);
       Value* found = slice(factors, begin, end);
-      if (dims->empty()) return add_node(graph, "Squeeze", {found, axes}, ElementType::f32);
-      return add_node(graph, "Reshape", {found, ints(*dims)}, ElementType::f32);
+      if (dims->empty()) return add_node(graph, "Squeeze", {found, axes}, type);
+      return add_node(graph, "Reshape", {found, ints(*dims)}, type);
     }
     Value* shape = add_node(graph, "Shape", {&value}, ElementType::i64);
     Value* size = add_node(graph, "Size", {&value}, ElementType::i64);
@@ -519,9 +550,9 @@ class Noise {
     constexpr std::int64_t more = 3;
     Value* times = add_node(graph, "Div", {size, ints({factor_count})}, ElementType::i64);
     times = add_node(graph, "Add", {times, ints({more})}, ElementType::i64);
-    Value* factors = add_node(graph, "Tile", {&factors_, times}, ElementType::f32);
+    Value* factors = add_node(graph, "Tile", {factors_of(type), times}, type);
     Value* found = slice(factors, begin, add_node(graph, "Add", {begin, size}, ElementType::i64));
-    return with_attribute(add_node(graph, "Reshape", {found, shape}, ElementType::f32), "allowzero", std::int64_t{1});
+    return with_attribute(add_node(graph, "Reshape", {found, shape}, type), "allowzero", std::int64_t{1});
   }
 
   /// Returns the start of the window in an iteration. With the same factors in each iteration of a loop, the errors
@@ -533,10 +564,11 @@ class Noise {
     return add_node(graph, "Add", {distance, ints({start})}, ElementType::i64);
   }
 
-  Value* repeated(std::int64_t times) {
-    if (times <= 1) return &factors_;
-    Value*& known = repeated_[times];
-    if (known == nullptr) known = add_node(root_, "Tile", {&factors_, ints({times})}, ElementType::f32);
+  Value* repeated(ElementType type, std::int64_t times) {
+    Value* const factors = factors_of(type);
+    if (times <= 1) return factors;
+    Value*& known = repeated_[{type, times}];
+    if (known == nullptr) known = add_node(root_, "Tile", {factors, ints({times})}, type);
     return known;
   }
 
@@ -564,12 +596,14 @@ class Noise {
 
   Graph& root_;
   Value& factors_;
+  F64Noise f64_noise_;
+  Value* f64_factors_ = nullptr;  ///< The factors of f64 tensors; null until one is needed.
   Value* turn_ = nullptr;
   std::int64_t windows_ = 0;
   std::unordered_set<const Value*> from_data_;  ///< Values that depend on more than the shape of an input.
   std::unordered_set<const Value*> moved_;      ///< Values that already have noise.
   std::map<Operand, Value*> operands_;
-  std::map<std::int64_t, Value*> repeated_;
+  std::map<std::pair<ElementType, std::int64_t>, Value*> repeated_;
   std::map<std::vector<std::int64_t>, Value*> ints_;
   std::map<std::pair<ElementType, double>, Value*> constants_;
 };
@@ -591,7 +625,7 @@ std::uint64_t mixed(std::uint64_t x) {  // splitmix64
 
 }  // namespace
 
-NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options) {
+NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options, F64Noise f64_noise) {
   NoisyGraph noisy{.model = model.clone(), .input = {}, .narrow = {}};
   onnx::Model& copy = noisy.model;
   runtime::add_extra_outputs(copy, options.extra_outputs);
@@ -613,7 +647,7 @@ NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOp
   Value* factors = copy.graph().add_input(noisy.input);
   factors->type = ElementType::f32;
   factors->shape = Shape{Dim(factor_count)};
-  Noise(copy, *factors).add();
+  Noise(copy, *factors, f64_noise).add();
   return noisy;
 }
 

@@ -11,7 +11,17 @@
 
 namespace graft::verify {
 
-/// A copy of a model in which each f32 result that an operation rounds is multiplied by a factor close to 1.
+/// The noise of f64 tensors.
+enum class F64Noise : std::uint8_t {
+  /// The rounding of the type in which the engine computes f64 tensors: f64 in ONNX Runtime, f32 in OpenVINO. Two
+  /// models that the same engine computes differ by no more.
+  of_engine,
+  /// The rounding of f32: for a comparison with TensorRT, which computes f64 tensors in f32, for one of two engines,
+  /// and for a second engine that confirms the floor of a first one, since either may compute in f32.
+  of_f32,
+};
+
+/// A copy of a model in which each f32 or f64 result that an operation rounds is multiplied by a factor close to 1.
 struct NoisyGraph {
   onnx::Model model;
   std::string input;            ///< The input that holds the factors; see noise_factors().
@@ -22,13 +32,16 @@ struct NoisyGraph {
 /// terms of sums, the constants of elementwise arithmetic, and biases. Normalizations are first split into mean,
 /// variance and division, which amplify rounding errors. Exact results are not changed: data movement, selections,
 /// small integers, and values that depend only on constants and shapes. `options` determines which functions are
-/// inlined.
+/// inlined. Each tensor has the noise of its own type; f16 and bf16 are computed in f32. A cast from f64 to f32 rounds,
+/// so its result has the noise of f32.
 ///
 /// The factors are an input because engines do not fold, share or precompute inputs: the same factors lead to the same
 /// bits. Throws Error if the model cannot be upgraded to opset 14.
-[[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options);
+[[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options,
+                                            F64Noise f64_noise = F64Noise::of_engine);
 
-/// Returns the factors of a draw, each 1 plus or minus four epsilons of f32. All factors of draw 0 are 1.
+/// Returns the factors of a draw, each 1 plus or minus four epsilons of f32; the noisy model derives those of f64. All
+/// factors of draw 0 are 1.
 [[nodiscard]] onnx::TensorData noise_factors(std::uint64_t draw);
 
 }  // namespace graft::verify

@@ -202,17 +202,18 @@ class PairComparison {
         return is_same_size ? rearrange(drawn, *compared.layout) : drawn;
       };
     }
-    const auto run_draws_in = [&](const runtime::Engine* engine) -> RunDraws {
+    const auto run_draws_in = [&](const runtime::Engine* engine, F64Noise f64_noise) -> RunDraws {
       if (engine == nullptr) return {};
-      return [&, engine](const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look) {
+      return [&, engine, f64_noise](const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look) {
         std::vector<const onnx::Value*> drawn;
         for (const DoubtfulTensor& tensor : tensors) drawn.push_back(values.at(tensor.name));
-        state_.reference.run_noisy(*engine, drawn, inputs, look);
+        state_.reference.run_noisy(*engine, drawn, inputs, look, f64_noise);
       };
     };
     const runtime::Engine& first = state_.reference.engine();
     const runtime::Engine* second = first.second();
-    judge_by_noise(doubtful, run_draws_in(&first), run_draws_in(second), second == nullptr ? "" : second->name());
+    judge_by_noise(doubtful, run_draws_in(&first, F64Noise::of_engine), run_draws_in(second, F64Noise::of_f32),
+                   second == nullptr ? "" : second->name());
   }
 
   void keep(std::size_t index, std::size_t run, Compared compared, const onnx::TensorData& reference,

@@ -115,15 +115,16 @@ std::int64_t PartialRuns::bytes_of(const onnx::Value& value) const {
 }
 
 void PartialRuns::run_noisy(const runtime::Engine& engine, const onnx::Model& part, const runtime::TensorMap& inputs,
-                            const LookAtDraw& look) const {
-  NoisyModel(engine, part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
+                            const LookAtDraw& look, F64Noise f64_noise) const {
+  NoisyModel(engine, part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true},
+             f64_noise)
       .run(inputs, look);
 }
 
 void PartialRuns::run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
-                            const runtime::TensorMap& inputs, const LookAtDraw& look) const {
+                            const runtime::TensorMap& inputs, const LookAtDraw& look, F64Noise f64_noise) const {
   const std::vector<const onnx::Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
-  run_noisy(engine, extract(model_, fed, outputs), inputs, look);
+  run_noisy(engine, extract(model_, fed, outputs), inputs, look, f64_noise);
 }
 
 std::vector<const onnx::Value*> PartialRuns::next_group(const std::vector<const onnx::Value*>& values,

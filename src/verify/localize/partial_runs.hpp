@@ -48,9 +48,10 @@ class PartialRuns {
   /// Runs tensors or a part with rounding noise in an engine. Calls `look` for each draw, or not at all if the engine
   /// does not run them with noise.
   void run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
-                 const runtime::TensorMap& inputs, const LookAtDraw& look) const;
+                 const runtime::TensorMap& inputs, const LookAtDraw& look,
+                 F64Noise f64_noise = F64Noise::of_engine) const;
   void run_noisy(const runtime::Engine& engine, const onnx::Model& part, const runtime::TensorMap& inputs,
-                 const LookAtDraw& look) const;
+                 const LookAtDraw& look, F64Noise f64_noise = F64Noise::of_engine) const;
   [[nodiscard]] const runtime::Engine& engine() const { return *engine_; }
 
   /// Measures in one run the sizes of those tensors that do not follow from the shapes of the inputs alone, such as the

@@ -441,8 +441,9 @@ class Proof {
         after_(after),
         options_(options),
         noisy_(std::in_place, engine, before, runtime::CompileOptions{}) {
-    if (const runtime::Engine* second = engine.second())
-      second_noisy_.emplace(*second, before, runtime::CompileOptions{});
+    if (const runtime::Engine* second = engine.second()) {
+      second_noisy_.emplace(*second, before, runtime::CompileOptions{}, F64Noise::of_f32);
+    }
   }
 
   /// Runs the proof. `fixed` are sizes that are tried once, after all others.
