@@ -131,8 +131,8 @@ struct Difference {
   std::vector<std::int64_t> max_absolute_at;
   std::vector<std::int64_t> max_relative_at;
   double excess = 0;
-  /// Signal-to-noise ratio of the finite elements; nothing without a difference or without a signal, or if the squares
-  /// exceed double.
+  /// Signal-to-noise ratio of the finite elements; nothing without a difference or without a signal, or if a difference
+  /// exceeds double.
   std::optional<double> snr_db;
   /// The ratio in dB that Tolerance::least_snr_db and the noise floor require, if the tensor has less.
   std::optional<double> missed_snr_db;
@@ -210,8 +210,8 @@ struct OutputFigures {
   /// For example "dimensions differ: [3, 4] in f32, [3, 3] here", from the first run in which they differ.
   std::string incomparable;
 
-  double signal = 0;  ///< Sum of squares of the finite f32 numbers.
-  double noise = 0;   ///< Sum of squared errors.
+  long double signal = 0;  ///< Sum of squares of the finite f32 numbers.
+  long double noise = 0;   ///< Sum of squared errors.
 };
 
 /// The noise floor of a tensor: how much the reference differs from itself if its arithmetic rounds differently. A

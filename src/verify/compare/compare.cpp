@@ -119,7 +119,8 @@ class Comparison {
     if (others_ != 0) judge_others();
     if (tolerance_.is_step) judge_shift();
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
-      const double cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
+      const auto cosine =
+          static_cast<double>(product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_)));
       if (std::isfinite(cosine)) result_.cosine = cosine;
     }
     if (max_absolute_at_) result_.max_absolute_at = index_of(*max_absolute_at_, dims_);
@@ -133,10 +134,10 @@ class Comparison {
  private:
   void add(double reference, double candidate, double difference) {
     ++result_.finite;
-    product_ += reference * candidate;
-    squares_error_ += difference * difference;
-    squares_reference_ += reference * reference;
-    squares_candidate_ += candidate * candidate;
+    product_ += static_cast<SumOfSquares>(reference) * candidate;
+    squares_error_ += square_of(difference);
+    squares_reference_ += square_of(reference);
+    squares_candidate_ += square_of(candidate);
     if (difference > result_.max_absolute) {
       result_.max_absolute = difference;
       max_absolute_at_ = result_.count;
@@ -147,7 +148,7 @@ class Comparison {
     }
     if (tolerance_.least_snr_db && floor_ != nullptr) {
       const double allowed = NoiseFloor::factor * noise();
-      squares_floor_ += std::isfinite(allowed) ? allowed * allowed : difference * difference;
+      squares_floor_ += square_of(std::isfinite(allowed) ? allowed : difference);
     }
     if (tolerance_.is_step) add_direction(reference, candidate);
     if (difference > 0 && differing_++ == 0) first_differing_ = {result_.count, reference, candidate};
@@ -216,22 +217,23 @@ class Comparison {
   void judge_ratio(double least_db) {
     if (!(squares_reference_ > 0) || !(squares_error_ > 0)) return;
     if (!std::isfinite(squares_error_)) {
-      // The squares exceed double, so nothing shows that the ratio is high enough.
+      // A difference exceeds double, so nothing shows that the ratio is high enough.
       if (result_.mismatched == 0) keep_first(first_differing_);
       result_.excess = infinity;
       result_.mismatched = std::max(result_.mismatched, differing_);
       return;
     }
-    const double of_limit = squares_reference_ * std::pow(10.0, -least_db / decibels);
+    const SumOfSquares of_limit = squares_reference_ * std::pow(10.0, -least_db / decibels);
     if (squares_error_ <= of_limit) return;
-    const double allowed = std::max(of_limit, squares_floor_);
-    result_.excess = std::max(result_.excess, std::sqrt(squares_error_ / allowed));
+    const SumOfSquares allowed = std::max(of_limit, squares_floor_);
+    result_.excess = std::max(result_.excess, static_cast<double>(std::sqrt(squares_error_ / allowed)));
     if (squares_error_ <= allowed) {
       if (result_.mismatched == 0) result_.within_noise = differing_;
       return;
     }
     if (result_.mismatched == 0) keep_first(first_differing_);
-    result_.missed_snr_db = std::min(least_db, decibels * std::log10(squares_reference_ / allowed));
+    result_.missed_snr_db =
+        std::min(least_db, static_cast<double>(decibels * std::log10(squares_reference_ / allowed)));
     result_.mismatched = std::max(result_.mismatched, differing_);
   }
 
@@ -300,17 +302,17 @@ class Comparison {
   std::pair<double, double> bounds_ = {-infinity, infinity};
   std::int64_t shift_ = 0;      // number of elements that are higher in the candidate, minus those that are lower
   std::int64_t saturated_ = 0;  // number of equal elements that are a bound of the type
-  double product_ = 0;
-  double squares_reference_ = 0;
-  double squares_candidate_ = 0;
-  double squares_error_ = 0;
+  SumOfSquares product_ = 0;
+  SumOfSquares squares_reference_ = 0;
+  SumOfSquares squares_candidate_ = 0;
+  SumOfSquares squares_error_ = 0;
   std::int64_t others_ = 0;      // differing integers without a size
   std::int64_t unexpected_ = 0;  // those of others_ that no draw changed
   std::int64_t unseen_ = 0;      // those of others_ that draws changed, but not to this integer
   std::int64_t differing_ = 0;   // number of elements that are not equal
   Element first_differing_;
   std::optional<std::int64_t> first_position_;
-  double squares_floor_ = 0;  // sum of squares that the floor allows, if Tolerance::least_snr_db is judged
+  SumOfSquares squares_floor_ = 0;  // sum of squares that the floor allows, if Tolerance::least_snr_db is judged
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
   std::optional<std::int64_t> max_relative_at_;

@@ -26,9 +26,9 @@ bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 
 }  // namespace
 
-std::optional<double> decibels_between(double signal, double noise) {
+std::optional<double> decibels_between(SumOfSquares signal, SumOfSquares noise) {
   if (!(signal > 0) || !(noise > 0)) return std::nullopt;
-  const double ratio = 10 * std::log10(signal / noise);
+  const auto ratio = static_cast<double>(10 * std::log10(signal / noise));
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
@@ -82,8 +82,8 @@ ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::Tensor
     throw Error(Error::Kind::internal, "error_figures: tensors of different size, or of no numbers");
   }
   const double largest = range_of(reference).largest();
-  double signal = 0;
-  double noise = 0;
+  SumOfSquares signal = 0;
+  SumOfSquares noise = 0;
   std::int64_t finite = 0;
   for_each_piece(elements, [&](std::int64_t begin, std::int64_t count) {
     const auto expected = piece_of(reference, begin, count).numbers();
@@ -96,12 +96,14 @@ ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::Tensor
       ++figures.histogram.counts.at(bin_of(share));
       if (!std::isfinite(a) || !std::isfinite(b)) continue;
       ++finite;
-      signal += a * a;
-      noise += error * error;
+      signal += square_of(a);
+      noise += square_of(error);
     }
   });
   figures.snr_db = decibels_between(signal, noise);
-  if (finite > 0) figures.root_mean_square = std::sqrt(noise / static_cast<double>(finite));
+  if (finite > 0) {
+    figures.root_mean_square = static_cast<double>(std::sqrt(noise / static_cast<SumOfSquares>(finite)));
+  }
   return figures;
 }
 

@@ -15,9 +15,16 @@
 
 namespace graft::verify {
 
+/// A sum of squares. Its exponent has more bits than that of double, so that squares of f64 numbers neither overflow
+/// nor become 0.
+using SumOfSquares = long double;
+static_assert(std::numeric_limits<SumOfSquares>::max_exponent > 2 * std::numeric_limits<double>::max_exponent);
+
 /// Returns 10 log10(signal / noise) of two sums of squares; nothing if one of them is 0, or if the ratio is not finite
-/// because the squares exceed double.
-[[nodiscard]] std::optional<double> decibels_between(double signal, double noise);
+/// because a difference exceeds double.
+[[nodiscard]] std::optional<double> decibels_between(SumOfSquares signal, SumOfSquares noise);
+/// Returns the square of a number in the type of the sum.
+[[nodiscard]] inline SumOfSquares square_of(double number) { return static_cast<SumOfSquares>(number) * number; }
 
 /// The range and sums of a tensor's numbers.
 struct TensorRange {
@@ -78,7 +85,7 @@ struct ErrorHistogram {
 /// The error of a tensor, seen as noise. Both tensors have the same number of elements.
 struct ErrorFigures {
   /// 10 log10(sum of squares of the reference / sum of squares of the error) over elements that are finite in both;
-  /// nothing if the error or the reference is 0, or if the squares exceed double.
+  /// nothing if the error or the reference is 0, or if a difference exceeds double.
   std::optional<double> snr_db;
   double root_mean_square = 0;
   ErrorHistogram histogram;

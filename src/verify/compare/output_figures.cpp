@@ -21,8 +21,8 @@ void add_errors(OutputFigures& figures, const std::vector<double>& expected, con
     } else if (std::isfinite(expected[i])) {
       const double error = std::abs(expected[i] - found[i]);
       figures.largest_error = std::max(figures.largest_error, error);
-      figures.signal += expected[i] * expected[i];
-      figures.noise += error * error;
+      figures.signal += square_of(expected[i]);
+      figures.noise += square_of(error);
     }
   }
 }

@@ -93,14 +93,14 @@ class RoundingTally {
 
  private:
   void add_noise(double number, double rounded) {
-    signal_ += number * number;
-    noise_ += (number - rounded) * (number - rounded);
+    signal_ += square_of(number);
+    noise_ += square_of(number - rounded);
   }
 
   double smallest_normal_;
   RoundingEffect effect_;
-  double signal_ = 0;
-  double noise_ = 0;
+  SumOfSquares signal_ = 0;
+  SumOfSquares noise_ = 0;
 };
 
 /// Calls f(number, rounded) for each element, both as double.
