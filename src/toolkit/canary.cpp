@@ -230,10 +230,12 @@ class CanaryRuns {
         const std::int64_t place = place_of(sample, samples, elements);
         if (place >= begin + count) return;
         const double number = (*piece)[static_cast<std::size_t>(place - begin)];
-        const double noise = floor.at(place);
         numbers.push_back(number);
         const double rounding = std::isfinite(number) ? tolerance.at(place, number) : 0;
-        limits.push_back(rounding + (noise > 0 ? verify::NoiseFloor::factor * noise : 0));
+        const double limit = rounding + verify::NoiseFloor::factor * floor.finite_at(place);
+        // A negative limit marks an element that rounding alone makes NaN, infinite or another integer: a number beyond the limit is
+        // undecided there, as in NoiseFloor.
+        limits.push_back(std::copysign(limit, std::isinf(floor.at(place)) ? -1.0 : 1.0));
       }
     });
     const bool is_narrow = is_floating_point(tensor.type) && tensor.type != onnx::ElementType::f64;

@@ -188,6 +188,45 @@ def test_nan_is_named_where_it_begins(canary):
     assert report["first"]["found"] == "nan"
 
 
+def test_elements_that_rounding_makes_nan_are_not_decided(graft, tmp_path):
+    """Some elements of y are square roots of rounding errors, so their sign is chance."""
+    steps = [
+        ("Mul", "x", "three"),
+        ("Div", "a", "three"),
+        ("Mul", "b", "seven"),
+        ("Div", "c", "seven"),
+        ("Sub", "d", "b"),
+    ]
+    nodes = [
+        helper.make_node(op, inputs, [output], name=f"node_{output}")
+        for (op, *inputs), output in zip(steps, "abcde", strict=True)
+    ]
+    nodes.append(helper.make_node("Sqrt", ["e"], ["r"], name="root"))
+    nodes.append(helper.make_node("Concat", ["r", "z"], ["y"], name="join", axis=0))
+    constants = [numpy_helper.from_array(np.float32(value), name) for name, value in (("three", 3), ("seven", 7))]
+    path = save(tmp_path / "a.onnx", nodes, [("x", [4]), ("z", [400])], [("y", [404])], constants)
+    x = np.array([0.3, 0.7, 1.1, 1.9], np.float32)
+    z = np.linspace(0.1, 1, 400, dtype=np.float32)
+    roots = all_tensors(path, {"x": x, "z": z})["r"]
+    assert np.isfinite(roots).any(), "all are NaN on the CPU"
+    np.savez(tmp_path / "inputs.npz", x=x, z=z)
+    folder = tmp_path / "canary"
+    assert graft("canary", path, "-o", folder, "--data", tmp_path / "inputs.npz").code == 0
+    unstable = np.signbit(np.load(folder / "allowed_0.npz")["y"])
+    assert unstable[:4][np.isfinite(roots)].all()
+    assert not unstable[4:].any()
+    code, report, printed = ask(folder)
+    assert (code, report["verdict"], report["undecided"]) == (0, "good", []), printed
+    code, report, printed = ask(folder, tensor="r", change="more")
+    assert (code, report["verdict"]) == (0, "good"), printed
+    count = int(np.isfinite(roots).sum())
+    assert report["undecided"] == [{"tensor": "y", "elements": count}]
+    assert f"{count} elements of 'y' differ where rounding alone makes them NaN" in printed
+    # All other elements are judged, and so is NaN.
+    assert ask(folder, tensor="y", change="more")[0] == 1
+    assert ask(folder, tensor="r", change="nan")[0] == 1
+
+
 def test_a_wrong_shape_is_told_with_both_shapes(canary):
     code, report, printed = ask(canary, tensor="f", change="shape")
     assert (code, report["first"]["node"], report["first"]["problem"]) == (1, "swish", "shape"), printed

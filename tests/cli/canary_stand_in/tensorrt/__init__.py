@@ -205,11 +205,18 @@ def turned(source, target):
     ]
 
 
+def shifted(source, target):
+    name = target + "/shift"
+    value = numpy_helper.from_array(np.float32(100), name)
+    return [helper.make_node("Constant", [], [name], value=value), helper.make_node("Add", [source, name], [target])]
+
+
 CHANGES = {
     "scale": lambda source, target: scaled(source, target, 1.5),
     "slightly": lambda source, target: scaled(source, target, 1.002),
     "nan": lambda source, target: scaled(source, target, np.nan),
     "shape": turned,
+    "more": shifted,
 }
 
 
