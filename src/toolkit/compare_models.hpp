@@ -25,7 +25,8 @@ struct ModelPair {
 
 struct CompareOptions {
   /// The options of the comparison. The functions of this header set `seeds` and `progress`.
-  graft::verify::VerifyOptions common = {.across_formats = true, .may_be_narrower = true, .finds_unreached = true};
+  graft::verify::VerifyOptions common = {
+      .across_formats = true, .may_be_narrower = true, .finds_unreached = true, .finds_beyond_rounding = true};
   /// Number of runs. Nothing: 3 for outputs; 1 for all tensors, or 2 where int8 is emulated.
   std::optional<std::size_t> seeds = {};
   std::optional<graft::verify::Precision> emulated = {};  ///< Emulated precision; only for compare_tensors.

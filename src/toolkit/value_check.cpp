@@ -23,6 +23,7 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   // Only `graft verify` shows these warnings, and to find them takes another compilation of the reference and a run for
   // each input.
   options.common.finds_unreached = false;
+  options.common.finds_beyond_rounding = false;
   options.common.offers_ranges = false;
   options.engine = engine;
   try {

@@ -631,3 +631,57 @@ def test_f64_sums_in_another_order_are_the_same(graft, tmp_path):
     assert np.any(np.abs(left - right) > 2e-4 * (np.abs(left) + 1)), "the order changes nothing"
     answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
     assert (answer.code, answer.json["equal"]) == (0, True), answer.out
+
+
+def perceptron(path, first, second):
+    nodes = [
+        helper.make_node("MatMul", ["x", "first"], ["a"]),
+        helper.make_node("Relu", ["a"], ["h"]),
+        helper.make_node("MatMul", ["h", "second"], ["y"]),
+    ]
+    weights = [numpy_helper.from_array(array, name) for name, array in (("first", first), ("second", second))]
+    return save(path, nodes, [("x", [4, 32])], [("y", [4, 8])], weights)
+
+
+def test_a_difference_within_the_tolerance_that_rounding_does_not_explain_is_reported(graft, tmp_path):
+    random = np.random.default_rng(0)
+    x, first, second = (random.normal(size=size).astype(np.float32) for size in ((4, 32), (32, 64), (64, 8)))
+    np.save(tmp_path / "x.npy", x)
+    data = ["--data", f"x={tmp_path / 'x.npy'}"]
+    hidden = np.maximum(x.astype(np.float64) @ first, 0)
+    y = hidden @ second
+    allowed = 2.0**-13 * np.abs(y) + 2.0**-15 * np.abs(y).max()
+    # The weight that is 1 % off is the one whose fault is as large as possible, but within the tolerance.
+    excess = np.max(np.abs(0.01 * hidden[:, :, None] * second) / allowed[:, None, :], axis=0)
+    row, column = np.unravel_index(np.argmax(np.where(excess < 0.9, excess, 0)), excess.shape)
+    faulty = second.copy()
+    faulty[row, column] *= np.float32(1.01)
+    reference = perceptron(tmp_path / "a.onnx", first, second)
+    candidate = perceptron(tmp_path / "b.onnx", first, faulty)
+    answer = graft("verify", reference, candidate, *data, "--json")
+    assert (answer.code, answer.json["verdict"]) == (0, "the same"), answer.out
+    assert answer.json["outputs"][0]["beyond_rounding"] > 4
+    assert "output 'y' is within the tolerance, but its largest difference" in answer.err
+    assert graft("verify", reference, candidate, *data, "--rtol", "1e-6").code == 1
+
+    # Hidden units in another order change the network by rounding alone.
+    order = random.permutation(64)
+    honest = perceptron(tmp_path / "c.onnx", first[:, order], second[order])
+    left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in (reference, honest))
+    assert np.any(left != right)
+    answer = graft("verify", reference, honest, *data, "--json")
+    assert (answer.code, answer.json["outputs"][0]["beyond_rounding"]) == (0, None), answer.out
+    assert "within the tolerance, but" not in answer.err
+
+
+@pytest.mark.parametrize("limit", [["--rtol", "1e-3"], ["--snr", "40"]])
+def test_with_a_given_limit_rounding_is_not_measured(graft, tmp_path, limit):
+    random = np.random.default_rng(0)
+    first, second = (random.normal(size=size).astype(np.float32) for size in ((32, 64), (64, 8)))
+    paths = [
+        perceptron(tmp_path / "a.onnx", first, second),
+        perceptron(tmp_path / "b.onnx", first, second * np.float32(1 + 2e-5)),
+    ]
+    assert graft("verify", *paths, "--json").json["outputs"][0]["beyond_rounding"] > 4
+    answer = graft("verify", *paths, *limit, "--json")
+    assert (answer.code, answer.json["outputs"][0]["beyond_rounding"]) == (0, None), answer.out

@@ -46,6 +46,10 @@ struct ComparedOutput {
   /// The noise floor of the first failed run, or else of the worst run; nothing if it was not measured, mostly because
   /// the tolerance was sufficient or was given.
   std::optional<NoiseFloor> floor;
+  /// The largest difference of the worst run divided by the largest change that rounding alone makes of the reference
+  /// in that run, if the output is the same by its tolerance alone and the quotient exceeds the factor of noise floors.
+  /// Nothing if it was not measured, for example because a tolerance was given.
+  std::optional<double> beyond_rounding = {};
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   std::size_t lost_runs = 0;   ///< Number of runs that are equal only because of an unreliable noise floor.
@@ -100,6 +104,10 @@ struct ComparedOutput {
         field("noise_floor", &ComparedOutput::floor,
               "The noise floor of the first run with elements outside the tolerance, or else of the worst run; None if "
               "it was not measured, mostly because the tolerance was sufficient or was given."),
+        field("beyond_rounding", &ComparedOutput::beyond_rounding,
+              "The largest difference divided by the largest change that rounding alone makes of the reference, where "
+              "all elements are within the tolerance and this quotient is more than 4: the difference may have another "
+              "cause than rounding. None otherwise."),
         field("note", nullptr, &ComparedOutput::full_note,
               "The transposition that maps one layout to the other, or why the outputs were not compared; mostly "
               "empty."),

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "present/html/quantize_page.hpp"
 #include "verify/compare/verify_models.hpp"
@@ -147,6 +148,25 @@ std::vector<std::string> unreached_warnings(const std::vector<std::string>& unre
   return warnings;
 }
 
+std::vector<std::string> beyond_rounding_warnings(const report::VerifyReport& report) {
+  std::vector<std::string> warnings;
+  for (const report::ComparedOutput& output : report.outputs) {
+    if (!output.beyond_rounding || report.verdict() != report::Verdict::same) continue;
+    const std::string times =
+        std::isfinite(*output.beyond_rounding)
+            ? fmt::format(
+                  "its largest difference, {:.2g}, is {:.2g} times what rounding alone changes in the reference",
+                  output.worst.max_absolute, *output.beyond_rounding)
+            : fmt::format("it differs by up to {:.2g}, and rounding alone changes nothing in the reference",
+                          output.worst.max_absolute);
+    warnings.push_back(fmt::format(
+        "output '{}' is within the tolerance, but {}, so the difference may have another cause, such as a changed "
+        "weight: compare with smaller limits (--rtol, --atol), or run more often with --seeds 100",
+        output.reference.name, times));
+  }
+  return warnings;
+}
+
 std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels) {
   if (without_own_kernels.empty()) return {};
   const bool is_one = without_own_kernels.size() == 1;
@@ -163,6 +183,7 @@ std::vector<std::string> verify_warnings(const report::VerifyReport& report) {
   for (std::string& warning : calibration_warnings(report.verdict(), report.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
+  for (std::string& warning : beyond_rounding_warnings(report)) warnings.push_back(std::move(warning));
   for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));
   for (std::string& warning : kernel_warnings(report.without_own_kernels)) warnings.push_back(std::move(warning));
   for (const report::ComparedOutput& output : report.outputs) {

@@ -26,8 +26,8 @@ template <class Report>
 [[nodiscard]] Listing verify_text(const report::VerifyReport& report, bool verbose);
 
 /// Returns warnings about comparisons that prove little: a large noise floor, an output of which nothing was compared,
-/// synthetic inputs for a quantized candidate, parts of the network that the runs did not reach, or operators without
-/// Graft's kernels.
+/// a difference within the tolerance that rounding does not explain, synthetic inputs for a quantized candidate, parts
+/// of the network that the runs did not reach, or operators without Graft's kernels.
 [[nodiscard]] std::vector<std::string> verify_warnings(const report::VerifyReport& report);
 
 /// Returns a warning about the first tensor whose noise floor is so large that hardly any difference would be found.
@@ -40,6 +40,9 @@ template <class Report>
                                                 bool has_data);
 /// Returns a warning for each string of VerifyReport::unreached.
 [[nodiscard]] std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data);
+/// Returns a warning for each output that is the same by its tolerance, but differs by more than rounding explains
+/// (ComparedOutput::beyond_rounding).
+[[nodiscard]] std::vector<std::string> beyond_rounding_warnings(const report::VerifyReport& report);
 /// Returns a warning about operators that `--kernels own` did not run with Graft's kernels.
 [[nodiscard]] std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels);
 /// Returns a warning if a candidate that was calibrated for real inputs differs on synthetic inputs.

@@ -140,7 +140,7 @@ class Verification {
       runtime::TensorMap expected;
       if (options_.data.empty()) {
         run_made_up(*reference, run, inputs, expected);
-        if (options_.finds_unreached) synthetic_inputs_.push_back(inputs);
+        if (options_.finds_unreached || options_.finds_beyond_rounding) synthetic_inputs_.push_back(inputs);
       } else {
         inputs = options_.data[run];
         expected = reference->run(inputs);
@@ -155,10 +155,11 @@ class Verification {
     const bool all_paired =
         outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
     if (options_.across_formats && !all_paired) find_inside();
+    const auto inputs_of = [&](std::size_t run) {
+      return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run];
+    };
+    if (options_.finds_beyond_rounding && report_.verdict() == Verdict::same) find_beyond_rounding(inputs_of);
     if (options_.finds_unreached && report_.verdict() == Verdict::same) {
-      const auto inputs_of = [&](std::size_t run) {
-        return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run];
-      };
       report_.unreached = find_unreached(engine_, {.model = reference_, .options = cpu_options, .inputs_of = inputs_of},
                                          {.model = candidate_,
                                           .options = candidate_options,
@@ -197,6 +198,43 @@ class Verification {
       output.note = fmt::format("an internal tensor of the {0}, which does not return it",
                                 is_returned ? "candidate" : "reference");
       if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
+    }
+  }
+
+  /// Whether an output is the same by its tolerance alone, but may differ by more than rounding explains. A tolerance
+  /// with a reason allows a narrower type, whose rounding the noise does not have.
+  [[nodiscard]] bool may_be_beyond_rounding(const ComparedOutput& output) const {
+    // The smallest noise moves an element by 4 epsilons of f32, and the tolerance is up to 1280 epsilons.
+    constexpr double least_excess = 0.01;
+    const onnx::Value* reference = reference_.graph().find_local(output.reference.name);
+    const bool is_wide = reference != nullptr && reference->is_output() &&
+                         (reference->type == onnx::ElementType::f32 || reference->type == onnx::ElementType::f64);
+    return is_wide && output.not_compared.empty() && !output.floor && output.tolerance.why.empty() &&
+           !output.worst.selection && output.worst.excess > least_excess;
+  }
+
+  /// Fills ComparedOutput::beyond_rounding. The floor of the worst run is measured, and it counts only if it needs no
+  /// second engine to confirm it.
+  void find_beyond_rounding(const std::function<runtime::TensorMap(std::size_t run)>& inputs_of) {
+    if (options_.relative || options_.absolute || options_.snr_db) return;
+    std::map<std::size_t, std::vector<ComparedOutput*>> by_run;
+    for (ComparedOutput& output : report_.outputs) {
+      if (may_be_beyond_rounding(output)) by_run[output.worst_run].push_back(&output);
+    }
+    for (const auto& [run, outputs] : by_run) {
+      std::map<std::string, NoiseFloor> floors;
+      noisy_->run(inputs_of(run), [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+        for (const ComparedOutput* output : outputs) {
+          const onnx::TensorData& before = still.at(output->reference.name);
+          floors[output->reference.name].add(before, before, moved.at(output->reference.name));
+        }
+      });
+      for (ComparedOutput* output : outputs) {
+        const NoiseFloor& floor = floors[output->reference.name];
+        if (floor.runs() == 0 || floor.is_suspect() || floor.has_unlimited()) continue;
+        const double times = output->worst.max_absolute / floor.largest();
+        if (times > NoiseFloor::factor) output->beyond_rounding = times;
+      }
     }
   }
 
@@ -415,7 +453,8 @@ class Verification {
   /// The noisy model in the second engine, which confirms floors; empty without a second engine.
   std::optional<NoisyModel> second_noisy_;
   MadeUpInputs made_up_;
-  std::vector<runtime::TensorMap> synthetic_inputs_;  ///< The inputs of each run, if find_unreached needs them.
+  /// The inputs of each run, if find_unreached or find_beyond_rounding needs them.
+  std::vector<runtime::TensorMap> synthetic_inputs_;
   VerifyReport report_;
 };
 

@@ -53,6 +53,8 @@ struct VerifyOptions {
   bool may_be_narrower = false;
   bool offers_ranges = true;     ///< Whether an error may advise to set `ranges`.
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
+  /// Whether to fill ComparedOutput::beyond_rounding, for which the reference may be compiled and run with noise.
+  bool finds_beyond_rounding = false;
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
@@ -60,8 +62,8 @@ struct VerifyOptions {
 [[nodiscard]] std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise);
 
 /// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
-/// noise floor of the reference, which is measured only then: how much rounding alone changes the reference on these
-/// inputs.
+/// noise floor of the reference, which is mostly measured only then: how much rounding alone changes the reference on
+/// these inputs.
 ///
 /// Inputs and outputs are paired by name, and the remaining ones by order if both models have equally many. Sizes of
 /// symbolic dimensions are tried from small to large until the reference runs. If the models differ and
