@@ -93,8 +93,9 @@ std::string not_compared_text(const VerifyResult& verified) {
   std::string text;
   for (const report::ComparedOutput& output : verified.outputs) {
     if (output.verdict() != report::Verdict::nothing_compared) continue;
-    text += fmt::format("{}nothing was compared of output '{}': {}", text.empty() ? "" : "; ", output.reference.name,
-                        verify::why_nothing_compared(output.not_compared, output.is_lost_in_noise()));
+    text += text.empty() ? "" : "; ";
+    text += verify::nothing_compared_text(output.reference.name, output.not_compared, output.is_lost_in_noise(),
+                                          output.worst);
   }
   return text;
 }

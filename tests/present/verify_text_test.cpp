@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,25 @@ TEST(VerifyText, a_second_engine_is_to_be_installed_only_where_there_is_none) {
   EXPECT_THAT(warning_for(4.2, why), Not(HasSubstr("pip install")));
   EXPECT_THAT(warning_for(4.2, why), HasSubstr(why));
   EXPECT_THAT(warning_for(9, ""), Not(HasSubstr("second CPU engine"))) << "no engine was asked: it differs anyway";
+}
+
+/// The second of 20 elements becomes NaN in a draw, and the candidate has another number there.
+TEST(VerifyText, elements_that_rounding_makes_nan_are_counted) {
+  const onnx::TensorData reference = tensor(std::vector<double>(20, 1));
+  std::vector<double> drawn(20, 1);
+  drawn[1] = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> other(20, 1);
+  other[1] = 100;
+  const auto tolerance = verify::network_tolerance(onnx::ElementType::f32);
+  verify::NoiseFloor floor(tolerance);
+  floor.add(reference, reference, tensor(drawn));
+  const verify::Difference difference = verify::compare(reference, tensor(other), tolerance, &floor);
+  ASSERT_EQ(difference.undecided, 1);
+  const auto counted = HasSubstr("1 of 20 elements differ where rounding alone makes the reference NaN or infinite");
+  EXPECT_THAT(verify::difference_text(difference), counted);
+  EXPECT_THAT(nothing_compared_warning("y", "", true, difference, false), counted);
+  EXPECT_THAT(nothing_compared_warning("y", "", true, difference, false), Not(HasSubstr("nothing was compared")));
+  EXPECT_THAT(nothing_compared_warning("y", "", false, difference, false), HasSubstr("nothing was compared"));
 }
 
 }  // namespace

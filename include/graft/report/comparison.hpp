@@ -169,6 +169,10 @@ struct Difference {
               "The number of elements outside the tolerance, with those that are NaN or infinite in one tensor only."),
         field("within_noise", &Difference::within_noise,
               "The number of elements outside the tolerance but within the noise floor; they are not mismatches."),
+        field("undecided", &Difference::undecided,
+              "The number of elements of within_noise that rounding alone makes NaN or infinite in the reference, and "
+              "that differ more than it explains otherwise: they show neither that the tensors are the same nor that "
+              "they differ."),
         field("largest_absolute", "max_absolute", &Difference::worst_absolute,
               "The largest absolute difference; infinite or NaN where only one side is."),
         field("largest_absolute_at", "max_absolute_at", &Difference::max_absolute_at,

@@ -301,8 +301,8 @@ std::vector<std::string> layers_warnings(const verify::LayerReport& report) {
   }
   for (const verify::LayerComparison& layer : report.layers) {
     if (layer.verdict() == report::Verdict::nothing_compared) {
-      warnings.push_back(
-          nothing_compared_text(layer.reference, layer.not_compared, layer.is_lost_in_noise(), has_data));
+      warnings.push_back(nothing_compared_warning(layer.reference, layer.not_compared, layer.is_lost_in_noise(),
+                                                  layer.difference, has_data));
     }
   }
   for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));

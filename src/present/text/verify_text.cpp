@@ -118,11 +118,10 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
                                  "their range with --range")};
 }
 
-std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
-                                  bool has_data) {
+std::string nothing_compared_warning(const std::string& name, const std::string& why, bool is_lost_in_noise,
+                                     const report::Difference& worst, bool has_data) {
   // noise_warnings shows the figures of a tensor that is lost in noise.
-  return fmt::format("nothing was compared of output '{}': {}; {}", name,
-                     verify::why_nothing_compared(why, is_lost_in_noise),
+  return fmt::format("{}; {}", verify::nothing_compared_text(name, why, is_lost_in_noise, worst),
                      !why.empty() ? "to compare it, make these numbers an input of both models"
                      : has_data   ? "use other data"
                                   : "use real inputs with --data, or set their range with --range");
@@ -188,8 +187,8 @@ std::vector<std::string> verify_warnings(const report::VerifyReport& report) {
   for (std::string& warning : kernel_warnings(report.without_own_kernels)) warnings.push_back(std::move(warning));
   for (const report::ComparedOutput& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == report::Verdict::nothing_compared) {
-      warnings.push_back(
-          nothing_compared_text(output.reference.name, output.not_compared, output.is_lost_in_noise(), has_data));
+      warnings.push_back(nothing_compared_warning(output.reference.name, output.not_compared, output.is_lost_in_noise(),
+                                                  output.worst, has_data));
     }
   }
   return warnings;

@@ -538,6 +538,13 @@ bool is_worse(const Difference& one, const Difference& other) {
   return !(badness(one) <= badness(other));  // an excess that is NaN counts as worse
 }
 
+std::string undecided_text(const Difference& difference) {
+  return fmt::format(
+      "{} of {} elements differ where rounding alone makes the reference NaN or infinite, so they are "
+      "neither the same nor different",
+      difference.undecided, difference.count);
+}
+
 std::string difference_text(const Difference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
   if (difference.selection) {
@@ -577,7 +584,8 @@ std::string difference_text(const Difference& difference) {
       difference.nan_agreements == 0
           ? ""
           : fmt::format("; {} of {} elements are NaN on both sides", difference.nan_agreements, difference.count);
-  if (difference.equal()) return (difference.max_absolute == 0 ? "no difference" : largest()) + both_nan;
+  const std::string undecided = difference.undecided == 0 ? "" : "; " + undecided_text(difference);
+  if (difference.equal()) return (difference.max_absolute == 0 ? "no difference" : largest()) + undecided + both_nan;
   std::string text = fmt::format(
       "{} of {} elements differ{}: {} in the reference, {} in the candidate", difference.mismatched, difference.count,
       difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index), first_reference,
@@ -592,7 +600,7 @@ std::string difference_text(const Difference& difference) {
   }
   if (difference.is_shifted) text += "; most elements are off in the same direction, which rounding does not do";
   if (difference.max_absolute != 0) text += "; " + largest();
-  return text + both_nan;
+  return text + undecided + both_nan;
 }
 
 Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData& other, std::size_t axis,

@@ -460,10 +460,16 @@ class Verification {
 
 }  // namespace
 
-std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise) {
-  if (!not_compared.empty()) return not_compared;
-  return is_lost_in_noise ? "they differ, but rounding alone changes the reference as much"
-                          : "in no run does it have an element that is finite in both models";
+std::string nothing_compared_text(const std::string& output, const std::string& not_compared, bool is_lost_in_noise,
+                                  const Difference& worst) {
+  if (!not_compared.empty() || !is_lost_in_noise) {
+    return fmt::format(
+        "nothing was compared of output '{}': {}", output,
+        not_compared.empty() ? "in no run does it have an element that is finite in both models" : not_compared);
+  }
+  const std::string why =
+      worst.undecided == 0 ? "it differs, but rounding alone changes the reference as much" : undecided_text(worst);
+  return fmt::format("nothing shows whether output '{}' is the same: {}", output, why);
 }
 
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,

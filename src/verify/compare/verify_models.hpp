@@ -58,8 +58,10 @@ struct VerifyOptions {
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
-/// Returns why nothing was compared of an output: the reason of the report, or else what its numbers are.
-[[nodiscard]] std::string why_nothing_compared(const std::string& not_compared, bool is_lost_in_noise);
+/// Returns the clause that an output has no verdict, with the reason: `not_compared` of the report, or else what the
+/// numbers of the worst run are.
+[[nodiscard]] std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
+                                                bool is_lost_in_noise, const Difference& worst);
 
 /// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
 /// noise floor of the reference, which is mostly measured only then: how much rounding alone changes the reference on
