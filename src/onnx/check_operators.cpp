@@ -1,4 +1,4 @@
-// Runs shape inference on a copy, and reports the first fault of a node that has an operator.
+// Runs shape inference on a copy, and reports the first fault of a node.
 #include "onnx/check_operators.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include "onnx/faults.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/shape_inference.hpp"
 
 namespace graft::onnx {
 
@@ -31,7 +32,19 @@ void check_operators(const Model& model, const std::map<std::string, Shape, std:
       fault = error;
     }
   });
-  if (fault) throw Error(fault->kind(), fmt::format("{}: {}", model.source, fault->what()));
+  if (fault) throw error_of_fault(model, *fault);
+}
+
+void check_nodes(const Model& model) {
+  Model inferred = model.clone();
+  infer_shapes(inferred);
+  std::as_const(inferred).graph().for_each_node([&](const Node& node) {
+    try {
+      check_operator(node);
+    } catch (const Error& error) {
+      throw error_of_fault(model, error);
+    }
+  });
 }
 
 void check_has_kernels(const Model& model) {

@@ -1,4 +1,4 @@
-// Checks whether the operators of a model accept the attributes and inputs of their nodes.
+// Checks whether the operators of a model, Graft's and ONNX's, accept the attributes and inputs of their nodes.
 #pragma once
 
 #include <map>
@@ -12,6 +12,11 @@ namespace graft::onnx {
 /// attributes, a wrong number of inputs or wrong sizes. `input_shapes` replace the shapes that the file declares.
 /// Faults of other nodes are ignored. The model is not changed.
 void check_operators(const Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
+
+/// Throws the Error with which a conversion refuses a node: it names file, node and attribute if a node of ONNX, Graft
+/// or a loaded library contradicts itself or its inputs. Unknown operators are not checked, and neither are the element
+/// types of check_types_and_outputs. The model is not changed.
+void check_nodes(const Model& model);
 
 /// Throws Error naming file and node for a call of an operator that no loaded library has: there is no kernel for it,
 /// only the function in the file.

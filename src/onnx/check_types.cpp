@@ -11,6 +11,7 @@
 
 #include "graft/error.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/schema_ports.hpp"
 #include "onnx/schema_types.hpp"
@@ -66,27 +67,38 @@ std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
 
 }  // namespace
 
-void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts) {
-  if (model.graph().outputs().empty()) {
-    throw Error(
-        fmt::format("{}: the graph has no outputs, so it computes nothing, and TensorRT does not build it\n"
-                    "Name its outputs in the program that wrote the model",
-                    model.source));
-  }
+std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& accepts) {
   Model inferred = model.clone();
   infer_around_faults(inferred, [](const Node& /*node*/, const Error& /*error*/) {});
   const std::int64_t opset = inferred.graph().opset();
+  std::vector<TypeFault> faults;
   for (const Node* outer : std::as_const(inferred).graph().nodes()) {
     const auto check = [&](const Node& node) {
       if (!node.domain.empty() || model.functions.contains({node.domain, node.op_type, node.overload})) return;
       const auto fault = type_fault_in(node, opset);
       if (!fault || (accepts != nullptr && accepts(inferred, *outer))) return;
-      throw Error(fmt::format("{}: {}: {} (operator set {})\nInsert a Cast in the program that wrote the model",
-                              model.source, describe(node), *fault, opset));
+      faults.push_back(
+          {ref_of(node), fmt::format("{}: {}: {} (operator set {})", model.source, describe(node), *fault, opset)});
     };
     check(*outer);
     for (const Graph* inner : outer->subgraphs()) inner->for_each_node(check);
   }
+  return faults;
+}
+
+void check_has_outputs(const Model& model) {
+  if (!model.graph().outputs().empty()) return;
+  throw Error(
+      fmt::format("{}: the graph has no outputs, so it computes nothing, and TensorRT does not build it\n"
+                  "Name its outputs in the program that wrote the model",
+                  model.source));
+}
+
+void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts) {
+  check_has_outputs(model);
+  const std::vector<TypeFault> faults = find_type_faults(model, accepts);
+  if (faults.empty()) return;
+  throw Error(fmt::format("{}\nInsert a Cast in the program that wrote the model", faults.front().message));
 }
 
 }  // namespace graft::onnx

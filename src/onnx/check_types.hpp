@@ -3,7 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "graft/node_ref.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::onnx {
@@ -13,10 +16,20 @@ namespace graft::onnx {
 /// holds it.
 using AcceptsTypes = std::function<bool(const Model& inferred, const Node& node)>;
 
-/// Throws Error for a model without outputs, which TensorRT does not build, and, naming file, node, inputs and types,
-/// for the first node of ai.onnx, in the graph or in a sub-graph, whose inputs have types that its schema does not
+struct TypeFault {
+  NodeRef node;
+  std::string message;  ///< Names file, node, inputs and types.
+};
+
+/// Returns the nodes of ai.onnx, in the graph and in sub-graphs, whose inputs have types that their schemas do not
 /// allow. The types are inferred in a copy; an input of unknown type is allowed. Before opset 13, only inputs that have
 /// to be of one type are checked. Nodes that `accepts` accepts are passed over. The call costs one shape inference.
+[[nodiscard]] std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& accepts = nullptr);
+
+/// Throws Error for a model without outputs, which TensorRT does not build.
+void check_has_outputs(const Model& model);
+
+/// Throws the Error of check_has_outputs, and Error for the first of find_type_faults.
 void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts = nullptr);
 
 }  // namespace graft::onnx

@@ -503,6 +503,14 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
 
 // ---- Entry points
 
+Error error_of_fault(const Model& model, const Error& fault) {
+  const std::string message = fmt::format("{}: {}", model.source, fault.what());
+  if (message.find('\n') != std::string::npos) return {fault.kind(), message};
+  std::string step = advice_on_fault;
+  step.front() = 'C';
+  return {fault.kind(), fmt::format("{}\n{}", message, step)};
+}
+
 std::size_t infer_shapes(Model& model) { return infer_around_faults(model, {}); }
 
 std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
@@ -513,7 +521,7 @@ std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
       Inference(on_fault).run(model.graph());
     }
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
+    throw error_of_fault(model, error);
   }
   const auto values = model.graph().values();
   return static_cast<std::size_t>(

@@ -12,6 +12,7 @@
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
@@ -194,7 +195,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
       try {
         check_operator(*node);
       } catch (const Error& error) {
-        throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
+        throw onnx::error_of_fault(model, error);
       }
     }
   }

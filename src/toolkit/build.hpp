@@ -54,8 +54,8 @@ struct BuildDetails {
 };
 
 /// Builds an engine and writes it to the file of the request. Throws EngineError where TensorRT refuses the model or an
-/// option; Error for a file that names both halves of a cut network, and where the plugin library is missing;
-/// Cancelled.
+/// option; Error for a file that names both halves of a cut network, for a node that ONNX forbids, and where the plugin
+/// library is missing; Cancelled.
 [[nodiscard]] BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch);
 
 }  // namespace graft::toolkit

@@ -27,6 +27,7 @@
 #include "toolkit/build.hpp"
 #include "toolkit/cuda_architectures.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/inspect.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -77,6 +78,22 @@ bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch
     return option.starts_with("--tensorrt=") || option.starts_with("--target=");
   });
   return ask_engine_driver(question, {}, {}, watch).result.value("flavor", "") == "rtx";
+}
+
+/// Throws the Error with which `convert` refuses the model, so that no engine is built from a node that ONNX forbids:
+/// TensorRT builds some of these nodes, and what it computes for them is not defined.
+void check_model(const onnx::Model& model, const BuildRequest& request, const Watch& watch) {
+  check_nodes(model);
+  inspect::ProbeOptions trials;
+  trials.trials.libraries = request.libraries;
+  const auto add = [](const std::string& option, std::string_view name, const auto& take) {
+    if (option.starts_with(name)) take(option.substr(name.size()));
+  };
+  for (const std::string& option : request.options) {
+    add(option, "--tensorrt=", [&](std::string value) { trials.trials.tensorrt = std::move(value); });
+    add(option, "--target=", [&](std::string value) { trials.trials.targets.push_back(std::move(value)); });
+  }
+  check_types(model, trials, [&watch] { return watch.cancel.is_cancelled(); });
 }
 
 /// Whether a function in the file that is not a function of Graft's operators has a node that may become a plugin. Such
@@ -134,7 +151,7 @@ std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
 BuildReport build_engine(const Model& given, const BuildRequest& request, const Watch& watch) {
   check_is_one_network(request.file, request.name);
   onnx::Model model = model_of(given).clone();
-  check_operators(model);
+  check_model(model, request, watch);
   check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
   BuildReport report;
   if (request.plugins && has_operators_in_functions(model)) {

@@ -19,6 +19,7 @@
 #include "inspect/verdict_groups.hpp"
 #include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
+#include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_calls.hpp"
@@ -142,6 +143,28 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
+/// Marks the nodes whose inputs have types that ONNX does not allow as nodes with a fault, unless `accepts` accepts
+/// them. Throws Error for a model without outputs.
+void note_type_faults(Inspection& inspection, const onnx::AcceptsTypes& accepts = nullptr) {
+  if (inspection.has_checked_types) return;
+  onnx::check_has_outputs(inspection.model);
+  std::map<std::string, std::string, std::less<>> faults;  // by NodeRef::id
+  for (onnx::TypeFault& fault : onnx::find_type_faults(inspection.model, accepts)) {
+    faults.emplace(std::move(fault.node.id), std::move(fault.message));
+  }
+  inspection.model.graph().for_each_node([&](onnx::Node& node) {
+    const auto fault = faults.find(onnx::ref_of(node).id);
+    if (fault != faults.end()) node.metadata.emplace(onnx::fault_note, fault->second);
+  });
+  for (report::NodeSupport& node : inspection.nodes) {
+    const auto fault = faults.find(node.node.id);
+    if (fault == faults.end() || node.advice == inspect::advice_on_fault) continue;
+    node.support = report::Support::unsupported;
+    node.reason = fault->second;
+    node.advice = inspect::advice_on_fault;
+  }
+}
+
 /// Returns whether a node that does not run calls a function that a conversion inlines.
 bool has_failing_call(const Inspection& inspection) {
   std::set<std::string, std::less<>> failing;
@@ -258,7 +281,9 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
   try {
     if (trials == nullptr) trials = inspect::start_tensorrt(options, is_stopped);
     check_input_ranks(inspection.model, setting_name(Setting::input_shapes));
-    if (!inspection.has_checked_types) check_types(inspection.model, options, is_stopped);
+    inspect::TypeTrials types(options, is_stopped);
+    note_type_faults(inspection,
+                     [&](const onnx::Model& model, const onnx::Node& node) { return types.builds(model, node); });
     inspection.probe =
         inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
     trials.reset();
@@ -302,7 +327,7 @@ std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model)
 }
 
 void judge_by_rule_alone(Inspection& inspection, std::string why) {
-  if (!inspection.has_checked_types) onnx::check_types_and_outputs(inspection.model);
+  note_type_faults(inspection);
   inspection.not_asked = std::move(why);
 }
 

@@ -61,8 +61,8 @@ void correct_advice(Inspection& inspection);
 /// Returns a warning about the first input of unknown rank, or nothing where all ranks are known.
 [[nodiscard]] std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model);
 
-/// Sets Inspection::not_asked. Throws Error for models that TensorRT refuses and about which the rules make no
-/// statement: a node whose inputs have types that ONNX does not allow, and a model without outputs.
+/// Sets Inspection::not_asked, and marks nodes whose inputs have types that ONNX does not allow as nodes with a fault.
+/// Throws Error for a model without outputs.
 void judge_by_rule_alone(Inspection& inspection, std::string why);
 
 /// Throws the Error of check_types_and_outputs for a model that TensorRT does not build either: a node whose inputs

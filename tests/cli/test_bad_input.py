@@ -123,7 +123,32 @@ def test_contradicting_shapes(graft, tmp_path, out):
     node = helper.make_node("MatMul", ["image", "w"], ["y"], name="product")
     weight = helper.make_tensor("w", TensorProto.FLOAT, [5, 2], [0.0] * 10)
     model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", None)], [weight])
-    refused(graft(*READERS["convert"](model, out)), out, "product")
+    with pytest.raises(Exception, match="Incompatible dimensions"):
+        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    for command in ("convert", "build", "run", "verify"):
+        refused(graft(*READERS[command](model, out)), out, "m.onnx", "product")
+    fault = "m.onnx: node 'product' (MatMul): 8 columns times 5 rows; they have to be equal"
+    refused(graft(*READERS["build"](model, out)), out, fault, "Correct the node in the program that wrote the model")
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 1
+    assert fault in answer.json["nodes"][0]["reason"]
+
+
+def test_build_accepts_a_branch_that_contradicts_the_sizes(graft, tmp_path):
+    """TensorRT builds the model, because the branch is never taken. Exporters write such branches for a size of 1."""
+    pytest.importorskip("tensorrt_rtx")
+    branches = {}
+    for name, made in {
+        "then_branch": [helper.make_node("Squeeze", ["x", "axis"], ["t"])],
+        "else_branch": [helper.make_node("Identity", ["x"], ["t"])],
+    }.items():
+        branches[name] = helper.make_graph(made, name, [], [helper.make_tensor_value_info("t", 1, None)])
+    axis = helper.make_tensor("axis", TensorProto.INT64, [1], [0])
+    no = helper.make_tensor("no", TensorProto.BOOL, [], [False])
+    node = helper.make_node("If", ["no"], ["y"], name="if", **branches)
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 3])], [("y", None)], [axis, no])
+    answer = graft("build", model, "-o", tmp_path / "o.engine", "--target", "sm120")
+    assert answer.code == 0, answer.err
 
 
 @pytest.mark.parametrize(
@@ -161,7 +186,8 @@ def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, o
     model = save(tmp_path / "m.onnx", [node], [("x", [1, 3, 8, 8])], [("y", None)])
     with pytest.raises(Exception, match=r"(?s)."):  # ONNX Runtime's errors have no class of their own
         onnxruntime.InferenceSession(model.read_bytes())
-    refused(graft(*READERS["convert"](model, out)), out, said)
+    for command in ("convert", "build"):
+        refused(graft(*READERS[command](model, out)), out, f"m.onnx: node 'n' ({op}): {said}", "\n  Correct the node")
     answer = graft("inspect", model, "--target", "sm120", "--json")
     assert answer.code == 1, answer.out + answer.err
     (verdict,) = answer.json["nodes"]
@@ -218,9 +244,14 @@ def test_types_that_an_operator_does_not_take(graft, tmp_path, out, case):
     with pytest.raises(Exception, match="Type"):
         onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     words = f"m.onnx: node 'n' ({operator}): {message}"
-    refused(graft("inspect", model, "--probe", "none"), out, words, "Cast")
-    refused(graft("inspect", model, "--for", "tensorrt-10.13"), out, words)
-    refused(graft("convert", model, "-o", out / "o.onnx", "--no-check"), out, words)
+    for judge in (("--probe", "none"), ("--for", "tensorrt-10.13")):
+        answer = graft("inspect", model, *judge, "--json")
+        assert answer.code == 1, answer.err
+        (verdict,) = answer.json["nodes"]
+        assert verdict["verdict"] == "unsupported"
+        assert words in verdict["reason"]
+        assert verdict["advice"] == "correct the node in the program that wrote the model"
+    refused(graft("convert", model, "-o", out / "o.onnx", "--no-check"), out, words, "Cast")
 
 
 def test_a_graph_without_outputs(graft, tmp_path, out):

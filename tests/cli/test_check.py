@@ -434,7 +434,9 @@ def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(
     inputs = [info(name, kind, [2, 2]) for name, kind in zip("ab", types, strict=False)]
     made = node(operator, [each.name for each in inputs], ["y"], name="n")
     model = save(tmp_path / "m.onnx", [made], inputs, [info("y", types[0], [2, 2])])
-    assert (graft("build", model, "-o", tmp_path / "e", *TARGET).code == 0) == is_built
+    built = graft("build", model, "-o", tmp_path / "e", *TARGET)
+    assert built.code == (0 if is_built else 2), built.err
+    assert is_built or "Insert a Cast" in built.err
     converted = tmp_path / "c.onnx"
     for command in (
         ("inspect", model, *TARGET),
@@ -446,6 +448,9 @@ def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(
             # The parser alone does not know whether a type builds that no rule covers.
             assert answer.code in ((0, 1) if "parser" in command else (0,)), answer.err
             assert "error" not in answer.err
+        elif command[0] == "inspect":
+            assert answer.code == 1, answer.err
+            assert f"m.onnx: node 'n' ({operator}): input" in " ".join(answer.out.split())
         else:
             assert answer.code == 2, answer.out
             assert f"m.onnx: node 'n' ({operator}): input" in answer.err and "Insert a Cast" in answer.err
