@@ -138,8 +138,10 @@ void note_given_shapes(Inspection& inspection, const InputShapes& shapes) {
 
 /// Returns the text with each line as a sentence: the engine driver's message, and how to install what is missing.
 std::string on_one_line(const std::string& text) {
-  std::string line;
-  for (const char letter : text) line += letter == '\n' ? ". " : std::string(1, letter);
+  std::string line = text;
+  for (std::size_t end = line.find('\n'); end != std::string::npos; end = line.find('\n', end)) {
+    line.replace(end, 1, ". ");
+  }
   return line;
 }
 

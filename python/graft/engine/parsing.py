@@ -117,7 +117,13 @@ def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> 
 
 def describe_parser_error(error: dict[str, Any]) -> str:
     node = f"node {error['node']!r} ({error['op_type']})" if error["op_type"] else "the model"
-    return f"{node}: {error['message']} [{error['code']}, {error['function']}]"
+    return f"{node}: {without_gpu(error['message'])} [{error['code']}, {error['function']}]"
+
+
+def without_gpu(message: str) -> str:
+    """Removes the lines about a missing GPU from an error that has another reason. `graft inspect` does the same."""
+    kept = [line for line in message.splitlines() if "catchCudaError" not in line]
+    return "\n".join(kept) if any("Error Code" in line for line in kept) else message
 
 
 def network_inputs(network: Any) -> list[NetworkInput]:
