@@ -2,6 +2,7 @@
 #include "onnx/check_types.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -84,6 +85,16 @@ std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& 
     for (const Graph* inner : outer->subgraphs()) inner->for_each_node(check);
   }
   return faults;
+}
+
+std::string step_for_strings(const Model& model, const Value& input) {
+  std::vector<std::string> readers;
+  model.graph().for_each_node([&](const Node& node) {
+    const bool reads = std::find(node.inputs.begin(), node.inputs.end(), &input) != node.inputs.end();
+    if (reads) readers.push_back(describe(node));
+  });
+  const std::string nodes = readers.empty() ? "" : fmt::format(" leave out {}, and", fmt::join(readers, ", "));
+  return fmt::format("Convert the strings to numbers before the network:{} make these numbers its inputs", nodes);
 }
 
 void check_has_outputs(const Model& model) {

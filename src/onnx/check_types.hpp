@@ -26,6 +26,9 @@ struct TypeFault {
 /// to be of one type are checked. Nodes that `accepts` accepts are passed over. The call costs one shape inference.
 [[nodiscard]] std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& accepts = nullptr);
 
+/// Returns the next step after an error about an input of type string, which names the nodes that read the input.
+[[nodiscard]] std::string step_for_strings(const Model& model, const Value& input);
+
 /// Throws Error for a model without outputs, which TensorRT does not build.
 void check_has_outputs(const Model& model);
 

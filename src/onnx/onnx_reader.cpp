@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/mapped_file.hpp"
 #include "onnx/onnx-ml.pb.h"
@@ -46,12 +47,12 @@ class Reader {
       fail("it contains no graph; found a protobuf of another kind or an empty file, allowed is an ONNX ModelProto");
     }
     if (proto.ir_version() < 1 || proto.ir_version() > newest_ir_version) {
-      fail(fmt::format("IR version {}; Graft supports 1 to {}. Export the model again with an older version of onnx",
+      fail(fmt::format("IR version {}; Graft supports 1 to {}\nExport the model again with an older version of onnx",
                        proto.ir_version(), newest_ir_version));
     }
     if (proto.training_info_size() != 0) {
       fail(
-          "it contains training information (training_info), which Graft does not read; export the model for "
+          "it contains training information (training_info), which Graft does not read\nExport the model for "
           "inference");
     }
     Model model;
@@ -124,7 +125,7 @@ class Reader {
       });
       if (graph.opset() > newest_opset) {
         fail(fmt::format(
-            "{}operator set {} of ai.onnx; Graft supports 1 to {}. Export the model again with one of these", where,
+            "{}operator set {} of ai.onnx; Graft supports 1 to {}\nExport the model again with one of these", where,
             graph.opset(), newest_opset));
       }
     };
@@ -239,6 +240,12 @@ class Reader {
     return number;
   }
 
+  /// Returns the next step after an error about a file of external data.
+  [[nodiscard]] std::string copy_step(const std::string& location) const {
+    return fmt::format("Copy the whole file to {}: the model and its data belong together",
+                       (folder_ / location).string());
+  }
+
   const std::shared_ptr<const MappedFile>& external_file(const std::string& location, const std::string& what) {
     const auto known = files_.find(location);
     if (known != files_.end()) return known->second;
@@ -258,7 +265,9 @@ class Reader {
     const std::filesystem::path home = std::filesystem::canonical(folder_, error);
     if (error) fail(fmt::format("{}: the model's folder {}: {}", what, folder_.string(), error.message()));
     const std::filesystem::path target = std::filesystem::canonical(home / relative, error);
-    if (error) fail(fmt::format("{}: external data '{}': {}", what, location, error.message()));
+    if (error) {
+      fail(fmt::format("{}: external data '{}': {}\n{}", what, location, error.message(), copy_step(location)));
+    }
     const auto [home_end, target_end] = std::mismatch(home.begin(), home.end(), target.begin(), target.end());
     if (home_end != home.end()) {
       fail(fmt::format("{}: external data '{}' is a link to {}, outside the model's folder", what, location,
@@ -272,7 +281,7 @@ class Reader {
       }
       return files_.emplace(location, file).first->second;
     } catch (const Error& file_error) {
-      fail(fmt::format("{}: external data: {}", what, file_error.what()));
+      fail(fmt::format("{}: external data: {}\n{}", what, file_error.what(), copy_step(location)));
     }
   }
 
@@ -305,8 +314,8 @@ class Reader {
     const std::int64_t wanted = count_bytes(type, elements, what);
     if (length) check_count(*length, wanted, "bytes", what, proto);
     if (offset > size || wanted > size - offset) {
-      fail(fmt::format("{}: external data '{}' has {} bytes; {} from byte {} on are needed", what, location, size,
-                       wanted, offset));
+      fail(fmt::format("{}: external data '{}' has {} bytes; {} from byte {} on are needed\n{}", what, location, size,
+                       wanted, offset, copy_step(location)));
     }
     check_external_total(wanted, what);
     const std::string_view part =
@@ -549,7 +558,10 @@ class Reader {
       for (const std::string& name : proto.input()) {
         inputs.push_back(name.empty() ? nullptr : graph.find(name));
         if (!name.empty() && inputs.back() == nullptr) {
-          fail(fmt::format("input {} is '{}', which no input, initializer or node defines", inputs.size() - 1, name));
+          fail(fmt::format(
+              "input {0} is '{1}', which no input, initializer or node defines\nExport the model again with "
+              "the weight or node that defines '{1}', or declare '{1}' as an input",
+              inputs.size() - 1, name));
         }
       }
       for (const std::string& name : proto.output()) outputs.push_back(name.empty() ? nullptr : graph.find_local(name));
@@ -752,23 +764,35 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
                  std::shared_ptr<const void> owner) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     throw Error(
-        fmt::format("{}: the file has {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data",
+        fmt::format("{}: the file has {} bytes; a protobuf file holds at most 2 GiB\nSave the weights as external data",
                     name, bytes.size()));
   }
   ::onnx::ModelProto proto;
   auto cut = cut_large_fields(bytes, wire_fields);
   const ProtobufLog log;
   if (!cut || !proto.ParsePartialFromString(cut->rest)) {
-    throw Error(fmt::format(
-        "{}: not an ONNX file, or truncated: {} bytes that are not a protobuf of a model, or are nested too deeply{}",
-        name, bytes.size(), log.reason()));
+    constexpr std::uint32_t graph_field = 7;
+    if (const auto size = size_before_truncation(bytes, graph_field)) {
+      throw Error(
+          fmt::format("{0}: the file is truncated: it has {1} bytes, and its graph ends at byte {2}\n{3}; the "
+                      "whole file has {2} bytes or more",
+                      name, bytes.size(), *size, fetch_again));
+    }
+    throw Error(
+        fmt::format("{}: not an ONNX file, or truncated: {} bytes that are not a protobuf of a model, or are "
+                    "nested too deeply{}\n{}",
+                    name, bytes.size(), log.reason(), fetch_again));
   }
   cut->rest = {};
   const Pieces pieces(std::move(cut->pieces), std::move(owner));
-  Model model = Reader(base_folder, std::move(name), pieces).read(proto);
-  check_ports(model);
-  check_function_calls(model);
-  return model;
+  try {
+    Model model = Reader(base_folder, std::move(name), pieces).read(proto);
+    check_ports(model);
+    check_function_calls(model);
+    return model;
+  } catch (const Error& error) {
+    throw with_next_step(error, "Correct it in the program that wrote the model, and export the model again");
+  }
 }
 
 Model read_onnx(const std::filesystem::path& path) {

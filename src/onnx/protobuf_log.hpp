@@ -5,6 +5,9 @@
 
 namespace graft::onnx {
 
+/// The next step after an error about a file that protobuf cannot read.
+inline constexpr auto fetch_again = "Fetch the file again, or export the model again";
+
 /// Captures what protobuf logs in this thread during the lifetime of the object.
 class ProtobufLog {
  public:

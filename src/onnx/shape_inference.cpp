@@ -503,12 +503,16 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
 
 // ---- Entry points
 
+Error with_next_step(const Error& error, std::string_view step) {
+  const std::string message = error.what();
+  if (message.find('\n') != std::string::npos) return error;
+  return {error.kind(), fmt::format("{}\n{}", message, step)};
+}
+
 Error error_of_fault(const Model& model, const Error& fault) {
-  const std::string message = fmt::format("{}: {}", model.source, fault.what());
-  if (message.find('\n') != std::string::npos) return {fault.kind(), message};
   std::string step = advice_on_fault;
   step.front() = 'C';
-  return {fault.kind(), fmt::format("{}\n{}", message, step)};
+  return with_next_step({fault.kind(), fmt::format("{}: {}", model.source, fault.what())}, step);
 }
 
 std::size_t infer_shapes(Model& model) { return infer_around_faults(model, {}); }

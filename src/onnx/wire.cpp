@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "graft/error.hpp"
 
@@ -133,6 +134,18 @@ std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<c
   result.rest.reserve(message.size());  // only the pages that are written take memory
   if (!Cutter(fields, result.pieces).cut(message, 0, 0, result.rest)) return std::nullopt;
   return result;
+}
+
+std::optional<std::uint64_t> size_before_truncation(std::string_view message, std::uint32_t field) {
+  for (std::string_view left = message; !left.empty();) {
+    std::string_view rest = left;
+    if (next_field(left)) continue;
+    if (read_varint(rest) != ((std::uint64_t{field} << 3U) | wire_length)) return std::nullopt;
+    const auto length = read_varint(rest);
+    if (!length || *length <= rest.size() || *length > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+    return message.size() - rest.size() + *length;
+  }
+  return std::nullopt;
 }
 
 Bytes Pieces::at(std::uint64_t number) const {

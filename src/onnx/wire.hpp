@@ -36,6 +36,10 @@ struct CutMessage {
 /// that is not a protobuf, or that is nested deeper than protobuf allows.
 [[nodiscard]] std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<const WireField> fields);
 
+/// Returns the size that a truncated message has to have at least, for the field that its last bytes begin; nothing if
+/// another part of the message is wrong, or if the last field has another number.
+[[nodiscard]] std::optional<std::uint64_t> size_before_truncation(std::string_view message, std::uint32_t field);
+
 /// The pieces of a message while it is read.
 class Pieces {
  public:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graft/error.hpp"
+#include "onnx/check_types.hpp"
 #include "onnx/schema.hpp"
 
 namespace graft::runtime {
@@ -18,9 +19,11 @@ DeclaredInputs::DeclaredInputs(const onnx::Model& model, const std::function<boo
       continue;
     }
     if (!value->type || !takes(*value->type)) {
+      const bool is_string = value->type == onnx::ElementType::string;
       throw Error(fmt::format(
-          "{}: input '{}' is {}, which the CPU engine does not accept", source_, value->name,
-          value->type ? "of type " + to_string(*value->type) : std::string("not a tensor, or of unknown type")));
+          "{}: input '{}' is {}, which the CPU engine does not accept{}", source_, value->name,
+          value->type ? "of type " + to_string(*value->type) : std::string("not a tensor, or of unknown type"),
+          is_string ? "\n" + step_for_strings(model, *value) : ""));
     }
     inputs_.push_back({.name = value->name, .type = *value->type, .shape = value->shape});
   }

@@ -17,6 +17,7 @@
 #include "inspect/tensorrt_support.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/check_operators.hpp"
+#include "onnx/check_types.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
@@ -78,6 +79,15 @@ bool builds_with_rtx(const std::vector<std::string>& options, const Watch& watch
     return option.starts_with("--tensorrt=") || option.starts_with("--target=");
   });
   return ask_engine_driver(question, {}, {}, watch).result.value("flavor", "") == "rtx";
+}
+
+void check_has_no_strings(const onnx::Model& model) {
+  for (const onnx::Value* input : model.graph().inputs()) {
+    if (input->initializer || input->type != onnx::ElementType::string) continue;
+    throw Error(Error::Kind::answer_is_no,
+                fmt::format("{}: input '{}' is of type string, which TensorRT does not accept\n{}", model.source,
+                            input->name, onnx::step_for_strings(model, *input)));
+  }
 }
 
 /// Throws the Error with which `convert` refuses the model, so that no engine is built from a node that ONNX forbids:
@@ -152,6 +162,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   check_is_one_network(request.file, request.name);
   onnx::Model model = model_of(given).clone();
   check_model(model, request, watch);
+  check_has_no_strings(model);
   check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
   BuildReport report;
   if (request.plugins && has_operators_in_functions(model)) {

@@ -45,8 +45,9 @@ def test_what_protobuf_says_is_part_of_the_error(graft, tmp_path, out):
     model.write_bytes(wire(1, wire(1, b"\xff\xfe") + wire(2, b"Placeholder")))
     answer = graft("convert", model, "-o", out / "o.onnx")
     refused(answer, out, "bad.pb", "GraphDef: String field 'graft.tensorflow.NodeDef.name' contains invalid UTF-8")
-    message, _next_step = answer.err.splitlines()
+    message, next_step = answer.err.splitlines()
     assert "libprotobuf" not in message
+    assert next_step == "  Fetch the file again, or export the model again"
     answer = graft("convert", model, "-o", out / "o.onnx", "--json")
     assert "invalid UTF-8" in answer.json["error"]["message"]
 
@@ -471,7 +472,52 @@ def test_what_is_no_network(graft, tmp_path, out, name):
     if "twice" in changes:
         model.graph.node[0].attribute.extend([helper.make_attribute("alpha", 1.0)] * 2)
     path.write_bytes(model.SerializeToString())
-    refused(graft(*READERS[ONE](path, out)), out, "m.onnx", *named)
+    answer = graft(*READERS[ONE](path, out))
+    refused(answer, out, "m.onnx", *named)
+    _message, step = answer.err.splitlines()
+    assert step.strip() and "--help" not in step
+
+
+@pytest.mark.parametrize("size", [None, 7])
+def test_the_file_to_copy_is_named_where_external_data_are_not_whole(graft, tmp_path, out, size):
+    path = save(tmp_path / "m.onnx", add(), [("x", [2])], [("y", [2])], [tensor(location="w.bin")])
+    if size is not None:
+        (tmp_path / "w.bin").write_bytes(b"\0" * size)
+    for command in ("inspect", "convert", "build", "run", "verify"):
+        answer = graft(*READERS[command](path, out))
+        refused(answer, out, "m.onnx: initializer 'w'", f"\n  Copy the whole file to {tmp_path / 'w.bin'}: ")
+
+
+def test_the_size_of_the_whole_file_is_named_where_a_model_is_truncated(graft, tmp_path, out):
+    path = save(tmp_path / "m.onnx", add(), [("x", [2])], [("y", [2])], [tensor()])
+    model = onnx.load(path)
+    model.ClearField("opset_import")  # the last field
+    whole = model.SerializeToString()
+    path.write_bytes(whole[:-20])
+    found = f"it has {len(whole) - 20} bytes, and its graph ends at byte {len(whole)}"
+    step = f"Fetch the file again, or export the model again; the whole file has {len(whole)} bytes or more"
+    for command in ("inspect", "convert", "build", "run", "verify"):
+        refused(graft(*READERS[command](path, out)), out, found, step)
+
+
+def test_strings_are_to_be_converted_before_the_network(graft, tmp_path, out):
+    """TensorRT has no strings, and OpenVINO and Graft read none from arrays."""
+    names = helper.make_tensor_value_info("s", TensorProto.STRING, [2])
+    node = helper.make_node("StringNormalizer", ["s"], ["y"], name="lower", case_change_action="LOWER")
+    output = helper.make_tensor_value_info("y", TensorProto.STRING, [2])
+    path = save(tmp_path / "m.onnx", [node], [names], [output])
+    step = "leave out node 'lower' (StringNormalizer), and make these numbers its inputs"
+    for command in (["verify", path, path], ["run", path, "-o", out / "o.npz"], ["bench", path]):
+        refused(graft(*command), out, "input 's' is of type string", step)
+    refused(graft("build", path, "-o", out / "o.engine"), out, "which TensorRT does not accept", step, codes=(1,))
+
+
+def test_help_is_named_only_for_options(graft, tmp_path, out):
+    missing = graft("convert", tmp_path / "missing.onnx", "-o", out / "o.onnx")
+    refused(missing, out, "missing.onnx")
+    assert "--help" not in missing.err
+    wrong = graft("convert", DIGITS, "-o", out / "o.onnx", "--passes", "wobble")
+    refused(wrong, out, "--passes: there is no pass wobble", "\n  See `graft convert --help`")
 
 
 def test_external_data_behind_a_link(graft, tmp_path, out):

@@ -90,6 +90,20 @@ TEST(Wire, RefusesWhatIsNoProtobufAndWhatIsTooDeep) {
   EXPECT_FALSE(cut_large_fields(nested, itself));
 }
 
+TEST(Wire, FindsTheSizeOfATruncatedMessage) {
+  constexpr std::uint32_t graph = ::onnx::ModelProto::kGraphFieldNumber;
+  ::onnx::ModelProto proto = model_with({std::string(1000, 'a')});
+  const std::string bytes = proto.SerializeAsString();
+  for (const std::size_t left_out : {1, 500, 1000}) {
+    const std::string_view part = std::string_view(bytes).substr(0, bytes.size() - left_out);
+    EXPECT_EQ(onnx::size_before_truncation(part, graph), bytes.size()) << left_out;
+  }
+  EXPECT_FALSE(onnx::size_before_truncation(bytes, graph)) << "the message is whole";
+  EXPECT_FALSE(onnx::size_before_truncation(std::string_view(bytes).substr(0, 100), graph))
+      << "the graph has not begun";
+  EXPECT_FALSE(onnx::size_before_truncation("This is no model", graph));
+}
+
 TEST(Wire, TakesNoPieceThatAFileClaimsToHave) {
   ::onnx::ModelProto proto = model_with({std::string(1000, 'a'), std::string(300, 'b')});
   std::string& claim = *proto.mutable_graph()->mutable_initializer(1)->mutable_unknown_fields();

@@ -278,11 +278,11 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   if (!cut || !trained.ParsePartialFromString(cut->rest)) {
     const std::string_view start = bytes.substr(0, 512);
     const bool is_text = std::none_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < '\t'; });
-    throw Error(
-        fmt::format("{}: not a .caffemodel{}", name,
-                    is_text ? ": the file is text; give the network (.prototxt) first, the weights second"
-                            : fmt::format(", or truncated: {} bytes cannot be parsed as the protobuf of a network{}",
-                                          size, log.reason())));
+    throw Error(fmt::format(
+        "{}: not a .caffemodel{}", name,
+        is_text ? ": the file is text; give the network (.prototxt) first, the weights second"
+                : fmt::format(", or truncated: {} bytes cannot be parsed as the protobuf of a network{}\n{}", size,
+                              log.reason(), onnx::fetch_again)));
   }
   if (!bytes.empty() && trained.layer_size() == 0 && trained.layers_size() == 0) {
     BlobProto blob;

@@ -224,9 +224,10 @@ onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const Ten
   auto cut = cut_large_fields(bytes, tensorflow::wire_fields);
   const onnx::ProtobufLog log;
   if (!cut || !proto.ParseFromString(cut->rest)) {
-    throw Error(fmt::format(
-        "{}: not a frozen TensorFlow graph, or truncated: {} bytes cannot be parsed as the protobuf of a GraphDef{}",
-        name, bytes.size(), log.reason()));
+    throw Error(
+        fmt::format("{}: not a frozen TensorFlow graph, or truncated: {} bytes cannot be parsed as the protobuf of a "
+                    "GraphDef{}\n{}",
+                    name, bytes.size(), log.reason(), onnx::fetch_again));
   }
   cut->rest = {};
   return convert(proto, onnx::Pieces(std::move(cut->pieces), std::move(owner)), name, options);
