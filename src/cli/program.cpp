@@ -64,21 +64,26 @@ Json facts_of(const EngineFailure& failure) {
   return facts;
 }
 
-/// Returns the next step after an error about the input whose message has none on a line of its own: the help of the
-/// command.
-std::string hint_for(const Error& error, const CLI::App& app) {
-  const bool names_step = std::string_view(error.what()).find('\n') != std::string_view::npos;
-  const auto parsed = app.get_subcommands();
-  if (error.kind() != Error::Kind::bad_input || names_step || parsed.empty()) return "";
-  return fmt::format("\nSee `graft {} --help`", parsed.front()->get_name());
-}
-
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
+}
+
+/// Returns the next step after an error that names an option of the command and has no step on a line of its own: the
+/// help of the command. The help says nothing about the contents of a model.
+std::string hint_for(const Error& error, const CLI::App& app) {
+  const std::string_view message = error.what();
+  const auto parsed = app.get_subcommands();
+  if (error.kind() != Error::Kind::bad_input || message.find('\n') != std::string_view::npos || parsed.empty())
+    return "";
+  const std::vector<std::string> options = option_names(*parsed.front());
+  const bool names_option = std::any_of(options.begin(), options.end(), [&](const std::string& option) {
+    return message.find(option) != std::string_view::npos;
+  });
+  return names_option ? fmt::format("\nSee `graft {} --help`", parsed.front()->get_name()) : "";
 }
 
 bool is_option_word(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
