@@ -11,7 +11,6 @@
 #include "graft/node_ref.hpp"
 #include "graft/report/inspect.hpp"
 #include "inspect/tensorrt_release.hpp"
-#include "onnx/faults.hpp"
 #include "onnx/model.hpp"
 #include "onnx/node_ref.hpp"
 
@@ -37,7 +36,7 @@ using report::Support;
 [[nodiscard]] std::string meaning_of(Support verdict, bool by_rules = false,
                                      const std::optional<Release>& release = std::nullopt);
 
-using onnx::advice_on_fault;
+inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
 /// The NodeSupport::cause of a node that the release accepts and computes wrongly.
 inline constexpr auto computed_wrongly = "computed wrongly";

@@ -32,19 +32,32 @@ void check_operators(const Model& model, const std::map<std::string, Shape, std:
       fault = error;
     }
   });
-  if (fault) throw error_of_fault(model, *fault);
+  if (fault) throw Error(fault->kind(), fmt::format("{}: {}", model.source, fault->what()));
+}
+
+void infer_and_check_nodes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes) {
+  try {
+    if (input_shapes.empty()) {
+      infer_shapes(model);
+    } else {
+      infer_shapes(model, input_shapes);
+    }
+    std::as_const(model).graph().for_each_node([&](const Node& node) {
+      try {
+        check_operator(node);
+      } catch (const Error& error) {
+        throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
+      }
+    });
+  } catch (const Error& error) {
+    if (!input_shapes.empty()) throw;  // the contradiction may come from these shapes
+    throw with_next_step(error, "Correct the node in the program that wrote the model");
+  }
 }
 
 void check_nodes(const Model& model) {
-  Model inferred = model.clone();
-  infer_shapes(inferred);
-  std::as_const(inferred).graph().for_each_node([&](const Node& node) {
-    try {
-      check_operator(node);
-    } catch (const Error& error) {
-      throw error_of_fault(model, error);
-    }
-  });
+  Model copy = model.clone();
+  infer_and_check_nodes(copy);
 }
 
 void check_has_kernels(const Model& model) {

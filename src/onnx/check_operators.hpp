@@ -13,9 +13,12 @@ namespace graft::onnx {
 /// Faults of other nodes are ignored. The model is not changed.
 void check_operators(const Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
 
-/// Throws the Error with which a conversion refuses a node: it names file, node and attribute if a node of ONNX, Graft
-/// or a loaded library contradicts itself or its inputs. Unknown operators are not checked, and neither are the element
-/// types of check_types_and_outputs. The model is not changed.
+/// Infers types and shapes, from `input_shapes` if any are given, before a conversion. Throws Error naming file, node
+/// and attribute if a node of ONNX, Graft or a loaded library contradicts itself or its inputs: no pass can fix such a
+/// node. Unknown operators are not checked, and neither are the element types of check_types_and_outputs.
+void infer_and_check_nodes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
+
+/// Throws the Error of infer_and_check_nodes. The model is not changed.
 void check_nodes(const Model& model);
 
 /// Throws Error naming file and node for a call of an operator that no loaded library has: there is no kernel for it,

@@ -16,15 +16,8 @@ namespace graft::onnx {
 /// and inference skips it, so that the other nodes can be examined.
 inline constexpr std::string_view fault_note = "graft.fault";
 
-/// The advice on a node with a fault.
-inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
-
 /// Returns the error with a next step on a line of its own if the message has no such line.
 [[nodiscard]] Error with_next_step(const Error& error, std::string_view step);
-
-/// Returns the error about a node of the model with the name of the file, and with the advice on a line of its own if
-/// the message has no such line.
-[[nodiscard]] Error error_of_fault(const Model& model, const Error& fault);
 
 /// Called for a node that contradicts itself or its inputs.
 using OnFault = std::function<void(Node&, const Error&)>;

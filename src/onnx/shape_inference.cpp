@@ -509,12 +509,6 @@ Error with_next_step(const Error& error, std::string_view step) {
   return {error.kind(), fmt::format("{}\n{}", message, step)};
 }
 
-Error error_of_fault(const Model& model, const Error& fault) {
-  std::string step = advice_on_fault;
-  step.front() = 'C';
-  return with_next_step({fault.kind(), fmt::format("{}: {}", model.source, fault.what())}, step);
-}
-
 std::size_t infer_shapes(Model& model) { return infer_around_faults(model, {}); }
 
 std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
@@ -525,7 +519,7 @@ std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
       Inference(on_fault).run(model.graph());
     }
   } catch (const Error& error) {
-    throw error_of_fault(model, error);
+    throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
   }
   const auto values = model.graph().values();
   return static_cast<std::size_t>(

@@ -12,7 +12,7 @@
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
-#include "onnx/faults.hpp"
+#include "onnx/check_operators.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/shape_inference.hpp"
@@ -184,21 +184,7 @@ ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
   ConvertReport report;
   const std::unique_ptr<runtime::Engine> limited = runtime::make_budget_engine(engine, model);
   Rewriter rewriter(*limited, model, options, report);
-  if (options.input_shapes.empty()) {
-    infer_shapes(model);
-  } else {
-    infer_shapes(model, options.input_shapes);
-  }
-  // A node that no runtime accepts is an error in the input, which no pass can fix.
-  for (onnx::Graph* graph : rewriter.graphs()) {
-    for (const onnx::Node* node : graph->nodes()) {
-      try {
-        check_operator(*node);
-      } catch (const Error& error) {
-        throw onnx::error_of_fault(model, error);
-      }
-    }
-  }
+  infer_and_check_nodes(model, options.input_shapes);
   // An earlier pass may match the result of a later one, so the passes run until none rewrites anything.
   bool goes_on = true;
   for (int round = 0; goes_on && round < most_rounds; ++round) {

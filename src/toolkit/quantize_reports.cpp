@@ -143,7 +143,7 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
   Work work(watch, engine);
   return work.run([&] {
     const onnx::Model& model = model_of(given);
-    check_operators(model);
+    check_nodes(model);
     for (const auto& [name, tensor] : data) graft::quant::check_has_numbers(name, tensor, data_name);
     if (!data.empty()) options.data = verify::split_into_runs(data, model, data_name);
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
@@ -179,7 +179,7 @@ Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, 
   Work work(watch, engine);
   return work.run([&] {
     const onnx::Model& model = model_of(given);
-    check_operators(model);
+    check_nodes(model);
     options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
       work.report_step(what, done, total);
     };
