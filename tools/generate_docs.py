@@ -41,6 +41,10 @@ further data from the engine driver.
 | 3 | a required tool is missing; the message contains the command that installs it | `missing_tool` |
 | 4 | a defect of Graft | `internal` |
 
+A node that ONNX itself forbids, because of the types or sizes of its inputs or because of an attribute, is bad input
+for every command but `inspect`, which lists the node as unsupported and exits with 1. A node whose types ONNX does not
+allow is accepted if the installed TensorRT builds it.
+
 A file is written completely or not at all, also when a command is interrupted (exit code 128 + the signal's number).
 Colors and progress bars appear on a terminal only; `NO_COLOR` turns colors off. `GRAFT_PYTHON` names the Python whose
 TensorRT is used; without it `graft` uses the Python that `make deps` installed, then `python3` on PATH.

@@ -67,6 +67,7 @@ void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::stri
   for (report::NodeSupport& node : nodes) {
     if (!inspect::is_bad(node.support) && !inspect::is_open(node.support)) continue;
     if (node.cause == inspect::computed_wrongly) continue;  // a model with such a node builds
+    if (node.advice == inspect::advice_on_fault) continue;  // a conversion refuses it
     node.support = report::Support::lowered;
     node.reason += fmt::format("{}{}", node.reason.empty() ? "" : "; ", why);
     node.advice = "graft convert";
