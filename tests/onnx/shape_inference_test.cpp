@@ -55,6 +55,26 @@ TEST(ShapeInference, FollowsShapesThatAreComputed) {
             "f32[((n * h) * 2), 3]");
 }
 
+// The sizes are those of ONNX Runtime: a start before the data is clamped to its first element for either sign of step.
+TEST(ShapeInference, SlicesThatBeginBeforeTheData) {
+  const auto sliced = [](std::int64_t start, std::int64_t end, std::int64_t step) {
+    return inferred({6}, fmt::format("s = Constant<value_ints=[{}]>()\ne = Constant<value_ints=[{}]>()\n"
+                                     "a = Constant<value_ints=[0]>()\nt = Constant<value_ints=[{}]>()\n"
+                                     "y = Slice(x, s, e, a, t)",
+                                     start, end, step));
+  };
+  EXPECT_EQ(sliced(-9, -99, -1), "f32[1]");
+  EXPECT_EQ(sliced(-9, -99, -2), "f32[1]");
+  EXPECT_EQ(sliced(-9, 5, -1), "f32[0]");
+  EXPECT_EQ(sliced(-9, 5, 1), "f32[5]");
+  EXPECT_EQ(sliced(7, -99, -1), "f32[6]");
+  EXPECT_EQ(inferred({6},
+                     "z = Constant<value_ints=[2, 3]>()\ns = Constant<value_ints=[-9]>()\n"
+                     "e = Constant<value_ints=[-99]>()\na = Constant<value_ints=[0]>()\n"
+                     "t = Constant<value_ints=[-1]>()\nshape = Slice(z, s, e, a, t)\ny = ConstantOfShape(shape)"),
+            "f32[2]");
+}
+
 TEST(ShapeInference, ReshapeCancelsSymbols) {
   EXPECT_EQ(inferred({n, 4, 6}, "t = Constant<value_ints=[0, -1]>()\ny = Reshape(x, t)"), "f32[n, 24]");
   EXPECT_EQ(inferred({n, 4, 6}, "t = Constant<value_ints=[-1, 12]>()\ny = Reshape(x, t)"), "f32[(n * 2), 12]");

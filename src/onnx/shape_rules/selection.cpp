@@ -79,6 +79,17 @@ void split(NodeTypes& t) {
   }
 }
 
+/// Returns the index of the first element of a slice of `n` elements, and the index at which the slice ends. A start
+/// before the data is the first element, also for a negative step, whereas such an end lies before the first element.
+std::pair<std::int64_t, std::int64_t> slice_ends(std::int64_t start, std::int64_t end, std::int64_t step,
+                                                 std::int64_t n) {
+  if (n == 0) return {0, 0};
+  const auto wrap = [&](std::int64_t v) { return v < 0 ? (v < -n ? -1 : v + n) : v; };
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? n : n - 1;
+  return {std::clamp<std::int64_t>(wrap(start), 0, high), std::clamp(wrap(end), low, high)};
+}
+
 void slice(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const Shape* x = t.shape(0);
@@ -121,12 +132,7 @@ void slice(NodeTypes& t) {
     const std::int64_t start = (*starts)[i];
     const std::int64_t end = (*ends)[i];
     if (size.is_constant()) {
-      const std::int64_t n = size.value();
-      const auto clamp = [&](std::int64_t v, std::int64_t low, std::int64_t high) {
-        return std::clamp(v < 0 ? (v < -n ? -1 : v + n) : v, low, high);
-      };
-      const std::int64_t from = step > 0 ? clamp(start, 0, n) : clamp(start, -1, n - 1);
-      const std::int64_t to = step > 0 ? clamp(end, 0, n) : clamp(end, -1, n - 1);
+      const auto [from, to] = slice_ends(start, end, step, size.value());
       const Dim length = ceil_div(Dim(to) - from, step);
       result[axis] = std::max<std::int64_t>(0, length.value());
     } else if ((step == 1 && start == 0 && end >= INT32_MAX) || (step == -1 && start == -1 && end < -INT32_MAX)) {
@@ -147,12 +153,8 @@ void slice(NodeTypes& t) {
   if (contents && x->size() == 1 && starts->size() == 1 && ends) {
     const auto n = static_cast<std::int64_t>(contents->size());
     const std::int64_t step = (*steps)[0];
-    const auto wrap = [&](std::int64_t v) { return v < 0 ? (v < -n ? -1 : v + n) : v; };
     Contents part;
-    const std::int64_t from = step > 0 ? std::clamp<std::int64_t>(wrap((*starts)[0]), 0, n)
-                                       : std::clamp<std::int64_t>(wrap((*starts)[0]), -1, n - 1);
-    const std::int64_t to = step > 0 ? std::clamp<std::int64_t>(wrap((*ends)[0]), 0, n)
-                                     : std::clamp<std::int64_t>(wrap((*ends)[0]), -1, n - 1);
+    const auto [from, to] = slice_ends((*starts)[0], (*ends)[0], step, n);
     if (step >= -n && step <= n) {
       for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step)
         part.push_back((*contents)[static_cast<std::size_t>(i)]);
