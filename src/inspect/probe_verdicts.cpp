@@ -15,6 +15,7 @@
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
+#include "inspect/different_tensors.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
@@ -376,6 +377,15 @@ void count_others(const std::vector<const Finding*>& findings, const Finding* to
   if (!names.empty()) verdict.reason += fmt::format("; other nodes inside it do not run: {}", fmt::join(names, ", "));
 }
 
+/// Returns a clause on the first output of the node that differs from the one that ONNX defines, or an empty string.
+std::string difference_in(const onnx::Node& node, const ProbeReport& report) {
+  for (const onnx::Value* output : node.outputs) {
+    const auto found = output == nullptr ? report.different.end() : report.different.find(output->name);
+    if (found != report.different.end()) return found->second;
+  }
+  return {};
+}
+
 void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
   std::map<const onnx::Node*, std::vector<const Finding*>> found;
   for (const Finding& finding : answers.report.findings) {
@@ -400,10 +410,16 @@ void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
     } else if (const auto blocked = answers.report.not_asked.find(outer); blocked != answers.report.not_asked.end()) {
       leave_out(*node, blocked->second, answers.report.over_budget.contains(outer), answers, verdict);
     } else {
+      const NodeSupport by_rule = verdict;
       accept(*node, answers, verdict);
       if (const auto supposed = answers.report.supposed.find(outer); supposed != answers.report.supposed.end()) {
         verdict.reason = sentence(verdict.reason, fmt::format("judged as if {}", supposed->second));
       }
+      const std::string difference = node == outer ? difference_in(*node, answers.report) : "";
+      if (difference.empty()) continue;
+      const bool is_lowered = by_rule.support == Support::lowered;
+      if (is_lowered) verdict.advice = by_rule.advice;
+      note_different_tensor(fmt::format("{} builds it, but {}", answers.tensorrt, difference), is_lowered, verdict);
     }
   }
 }

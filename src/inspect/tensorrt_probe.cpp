@@ -10,6 +10,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "inspect/alike_nodes.hpp"
+#include "inspect/different_tensors.hpp"
 #include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "inspect/trial_words.hpp"
@@ -147,6 +148,9 @@ Trial TensorRTProbe::try_nodes(Judge level, const Nodes& nodes, double share) {
   if (trial.outcome == Outcome::accepted) {
     for (const json& plugin : trial.answer["plugins"]) report_.plugins[plugin.value("layer", "")] = plugin;
     if (level == Judge::builder) built_.insert(nodes.begin(), nodes.end());
+    for (DifferentTensor& found : find_different_tensors(part, trial.answer.value("tensors", json::object()))) {
+      report_.different.emplace(std::move(found.name), std::move(found.reason));
+    }
   }
   return trial;
 }

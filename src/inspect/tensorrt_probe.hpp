@@ -53,6 +53,8 @@ struct ProbeReport {
   std::vector<std::string> failing_ranges;
   /// Number of parts in which the builder built all accepted nodes; 1 if it built them together.
   std::size_t pieces = 0;
+  /// Clauses on the tensors of the main graph that differ from ONNX's in what TensorRT built, by the tensor's name.
+  std::map<std::string, std::string, std::less<>> different;
   std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, next to one that does not.
 };
 

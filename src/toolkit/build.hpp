@@ -34,7 +34,8 @@ struct BuildReport {
   std::optional<engine::EngineLayers> layers;
   std::vector<std::string> warnings;  ///< TensorRT's warnings.
   std::vector<std::string> notes;     ///< Graft's notes on operators that are built from their functions.
-  /// The nodes of the model that this release of TensorRT is known to compute wrongly.
+  /// The nodes of the model that this release of TensorRT is known to compute wrongly, and those of which an output has
+  /// another shape or element type in the network than ONNX defines.
   std::vector<report::NodeSupport> computed_wrongly;
   /// Targets of the engine on which its plugins cannot run, because the plugin library has no code for them.
   std::vector<std::string> targets_without_plugins;

@@ -12,6 +12,7 @@
 #include "engine/plugin_nodes.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "inspect/different_tensors.hpp"
 #include "inspect/plugin_need.hpp"
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
@@ -22,6 +23,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_calls.hpp"
+#include "onnx/operator_name.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/temporary_folder.hpp"
 #include "toolkit/access.hpp"
@@ -139,6 +141,27 @@ bool has_onnx_operators(const onnx::Model& model) {
   return found;
 }
 
+/// Adds the nodes that compute a different tensor in the network than ONNX defines and that no rule has found.
+/// `parsed`: the model as TensorRT parsed it.
+void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& built,
+                           std::vector<report::NodeSupport>& nodes) {
+  for (const auto& different :
+       inspect::find_different_tensors(parsed, built.value("tensors", nlohmann::json::object()))) {
+    const onnx::Node& node = *parsed.graph().find_local(different.name)->producer;
+    const NodeRef ref = onnx::ref_of(node);
+    const bool is_known = std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& each) {
+      return each.node.id == ref.id && each.support != report::Support::native;
+    });
+    if (is_known) continue;
+    std::erase_if(nodes, [&](const report::NodeSupport& each) { return each.node.id == ref.id; });
+    report::NodeSupport& added = nodes.emplace_back();
+    added.node = ref;
+    added.op = onnx::qualified_operator_name(node);
+    added.judge = report::Judge::builder;
+    inspect::note_different_tensor(different.reason, false, added);
+  }
+}
+
 /// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
 /// rewrites as lowered, the others with their own advice. Returns none for a release without rules.
 std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given, const nlohmann::json& built) {
@@ -200,6 +223,8 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
   report.computed_wrongly = find_computed_wrongly(model_of(given), report.built);
+  const bool is_given_model = !folder;
+  add_different_tensors(is_given_model ? model_of(given) : model, report.built, report.computed_wrongly);
   if (with_plugins && engine::has_own_plugin_library(libraries)) {
     find_targets_without_plugins(model_of(given), report);
   }

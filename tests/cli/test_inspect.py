@@ -155,6 +155,65 @@ def test_a_form_that_tensorrt_builds_with_other_results_stays_a_finding(graft, t
     assert all(advised in node["advice"] for node in wrong)
 
 
+WITHOUT_RULE = {
+    "MaxPool": ("MaxPool", "x", dict(auto_pad="VALID", ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2])),
+    "LpPool": ("LpPool", "x", dict(auto_pad="VALID", ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2])),
+    "ConvTranspose": ("ConvTranspose", "x w", dict(auto_pad="VALID", output_padding=[1, 1], strides=[2, 2])),
+}
+
+
+@pytest.mark.parametrize("form", WITHOUT_RULE)
+def test_a_form_without_a_rule_is_found_by_its_sizes(graft, tmp_path, form):
+    """ONNX Runtime's output has other sizes than TensorRT's."""
+    model = special_form(tmp_path / "m.onnx", [WITHOUT_RULE[form]])
+    (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    built, defined = ("x".join(map(str, shape)) for shape in (output_of_network(model), truth.shape))
+    assert built != defined
+    answer = graft("inspect", model, "--target", "sm120", "--json")
+    assert answer.code == 1, answer.out + answer.err
+    (found,) = answer.json["nodes"]
+    assert (found["verdict"], found["cause"]) == ("unsupported", "computed wrongly")
+    assert found["reason"].endswith(f"builds it, but its output 'y' is {built} where ONNX defines {defined}")
+    assert graft("convert", model, "-o", tmp_path / "c.onnx", "--target", "sm120").code == 1
+    built_model = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
+    (wrong,) = built_model.json["computed_wrongly"]
+    assert wrong["reason"] == f"its output 'y' is {built} where ONNX defines {defined}"
+
+
+def test_sizes_that_differ_from_onnx_are_a_finding_without_a_rule(graft, tmp_path):
+    """The rules know no size of the pooled axes. For 4x4, TensorRT adds a window that starts after the data; the network
+    has an output of its usual size."""
+    pytest.importorskip("tensorrt_rtx")
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+        helper.make_node("MaxPool", ["r"], ["p"], name="pool", ceil_mode=1, kernel_shape=[1, 1], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["p"], ["y"], name="mean"),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, "h", "w"])], [("y", [1, 3, 1, 1])], opset=22)
+    pool = save(tmp_path / "pool.onnx", nodes[:2], [("x", [1, 3, "h", "w"])], [("p", [1, 3, "a", "b"])], opset=22)
+    (truth,) = ort.InferenceSession(pool.read_bytes()).run(None, {"x": np.ones((1, 3, 4, 4), np.float32)})
+    assert truth.shape == (1, 3, 2, 2)
+    options = ("--shapes", "x=1x3x4x4..1x3x5x5..1x3x5x5", "--target", "sm120")
+    answer = graft("inspect", model, *options, "--json")
+    assert answer.code == 1, answer.out + answer.err
+    found = {node["node"]: node for node in answer.json["nodes"]}
+    assert {name: node["verdict"] for name, node in found.items()} == {
+        "relu": "native",
+        "pool": "unsupported",
+        "mean": "native",
+    }
+    reason = "its output 'p' is 1x3x3x3 where ONNX defines 1x3x2x2 for x=1x3x4x4"
+    assert found["pool"]["cause"] == "computed wrongly"
+    assert found["pool"]["reason"].startswith("TensorRT-RTX 1.")
+    assert found["pool"]["reason"].endswith(f"builds it, but {reason}")
+    assert graft("convert", model, "-o", tmp_path / "c.onnx", *options).code == 1
+    (wrong,) = graft("build", model, "-o", tmp_path / "m.engine", *options, "--json").json["computed_wrongly"]
+    assert (wrong["node"], wrong["reason"]) == ("pool", reason)
+    right = ("--shapes", "x=1x3x5x5..1x3x5x5..1x3x5x5", "--target", "sm120")
+    assert graft("inspect", model, *right).code == 0
+    assert graft("build", model, "-o", tmp_path / "m.engine", *right, "--json").json["computed_wrongly"] == []
+
+
 @pytest.mark.parametrize("form", RIGHT_FORMS)
 def test_a_form_that_is_like_a_wrong_one_and_right_is_native(graft, tmp_path, form):
     model = special_form(tmp_path / "m.onnx", RIGHT_FORMS[form])

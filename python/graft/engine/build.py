@@ -29,6 +29,7 @@ from graft.engine.profiles import add_profile, check_profiles
 from graft.engine.progress import make_monitor
 from graft.engine.session import Session
 from graft.engine.shapes import ShapeRange, optimization_profiles
+from graft.engine.sizes import output_types, tensor_sizes
 from graft.engine.targets import apply_targets
 from graft.engine.timing_cache import TimingCache
 
@@ -73,6 +74,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
     profiles = optimization_profiles(network_inputs(network), request["shapes"], request["profiles"])
     for ranges in profiles:
         add_profile(session, config, network, ranges)
+    types = output_types(network)
     apply_formats(
         session,
         network,
@@ -86,6 +88,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
 
     facts = describe_network(session.trt, network, request["network_info"])
     plan = build_with_options(session, network, config, request, profiles)
+    sizes = tensor_sizes(session, network, profiles)
     events.progress("write", 0, 1, BUILD_TO)
     size, digest = write_engine(request["engine_file"], plan)
     events.result(
@@ -101,6 +104,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
         options={name: value for name, value in options.items() if is_given(value)} | {"tf32": tf32},
         plugin_libraries=[library | {"embedded": options["embed_plugins"]} for library in libraries],
         network=facts,
+        tensors={"types": types, "sizes": sizes},
         timing_cache=timing_cache.save(),
         inspector=inspect_engine(session, plan) if request["network_info"] else None,
         engine_layers=layers_of_engine(session, plan) if request["layers"] else None,

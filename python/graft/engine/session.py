@@ -28,6 +28,7 @@ class Session:
         self.events = events
         self.trt = import_flavor(flavor)
         self.layers_account = ""
+        self._is_silent = False
         self.warnings: list[str] = []  # TensorRT's warnings so far; its errors are in `errors`
         self.errors: list[str] = []
         self.logger = make_logger(self.trt, self.hear)
@@ -40,7 +41,18 @@ class Session:
         self.registry = self.trt.get_plugin_registry()
         self._loaded: list[Any] = []
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Drops TensorRT's messages inside the block."""
+        self._is_silent = True
+        try:
+            yield
+        finally:
+            self._is_silent = False
+
     def hear(self, severity: str, message: str) -> None:
+        if self._is_silent:
+            return
         if message.startswith(LAYERS_HEADING):
             self.layers_account = message
         if severity == "warning":

@@ -24,6 +24,7 @@ from graft.engine.parsing import check_model_file, describe_plugin_layer, networ
 from graft.engine.profiles import add_profile, check_profiles
 from graft.engine.session import Session, creator_key, describe_creator
 from graft.engine.shapes import NetworkInput, ShapeRange, parse_shape_ranges, profile_ranges, suggested_ranges
+from graft.engine.sizes import output_types, tensor_sizes
 from graft.engine.supervisor import (
     CHILDREN,
     LAST_MESSAGES,
@@ -75,6 +76,7 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
     parser, `failed` in the build, or `shapes` for missing or unusable sizes or values of inputs."""
     outcomes = {"parse": "refused", "input": "refused", "build": "failed", "shapes": "shapes"}
     ranges: dict[str, ShapeRange] = {}
+    tensors: dict[str, Any] = {}
     try:
         check_model_file(question["model"])
         network, _parser = parse_model(session, question["model"], question["plugin_override"])
@@ -83,8 +85,10 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
         if question["action"] == "build":
             inputs = network_inputs(network)
             ranges = profile_ranges(inputs, question_ranges(inputs, question))
+            types = output_types(network)
             build_once(session, network, ranges, question)
-        return {"outcome": "accepted", "plugins": plugins, "ranges": range_texts(ranges)}
+            tensors = {"types": types, "sizes": tensor_sizes(session, network, [ranges])}
+        return {"outcome": "accepted", "plugins": plugins, "ranges": range_texts(ranges), "tensors": tensors}
     except EngineError as error:
         if error.kind not in outcomes:
             raise

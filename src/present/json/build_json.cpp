@@ -38,7 +38,7 @@ void add_engine_layers(Json& result, const engine::EngineLayers& engine) {
 
 Json build_json(const toolkit::BuildReport& report, const std::string& model) {
   Json result = report.built;
-  for (const char* own : {"event", "command", "engine_layers"}) result.erase(own);
+  for (const char* own : {"event", "command", "engine_layers", "tensors"}) result.erase(own);
   result["model"] = model;
   Json plugins = Json::array();
   for (const auto& plugin : report.built["network"]["plugins"]) {

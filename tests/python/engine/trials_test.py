@@ -79,6 +79,25 @@ def test_each_level_has_its_outcome(tmp_path: pathlib.Path, fixture_library: pat
     assert plugin["workers"] == 1
 
 
+def test_a_build_reports_the_sizes_of_tensors_for_each_size_of_the_inputs(tmp_path: pathlib.Path) -> None:
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["p"], ["y"], name="mean"),
+    ]
+    model = models.save(tmp_path / "m.onnx", nodes, [1, 3, "h", 8])
+    ranges = ["x=1x3x4x8..1x3x6x8..1x3x9x8"]
+    _, parsed, built = ask(build(model, action="parse"), build(model, shapes=ranges))
+    assert parsed["tensors"] == {}
+    assert built["tensors"] == {
+        "types": {"y": "f32"},
+        "sizes": [
+            {"inputs": {"x": [1, 3, rows, 8]}, "shapes": {"p": [1, 3, rows // 2, 4], "y": [1, 3, 1, 1]}}
+            for rows in (6, 4, 9)
+        ],
+    }
+    assert not [each for each in built["messages"] if each["severity"] != "warning"]
+
+
 def test_a_crash_and_a_hang_cost_a_worker_and_no_more(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     good = models.convolution(tmp_path / "good.onnx")
     aborts, segfaults, hangs = (

@@ -1,0 +1,52 @@
+# The types and sizes of a network's tensors, which Graft compares with those that ONNX defines.
+"""The commands `build` and `trials` use this module in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from graft.engine.parsing import dtype_name
+from graft.engine.session import Session
+from graft.engine.shapes import ShapeRange
+
+
+def output_types(network: Any) -> dict[str, str]:
+    outputs = [network.get_output(index) for index in range(network.num_outputs)]
+    return {output.name: dtype_name(output.dtype) for output in outputs}
+
+
+def tensor_sizes(session: Session, network: Any, profiles: list[dict[str, ShapeRange]]) -> list[dict[str, Any]]:
+    """Returns the sizes of the network's tensors for the optimum, the smallest and the largest sizes of each profile,
+    or once where no input is dynamic.
+
+    TensorRT infers them without a GPU. The call changes the sizes of the network's inputs, so it follows the build."""
+    inputs = [network.get_input(index) for index in range(network.num_inputs)]
+    dynamic = {each.name: each for each in inputs if -1 in tuple(each.shape)}
+    cases: list[dict[str, tuple[int, ...]]] = []
+    for ranges in profiles or [{}]:
+        for end in ("optimum", "minimum", "maximum"):
+            case = {name: getattr(ranges[name], end) for name in dynamic if name in ranges}
+            if case not in cases:
+                cases.append(case)
+    answers = []
+    with session.silent():
+        for case in cases:
+            for name, sizes in case.items():
+                dynamic[name].shape = sizes
+            shapes = dict(known_shapes(network))
+            answers.append({"inputs": {name: list(sizes) for name, sizes in case.items()}, "shapes": shapes})
+    return answers
+
+
+def known_shapes(network: Any) -> Iterator[tuple[str, list[int]]]:
+    for index in range(network.num_layers):
+        layer = network.get_layer(index)
+        for number in range(layer.num_outputs):
+            tensor = layer.get_output(number)
+            if tensor is None:
+                continue
+            try:
+                yield tensor.name, list(tensor.shape)
+            except ValueError:  # TensorRT infers no rank
+                continue
