@@ -84,7 +84,8 @@ def ask(source: object, target: str, folder: pathlib.Path) -> Outcome:
     if converted is not None and converted.runs:
         given = list(converted.check.shapes) if converted.check else []
         outcome["build_of_converted"], outcome["why_converted"] = builds(converted.model, target, given, folder)
-    if inspected.probe and inspected.probe.of_converted:
+    is_lowered = any(str(node.support) == "lowered" for node in inspected.nodes)
+    if is_lowered or (inspected.probe and inspected.probe.of_converted):
         outcome["build"] = outcome.get("build_of_converted", False)
         outcome["why"] = outcome.get("why_converted", "")
     else:

@@ -48,5 +48,5 @@ def known_shapes(network: Any) -> Iterator[tuple[str, list[int]]]:
                 continue
             try:
                 yield tensor.name, list(tensor.shape)
-            except ValueError:  # TensorRT infers no rank
+            except (ValueError, RuntimeError):  # TensorRT infers no rank, or no sizes
                 continue

@@ -14,6 +14,7 @@ import onnx
 import pytest
 from conftest import HERE, driver_environment, has_gone
 from graft.engine.flavors import flavor_named
+from graft.engine.sizes import known_shapes
 from graft.engine.trials import Trials
 from onnx import TensorProto, helper, numpy_helper
 
@@ -190,3 +191,38 @@ def test_a_worker_writes_verbose_messages_where_they_are_relayed(tmp_path: pathl
         answer = trials.ask(build(models.convolution(tmp_path / "m.onnx"), limit=60, shapes=[]))
     assert answer["outcome"] == "accepted"
     assert any(event["severity"] == "verbose" for event in relayed) == verbose
+
+
+def test_a_tensor_whose_shape_tensorrt_cannot_give_has_no_sizes() -> None:
+    """`shape` of some tensors behind shape tensors raises RuntimeError, and of one without a rank ValueError."""
+
+    class Tensor:
+        def __init__(self, name: str, error: Exception | None) -> None:
+            self.name = name
+            self.error = error
+
+        @property
+        def shape(self) -> tuple[int, ...]:
+            if self.error:
+                raise self.error
+            return (2, 3)
+
+    tensors = [
+        Tensor("a", RuntimeError("Could not get tensor shape.")),
+        Tensor("b", ValueError("__len__() should return >= 0")),
+        Tensor("c", None),
+    ]
+
+    class Layer:
+        num_outputs = len(tensors)
+
+        def get_output(self, number: int) -> Tensor:
+            return tensors[number]
+
+    class Network:
+        num_layers = 1
+
+        def get_layer(self, _index: int) -> Layer:
+            return Layer()
+
+    assert dict(known_shapes(Network())) == {"c": [2, 3]}
