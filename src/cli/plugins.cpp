@@ -10,35 +10,35 @@
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
-#include "present/json/plugins_json.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/plugins_text.hpp"
 
 namespace graft::cli {
 namespace {
 
-void check_engines(const Console& console, const toolkit::PluginsRequest& request, toolkit::PluginsReport& report) {
+void check_engines(const Console& console, const report::PluginsOptions& options, report::PluginsReport& report) {
   const DeferInterrupts defer;
   Progress progress(console);
-  toolkit::check_engines(report, request, watch_of(progress), trial_details(console, progress));
+  toolkit::check_engines(report, options, watch_of(progress), trial_details(console, progress));
 }
 
-Exit plugins(const Console& console, const toolkit::PluginsRequest& request) {
-  toolkit::PluginsReport report = toolkit::list_plugins(
-      request, [&](const std::vector<std::string>& question) { return ask_engine_driver(console, question); });
-  if (request.check) {
-    check_engines(console, request, report);
+Exit plugins(const Console& console, const report::PluginsOptions& options) {
+  report::PluginsReport report = toolkit::list_plugins(
+      options, [&](const std::vector<std::string>& question) { return ask_engine_driver(console, question); });
+  if (options.check) {
+    check_engines(console, options, report);
     console.print(present::checks_text(report, console.verbose));
   } else {
-    console.print(present::plugins_text(report, request.libraries));
+    console.print(present::plugins_text(report, options.libraries));
   }
-  console.result(present::to_json(report, request.check));
-  return report.checks.failed == 0 ? Exit::done : Exit::answer_is_no;
+  console.result(present::json_of_fields(report));
+  return report.checks && report.checks->failed != 0 ? Exit::answer_is_no : Exit::done;
 }
 
 }  // namespace
 
 void add_plugins(Program& program) {
-  const auto arguments = std::make_shared<toolkit::PluginsRequest>();
+  const auto arguments = std::make_shared<report::PluginsOptions>();
   Command* command = program.add_command(
       "plugins",
       "lists the creators and fields of TensorRT plugin libraries, as TensorRT's plugin registry reports them",

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "graft/report/plugins.hpp"
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
 
@@ -17,7 +18,11 @@ using graft::present::Json;
 /// Returns the schemas by the names of their files.
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
-  return {{"graft.verify.schema.json",
+  using graft::present::schema_of_report;
+  return {{"graft.plugins.schema.json",
+           schema_of_report<graft::report::PluginsReport>(
+               "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
+          {"graft.verify.schema.json",
            schema_of_command<graft::report::VerifyReport>(
                "graft.verify", 1, "Each output of the reference compared with that of the candidate.")}};
 }

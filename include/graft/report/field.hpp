@@ -15,6 +15,8 @@ struct Field {
   const char* key;   ///< The key in JSON; null for a field that only Python has.
   Member member;
   const char* description;  ///< A sentence.
+  /// Whether JSON has no key where the value is empty: a std::optional without a value, or an empty list.
+  bool is_left_out = false;
 };
 
 /// Returns a field with the same name in Python and in JSON.
@@ -27,6 +29,12 @@ template <class Member>
 template <class Member>
 [[nodiscard]] constexpr Field<Member> field(const char* name, const char* key, Member member, const char* description) {
   return {name, key, member, description};
+}
+
+/// Returns a field whose key JSON leaves out where the value is empty.
+template <class Member>
+[[nodiscard]] constexpr Field<Member> field_if_any(const char* name, Member member, const char* description) {
+  return {name, name, member, description, true};
 }
 
 /// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type.

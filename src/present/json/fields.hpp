@@ -17,6 +17,8 @@ namespace graft::present {
 
 template <report::Reflected Report>
 [[nodiscard]] Json json_of_fields(const Report& report);
+template <class T>
+[[nodiscard]] Json json_of_value(const std::vector<T>& values);
 
 /// Returns the JSON of a field's value. A node and a tensor are their names, an enumeration the name of the value, and
 /// a number that JSON cannot represent a string.
@@ -56,12 +58,26 @@ template <class T>
   return json;
 }
 
+/// Whether a std::optional has no value, or a list no element.
+template <class T>
+[[nodiscard]] bool is_empty(const T& value) {
+  if constexpr (requires { value.has_value(); }) {
+    return !value.has_value();
+  } else if constexpr (requires { value.empty(); }) {
+    return value.empty();
+  } else {
+    return false;
+  }
+}
+
 /// Returns an object with the fields of a report that have a key, in the order of their list.
 template <report::Reflected Report>
 [[nodiscard]] Json json_of_fields(const Report& report) {
   Json json = Json::object();
   report::for_each_field<Report>([&](const auto& field, const auto& owner) {
-    if (field.key != nullptr) json[field.key] = json_of_value(std::invoke(field.member, owner(report)));
+    if (field.key == nullptr) return;
+    const auto& value = std::invoke(field.member, owner(report));
+    if (!field.is_left_out || !is_empty(value)) json[field.key] = json_of_value(value);
   });
   return json;
 }

@@ -18,6 +18,8 @@ namespace graft::present {
 
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_fields();
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::vector<T>>& type);
 
 /// Returns the schema of a field's value, as json_of_value writes it.
 template <class T>
@@ -57,6 +59,16 @@ template <class T>
   return {{"type", "object"}, {"additionalProperties", schema_of_value(std::type_identity<T>())}};
 }
 
+/// The type of a value that is not empty.
+template <class T>
+struct NonEmpty {
+  using Type = T;
+};
+template <class T>
+struct NonEmpty<std::optional<T>> {
+  using Type = T;
+};
+
 /// Returns the schema of the object that json_of_fields writes.
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_fields() {
@@ -67,31 +79,41 @@ template <report::Reflected Report>
     using Owner = decltype(owner(std::declval<const Report&>()));
     using Value = std::decay_t<std::invoke_result_t<decltype(field.member), Owner>>;
     Json schema = {{"description", field.description}};
-    schema.update(schema_of_value(std::type_identity<Value>()));
+    if (field.is_left_out) {
+      schema.update(schema_of_value(std::type_identity<typename NonEmpty<Value>::Type>()));
+    } else {
+      schema.update(schema_of_value(std::type_identity<Value>()));
+      required.push_back(field.key);
+    }
     properties[field.key] = std::move(schema);
-    required.push_back(field.key);
   });
   return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
+}
+
+/// Returns the schema of JSON that has the fields of a report.
+template <report::Reflected Report>
+[[nodiscard]] Json schema_of_report(const std::string& name, int version, const std::string& description) {
+  Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
+                 {"title", fmt::format("JSON of {}, version {}", name, version)},
+                 {"description", description}};
+  schema.update(schema_of_fields<Report>());
+  schema["definitions"] = {{"number",
+                            {{"description", "A number, or a string for a number that JSON cannot represent."},
+                             {"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "-inf", "nan"}}}}}}}};
+  return schema;
 }
 
 /// Returns the schema of the JSON of a command: the fields of its report after the name and the version of the schema.
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_command(const std::string& name, int version, const std::string& description) {
-  Json fields = schema_of_fields<Report>();
+  Json schema = schema_of_report<Report>(name, version, description);
   Json properties = {{"schema", {{"const", name}}}, {"version", {{"const", version}}}};
-  properties.update(fields["properties"]);
+  properties.update(schema["properties"]);
+  schema["properties"] = std::move(properties);
   Json required = {"schema", "version"};
-  for (const Json& key : fields["required"]) required.push_back(key);
-  return {{"$schema", "http://json-schema.org/draft-07/schema#"},
-          {"title", fmt::format("JSON of {}, version {}", name, version)},
-          {"description", description},
-          {"type", "object"},
-          {"required", std::move(required)},
-          {"properties", std::move(properties)},
-          {"definitions",
-           {{"number",
-             {{"description", "A number, or a string for a number that JSON cannot represent."},
-              {"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "-inf", "nan"}}}}}}}}}};
+  for (const Json& key : schema["required"]) required.push_back(key);
+  schema["required"] = std::move(required);
+  return schema;
 }
 
 }  // namespace graft::present

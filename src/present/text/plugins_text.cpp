@@ -1,4 +1,4 @@
-// Writes the JSON of the engine driver about the libraries as tables.
+// Writes the creators of the libraries, and their checks, as tables.
 #include "present/text/plugins_text.hpp"
 
 #include <fmt/format.h>
@@ -11,13 +11,15 @@
 namespace graft::present {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using report::PluginCheck;
+using report::PluginCreator;
+using report::PluginLibrary;
 
-std::string fields_text(const Json& creator) {
+std::string fields_text(const PluginCreator& creator) {
   std::string text;
-  for (const auto& field : creator["fields"]) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.value("name", ""), field.value("type", ""));
-    if (field.value("length", 0) > 1) text += fmt::format("[{}]", field.value("length", 0));
+  for (const report::PluginField& field : creator.plugin_fields) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.name, field.type);
+    if (field.length > 1) text += fmt::format("[{}]", field.length);
   }
   return text.empty() ? "no fields" : text;
 }
@@ -30,17 +32,16 @@ struct LeftOut {
   std::size_t creators = 0;
 };
 
-std::vector<LeftOut> left_out_checks(const toolkit::PluginsReport& report) {
+std::vector<LeftOut> left_out_checks(const report::PluginsReport& report) {
   std::vector<LeftOut> found;
-  for (const Json& library : report.libraries) {
-    for (const Json& creator : library["creators"]) {
-      for (const Json& check : creator["checks"]) {
-        const std::string outcome = check.value("outcome", "");
-        if (outcome == "passed" || outcome == "failed") continue;
-        const std::string name = check.value("check", "");
-        auto same = std::find_if(found.begin(), found.end(), [&](const LeftOut& each) { return each.check == name; });
+  for (const PluginLibrary& library : report.libraries) {
+    for (const PluginCreator& creator : library.creators) {
+      for (const PluginCheck& check : creator.checks) {
+        if (check.is_passed() || check.is_failed()) continue;
+        auto same =
+            std::find_if(found.begin(), found.end(), [&](const LeftOut& each) { return each.check == check.check; });
         if (same == found.end()) {
-          found.push_back({.check = name, .creator = creator.value("name", ""), .why = check.value("detail", "")});
+          found.push_back({.check = check.check, .creator = creator.name, .why = check.detail});
           same = found.end() - 1;
         }
         ++same->creators;
@@ -52,16 +53,15 @@ std::vector<LeftOut> left_out_checks(const toolkit::PluginsReport& report) {
 
 }  // namespace
 
-Listing plugins_text(const toolkit::PluginsReport& report, const std::vector<std::string>& libraries) {
+Listing plugins_text(const report::PluginsReport& report, const std::vector<std::string>& libraries) {
   std::size_t count = 0;
   Table table;
-  for (const Json& library : report.libraries) {
-    for (const Json& creator : library["creators"]) {
-      const std::string space = creator.value("namespace", "");
-      table.add({{creator.value("name", ""), Color::strong},
-                 creator.value("version", ""),
-                 {space.empty() ? "-" : space, Color::faint},
-                 creator.value("generation", ""),
+  for (const PluginLibrary& library : report.libraries) {
+    for (const PluginCreator& creator : library.creators) {
+      table.add({{creator.name, Color::strong},
+                 creator.version,
+                 {creator.plugin_namespace.empty() ? "-" : creator.plugin_namespace, Color::faint},
+                 creator.generation,
                  fields_text(creator)});
       ++count;
     }
@@ -76,44 +76,42 @@ Listing plugins_text(const toolkit::PluginsReport& report, const std::vector<std
   return listing;
 }
 
-Listing checks_text(const toolkit::PluginsReport& report, bool verbose) {
+Listing checks_text(const report::PluginsReport& report, bool verbose) {
   Table table;
   std::size_t creators = 0;
   std::size_t failing = 0;
-  for (const Json& library : report.libraries) {
-    for (const Json& creator : library["creators"]) {
-      const toolkit::CheckCounts counts = toolkit::count_checks(creator);
+  for (const PluginLibrary& library : report.libraries) {
+    for (const PluginCreator& creator : library.creators) {
+      report::CheckCounts counts;
+      counts.add(creator.checks);
       ++creators;
       failing += counts.failed != 0 ? 1 : 0;
       table.add({counts.failed != 0     ? Cell("fails", Color::bad)
                  : counts.left_out != 0 ? Cell("no failure found")
                                         : Cell("conforms", Color::good),
-                 {creator.value("name", ""), Color::strong},
-                 creator.value("version", ""),
+                 {creator.name, Color::strong},
+                 creator.version,
                  fmt::format("{} of {} made{}", counts.made(), count_text(counts.all(), "check"),
                              counts.failed == 0 ? "" : fmt::format(", {} failed", counts.failed))});
-      for (const Json& check : creator["checks"]) {
-        const std::string outcome = check.value("outcome", "");
-        const bool is_failed = outcome == "failed";
-        if (!is_failed && (outcome == "passed" || !verbose)) continue;
+      for (const PluginCheck& check : creator.checks) {
+        if (check.is_passed() || (!check.is_failed() && !verbose)) continue;
         table.add({"",
-                   {check.value("check", ""), Color::faint},
+                   {check.check, Color::faint},
                    "",
-                   {fmt::format("{}{}", is_failed ? "" : "not made: ", check.value("detail", "")),
-                    is_failed ? Color::bad : Color::faint}});
+                   {fmt::format("{}{}", check.is_failed() ? "" : "not made: ", check.detail),
+                    check.is_failed() ? Color::bad : Color::faint}});
       }
     }
   }
-  const toolkit::CheckCounts& counts = report.checks;
+  const report::CheckCounts counts = report.checks.value_or(report::CheckCounts());
   const std::string made =
       fmt::format("{} of {} made with {}", counts.made(), count_text(counts.all(), "check"), report.tensorrt.title());
-  const bool conforms = report.conforms().value_or(false);
   Listing listing;
-  listing.add(failing != 0 ? fmt::format("{} of {} fail{}; {}", failing, count_text(creators, "creator"),
+  listing.add(failing != 0           ? fmt::format("{} of {} fail{}; {}", failing, count_text(creators, "creator"),
                                          failing == 1 ? "s" : "", made)
-              : conforms   ? fmt::format("{} conform{} to what was checked; {}", count_text(creators, "creator"),
-                                       creators == 1 ? "s" : "", made)
-                           : fmt::format("no failure found; {}", made));
+              : counts.left_out == 0 ? fmt::format("{} conform{} to what was checked; {}",
+                                                   count_text(creators, "creator"), creators == 1 ? "s" : "", made)
+                                     : fmt::format("no failure found; {}", made));
   listing.add("");
   listing.add(std::move(table));
   if (const std::vector<LeftOut> left_out = left_out_checks(report); !left_out.empty()) {

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/plugins.hpp"
 #include "present/text/listing.hpp"
-#include "toolkit/plugins.hpp"
 
 namespace graft::present {
 
 /// Returns a row for each creator, with its fields.
-[[nodiscard]] Listing plugins_text(const toolkit::PluginsReport& report, const std::vector<std::string>& libraries);
+[[nodiscard]] Listing plugins_text(const report::PluginsReport& report, const std::vector<std::string>& libraries);
 
 /// Returns a row for each creator and each failed check. If `verbose`, checks that were not made also have a row.
-[[nodiscard]] Listing checks_text(const toolkit::PluginsReport& report, bool verbose);
+[[nodiscard]] Listing checks_text(const report::PluginsReport& report, bool verbose);
 
 }  // namespace graft::present

@@ -1,0 +1,37 @@
+// Reads structs of reports from the engine driver's JSON, by the lists of their fields.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "graft/report/field.hpp"
+
+namespace graft::engine {
+
+/// Sets a value from JSON. A member whose key is missing remains as it is, and keys without a member are ignored.
+template <class T>
+void read_value(const nlohmann::json& json, T& value) {
+  if constexpr (report::Reflected<T>) {
+    report::for_each_field<T>([&](const auto& field, const auto& /*owner*/) {
+      if constexpr (std::is_member_object_pointer_v<decltype(field.member)>) {
+        if (field.key != nullptr && json.contains(field.key)) read_value(json[field.key], value.*field.member);
+      }
+    });
+  } else if constexpr (requires { value.has_value(); }) {
+    read_value(json, value.emplace());
+  } else if constexpr (requires { value.emplace_back(); }) {
+    for (const nlohmann::json& item : json) read_value(item, value.emplace_back());
+  } else {
+    json.get_to(value);
+  }
+}
+
+/// Returns a struct of a report from JSON. See read_value.
+template <report::Reflected T>
+[[nodiscard]] T read_fields(const nlohmann::json& json) {
+  T value;
+  read_value(json, value);
+  return value;
+}
+
+}  // namespace graft::engine
