@@ -6,19 +6,18 @@
 
 #include "cli/engine_command.hpp"
 #include "cli/program.hpp"
-#include "present/json/doctor_json.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/doctor_text.hpp"
 
 namespace graft::cli {
 namespace {
 
 Exit doctor(const Console& console) {
-  const toolkit::Diagnosis diagnosis =
+  const report::DoctorReport report =
       toolkit::diagnose([&](const std::vector<std::string>& question) { return ask_engine_driver(console, question); });
-  const std::vector<present::Finding> findings = present::findings_of(diagnosis);
-  console.print(present::doctor_text(findings));
-  console.result(present::to_json(findings));
-  return present::is_complete(findings) ? Exit::done : Exit::missing_tool;
+  console.print(present::doctor_text(report));
+  console.result(present::json_of_fields(report));
+  return report.is_complete() ? Exit::done : Exit::missing_tool;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "graft/report/doctor.hpp"
 #include "graft/report/plugins.hpp"
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
@@ -19,7 +20,9 @@ using graft::present::Json;
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
   using graft::present::schema_of_report;
-  return {{"graft.plugins.schema.json",
+  return {{"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
+                                           "graft doctor", 1, "What was found on this machine, and what is missing.")},
+          {"graft.plugins.schema.json",
            schema_of_report<graft::report::PluginsReport>(
                "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
           {"graft.verify.schema.json",

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "core/utf8.hpp"
 #include "present/text/printable.hpp"
@@ -73,15 +72,6 @@ std::string shortened(const std::string& text, std::size_t most) {
     characters += is_utf8_continuation(text[begin]) ? 0 : 1;
   }
   return "…" + text.substr(begin);
-}
-
-std::string bytes_text(std::uint64_t bytes) {
-  constexpr std::array units{"kB", "MB", "GB", "TB"};
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  double value = static_cast<double>(bytes) / 1000;
-  std::size_t unit = 0;
-  for (; value >= 999.95 && unit + 1 < units.size(); ++unit) value /= 1000;
-  return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
 std::string count_text(std::size_t count, std::string_view singular, std::string_view plural) {

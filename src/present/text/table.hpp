@@ -8,7 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/bytes_text.hpp"
+
 namespace graft::present {
+
+using graft::bytes_text;
 
 enum class Color : std::uint8_t { none, strong, faint, good, caution, bad };
 
@@ -42,8 +46,6 @@ class Table {
 /// Returns a text of at most `most` characters. A longer text loses its beginning, because the end of a long name is
 /// more specific.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
-/// Returns a size: "712.7 kB".
-[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// Returns a count with its noun: "1 node", "3 nodes".
 [[nodiscard]] std::string count_text(std::size_t count, std::string_view singular, std::string_view plural = {});
 
