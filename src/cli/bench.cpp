@@ -17,6 +17,7 @@
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
 #include "present/html/bench_page.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/bench_text.hpp"
 
 namespace graft::cli {
@@ -78,16 +79,16 @@ Exit bench_model(const Console& console, const BenchArguments& arguments) {
   const toolkit::Model model = toolkit::load(arguments.model);
   constexpr double usual_limit = 5;
   Progress progress(console);
-  const toolkit::ModelTimes times =
+  const report::ModelTimes times =
       toolkit::time_model(model, parse_shapes("--input", arguments.inputs, false),
                           arguments.time_limit > 0 ? arguments.time_limit : usual_limit, watch_of(progress));
   progress.clear();
   if (!arguments.report.empty()) {
-    write_report(console, present::page_of_model(arguments.model, times), arguments.report);
+    write_report(console, present::page_of_model(times), arguments.report);
   }
-  console.print(present::model_times_text(times, arguments.model));
+  console.print(present::model_times_text(times));
   if (!times.why_sizes.empty()) console.say(times.why_sizes);
-  console.result(present::model_times_json(times, arguments.model));
+  console.result(present::json_of_fields(times));
   return Exit::done;
 }
 

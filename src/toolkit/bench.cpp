@@ -100,17 +100,9 @@ nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch) {
   }
 }
 
-double ModelTimes::median() const {
-  std::vector<double> sorted = seconds;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[sorted.size() / 2];
-}
-
-double ModelTimes::fastest() const { return *std::min_element(seconds.begin(), seconds.end()); }
-double ModelTimes::slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
-
-ModelTimes time_model(const Model& given, const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
-                      double limit, const Watch& watch) {
+report::ModelTimes time_model(const Model& given,
+                              const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes, double limit,
+                              const Watch& watch) {
   Work work(watch);
   return work.run([&] {
     const onnx::Model& model = model_of(given);
@@ -122,8 +114,7 @@ ModelTimes time_model(const Model& given, const std::map<std::string, std::vecto
     runtime::TensorMap ignored;
     verify::MadeUpInputs made_up;
     const runtime::TensorMap inputs = made_up.inputs(*compiled, model, options, ignored);
-    ModelTimes times;
-    times.why_sizes = made_up.why_sizes();
+    report::ModelTimes times{.model = given.source(), .shapes = {}, .why_sizes = made_up.why_sizes(), .seconds = {}};
     for (const auto& [name, tensor] : inputs) times.shapes.emplace(name, tensor.dims);
     double total = 0;
     while (times.seconds.size() < most && (times.seconds.size() < least || total < limit)) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/bench.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "toolkit/engine_driver.hpp"
@@ -31,20 +32,10 @@ struct OperatorBench {
 /// does not exist; Error (missing_tool) where libgraft_c.so or Python is missing; Cancelled.
 [[nodiscard]] nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch);
 
-struct ModelTimes {
-  std::vector<double> seconds;                              ///< The time of each run, in the order of the runs.
-  std::map<std::string, std::vector<std::int64_t>> shapes;  ///< The shapes of the inputs, which are synthetic.
-  std::string why_sizes;                                    ///< See VerifyReport::why_sizes.
-
-  [[nodiscard]] double median() const;
-  [[nodiscard]] double fastest() const;
-  [[nodiscard]] double slowest() const;
-};
-
 /// Runs a model on the CPU until the runs have taken `limit` seconds, at least 3 and at most 100 times. Throws Error
 /// for a model that does not run on the CPU; Cancelled.
-[[nodiscard]] ModelTimes time_model(const Model& given,
-                                    const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
-                                    double limit, const Watch& watch);
+[[nodiscard]] report::ModelTimes time_model(const Model& given,
+                                            const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes,
+                                            double limit, const Watch& watch);
 
 }  // namespace graft::toolkit

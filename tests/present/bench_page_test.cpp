@@ -96,9 +96,10 @@ TEST(BenchPage, TablesHaveEveryCase) {
 }
 
 TEST(BenchPage, RunsOfAModelAreAllInTheHistogram) {
-  const html::Report page = page_of_model(
-      "a/model.onnx",
-      {.seconds = {0.002, 0.002, 0.001, 0.001, 0.003, 0.5}, .shapes = {{"image", {1, 8}}}, .why_sizes = {}});
+  const html::Report page = page_of_model({.model = "a/model.onnx",
+                                           .shapes = {{"image", {1, 8}}},
+                                           .why_sizes = {},
+                                           .seconds = {0.002, 0.002, 0.001, 0.001, 0.003, 0.5}});
   EXPECT_EQ(page.title, "model.onnx");
   EXPECT_EQ(page.summary.at(2).name, "input");
   EXPECT_EQ(page.summary.at(2).text, "image: 1x8");
@@ -106,7 +107,8 @@ TEST(BenchPage, RunsOfAModelAreAllInTheHistogram) {
   EXPECT_EQ(histogram.bins.front().count, 2);
   EXPECT_EQ(histogram.bins.back().label, "more than 6.000");
   EXPECT_EQ(histogram.bins.back().count, 1);
-  const html::Report same = page_of_model("m.onnx", {.seconds = {0.001, 0.001}, .shapes = {}, .why_sizes = {}});
+  const html::Report same =
+      page_of_model({.model = "m.onnx", .shapes = {}, .why_sizes = {}, .seconds = {0.001, 0.001}});
   EXPECT_EQ(sections_of<html::Histogram>(same).at(0).bins.front().count, 2);
 }
 

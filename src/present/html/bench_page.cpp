@@ -265,26 +265,25 @@ html::Report page_of_operators(const json& result) {
   return page;
 }
 
-html::Report page_of_model(const std::string& model, const toolkit::ModelTimes& measured) {
+html::Report page_of_model(const report::ModelTimes& measured) {
   constexpr double milliseconds = 1e3;
   constexpr std::size_t bins = 12;
-  html::Report page = new_model_report("bench", model);
+  html::Report page = new_model_report("bench", measured.model);
   const std::vector<double>& times = measured.seconds;
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
-  const double median = sorted[sorted.size() / 2];
   page.summary.push_back({"on", "the CPU"});
   for (const auto& [name, shape] : measured.shapes) {
     page.summary.push_back({"input", fmt::format("{}: {}", name, fmt::join(shape, "x"))});
   }
   page.summary.push_back(
-      {"median", fmt::format("{:.3f} ms, {:.1f} runs per second", median * milliseconds, 1 / median)});
+      {"median", fmt::format("{:.3f} ms, {:.1f} runs per second", measured.median_ms(), measured.runs_a_second())});
 
   html::Histogram histogram{.title = "Time of a run", .axis = "milliseconds", .counted = "runs", .bins = {}};
   // Runs that another process slowed down have a bin of their own; otherwise all other runs could share one bin.
   constexpr double slowest_shown = 3;
   const double first = sorted.front() * milliseconds;
-  const double last = std::min(sorted.back(), slowest_shown * median) * milliseconds;
+  const double last = std::min(sorted.back() * milliseconds, slowest_shown * measured.median_ms());
   const double size = std::max((last - first) / bins, 1e-9);
   for (std::size_t i = 0; i < bins; ++i) {
     const double from = first + static_cast<double>(i) * size;

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
+#include "graft/report/bench.hpp"
 #include "present/html/report.hpp"
-#include "toolkit/bench.hpp"
 
 namespace graft::present {
 
@@ -13,6 +12,6 @@ namespace graft::present {
 [[nodiscard]] html::Report page_of_operators(const nlohmann::json& result);
 
 /// Returns the page of the timed runs of a model.
-[[nodiscard]] html::Report page_of_model(const std::string& model, const toolkit::ModelTimes& times);
+[[nodiscard]] html::Report page_of_model(const report::ModelTimes& times);
 
 }  // namespace graft::present

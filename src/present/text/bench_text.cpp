@@ -8,8 +8,6 @@
 namespace graft::present {
 namespace {
 
-constexpr double milliseconds = 1e3;
-
 std::string figure(const nlohmann::json& object, const char* key, const char* form) {
   const auto found = object.find(key);
   return found == object.end() || !found->is_number() ? "" : fmt::format(fmt::runtime(form), found->get<double>());
@@ -116,24 +114,10 @@ Json operators_json(nlohmann::json result) {
   return result;
 }
 
-std::string model_times_text(const toolkit::ModelTimes& times, const std::string& model) {
+std::string model_times_text(const report::ModelTimes& times) {
   return fmt::format("{}: {:.3f} ms on the CPU, {:.1f} runs per second ({}, fastest {:.3f} ms, slowest {:.3f} ms)",
-                     model, times.median() * milliseconds, 1 / times.median(), count_text(times.seconds.size(), "run"),
-                     times.fastest() * milliseconds, times.slowest() * milliseconds);
-}
-
-Json model_times_json(const toolkit::ModelTimes& times, const std::string& model) {
-  Json shapes = Json::object();
-  for (const auto& [name, shape] : times.shapes) shapes[name] = shape;
-  return {{"model", model},
-          {"device", "cpu"},
-          {"inputs", shapes},
-          {"why_sizes", times.why_sizes},
-          {"runs", times.seconds.size()},
-          {"median_ms", times.median() * milliseconds},
-          {"fastest_ms", times.fastest() * milliseconds},
-          {"slowest_ms", times.slowest() * milliseconds},
-          {"runs_a_second", 1 / times.median()}};
+                     times.model, times.median_ms(), times.runs_a_second(), count_text(times.runs(), "run"),
+                     times.fastest_ms(), times.slowest_ms());
 }
 
 }  // namespace graft::present

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/bench.hpp"
 #include "present/json/values.hpp"
 #include "present/text/listing.hpp"
-#include "toolkit/bench.hpp"
 
 namespace graft::present {
 
@@ -18,7 +18,6 @@ namespace graft::present {
 [[nodiscard]] Json operators_json(nlohmann::json result);
 
 /// Returns the times of a model: "digits.onnx: 0.310 ms on the CPU, 3200.1 runs a second (...)".
-[[nodiscard]] std::string model_times_text(const toolkit::ModelTimes& times, const std::string& model);
-[[nodiscard]] Json model_times_json(const toolkit::ModelTimes& times, const std::string& model);
+[[nodiscard]] std::string model_times_text(const report::ModelTimes& times);
 
 }  // namespace graft::present
