@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/program.hpp"
-#include "present/json/operators_json.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/operators_text.hpp"
 #include "toolkit/operators.hpp"
 
@@ -19,19 +19,19 @@ Exit ops(const Console& console, const OpsArguments& arguments) {
   if (arguments.reads == "caffe") {
     const auto layers = toolkit::caffe_layers();
     console.print(present::layers_table(layers));
-    console.result(present::to_json(layers));
+    console.result({{"layers", present::json_of_value(layers)}});
   } else if (arguments.reads == "tensorflow") {
     const auto operators = toolkit::tensorflow_operators();
     console.print(present::operators_table(operators));
-    console.result(present::to_json(operators));
+    console.result({{"operators", present::json_of_value(operators)}});
   } else if (!arguments.name.empty()) {
-    const toolkit::OperatorFacts facts = toolkit::operator_facts(arguments.name);
+    const report::OperatorFacts facts = toolkit::operator_facts(arguments.name);
     console.print(present::operator_text(facts));
-    console.result(present::to_json(facts));
+    console.result(present::json_of_fields(facts));
   } else {
     const auto operators = toolkit::operator_facts();
     console.print(present::operators_text(operators));
-    console.result(present::to_json(operators));
+    console.result({{"operators", present::json_of_value(operators)}});
   }
   return Exit::done;
 }

@@ -6,8 +6,12 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "graft/report/doctor.hpp"
+#include "graft/report/ops.hpp"
 #include "graft/report/plugins.hpp"
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
@@ -16,12 +20,27 @@ namespace {
 
 using graft::present::Json;
 
+/// Returns the schema of the JSON about one operator, of lists of operators, and of what the readers support.
+Json schema_of_ops() {
+  using graft::present::schema_of_value;
+  namespace report = graft::report;
+  Json schema = graft::present::schema_of_report<report::OperatorFacts>(
+      "graft ops", 1, "An operator, or the key `operators` or `layers` alone, which list them.");
+  schema.erase("required");
+  Json operators = schema_of_value(std::type_identity<std::vector<report::OperatorFacts>>());
+  Json read = schema_of_value(std::type_identity<std::vector<report::TensorFlowOperator>>());
+  schema["properties"]["operators"] = {{"anyOf", {std::move(operators), std::move(read)}}};
+  schema["properties"]["layers"] = schema_of_value(std::type_identity<std::vector<report::CaffeLayer>>());
+  return schema;
+}
+
 /// Returns the schemas by the names of their files.
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
   using graft::present::schema_of_report;
   return {{"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
                                            "graft doctor", 1, "What was found on this machine, and what is missing.")},
+          {"graft.ops.schema.json", schema_of_ops()},
           {"graft.plugins.schema.json",
            schema_of_report<graft::report::PluginsReport>(
                "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},

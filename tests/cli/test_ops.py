@@ -50,3 +50,10 @@ def test_an_unknown_one_may_be_of_ones_own(graft):
     answer = graft("ops", "BetaSwish")
     assert answer.code == 2
     assert "An operator of your own is found with --operators LIB" in " ".join(answer.err.split()), answer.err
+
+
+@pytest.mark.parametrize(("reader", "key", "name"), [("caffe", "layers", "type"), ("tensorflow", "operators", "name")])
+def test_what_the_readers_support_has_the_published_schema(graft, reader, key, name):
+    """`graft` validates the JSON against docs/schema."""
+    listed = graft("ops", "--reads", reader, "--json").json[key]
+    assert {"caffe": "Convolution", "tensorflow": "Conv2D"}[reader] in {each[name] for each in listed}

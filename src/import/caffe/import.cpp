@@ -770,7 +770,7 @@ std::vector<CaffeLayer> caffe_layers() {
       if (!entry.parameters.empty()) {
         const auto* field = caffe::LayerParameter::descriptor()->FindFieldByName(std::string(entry.parameters));
         if (field == nullptr) throw Error(Error::Kind::internal, fmt::format("no field {}", entry.parameters));
-        caffe::add_fields(*field->message_type(), "", layer.fields);
+        caffe::add_fields(*field->message_type(), "", layer.parameter_fields);
       }
       result.push_back(std::move(layer));
     }

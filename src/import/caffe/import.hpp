@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/ops.hpp"
 #include "import/origin.hpp"
 #include "onnx/model.hpp"
 
@@ -37,21 +38,8 @@ struct CaffeOptions {
                                       const std::string& network_name, const std::string& weights_name,
                                       const CaffeOptions& options = {}, std::shared_ptr<const void> owner = nullptr);
 
-/// A field of a layer's parameters.
-struct CaffeField {
-  std::string name;
-  std::string default_text;  ///< Empty if there is no default, or if the field may be repeated.
-};
-
-/// A type of layer that Graft reads, for the documentation.
-struct CaffeLayer {
-  std::string_view type;
-  /// The field of LayerParameter that holds the parameters; empty if the layer has no parameters.
-  std::string_view parameters;
-  std::vector<CaffeField> fields;
-  std::size_t blobs = 0;  ///< Number of trained blobs that it requires.
-  std::string_view doc;   ///< Notes on how the layer is read, and on what is refused.
-};
+using report::CaffeField;
+using report::CaffeLayer;
 
 /// Returns all types of layers that Graft reads, in the order of their names.
 [[nodiscard]] std::vector<CaffeLayer> caffe_layers();

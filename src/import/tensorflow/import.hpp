@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/ops.hpp"
 #include "import/origin.hpp"
 #include "onnx/model.hpp"
 
@@ -25,13 +26,7 @@ struct TensorFlowOptions {
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
-/// An operator of TensorFlow that Graft reads.
-struct TensorFlowOperator {
-  std::string_view name;
-  std::string_view group;
-  /// Limits of the reader for this operator; empty if it accepts everything.
-  std::string_view limits;
-};
+using report::TensorFlowOperator;
 
 [[nodiscard]] std::vector<TensorFlowOperator> tensorflow_operators();
 

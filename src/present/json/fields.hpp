@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "graft/node_ref.hpp"
@@ -37,6 +38,11 @@ template <class T>
   } else {
     return value;
   }
+}
+
+template <class... Ts>
+[[nodiscard]] Json json_of_value(const std::variant<Ts...>& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "graft/node_ref.hpp"
@@ -33,10 +34,16 @@ template <class T>
   } else if constexpr (std::is_integral_v<T>) {
     return {{"type", "integer"}};
   } else {
-    static_assert(std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path> ||
-                  std::is_same_v<T, NodeRef> || std::is_same_v<T, TensorRef>);
+    static_assert(std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view> ||
+                  std::is_same_v<T, std::filesystem::path> || std::is_same_v<T, NodeRef> ||
+                  std::is_same_v<T, TensorRef>);
     return {{"type", "string"}};
   }
+}
+
+template <class... Ts>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::variant<Ts...>>& /*type*/) {
+  return Json::object();
 }
 
 template <class T>
