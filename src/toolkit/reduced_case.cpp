@@ -47,17 +47,14 @@ ReducedFiles reduced_files(const std::string& path) {
 
 std::optional<ReducedFiles> write_reduced(const std::string& path, const verify::LayerReport& report) {
   ReducedFiles files = reduced_files(path);
-  if (report.failure && !report.failure->nodes.empty()) {
+  if (!report.reduced) return std::nullopt;
+  onnx::write_onnx(report.reduced->candidate, files.candidate);
+  if (report.failure) {
     files.reference.clear();
-    onnx::write_onnx(report.failure->part, files.candidate);
-    write_inputs(files, report.failure->inputs);
-    return files;
+  } else {
+    onnx::write_onnx(report.reduced->reference, files.reference);
   }
-  if (!report.first) return std::nullopt;
-  const verify::ReducedCase& reduced = report.first->reduced;
-  onnx::write_onnx(reduced.candidate, files.candidate);
-  onnx::write_onnx(reduced.reference, files.reference);
-  write_inputs(files, reduced.inputs);
+  write_inputs(files, report.reduced->inputs);
   return files;
 }
 

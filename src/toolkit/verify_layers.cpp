@@ -11,10 +11,10 @@
 namespace graft::toolkit {
 namespace {
 
-ComparedTensor compared_of(const verify::LayerComparison& layer) {
+ComparedTensor compared_of(const report::ComparedLayer& layer) {
   ComparedTensor tensor;
-  tensor.reference = {.name = layer.reference, .type = layer.reference_type};
-  tensor.candidate = {.name = layer.candidate, .type = layer.candidate_type};
+  tensor.reference = layer.reference;
+  tensor.candidate = layer.candidate;
   tensor.reference_node = layer.reference_node;
   tensor.candidate_node = layer.candidate_node;
   tensor.is_output = layer.is_output;
@@ -28,18 +28,18 @@ ComparedTensor compared_of(const verify::LayerComparison& layer) {
   return tensor;
 }
 
-Divergence divergence_of(const graft::verify::Divergence& found, const verify::LayerComparison& layer) {
+Divergence divergence_of(const report::Divergence& found, const verify::ReducedCase& reduced) {
   runtime::TensorMap inputs;
-  for (const auto& [name, tensor] : found.reduced.inputs) {
+  for (const auto& [name, tensor] : reduced.inputs) {
     if (is_tensor_type(tensor.type)) inputs.emplace(name, tensor);
   }
   return {.tensor = found.layer,
           .why = found.why,
-          .reference_nodes = layer.reference_nodes,
-          .candidate_nodes = layer.candidate_nodes,
+          .reference_nodes = found.reference_nodes,
+          .candidate_nodes = found.candidate_nodes,
           .differences = found.differences,
-          .reference = ModelAccess::make(found.reduced.reference.clone()),
-          .candidate = ModelAccess::make(found.reduced.candidate.clone()),
+          .reference = ModelAccess::make(reduced.reference.clone()),
+          .candidate = ModelAccess::make(reduced.candidate.clone()),
           .inputs = to_public(inputs, "input")};
 }
 
@@ -65,8 +65,8 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
   if (report.failure) {
     result.failure = {.node = report.failure->node, .message = report.failure->message, .nodes = report.failure->nodes};
   }
-  if (report.first) result.first = divergence_of(*report.first, report.layers[report.first->layer]);
-  for (const verify::LayerComparison& layer : report.layers) result.tensors.push_back(compared_of(layer));
+  if (report.first) result.first = divergence_of(*report.first, *report.reduced);
+  for (const report::ComparedLayer& layer : report.layers) result.tensors.push_back(compared_of(layer));
   result.details = std::make_shared<const LayerVerification>(
       LayerVerification{.report = std::move(report), .candidate = candidate, .emulated = precision});
   return result;

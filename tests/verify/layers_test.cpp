@@ -9,6 +9,8 @@
 
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
+#include "verify/compare/figures.hpp"
+#include "verify/compare/rearrangement.hpp"
 
 namespace graft::verify::layers_test {
 namespace {
@@ -31,7 +33,7 @@ TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
     options.memory = memory;
     const LayerReport report = compare_layers(runtime::default_engine(), chain("c = Abs(b)"), chain(wrong), options);
     ASSERT_TRUE(report.first.has_value()) << memory;
-    EXPECT_EQ(report.layers[report.first->layer].candidate, "c");
+    EXPECT_EQ(report.layers[report.first->layer].candidate.name, "c");
     EXPECT_THAT(report.first->why, HasSubstr("1.01 times the reference"));
     EXPECT_EQ(report.layers.size(), 5U);
     EXPECT_FALSE(report.equal());
@@ -53,7 +55,7 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
                      sum("c0 = Tanh(x)\nc = Add(c0, s)", "d0 = Tanh(c)\nd = Add(d0, s)"), options);
   EXPECT_FALSE(report.first.has_value());
   ASSERT_NE(report.first_different(), nullptr);
-  EXPECT_EQ(report.first_different()->candidate, "d");
+  EXPECT_EQ(report.first_different()->candidate.name, "d");
 }
 
 /// A tensor that a rewrite moved before a Transpose is compared in its new order, also where its numbers are rounding
@@ -76,9 +78,9 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate);
   EXPECT_TRUE(report.equal());
   EXPECT_FALSE(report.first) << report.first->why;
-  for (const LayerComparison& layer : report.layers) {
-    EXPECT_TRUE(layer.difference.incomparable.empty()) << layer.candidate << ": " << layer.difference.incomparable;
-    EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << difference_text(layer.difference);
+  for (const ComparedLayer& layer : report.layers) {
+    EXPECT_TRUE(layer.difference.incomparable.empty()) << layer.candidate.name << ": " << layer.difference.incomparable;
+    EXPECT_TRUE(layer.equal()) << layer.candidate.name << ": " << difference_text(layer.difference);
   }
 }
 
@@ -98,8 +100,8 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
     const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate, options);
     EXPECT_TRUE(report.equal());
     EXPECT_FALSE(report.first) << report.first->why;
-    for (const LayerComparison& layer : report.layers) {
-      EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << difference_text(layer.difference);
+    for (const ComparedLayer& layer : report.layers) {
+      EXPECT_TRUE(layer.equal()) << layer.candidate.name << ": " << difference_text(layer.difference);
     }
   }
 }
@@ -127,8 +129,8 @@ TEST(Layers, AnF16CandidateIsRoundedInside) {
       {{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});
   const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate, options);
   ASSERT_TRUE(report.first.has_value());
-  const LayerComparison& layer = report.layers[report.first->layer];
-  EXPECT_EQ(layer.candidate, "b");
+  const ComparedLayer& layer = report.layers[report.first->layer];
+  EXPECT_EQ(layer.candidate.name, "b");
   EXPECT_EQ(layer.candidate_range.infinite, 1);
   EXPECT_THAT(layer.diagnosis, HasSubstr("1 infinite in the candidate"));
 }

@@ -230,7 +230,7 @@ TEST(NoiseFloor, OnePercentOfOneChannelIsFoundBesideABadOne) {
 
   const LayerReport layers = compare_layers(runtime::default_engine(), reference, candidate);
   ASSERT_TRUE(layers.first);
-  EXPECT_EQ(layers.layers.at(layers.first->layer).candidate, "y");
+  EXPECT_EQ(layers.layers.at(layers.first->layer).candidate.name, "y");
 }
 
 TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {

@@ -5,17 +5,19 @@
 
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
+#include "verify/compare/figures.hpp"
+#include "verify/localize/emulate.hpp"
 
 namespace graft::present {
 
-std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
+std::vector<ComparedTensor> tensors_of(const report::LayersReport& report) {
   std::vector<ComparedTensor> tensors;
   for (std::size_t i = 0; i < report.layers.size(); ++i) {
-    const verify::LayerComparison& layer = report.layers[i];
+    const report::ComparedLayer& layer = report.layers[i];
     ComparedTensor& tensor = tensors.emplace_back();
-    tensor.reference = layer.reference;
-    tensor.candidate = layer.candidate;
-    tensor.type = layer.candidate_type;
+    tensor.reference = layer.reference.name;
+    tensor.candidate = layer.candidate.name;
+    tensor.type = layer.candidate.type;
     tensor.tolerance = layer.tolerance;
     tensor.difference = layer.difference;
     tensor.floor = layer.floor;
@@ -27,10 +29,10 @@ std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
     if (tensor.is_first) tensor.diagnosis = report.first->why;
     tensor.snr_db = layer.error.snr_db;
     tensor.facts = {{"SNR", decibels_text(layer)},
-                    {"range in the reference", layer.reference_range.to_string()},
-                    {"range in the candidate", layer.candidate_range.to_string()}};
-    if (layer.rounding && !layer.rounding->to_string().empty())
-      tensor.facts.push_back({"in the emulated type", layer.rounding->to_string()});
+                    {"range in the reference", verify::range_text(layer.reference_range)},
+                    {"range in the candidate", verify::range_text(layer.candidate_range)}};
+    const std::string rounding = layer.rounding ? verify::rounding_text(*layer.rounding) : "";
+    if (!rounding.empty()) tensor.facts.push_back({"in the emulated type", rounding});
     if (layer.snr_lost_db) tensor.facts.push_back({"loss of SNR", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
     if (layer.local)
       tensor.facts.push_back({"with the inputs of the reference", verify::difference_text(*layer.local)});
@@ -38,16 +40,16 @@ std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report) {
       for (const std::string& text : difference_texts(*report.first)) tensor.facts.push_back({"differs in", text});
     }
     if (!tensor.is_first && !layer.is_output) continue;
-    for (std::size_t bin = 0; bin < verify::ErrorHistogram::names.size(); ++bin) {
+    for (std::size_t bin = 0; bin < report::ErrorHistogram::names.size(); ++bin) {
       const auto count = static_cast<std::size_t>(layer.error.histogram.counts.at(bin));
-      tensor.errors.push_back({std::string(verify::ErrorHistogram::names.at(bin)), count, {}});
+      tensor.errors.push_back({report::ErrorHistogram::names.at(bin), count, {}});
     }
     while (!tensor.errors.empty() && tensor.errors.back().count == 0) tensor.errors.pop_back();
   }
   return tensors;
 }
 
-html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report) {
+html::Report layers_page(const onnx::Model& candidate, const report::LayersReport& report) {
   html::Report page = new_comparison_page(report);
   if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
   if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {

@@ -3,13 +3,13 @@
 
 #include <vector>
 
+#include "graft/report/layers.hpp"
 #include "present/html/verify_page.hpp"
-#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 
-[[nodiscard]] std::vector<ComparedTensor> tensors_of(const verify::LayerReport& report);
+[[nodiscard]] std::vector<ComparedTensor> tensors_of(const report::LayersReport& report);
 
-[[nodiscard]] html::Report layers_page(const onnx::Model& candidate, const verify::LayerReport& report);
+[[nodiscard]] html::Report layers_page(const onnx::Model& candidate, const report::LayersReport& report);
 
 }  // namespace graft::present

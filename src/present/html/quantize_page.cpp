@@ -69,8 +69,8 @@ std::string explanation(const quant::ChosenNode& node) {
     case quant::NodeType::narrow: break;
   }
   if (!node.has_figures) return "it reads its inputs as they are, and has no f32 output";
-  const std::string lost = node.rounding.to_string();
-  return fmt::format("{}{}{}", node.range.to_string(),
+  const std::string lost = verify::rounding_text(node.rounding);
+  return fmt::format("{}{}{}", verify::range_text(node.range),
                      node.rounding.snr_db ? fmt::format(", {:.0f} dB after rounding", *node.rounding.snr_db) : "",
                      lost.empty() ? "" : ", " + lost);
 }

@@ -226,7 +226,7 @@ html::Report new_comparison_page(const Report& report) {
 }
 
 template html::Report new_comparison_page(const report::VerifyReport& report);
-template html::Report new_comparison_page(const verify::LayerReport& report);
+template html::Report new_comparison_page(const report::LayersReport& report);
 
 void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {

@@ -38,7 +38,7 @@ struct ComparedTensor {
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report);
 
 /// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models and those
-/// that did not. `Report` is VerifyReport or LayerReport.
+/// that did not. `Report` is VerifyReport or LayersReport.
 template <class Report>
 [[nodiscard]] html::Report new_comparison_page(const Report& report);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view schema = "graft.verify.layers";
 constexpr int schema_version = 2;
 
-Json to_json(const verify::TensorRange& range) {
+Json to_json(const report::TensorRange& range) {
   return {{"lowest", number(range.lowest)},
           {"highest", number(range.highest)},
           {"nan", range.nan},
@@ -20,7 +20,7 @@ Json to_json(const verify::TensorRange& range) {
           {"zeros", range.zeros}};
 }
 
-Json to_json(const verify::RoundingEffect& effect) {
+Json to_json(const report::RoundingEffect& effect) {
   return {{"overflow", effect.overflow},
           {"saturated", effect.saturated},
           {"underflow", effect.underflow},
@@ -28,13 +28,13 @@ Json to_json(const verify::RoundingEffect& effect) {
           {"snr_db", number(effect.snr_db)}};
 }
 
-Json to_json(const verify::LayerComparison& layer) {
+Json to_json(const report::ComparedLayer& layer) {
   Json histogram = Json::object();
   for (std::size_t i = 0; i < layer.error.histogram.counts.size(); ++i) {
-    histogram[std::string(verify::ErrorHistogram::names.at(i))] = layer.error.histogram.counts.at(i);
+    histogram[std::string(report::ErrorHistogram::names.at(i))] = layer.error.histogram.counts.at(i);
   }
-  Json json = {{"reference", layer.reference},
-               {"candidate", layer.candidate},
+  Json json = {{"reference", layer.reference.name},
+               {"candidate", layer.candidate.name},
                {"matched_by", to_string(layer.matched_by)},
                {"op", layer.op},
                {"reference_node", layer.reference_node.name},
@@ -42,8 +42,8 @@ Json to_json(const verify::LayerComparison& layer) {
                {"reference_nodes", names_of(layer.reference_nodes)},
                {"candidate_nodes", names_of(layer.candidate_nodes)},
                {"is_output", layer.is_output},
-               {"reference_type", layer.reference_type},
-               {"candidate_type", layer.candidate_type},
+               {"reference_type", layer.reference.type},
+               {"candidate_type", layer.candidate.type},
                {"equal", layer.verdict() == report::Verdict::same},
                {"compared", layer.compared},
                {"failed_runs", layer.failed_runs},
@@ -65,9 +65,9 @@ Json to_json(const verify::LayerComparison& layer) {
   return json;
 }
 
-Json to_json(const verify::LayerReport& report) {
+Json to_json(const report::LayersReport& report) {
   Json constants = Json::array();
-  for (const verify::LargeConstant& constant : report.large_constants) {
+  for (const report::LargeConstant& constant : report.large_constants) {
     constants.push_back({{"name", constant.name},
                          {"node", constant.node.name},
                          {"largest", number(constant.largest)},
@@ -75,7 +75,7 @@ Json to_json(const verify::LayerReport& report) {
                          {"elements", constant.elements}});
   }
   Json layers = Json::array();
-  for (const verify::LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
+  for (const report::ComparedLayer& layer : report.layers) layers.push_back(to_json(layer));
   Json failure;
   if (report.failure) {
     failure = {{"node", report.failure->node ? report.failure->node->name : ""},
@@ -84,10 +84,10 @@ Json to_json(const verify::LayerReport& report) {
   }
   Json first;
   if (report.first) {
-    const verify::LayerComparison& layer = report.layers[report.first->layer];
+    const report::ComparedLayer& layer = report.layers[report.first->layer];
     first = {{"layer", report.first->layer},
-             {"reference", layer.reference},
-             {"candidate", layer.candidate},
+             {"reference", layer.reference.name},
+             {"candidate", layer.candidate.name},
              {"op", layer.op},
              {"reference_node", layer.reference_node.name},
              {"candidate_node", layer.candidate_node.name},
@@ -110,8 +110,8 @@ Json to_json(const verify::LayerReport& report) {
           {"reference_tensors", report.reference_tensors},
           {"candidate_tensors", report.candidate_tensors},
           {"first_divergence", std::move(first)},
-          {"nan_begins", report.nan_begins ? Json(report.layers[*report.nan_begins].candidate) : Json()},
-          {"weakest", report.weakest ? Json(report.layers[*report.weakest].candidate) : Json()},
+          {"nan_begins", report.nan_begins ? Json(report.layers[*report.nan_begins].candidate.name) : Json()},
+          {"weakest", report.weakest ? Json(report.layers[*report.weakest].candidate.name) : Json()},
           {"failure", std::move(failure)},
           {"large_constants", std::move(constants)},
           {"layers", std::move(layers)}};
@@ -119,7 +119,7 @@ Json to_json(const verify::LayerReport& report) {
 
 }  // namespace
 
-Json layers_json(const verify::LayerReport& report, const std::string& emulated,
+Json layers_json(const report::LayersReport& report, const std::string& emulated,
                  const std::optional<toolkit::ReducedFiles>& reduced, const std::string& command) {
   Json json = to_json(report);
   json["reference"] = report.reference_file;

@@ -15,17 +15,20 @@
 #include "present/text/next_steps_text.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "present/text/verify_text.hpp"
+#include "verify/compare/figures.hpp"
+#include "verify/localize/emulate.hpp"
 
 namespace graft::present {
 namespace {
 
-std::string name_of(const verify::LayerComparison& layer) {
-  return layer.reference == layer.candidate ? layer.candidate
-                                            : fmt::format("{} / {}", layer.reference, layer.candidate);
+std::string name_of(const report::ComparedLayer& layer) {
+  const std::string& reference = layer.reference.name;
+  const std::string& candidate = layer.candidate.name;
+  return reference == candidate ? candidate : fmt::format("{} / {}", reference, candidate);
 }
 
-Cell verdict_of(const verify::LayerReport& report, std::size_t index) {
-  const verify::LayerComparison& layer = report.layers[index];
+Cell verdict_of(const report::LayersReport& report, std::size_t index) {
+  const report::ComparedLayer& layer = report.layers[index];
   if (!layer.not_compared.empty()) return {"not compared", Color::caution};
   if (report.first && report.first->layer == index) return {"first", Color::bad};
   if (layer.verdict() != report::Verdict::same) return verdict_cell(layer.verdict());
@@ -33,9 +36,9 @@ Cell verdict_of(const verify::LayerReport& report, std::size_t index) {
   return verdict_cell(report::Verdict::same);
 }
 
-void add_row(Table& table, const verify::LayerReport& report, std::size_t index) {
-  const verify::LayerComparison& layer = report.layers[index];
-  const verify::Difference& difference = layer.difference;
+void add_row(Table& table, const report::LayersReport& report, std::size_t index) {
+  const report::ComparedLayer& layer = report.layers[index];
+  const report::Difference& difference = layer.difference;
   const std::string name = name_of(layer);
   constexpr std::size_t longest = 48;
   if (!layer.not_compared.empty()) {
@@ -54,7 +57,7 @@ void add_row(Table& table, const verify::LayerReport& report, std::size_t index)
     table.add({verdict_of(report, index),
                {shortened(name, longest), Color::strong},
                layer.op,
-               layer.reference_type,
+               layer.reference.type,
                "-",
                "-",
                "-",
@@ -62,8 +65,8 @@ void add_row(Table& table, const verify::LayerReport& report, std::size_t index)
                difference.incomparable});
     return;
   }
-  std::string range = layer.candidate_range.to_string();
-  const std::string rounding = layer.rounding ? layer.rounding->to_string() : "";
+  std::string range = verify::range_text(layer.candidate_range);
+  const std::string rounding = layer.rounding ? verify::rounding_text(*layer.rounding) : "";
   const std::string noise = layer.floor && difference.within_noise != 0
                                 ? fmt::format("{} within the noise floor", difference.within_noise)
                                 : "";
@@ -73,7 +76,7 @@ void add_row(Table& table, const verify::LayerReport& report, std::size_t index)
   table.add({verdict_of(report, index),
              {shortened(name, longest), Color::strong},
              layer.op,
-             layer.candidate_type,
+             layer.candidate.type,
              fmt::format("{:.2g}", difference.worst_absolute()),
              fmt::format("{:.2g}", difference.worst_relative()),
              difference.cosine ? fmt::format("{:.7f}", *difference.cosine) : "-",
@@ -83,7 +86,7 @@ void add_row(Table& table, const verify::LayerReport& report, std::size_t index)
 
 /// Returns the indices of the layers that are shown: all layers if there are at most 40 or if `verbose`; otherwise the
 /// outputs and the layers near the first divergence, or, if no layer differs, the layers with the largest errors.
-std::vector<std::size_t> rows_to_show(const verify::LayerReport& report, bool verbose) {
+std::vector<std::size_t> rows_to_show(const report::LayersReport& report, bool verbose) {
   constexpr std::size_t few = 40;
   constexpr std::size_t before = 5;
   constexpr std::size_t after = 15;
@@ -120,11 +123,11 @@ void add_nodes(Table& table, const char* what, const std::vector<NodeRef>& nodes
                          last)});
 }
 
-void add_first(Listing& text, const verify::LayerReport& report) {
-  const verify::LayerComparison* different = report.first_different();
+void add_first(Listing& text, const report::LayersReport& report) {
+  const report::ComparedLayer* different = report.first_different();
   if (!report.first && different == nullptr) {
     const auto compared = static_cast<std::size_t>(
-        std::count_if(report.layers.begin(), report.layers.end(), [](const verify::LayerComparison& layer) {
+        std::count_if(report.layers.begin(), report.layers.end(), [](const report::ComparedLayer& layer) {
           const bool has_numbers = layer.compared != 0 || layer.difference.count == 0;
           return layer.not_compared.empty() && has_numbers && layer.verdict() != report::Verdict::nothing_compared;
         }));
@@ -143,7 +146,7 @@ void add_first(Listing& text, const verify::LayerReport& report) {
              name_of(*different))});
     return;
   }
-  const verify::LayerComparison& layer = report.layers[report.first->layer];
+  const report::ComparedLayer& layer = report.layers[report.first->layer];
   text.add({{"first divergence", Color::bad},
             fmt::format(": '{}', by {}", name_of(layer), onnx::describe(layer.candidate_node))});
   Table table;
@@ -156,9 +159,9 @@ void add_first(Listing& text, const verify::LayerReport& report) {
   text.add(std::move(table));
 }
 
-void add_nan(Listing& text, const verify::LayerReport& report) {
+void add_nan(Listing& text, const report::LayersReport& report) {
   if (!report.nan_begins) return;
-  const verify::LayerComparison& layer = report.layers[*report.nan_begins];
+  const report::ComparedLayer& layer = report.layers[*report.nan_begins];
   text.add(
       {{"NaN begins", Color::bad},
        fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, computed from tensors "
@@ -167,7 +170,7 @@ void add_nan(Listing& text, const verify::LayerReport& report) {
                    layer.candidate_range.nan, layer.reference_range.count)});
 }
 
-Listing failure_text(const verify::Failure& failure) {
+Listing failure_text(const report::Failure& failure) {
   Listing text;
   text.add({{"the candidate does not run", Color::bad},
             fmt::format(": {}", failure.node ? onnx::describe(*failure.node) : "no single node fails")});
@@ -180,17 +183,17 @@ Listing failure_text(const verify::Failure& failure) {
 
 /// Adds the effects of the emulated type: constants and the first tensor beyond its range, and the layer that loses the
 /// most signal.
-void add_losses(Listing& text, const verify::LayerReport& report) {
+void add_losses(Listing& text, const report::LayersReport& report) {
   const Cell beyond("beyond the range of the type", Color::bad);
-  for (const verify::LargeConstant& constant : report.large_constants) {
+  for (const report::LargeConstant& constant : report.large_constants) {
     text.add(
         {beyond, fmt::format(": the constant '{}' that {} reads: {} of {} elements, up to {:.4g}", constant.name,
                              onnx::describe(constant.node), constant.overflow, constant.elements, constant.largest)});
   }
   std::size_t overflowing = 0;
-  const verify::LayerComparison* first = nullptr;
+  const report::ComparedLayer* first = nullptr;
   bool emulated = false;
-  for (const verify::LayerComparison& layer : report.layers) {
+  for (const report::ComparedLayer& layer : report.layers) {
     emulated = emulated || layer.rounding.has_value();
     if (!layer.rounding || layer.rounding->overflow == 0) continue;
     if (overflowing++ == 0) first = &layer;
@@ -198,21 +201,21 @@ void add_losses(Listing& text, const verify::LayerReport& report) {
   if (first != nullptr) {
     text.add({beyond,
               fmt::format(": {}, first '{}' by {}: {} of {} elements, up to {:.4g}", count_text(overflowing, "tensor"),
-                          first->candidate, onnx::describe(first->candidate_node), first->rounding->overflow,
+                          first->candidate.name, onnx::describe(first->candidate_node), first->rounding->overflow,
                           first->reference_range.count, first->reference_range.largest())});
   }
   if (emulated && report.weakest) {
-    const verify::LayerComparison& layer = report.layers[*report.weakest];
+    const report::ComparedLayer& layer = report.layers[*report.weakest];
     text.add({{"loses most", Color::caution},
-              fmt::format(": '{}' by {}, its SNR is {:.1f} dB below that of its inputs", layer.candidate,
+              fmt::format(": '{}' by {}, its SNR is {:.1f} dB below that of its inputs", layer.candidate.name,
                           onnx::describe(layer.candidate_node), *layer.snr_lost_db)});
   }
 }
 
 /// Adds the tensors that were not compared, with one line for each reason.
-void add_not_compared(Listing& text, const verify::LayerReport& report) {
+void add_not_compared(Listing& text, const report::LayersReport& report) {
   std::map<std::string, std::vector<std::string>> names;
-  for (const verify::LayerComparison& layer : report.layers) {
+  for (const report::ComparedLayer& layer : report.layers) {
     if (!layer.not_compared.empty()) names[layer.not_compared].push_back(name_of(layer));
   }
   for (const auto& [why, tensors] : names) {
@@ -222,9 +225,9 @@ void add_not_compared(Listing& text, const verify::LayerReport& report) {
 }
 
 /// Adds the tolerances that differ from those of the tensors' own types, with the number of tensors.
-void add_tolerances(Listing& text, const verify::LayerReport& report) {
+void add_tolerances(Listing& text, const report::LayersReport& report) {
   std::map<std::string, std::size_t> counts;
-  for (const verify::LayerComparison& layer : report.layers) {
+  for (const report::ComparedLayer& layer : report.layers) {
     if (!layer.tolerance.why.empty()) ++counts[allowed_text(layer.tolerance)];
   }
   for (const auto& [allowed, count] : counts) {
@@ -234,7 +237,7 @@ void add_tolerances(Listing& text, const verify::LayerReport& report) {
 
 }  // namespace
 
-std::vector<std::string> difference_texts(const verify::Divergence& first) {
+std::vector<std::string> difference_texts(const report::Divergence& first) {
   if (!first.differences) return {};
   if (first.differences->empty()) return {"nothing: operator, attributes and constants are the same in both files"};
   constexpr std::size_t few = 6;
@@ -246,28 +249,28 @@ std::vector<std::string> difference_texts(const verify::Divergence& first) {
   return texts;
 }
 
-std::string decibels_text(const verify::LayerComparison& layer) {
+std::string decibels_text(const report::ComparedLayer& layer) {
   return layer.error.snr_db ? fmt::format("{:.1f} dB", *layer.error.snr_db) : "-";
 }
 
-std::string first_divergence_text(const verify::LayerReport& report) {
+std::string first_divergence_text(const report::LayersReport& report) {
   if (!report.first) return "";
-  const verify::LayerComparison& layer = report.layers[report.first->layer];
+  const report::ComparedLayer& layer = report.layers[report.first->layer];
   return fmt::format("'{}', by {}: {}", name_of(layer), onnx::describe(layer.candidate_node), report.first->why);
 }
 
-std::string hidden_difference_text(const verify::LayerReport& report) {
-  const verify::LayerComparison* different = report.first_different();
+std::string hidden_difference_text(const report::LayersReport& report) {
+  const report::ComparedLayer* different = report.first_different();
   if (report.verdict() != report::Verdict::same || different == nullptr) return "";
-  const verify::LayerComparison& first = report.first ? report.layers[report.first->layer] : *different;
+  const report::ComparedLayer& first = report.first ? report.layers[report.first->layer] : *different;
   const auto count = static_cast<std::size_t>(std::count_if(
-      report.layers.begin(), report.layers.end(), [](const verify::LayerComparison& layer) { return !layer.equal(); }));
+      report.layers.begin(), report.layers.end(), [](const report::ComparedLayer& layer) { return !layer.equal(); }));
   return fmt::format("the outputs are the same, so the exit code is 0; {} inside differ{}, first '{}' by {}",
                      count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first),
                      onnx::describe(first.candidate_node));
 }
 
-Listing layers_text(const verify::LayerReport& report, bool verbose) {
+Listing layers_text(const report::LayersReport& report, bool verbose) {
   if (report.failure) return failure_text(*report.failure);
   Listing text;
   if (report.dispute) text.append(dispute_text(*report.dispute));
@@ -293,15 +296,15 @@ Listing layers_text(const verify::LayerReport& report, bool verbose) {
   return text;
 }
 
-std::vector<std::string> layers_warnings(const verify::LayerReport& report) {
+std::vector<std::string> layers_warnings(const report::LayersReport& report) {
   const bool has_data = report.has_data;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), report.ran_in, has_data);
   for (std::string& warning : calibration_warnings(report.verdict(), report.is_quantized_candidate, has_data)) {
     warnings.push_back(std::move(warning));
   }
-  for (const verify::LayerComparison& layer : report.layers) {
+  for (const report::ComparedLayer& layer : report.layers) {
     if (layer.verdict() == report::Verdict::nothing_compared) {
-      warnings.push_back(nothing_compared_warning(layer.reference, layer.not_compared, layer.is_lost_in_noise(),
+      warnings.push_back(nothing_compared_warning(layer.reference.name, layer.not_compared, layer.is_lost_in_noise(),
                                                   layer.difference, has_data));
     }
   }

@@ -72,7 +72,7 @@ Listing inputs_text(const Report& report) {
 }
 
 template Listing inputs_text(const report::VerifyReport& report);
-template Listing inputs_text(const verify::LayerReport& report);
+template Listing inputs_text(const report::LayersReport& report);
 
 Listing dispute_text(const report::Dispute& dispute) {
   Listing text;

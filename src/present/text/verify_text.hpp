@@ -15,7 +15,7 @@ namespace graft::present {
 [[nodiscard]] Cell verdict_cell(report::Verdict verdict);
 
 /// Returns the files, the CPU engines that ran them and those that did not, and the ranges, integers and unusual sizes
-/// of synthetic inputs. `Report` is VerifyReport or LayerReport.
+/// of synthetic inputs. `Report` is VerifyReport or LayersReport.
 template <class Report>
 [[nodiscard]] Listing inputs_text(const Report& report);
 

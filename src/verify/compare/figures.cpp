@@ -32,25 +32,12 @@ std::optional<double> decibels_between(SumOfSquares signal, SumOfSquares noise) 
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
-double TensorRange::largest() const { return lowest && highest ? std::max(std::abs(*lowest), std::abs(*highest)) : 0; }
-
-void TensorRange::add(const TensorRange& other) {
-  count += other.count;
-  nan += other.nan;
-  infinite += other.infinite;
-  zeros += other.zeros;
-  if (other.lowest) lowest = std::min(lowest.value_or(*other.lowest), *other.lowest);
-  if (other.highest) highest = std::max(highest.value_or(*other.highest), *other.highest);
-  sum += other.sum;
-  squares += other.squares;
-}
-
-std::string TensorRange::to_string() const {
-  std::string text = lowest && highest ? fmt::format("{:.4g} to {:.4g}", *lowest, *highest)
-                     : count == 0      ? "empty"
-                                       : "no finite value";
-  if (nan != 0) text += fmt::format(", {} NaN", nan);
-  if (infinite != 0) text += fmt::format(", {} infinite", infinite);
+std::string range_text(const TensorRange& range) {
+  std::string text = range.lowest && range.highest ? fmt::format("{:.4g} to {:.4g}", *range.lowest, *range.highest)
+                     : range.count == 0            ? "empty"
+                                                   : "no finite value";
+  if (range.nan != 0) text += fmt::format(", {} NaN", range.nan);
+  if (range.infinite != 0) text += fmt::format(", {} infinite", range.infinite);
   return text;
 }
 

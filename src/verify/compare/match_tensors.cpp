@@ -65,18 +65,6 @@ std::size_t weights_of(const onnx::Node& node) {
 
 }  // namespace
 
-std::string_view to_string(MatchedBy how) {
-  switch (how) {
-    case MatchedBy::input: return "input";
-    case MatchedBy::output: return "output";
-    case MatchedBy::name: return "name";
-    case MatchedBy::origin: return "origin";
-    case MatchedBy::structure: return "structure";
-    case MatchedBy::values: return "values";
-  }
-  return "";
-}
-
 std::vector<const onnx::Value*> tensors_of(const onnx::Model& model) {
   std::vector<const onnx::Value*> tensors;
   for (const onnx::Node* node : model.graph().nodes()) {

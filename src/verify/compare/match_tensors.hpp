@@ -1,25 +1,15 @@
 // Finds the tensors of two models that correspond to each other.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "graft/report/layers.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::verify {
 
-/// The reason why two tensors correspond.
-enum class MatchedBy : std::uint8_t {
-  input,      ///< Both are the same input.
-  output,     ///< Both are the same output, under different names.
-  name,       ///< Both have the same name.
-  origin,     ///< The rewrite that created one tensor recorded that it replaces the other.
-  structure,  ///< Both are computed by the same operator from corresponding tensors.
-  values,     ///< Both have the same numbers, possibly in another order.
-};
-[[nodiscard]] std::string_view to_string(MatchedBy how);
+using report::MatchedBy;
 
 struct TensorMatch {
   const onnx::Value* reference = nullptr;

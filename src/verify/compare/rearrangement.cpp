@@ -385,20 +385,6 @@ bool comparable(const onnx::TensorData& reference, const onnx::TensorData& candi
 
 }  // namespace
 
-std::string_view to_string(Rearrangement::Kind kind) {
-  switch (kind) {
-    case Rearrangement::Kind::reshaped: return "reshaped";
-    case Rearrangement::Kind::transposed: return "transposed";
-    case Rearrangement::Kind::flattened: return "flattened in another order";
-    case Rearrangement::Kind::channels: return "channels swapped";
-    case Rearrangement::Kind::flipped: return "mirrored";
-    case Rearrangement::Kind::shifted: return "rotated";
-    case Rearrangement::Kind::reordered: return "slices in another order";
-    case Rearrangement::Kind::shuffled: return "the same numbers in another order";
-  }
-  return "";
-}
-
 onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout) {
   onnx::TensorData result = reference;
   result.dims = layout.final_dims;

@@ -5,41 +5,15 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "graft/report/layers.hpp"
 #include "onnx/tensor_data.hpp"
 #include "verify/compare/compare.hpp"
 
 namespace graft::verify {
 
-/// The way in which the candidate reordered the reference's numbers.
-struct Rearrangement {
-  enum class Kind : std::uint8_t {
-    reshaped,    ///< The dimensions differ, the order is the same.
-    transposed,  ///< The axes and their dimensions are exchanged.
-    flattened,   ///< The elements were flattened in another order of the axes: NHWC instead of NCHW.
-    channels,    ///< Three or four channels have another order: BGR instead of RGB.
-    flipped,     ///< The tensor is mirrored along an axis.
-    shifted,     ///< The tensor is rotated along an axis.
-    reordered,   ///< The slices of an axis have another order.
-    shuffled,    ///< The numbers are the same, in an order that no other kind explains.
-  };
-  Kind kind = Kind::reshaped;
-  /// The description for messages, for example "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the
-  /// reference".
-  std::string text;
-  std::vector<std::int64_t> dims;  ///< First step: the reference is reshaped to these dimensions.
-  std::vector<std::int64_t> axes;  ///< Second step, for `transposed` and `flattened`: the axes are put into this order.
-  std::int64_t axis = 0;           ///< Second step, for the other kinds: the slices of this axis are reordered.
-  std::vector<std::int64_t> order;  ///< Candidate slice i is the reference's slice order[i] of `axis`; may be empty.
-  std::vector<std::int64_t> final_dims;  ///< Last step: the result is reshaped to these dimensions.
-
-  /// Whether `rearrange` can apply this order to other numbers.
-  [[nodiscard]] bool is_known() const { return kind != Kind::shuffled; }
-};
-/// Returns for example "transposed" or "flattened in another order".
-[[nodiscard]] std::string_view to_string(Rearrangement::Kind kind);
+using report::Rearrangement;
 
 /// Returns the reference's numbers in the candidate's order.
 [[nodiscard]] onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout);

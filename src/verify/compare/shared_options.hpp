@@ -23,7 +23,7 @@ void copy_shared_options(const From& from, To& to) {
   to.threads = from.threads;
 }
 
-/// Sets the files of a VerifyReport or LayerReport, whether the caller gave inputs, and whether only the candidate is
+/// Sets the files of a VerifyReport or LayersReport, whether the caller gave inputs, and whether only the candidate is
 /// quantized.
 template <class Report, class Options>
 void describe_comparison(Report& report, const onnx::Model& reference, const onnx::Model& candidate,

@@ -179,12 +179,13 @@ class Verification {
     const LayerReport layers = compare_layers(engine_.unchecked(), reference_, candidate_, options);
     if (layers.runs != report_.runs) return;
     report_.problems = layers.problems;
-    for (const LayerComparison& layer : layers.layers) {
-      const bool is_returned = reference_.graph().find_local(layer.reference)->is_output();
-      if (!layer.is_output || (is_returned && candidate_.graph().find_local(layer.candidate)->is_output())) continue;
+    for (const ComparedLayer& layer : layers.layers) {
+      const bool is_returned = reference_.graph().find_local(layer.reference.name)->is_output();
+      if (!layer.is_output || (is_returned && candidate_.graph().find_local(layer.candidate.name)->is_output()))
+        continue;
       ComparedOutput& output = report_.outputs.emplace_back();
-      output.reference = {.name = layer.reference, .type = layer.reference_type};
-      output.candidate = {.name = layer.candidate, .type = layer.candidate_type};
+      output.reference = layer.reference;
+      output.candidate = layer.candidate;
       output.tolerance = layer.tolerance;
       output.worst = layer.difference;
       output.worst_run = layer.worst_run;

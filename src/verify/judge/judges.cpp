@@ -176,10 +176,10 @@ struct JudgedModel {
     try {
       const LayerReport report =
           compare_layers(SplitEngine(first, second), model, marked, {.data = {inputs}, .threads = options.threads});
-      const LayerComparison* layer = report.first ? &report.layers[report.first->layer] : report.first_different();
+      const ComparedLayer* layer = report.first ? &report.layers[report.first->layer] : report.first_different();
       if (layer != nullptr) {
         dispute.node = layer->reference_node;
-        dispute.tensor = layer->reference;
+        dispute.tensor = layer->reference.name;
         // A fault that depends on the surrounding nodes does not show when the node runs alone.
         dispute.difference = text_of(layer->local && !layer->local->equal() ? *layer->local : layer->difference);
       }

@@ -76,7 +76,7 @@ class DivergenceSearch {
   /// Whether the candidate's tensor has the reference's numbers and name, but in another order. That is correct only if
   /// the nodes that read it expect this order.
   [[nodiscard]] bool is_suspect(std::size_t index) const {
-    const LayerComparison& layer = state_.report.layers[index];
+    const ComparedLayer& layer = state_.report.layers[index];
     return layer.layout.has_value() && !state_.rows[index].is_arranged && !layer.difference.equal();
   }
 
@@ -287,7 +287,7 @@ class DivergenceSearch {
   /// computes the reference's numbers from the reference's inputs, in either order: the nodes that read the tensor show
   /// which order is correct.
   bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
-    LayerComparison& layer = state_.report.layers[index];
+    ComparedLayer& layer = state_.report.layers[index];
     const Local local = run_alone(index, expected, Order::of_candidate);
     layer.local = local.difference;
     if (!local.is_wrong()) return false;
@@ -342,7 +342,15 @@ class DivergenceSearch {
   void conclude(std::size_t index, std::string why, const runtime::TensorMap& inputs,
                 const std::optional<runtime::TensorMap>& own = std::nullopt) {
     Divergence& first = state_.report.first.emplace();
+    const ComparedLayer& layer = state_.report.layers[index];
     first.layer = index;
+    first.reference = layer.reference.name;
+    first.candidate = layer.candidate.name;
+    first.op = layer.op;
+    first.reference_node = layer.reference_node;
+    first.candidate_node = layer.candidate_node;
+    first.reference_nodes = layer.reference_nodes;
+    first.candidate_nodes = layer.candidate_nodes;
     first.why = std::move(why);
     const auto computing = [](const onnx::GraphRegion& region) {
       std::vector<const onnx::Node*> nodes;
@@ -359,7 +367,7 @@ class DivergenceSearch {
       first.differences = part_differences(models, computing(state_.rows[index].reference_region),
                                            computing(state_.rows[index].candidate_region));
     }
-    first.reduced = reduce(state_.rows[index], inputs, own);
+    state_.report.reduced = reduce(state_.rows[index], inputs, own);
   }
 
   /// Returns the two parts as models of their own. An input that only one part has, or that differs between them,

@@ -351,23 +351,15 @@ const onnx::Node& computing_node(const onnx::Node& node) {
   return *at;
 }
 
-void RoundingEffect::add(const RoundingEffect& other) {
-  overflow += other.overflow;
-  saturated += other.saturated;
-  underflow += other.underflow;
-  subnormal += other.subnormal;
-  if (other.snr_db) snr_db = std::min(snr_db.value_or(*other.snr_db), *other.snr_db);
-}
-
-std::string RoundingEffect::to_string() const {
+std::string rounding_text(const RoundingEffect& effect) {
   std::string text;
   const auto add = [&](std::int64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
   };
-  add(overflow, "overflow");
-  add(saturated, "saturated");
-  add(underflow, "underflow");
-  add(subnormal, "subnormal");
+  add(effect.overflow, "overflow");
+  add(effect.saturated, "saturated");
+  add(effect.underflow, "underflow");
+  add(effect.subnormal, "subnormal");
   return text;
 }
 

@@ -8,12 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/node_ref.hpp"
+#include "graft/report/layers.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/figures.hpp"
 
 namespace graft::verify {
+
+using report::LargeConstant;
+using report::RoundingEffect;
 
 enum class Precision : std::uint8_t { f16, bf16, int8 };
 /// Returns "f16", "bf16" or "int8".
@@ -46,15 +49,6 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// rounded, and neither are bodies, whose tensors have no scales. The rounded tensor keeps the name.
 [[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
-/// A constant with numbers that become infinite in a narrow type.
-struct LargeConstant {
-  std::string name;
-  NodeRef node;  ///< A node that reads the constant.
-  double largest = 0;
-  std::int64_t overflow = 0;
-  std::int64_t elements = 0;
-};
-
 /// Returns the large constants of f32, including those in sub-graphs; none for int8, whose steps cover the range of the
 /// numbers.
 [[nodiscard]] std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision);
@@ -63,18 +57,8 @@ struct LargeConstant {
 /// rounding node.
 [[nodiscard]] const onnx::Node& computing_node(const onnx::Node& node);
 
-/// The effect of a type alone on the numbers of a tensor.
-struct RoundingEffect {
-  std::int64_t overflow = 0;   ///< Number of finite elements that become infinite.
-  std::int64_t saturated = 0;  ///< Number of elements that become the largest or smallest step (int8).
-  std::int64_t underflow = 0;  ///< Number of elements that are not 0 and become 0.
-  std::int64_t subnormal = 0;  ///< Number of elements that are so small that they lose digits, but do not become 0.
-  std::optional<double> snr_db;
-  /// Adds the counts of another run and keeps the lower signal-to-noise ratio.
-  void add(const RoundingEffect& other);
-  /// Returns for example "12 overflow, 3 underflow"; empty if all counts are 0.
-  [[nodiscard]] std::string to_string() const;
-};
+/// Returns for example "12 overflow, 3 underflow"; empty if all counts are 0.
+[[nodiscard]] std::string rounding_text(const RoundingEffect& effect);
 
 /// Returns the effect of rounding a tensor to a type. `scale` is the size of a step and is used only for int8.
 [[nodiscard]] RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale = 1);

@@ -24,10 +24,10 @@ class Search {
     }
   }
 
-  Failure run(std::string message) {
-    Failure failure;
-    failure.message = std::move(message);
-    if (!fails(nodes_.size())) return failure;  // with more outputs than the model itself has, it may run
+  FoundFailure run(std::string message) {
+    FoundFailure found;
+    found.failure.message = std::move(message);
+    if (!fails(nodes_.size())) return found;  // with more outputs than the model itself has, it may run
     std::size_t runs = 0;
     std::size_t fails_with = nodes_.size();
     while (fails_with - runs > 1) {
@@ -35,9 +35,9 @@ class Search {
       (fails(middle) ? fails_with : runs) = middle;
     }
     const onnx::Node& node = *nodes_[fails_with - 1];
-    failure.node = ref_of(node);
-    reduce(node, failure);
-    return failure;
+    found.failure.node = ref_of(node);
+    reduce(node, found);
+    return found;
   }
 
  private:
@@ -68,7 +68,7 @@ class Search {
 
   /// Runs the node alone on its inputs, then with the nodes before it, one step further back each time, until the part
   /// fails.
-  void reduce(const onnx::Node& node, Failure& failure) const {
+  void reduce(const onnx::Node& node, FoundFailure& found) const {
     std::vector<const onnx::Value*> outputs;
     for (const onnx::Value* output : node.outputs) {
       if (output != nullptr && (!output->is_unused() || outputs.empty())) outputs.push_back(output);
@@ -77,7 +77,7 @@ class Search {
     for (;;) {
       const onnx::GraphRegion region =
           onnx::region_before(outputs, [&](const onnx::Value& value) { return !inside.contains(value.producer); });
-      if (try_part(region, outputs, failure)) return;
+      if (try_part(region, outputs, found)) return;
       const std::size_t before = inside.size();
       for (const onnx::Value* input : region.inputs) {
         if (input->producer != nullptr) inside.insert(input->producer);
@@ -87,7 +87,7 @@ class Search {
   }
 
   [[nodiscard]] bool try_part(const onnx::GraphRegion& region, const std::vector<const onnx::Value*>& outputs,
-                              Failure& failure) const {
+                              FoundFailure& failed) const {
     runtime::TensorMap given;
     onnx::Model part;
     try {
@@ -109,11 +109,11 @@ class Search {
       static_cast<void>(model_.run(part, given));
       return false;
     } catch (const Error& error) {
-      failure.message = error.what();
+      failed.failure.message = error.what();
     }
-    for (const onnx::Node* node : region.nodes) failure.nodes.push_back(ref_of(*node));
-    failure.part = std::move(part);
-    failure.inputs = std::move(given);
+    for (const onnx::Node* node : region.nodes) failed.failure.nodes.push_back(ref_of(*node));
+    failed.part = std::move(part);
+    failed.inputs = std::move(given);
     return true;
   }
 
@@ -124,7 +124,7 @@ class Search {
 
 }  // namespace
 
-Failure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs, std::string message) {
+FoundFailure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs, std::string message) {
   return Search(model, inputs).run(std::move(message));
 }
 

@@ -1,27 +1,26 @@
 // Finds the node with which a model does not run.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "graft/node_ref.hpp"
+#include "graft/report/layers.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/localize/partial_runs.hpp"
 
 namespace graft::verify {
 
-struct Failure {
-  /// The node with which the model does not run, while it runs up to that node; nothing if none was found.
-  std::optional<NodeRef> node;
-  std::string message;         ///< The error of the smallest part that fails, or of the whole model if no part fails.
-  std::vector<NodeRef> nodes;  ///< The nodes of that part.
-  onnx::Model part;            ///< The smallest part that fails: the node, and the necessary nodes before it.
-  runtime::TensorMap inputs;   ///< The inputs of that part.
+using report::Failure;
+
+/// A failure with the smallest part that fails: the node, and the necessary nodes before it.
+struct FoundFailure {
+  Failure failure;
+  onnx::Model part;
+  runtime::TensorMap inputs;  ///< The inputs of the part.
 };
 
 /// Returns the smallest failing part. `message` is the error of the whole model.
-[[nodiscard]] Failure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs, std::string message);
+[[nodiscard]] FoundFailure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs,
+                                        std::string message);
 
 }  // namespace graft::verify

@@ -219,7 +219,7 @@ class PairComparison {
   void keep(std::size_t index, std::size_t run, Compared compared, const onnx::TensorData& reference,
             const onnx::TensorData& candidate) {
     LayerRow& row = state_.rows[index];
-    LayerComparison& layer = state_.report.layers[index];
+    ComparedLayer& layer = state_.report.layers[index];
     const TensorRange reference_range = range_of(reference);
     const TensorRange candidate_range = range_of(candidate);
     row.reference_nan = reference_range.nan;
@@ -236,8 +236,8 @@ class PairComparison {
     layer.worst_run = run;
     layer.tolerance = compared.tolerance;
     layer.tolerance.why = why_tolerance(row, candidate.type);
-    layer.reference_type = reference.type_and_shape();
-    layer.candidate_type = candidate.type_and_shape();
+    layer.reference.type = reference.type_and_shape();
+    layer.candidate.type = candidate.type_and_shape();
     layer.reference_range = reference_range;
     layer.candidate_range = candidate_range;
     layer.layout = std::move(compared.layout);
@@ -247,7 +247,7 @@ class PairComparison {
       layer.error = error_figures(compared.arranged, candidate);
     }
     if (state_.options.emulated) {
-      const auto scale = state_.scales.find(layer.candidate);
+      const auto scale = state_.scales.find(layer.candidate.name);
       layer.rounding =
           rounding_effect(reference, *state_.options.emulated, scale == state_.scales.end() ? 1 : scale->second);
     }
@@ -273,7 +273,7 @@ class PairComparison {
                                                  candidate.type_and_shape()));
   }
 
-  static std::string diagnose(const LayerComparison& layer, const onnx::TensorData& reference,
+  static std::string diagnose(const ComparedLayer& layer, const onnx::TensorData& reference,
                               const onnx::TensorData& candidate) {
     std::vector<std::string> found;
     if (layer.layout) found.push_back(layer.layout->text);
@@ -306,7 +306,7 @@ void measure_losses(LayerState& state) {
   constexpr double half = 6;  // in dB
   double most = half;
   for (std::size_t i = 0; i < state.rows.size(); ++i) {
-    LayerComparison& layer = state.report.layers[i];
+    ComparedLayer& layer = state.report.layers[i];
     layer.snr_lost_db.reset();
     std::optional<double> before;
     bool all_known = !state.rows[i].candidate_region.inputs.empty();

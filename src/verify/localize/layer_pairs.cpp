@@ -134,9 +134,9 @@ class LayerPairing {
     LayerRow& row = state_.rows.emplace_back();
     row.match = match;
     state_.rows_by_candidate.emplace(match.candidate, state_.rows.size() - 1);
-    LayerComparison& layer = state_.report.layers.emplace_back();
-    layer.reference = match.reference->name;
-    layer.candidate = match.candidate->name;
+    ComparedLayer& layer = state_.report.layers.emplace_back();
+    layer.reference.name = match.reference->name;
+    layer.candidate.name = match.candidate->name;
     layer.matched_by = match.how;
     const onnx::Node& node = computing_node(*match.candidate->producer);
     const onnx::OperatorMatch graft_operator = find_operator_for(node);

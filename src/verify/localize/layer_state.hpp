@@ -11,7 +11,10 @@
 #include "onnx/extract.hpp"
 #include "verify/compare/choices.hpp"
 #include "verify/compare/ends.hpp"
+#include "verify/compare/match_tensors.hpp"
 #include "verify/compare/pieces.hpp"
+#include "verify/compare/rearrangement.hpp"
+#include "verify/judge/noise_floor.hpp"
 #include "verify/localize/layers.hpp"
 #include "verify/localize/partial_runs.hpp"
 

@@ -8,6 +8,7 @@
 #include "onnx/node_ref.hpp"
 #include "verify/compare/shared_options.hpp"
 #include "verify/compare/verify_models.hpp"
+#include "verify/localize/find_failure.hpp"
 #include "verify/localize/layer_state.hpp"
 
 namespace graft::verify {
@@ -32,9 +33,7 @@ class Layers {
         if (run == 0) pair_layers(state_, inputs, renamed, trust_names_);
         compare_pairs(state_, run, inputs, renamed);
       } catch (const CandidateFails& failed) {
-        state_.report.failure = find_failure(state_.candidate, renamed, failed.message);
-        state_.report.layers.clear();
-        return std::move(state_.report);
+        return failed_report(find_failure(state_.candidate, renamed, failed.message));
       }
       measure_losses(state_);
       if (!state_.report.nan_begins) find_nan(state_, inputs);
@@ -45,6 +44,22 @@ class Layers {
   }
 
  private:
+  /// Returns the report of a candidate that does not run, without the results of earlier runs.
+  LayerReport failed_report(FoundFailure found) {
+    LayerReport& report = state_.report;
+    report.layers.clear();
+    report.first.reset();
+    report.nan_begins.reset();
+    report.weakest.reset();
+    report.reduced.reset();
+    if (!found.failure.nodes.empty()) {
+      report.reduced.emplace(
+          ReducedCase{.reference = {}, .candidate = std::move(found.part), .inputs = std::move(found.inputs)});
+    }
+    report.failure = std::move(found.failure);
+    return std::move(report);
+  }
+
   runtime::TensorMap inputs_of(std::size_t run) {
     if (!state_.options.data.empty()) return state_.options.data[run];
     InputOptions made_up{.seed = run};
@@ -80,62 +95,34 @@ bool is_number(const std::string& name) {
 /// same, and the name is a number or many names have moved to other nodes.
 bool may_be_misnamed(const LayerReport& report) {
   if (!report.first) return false;
-  const auto by_other_node = [](const LayerComparison& layer) {
+  const auto by_other_node = [](const ComparedLayer& layer) {
     return layer.matched_by == MatchedBy::name && !layer.is_output &&
            onnx::describe(layer.reference_node) != onnx::describe(layer.candidate_node);
   };
-  const LayerComparison& first = report.layers[report.first->layer];
+  const ComparedLayer& first = report.layers[report.first->layer];
   if (!by_other_node(first)) return false;
   constexpr std::size_t quarter = 4;
   const auto many = static_cast<std::ptrdiff_t>(report.layers.size() / quarter);
-  return is_number(first.candidate) || std::count_if(report.layers.begin(), report.layers.end(), by_other_node) > many;
+  return is_number(first.candidate.name) ||
+         std::count_if(report.layers.begin(), report.layers.end(), by_other_node) > many;
 }
 
 /// Whether the pairing without names is more plausible: that tensor exists in the candidate under a name that belongs
 /// to another tensor of the reference or is only a number, and more tensors agree.
 bool explains_more(const LayerReport& other, const LayerReport& report, const onnx::Model& reference) {
-  const LayerComparison& first = report.layers[report.first->layer];
-  const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const LayerComparison& layer) {
-    if (layer.reference != first.reference || layer.candidate == first.candidate || !layer.equal()) return false;
-    const onnx::Value* namesake = reference.graph().find_local(layer.candidate);
+  const ComparedLayer& first = report.layers[report.first->layer];
+  const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const ComparedLayer& layer) {
+    if (layer.reference.name != first.reference.name || layer.candidate.name == first.candidate.name || !layer.equal())
+      return false;
+    const onnx::Value* namesake = reference.graph().find_local(layer.candidate.name);
     return (namesake != nullptr && namesake->producer != nullptr) ||
-           (is_number(layer.candidate) && is_number(first.candidate));
+           (is_number(layer.candidate.name) && is_number(first.candidate.name));
   });
   const auto agreeing = [](const LayerReport& r) {
-    return std::count_if(r.layers.begin(), r.layers.end(), [](const LayerComparison& layer) { return layer.equal(); });
+    return std::count_if(r.layers.begin(), r.layers.end(), [](const ComparedLayer& layer) { return layer.equal(); });
   };
   return is_misnamed && agreeing(other) > agreeing(report);
 }
-
-}  // namespace
-
-bool LayerReport::equal() const {
-  return !dispute && runs > 0 && problems.empty() && !failure &&
-         std::none_of(layers.begin(), layers.end(),
-                      [](const LayerComparison& layer) { return layer.is_output && !layer.equal(); });
-}
-
-bool LayerReport::nothing_compared() const {
-  const auto is_output = [](const LayerComparison& layer) { return layer.is_output; };
-  return runs > 0 && (std::none_of(layers.begin(), layers.end(), is_output) ||
-                      std::any_of(layers.begin(), layers.end(), [](const LayerComparison& layer) {
-                        return layer.verdict() == Verdict::nothing_compared;
-                      }));
-}
-
-Verdict LayerReport::verdict() const {
-  if (dispute) return Verdict::disputed;
-  if (!equal()) return Verdict::different;
-  return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
-}
-
-const LayerComparison* LayerReport::first_different() const {
-  const auto found =
-      std::find_if(layers.begin(), layers.end(), [](const LayerComparison& layer) { return !layer.equal(); });
-  return found == layers.end() ? nullptr : &*found;
-}
-
-namespace {
 
 /// Returns options for comparing only the outputs in the same way.
 VerifyOptions outputs_alone(const LayerOptions& options) {
@@ -146,10 +133,6 @@ VerifyOptions outputs_alone(const LayerOptions& options) {
   outputs.may_be_narrower = true;
   return outputs;
 }
-
-}  // namespace
-
-namespace {
 
 LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
                        const LayerOptions& options) {
@@ -195,6 +178,7 @@ LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference,
   const onnx::Model emulated = emulate(opened, *options.emulated, scales);
   LayerReport report = Layers(engine, with_open_functions(reference), emulated, options, std::move(scales), true).run();
   report.large_constants = large_constants(opened, *options.emulated);
+  report.emulated = std::string(to_string(*options.emulated));
   return report;
 }
 

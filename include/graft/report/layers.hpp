@@ -1,0 +1,540 @@
+// The report of `verify --layers`: where two models begin to differ.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/report/comparison.hpp"
+#include "graft/report/field.hpp"
+#include "graft/report/verify.hpp"
+
+namespace graft::report {
+
+/// The reason why two tensors correspond.
+enum class MatchedBy : std::uint8_t {
+  input,      ///< Both are the same input.
+  output,     ///< Both are the same output, under different names.
+  name,       ///< Both have the same name.
+  origin,     ///< The rewrite that created one tensor recorded that it replaces the other.
+  structure,  ///< Both are computed by the same operator from corresponding tensors.
+  values,     ///< Both have the same numbers, possibly in another order.
+};
+
+/// Returns the name of the value: "input", "output", "name", "origin", "structure" or "values".
+[[nodiscard]] inline std::string_view to_string(MatchedBy how) {
+  switch (how) {
+    case MatchedBy::input: return "input";
+    case MatchedBy::output: return "output";
+    case MatchedBy::name: return "name";
+    case MatchedBy::origin: return "origin";
+    case MatchedBy::structure: return "structure";
+    case MatchedBy::values: return "values";
+  }
+  return "";
+}
+
+/// The range and sums of a tensor's numbers.
+struct TensorRange {
+  std::int64_t count = 0;  ///< Number of elements.
+  std::int64_t nan = 0;
+  std::int64_t infinite = 0;
+  std::int64_t zeros = 0;
+  std::optional<double> lowest = {};
+  std::optional<double> highest = {};
+  double sum = 0;      ///< The sum of the finite elements.
+  double squares = 0;  ///< The sum of the squares of the finite elements.
+
+  /// Returns the largest absolute value of the finite elements, or 0.
+  [[nodiscard]] double largest() const {
+    return lowest && highest ? std::max(std::abs(*lowest), std::abs(*highest)) : 0;
+  }
+  /// Adds the range of the same tensor in another run.
+  void add(const TensorRange& other) {
+    count += other.count;
+    nan += other.nan;
+    infinite += other.infinite;
+    zeros += other.zeros;
+    if (other.lowest) lowest = std::min(lowest.value_or(*other.lowest), *other.lowest);
+    if (other.highest) highest = std::max(highest.value_or(*other.highest), *other.highest);
+    sum += other.sum;
+    squares += other.squares;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("lowest", &TensorRange::lowest, "The lowest finite element; None if no element is finite."),
+        field("highest", &TensorRange::highest, "The highest finite element; None if no element is finite."),
+        field("nan", &TensorRange::nan, "The number of elements that are NaN."),
+        field("infinite", &TensorRange::infinite, "The number of infinite elements."),
+        field("zeros", &TensorRange::zeros, "The number of elements that are 0."),
+    };
+  }
+};
+
+/// The effect of a type alone on the numbers of a tensor.
+struct RoundingEffect {
+  std::int64_t overflow = 0;
+  std::int64_t saturated = 0;
+  std::int64_t underflow = 0;
+  std::int64_t subnormal = 0;
+  std::optional<double> snr_db = {};
+
+  /// Adds the counts of another run and keeps the lower signal-to-noise ratio.
+  void add(const RoundingEffect& other) {
+    overflow += other.overflow;
+    saturated += other.saturated;
+    underflow += other.underflow;
+    subnormal += other.subnormal;
+    if (other.snr_db) snr_db = std::min(snr_db.value_or(*other.snr_db), *other.snr_db);
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("overflow", &RoundingEffect::overflow, "The number of finite elements that become infinite."),
+        field("saturated", &RoundingEffect::saturated,
+              "The number of elements that become the largest or smallest step of int8."),
+        field("underflow", &RoundingEffect::underflow, "The number of elements that are not 0 and become 0."),
+        field("subnormal", &RoundingEffect::subnormal,
+              "The number of elements that are so small that they lose digits, but do not become 0."),
+        field("snr_db", &RoundingEffect::snr_db,
+              "The signal to noise ratio in dB of the rounded numbers; None where rounding changes nothing."),
+    };
+  }
+};
+
+/// A constant with numbers that become infinite in a narrow type.
+struct LargeConstant {
+  std::string name;
+  NodeRef node;
+  double largest = 0;
+  std::int64_t overflow = 0;
+  std::int64_t elements = 0;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("name", &LargeConstant::name, "The name of the constant."),
+        field("node", &LargeConstant::node, "A node that reads the constant."),
+        field("largest", &LargeConstant::largest, "The largest absolute value of its elements."),
+        field("overflow", &LargeConstant::overflow, "The number of elements that become infinite."),
+        field("elements", &LargeConstant::elements, "The number of elements."),
+    };
+  }
+};
+
+/// The distribution of |reference - candidate| divided by the largest finite |reference|.
+struct ErrorHistogram {
+  /// The bins. "not finite" counts elements that are NaN or infinite in one tensor only, or infinite with different
+  /// signs.
+  static constexpr std::array names{"0",     "<1e-7", "<1e-6", "<1e-5", "<1e-4",     "<1e-3",
+                                    "<1e-2", "<1e-1", "<1",    ">=1",   "not finite"};
+  std::array<std::int64_t, names.size()> counts{};
+
+  static constexpr auto fields() {
+    constexpr auto list = []<std::size_t... bins>(std::index_sequence<bins...> /*bins*/) {
+      return std::tuple{field(nullptr, names[bins], &ErrorHistogram::count<bins>,
+                              "The number of elements whose error is in this range.")...};
+    };
+    return list(std::make_index_sequence<names.size()>());
+  }
+
+ private:
+  template <std::size_t bin>
+  [[nodiscard]] std::int64_t count() const {
+    return counts[bin];
+  }
+};
+
+/// The error of a tensor, seen as noise. Both tensors have the same number of elements.
+struct ErrorFigures {
+  /// 10 log10(sum of squares of the reference / sum of squares of the error) over elements that are finite in both;
+  /// nothing if the error or the reference is 0, or if a difference exceeds double.
+  std::optional<double> snr_db = {};
+  double root_mean_square = 0;
+  ErrorHistogram histogram = {};
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("snr_db", &ErrorFigures::snr_db, "The signal to noise ratio in dB; None where nothing differs."),
+        field("root_mean_square_error", &ErrorFigures::root_mean_square,
+              "The root mean square of the differences of the finite elements."),
+        field(nullptr, "error_histogram", &ErrorFigures::histogram,
+              "The number of elements by the difference divided by the largest finite element of the reference."),
+    };
+  }
+};
+
+/// The way in which the candidate reordered the reference's numbers.
+struct Rearrangement {
+  enum class Kind : std::uint8_t {
+    reshaped,    ///< The dimensions differ, the order is the same.
+    transposed,  ///< The axes and their dimensions are exchanged.
+    flattened,   ///< The elements were flattened in another order of the axes: NHWC instead of NCHW.
+    channels,    ///< Three or four channels have another order: BGR instead of RGB.
+    flipped,     ///< The tensor is mirrored along an axis.
+    shifted,     ///< The tensor is rotated along an axis.
+    reordered,   ///< The slices of an axis have another order.
+    shuffled,    ///< The numbers are the same, in an order that no other kind explains.
+  };
+  Kind kind = Kind::reshaped;
+  /// The description for messages, for example "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the
+  /// reference".
+  std::string text;
+  std::vector<std::int64_t> dims;  ///< First step: the reference is reshaped to these dimensions.
+  std::vector<std::int64_t> axes;  ///< Second step, for `transposed` and `flattened`: the axes are put into this order.
+  std::int64_t axis = 0;           ///< Second step, for the other kinds: the slices of this axis are reordered.
+  std::vector<std::int64_t> order;  ///< Candidate slice i is the reference's slice order[i] of `axis`; may be empty.
+  std::vector<std::int64_t> final_dims;  ///< Last step: the result is reshaped to these dimensions.
+
+  /// Whether the steps are known, so that they can be applied to other numbers.
+  [[nodiscard]] bool is_known() const { return kind != Kind::shuffled; }
+};
+
+/// Returns for example "transposed" or "flattened in another order".
+[[nodiscard]] inline std::string_view to_string(Rearrangement::Kind kind) {
+  switch (kind) {
+    case Rearrangement::Kind::reshaped: return "reshaped";
+    case Rearrangement::Kind::transposed: return "transposed";
+    case Rearrangement::Kind::flattened: return "flattened in another order";
+    case Rearrangement::Kind::channels: return "channels swapped";
+    case Rearrangement::Kind::flipped: return "mirrored";
+    case Rearrangement::Kind::shifted: return "rotated";
+    case Rearrangement::Kind::reordered: return "slices in another order";
+    case Rearrangement::Kind::shuffled: return "the same numbers in another order";
+  }
+  return "";
+}
+
+/// A tensor of the reference and the corresponding tensor of the candidate, over all runs.
+struct ComparedLayer {
+  TensorRef reference;  ///< The tensor with its type in the worst run.
+  TensorRef candidate;
+  MatchedBy matched_by = MatchedBy::name;
+  std::string op;
+  NodeRef reference_node;
+  NodeRef candidate_node;
+  std::vector<NodeRef> reference_nodes;
+  std::vector<NodeRef> candidate_nodes;
+  bool is_output = false;
+  Tolerance tolerance;
+  Difference difference;  ///< The difference of the worst run.
+  std::optional<NoiseFloor> floor;
+  bool is_worst_lost = false;  ///< See ComparedOutput.
+  ErrorFigures error;
+  TensorRange reference_range;
+  TensorRange candidate_range;
+  std::optional<Rearrangement> layout;  ///< Set if the candidate has the reference's numbers in another order.
+  std::string diagnosis;
+  std::size_t worst_run = 0;
+  std::size_t failed_runs = 0;
+  std::size_t lost_runs = 0;  ///< See ComparedOutput.
+  std::string not_compared;
+  bool is_random = false;  ///< Whether the tensor was not compared because its numbers are random.
+  std::optional<RoundingEffect> rounding;
+  std::optional<double> snr_lost_db;
+  std::optional<Difference> local;
+  std::int64_t compared = 0;
+  bool is_declared_empty = false;  ///< See ComparedOutput.
+
+  [[nodiscard]] bool equal() const { return failed_runs == 0; }
+  [[nodiscard]] bool is_always_empty() const { return is_declared_empty && difference.count == 0; }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }
+  /// Returns the verdict. "Nothing compared" is a verdict only for outputs.
+  [[nodiscard]] Verdict verdict() const {
+    if (!equal()) return Verdict::different;
+    const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty();
+    return is_vacuous || (is_output && (is_random || is_lost_in_noise())) ? Verdict::nothing_compared : Verdict::same;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("reference", &ComparedLayer::reference, "The tensor of the reference."),
+        field("candidate", &ComparedLayer::candidate, "The tensor of the candidate."),
+        field("matched_by", &ComparedLayer::matched_by,
+              "The reason why the tensors correspond: 'input', 'output', 'name', 'origin' (a rewrite recorded it), "
+              "'structure' (the same operator computes them from corresponding tensors) or 'values'."),
+        field("op", &ComparedLayer::op, "The operator of the candidate's node that computes the tensor."),
+        field("reference_node", &ComparedLayer::reference_node, "The node of the reference that computes the tensor."),
+        field("candidate_node", &ComparedLayer::candidate_node, "The node of the candidate that computes the tensor."),
+        field("reference_nodes", &ComparedLayer::reference_nodes,
+              "The nodes of the reference between this tensor and earlier tensors that both models have; the last one "
+              "computes the tensor. There are several if a rewrite merged or split nodes."),
+        field("candidate_nodes", &ComparedLayer::candidate_nodes, "The corresponding nodes of the candidate."),
+        field("is_output", &ComparedLayer::is_output, "Whether the tensor is an output of at least one of the models."),
+        field(nullptr, "reference_type", &ComparedLayer::reference_type,
+              "The type and shape of the tensor of the reference in the worst run."),
+        field(nullptr, "candidate_type", &ComparedLayer::candidate_type,
+              "The type and shape of the tensor of the candidate in the worst run."),
+        field("verdict", nullptr, &ComparedLayer::verdict, "'same', 'different' or 'nothing compared'."),
+        field(nullptr, "equal", &ComparedLayer::is_same, "Whether the verdict is 'same'."),
+        field("compared", &ComparedLayer::compared, "The number of finite elements in all runs."),
+        field("failed_runs", &ComparedLayer::failed_runs, "The number of runs with elements outside the tolerance."),
+        field("worst_run", &ComparedLayer::worst_run, "The index of the run with the largest difference."),
+        field("tolerance", &ComparedLayer::tolerance, "The differences that were allowed."),
+        inlined(&ComparedLayer::difference),
+        field("noise_floor", &ComparedLayer::floor,
+              "The noise floor; None if it was not measured, mostly because the tolerance was sufficient or was "
+              "given."),
+        inlined(&ComparedLayer::error),
+        field("reference_range", &ComparedLayer::reference_range, "The numbers of the reference in the worst run."),
+        field("candidate_range", &ComparedLayer::candidate_range, "The numbers of the candidate in the worst run."),
+        field("layout", &ComparedLayer::layout_text,
+              "The way in which the candidate reordered the numbers of the reference, for example 'transposed'; None "
+              "if the order is the same."),
+        field("diagnosis", &ComparedLayer::diagnosis, "The cause of the difference, if it was recognized."),
+        field("not_compared", &ComparedLayer::not_compared,
+              "The reason why the tensor was not compared: its numbers are random, or a model does not run if this "
+              "tensor is returned. Empty if it was compared."),
+        field("rounding", &ComparedLayer::rounding,
+              "The effect of the emulated type alone on the numbers of the reference; None without emulation."),
+        field("snr_lost_db", &ComparedLayer::snr_lost_db,
+              "The decibels by which the signal to noise ratio is lower than the lowest of the inputs of this tensor; "
+              "None if an input has no ratio."),
+        field("local", &ComparedLayer::local,
+              "The difference that remains if the candidate's node gets the inputs of the reference; None if it was "
+              "not measured, because another tensor is the first divergence or because this tensor agrees."),
+    };
+  }
+
+ private:
+  [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
+  [[nodiscard]] const std::string& reference_type() const { return reference.type; }
+  [[nodiscard]] const std::string& candidate_type() const { return candidate.type; }
+  [[nodiscard]] std::optional<std::string> layout_text() const {
+    return layout ? std::optional(std::string(to_string(layout->kind))) : std::nullopt;
+  }
+};
+
+/// The first tensor, in the order of computation, that the candidate computes wrongly from correct inputs.
+struct Divergence {
+  std::size_t layer = 0;
+  std::string reference;
+  std::string candidate;
+  std::string op;
+  NodeRef reference_node;
+  NodeRef candidate_node;
+  std::vector<NodeRef> reference_nodes;
+  std::vector<NodeRef> candidate_nodes;
+  std::optional<Rearrangement::Kind> order = {};
+  std::string why;
+  std::optional<std::vector<std::string>> differences = {};
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("tensor", "layer", &Divergence::layer, "The index of the tensor in the list of compared tensors."),
+        field(nullptr, "reference", &Divergence::reference, "The name of the tensor in the reference."),
+        field(nullptr, "candidate", &Divergence::candidate, "The name of the tensor in the candidate."),
+        field("op", &Divergence::op, "The operator of the candidate's node that computes the tensor."),
+        field("reference_node", &Divergence::reference_node, "The node of the reference that computes the tensor."),
+        field("candidate_node", &Divergence::candidate_node, "The node of the candidate that computes the tensor."),
+        field("reference_nodes", nullptr, &Divergence::reference_nodes,
+              "The nodes of the reference between this tensor and earlier tensors that both models have; the last one "
+              "computes the tensor."),
+        field("candidate_nodes", &Divergence::candidate_nodes,
+              "The nodes of the candidate between this tensor and earlier tensors that both models have; the last one "
+              "computes the tensor."),
+        field("layout", &Divergence::order_text,
+              "The way in which the candidate reordered the numbers, if only their order is wrong; None otherwise."),
+        field("why", &Divergence::why, "The difference, for example '1.01 times the reference'."),
+        field("differences", &Divergence::differences,
+              "The differences between the nodes: operator, attributes, constants. None where a rewrite created other "
+              "nodes or a type is emulated."),
+    };
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::string> order_text() const {
+    return order ? std::optional(std::string(to_string(*order))) : std::nullopt;
+  }
+};
+
+/// A candidate that does not run.
+struct Failure {
+  std::optional<NodeRef> node = {};
+  std::vector<NodeRef> nodes;
+  std::string message;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("node", nullptr, &Failure::node,
+              "The first node with which the candidate does not run; None where none was found."),
+        field(nullptr, "node", &Failure::node_name,
+              "The first node with which the candidate does not run; empty where none was found."),
+        field("nodes", &Failure::nodes, "The nodes of the smallest part that fails."),
+        field("message", &Failure::message, "The error of that part, or of the whole model if no part fails."),
+    };
+  }
+
+ private:
+  [[nodiscard]] std::string node_name() const { return node ? node->name : std::string(); }
+};
+
+/// The files of the smallest part of both models that shows the first divergence or the failure.
+struct ReducedFiles {
+  std::string candidate;
+  std::string reference;
+  std::string inputs;
+  std::string command;
+
+  /// Returns the names of the files that exist.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const std::string& name : {candidate, reference, inputs}) {
+      if (!name.empty()) names.push_back(name);
+    }
+    return names;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("candidate", &ReducedFiles::candidate, "The ONNX file of the part of the candidate."),
+        field("reference", &ReducedFiles::reference,
+              "The ONNX file of the corresponding part of the reference; empty if the candidate does not run."),
+        field("inputs", &ReducedFiles::inputs, "The .npz file of the inputs of both parts; empty if they have none."),
+        field("command", &ReducedFiles::command, "The command that shows the result with these files."),
+    };
+  }
+};
+
+/// The comparison of all tensors that two models have in common.
+struct LayersReport {
+  std::string reference_file;
+  std::string candidate_file;
+  std::vector<ComparedLayer> layers;
+  std::optional<std::size_t> weakest;  ///< The index of the layer that loses the most signal, if more than 6 dB.
+  std::optional<Failure> failure;
+  std::optional<Divergence> first;
+  std::optional<std::size_t> nan_begins;
+  std::vector<LargeConstant> large_constants;
+  std::vector<std::string> problems;
+  std::vector<std::string> inputs;
+  bool has_data = false;  ///< Whether the caller gave the inputs.
+  InputRanges ranges;
+  std::set<std::string, std::less<>> large_integers = {};
+  std::string why_sizes;
+  std::size_t runs = 0;
+  std::size_t reference_tensors = 0;
+  std::size_t candidate_tensors = 0;
+  std::vector<std::string> unreached = {};  ///< Filled by a caller that also compares the outputs.
+  std::optional<Dispute> dispute = {};      ///< If set, the layers show the results of one engine only.
+  std::string ran_in = {};
+  std::vector<std::string> left_out = {};
+  bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
+  std::vector<std::string> without_own_kernels = {};
+  std::optional<ReducedFiles> reduced_files = {};
+  std::optional<std::string> emulated = {};
+
+  /// Whether all outputs agree. Internal tensors may differ.
+  [[nodiscard]] bool equal() const {
+    return !dispute && runs > 0 && problems.empty() && !failure &&
+           std::none_of(layers.begin(), layers.end(),
+                        [](const ComparedLayer& layer) { return layer.is_output && !layer.equal(); });
+  }
+  /// Whether nothing was compared of some output; other outputs may differ.
+  [[nodiscard]] bool nothing_compared() const {
+    const auto is_output = [](const ComparedLayer& layer) { return layer.is_output; };
+    return runs > 0 && (std::none_of(layers.begin(), layers.end(), is_output) ||
+                        std::any_of(layers.begin(), layers.end(), [](const ComparedLayer& layer) {
+                          return layer.verdict() == Verdict::nothing_compared;
+                        }));
+  }
+  /// Returns the verdict on the outputs. Internal tensors may differ where it is `same`.
+  [[nodiscard]] Verdict verdict() const {
+    if (dispute) return Verdict::disputed;
+    if (!equal()) return Verdict::different;
+    return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
+  }
+  /// Returns the first layer that differs, which may not be the origin of the difference; null if none differs.
+  [[nodiscard]] const ComparedLayer* first_different() const {
+    const auto found =
+        std::find_if(layers.begin(), layers.end(), [](const ComparedLayer& layer) { return !layer.equal(); });
+    return found == layers.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("verdict", nullptr, &LayersReport::verdict,
+              "The verdict on the outputs: 'same', 'different', 'nothing compared' or 'disputed'. Internal tensors may "
+              "differ where it is 'same'."),
+        field(nullptr, "equal", &LayersReport::is_same, "Whether the verdict on the outputs is 'same'."),
+        field("nothing_compared", &LayersReport::nothing_compared,
+              "Whether nothing was compared of some output; other outputs may differ."),
+        field("runs", &LayersReport::runs, "The number of runs of both models."),
+        field("inputs", &LayersReport::inputs,
+              "The inputs with type and shape in the first run: 'image: f32[2, 1, 8, 8]'."),
+        field("problems", &LayersReport::problems, "Inputs or outputs that one model lacks."),
+        field("dispute", nullptr, &LayersReport::dispute_text,
+              "The engines that disagree, and the first node where they do; mostly empty."),
+        field(nullptr, "dispute", &LayersReport::dispute,
+              "The model that two CPU engines compute differently; there is no verdict on the two models then."),
+        field("ran_in", &LayersReport::ran_in,
+              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'."),
+        field("left_out", &LayersReport::left_out,
+              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
+              "and how this engine rewrote the model; mostly empty."),
+        field("unreached", &LayersReport::unreached,
+              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
+              "of the same name, type and shape that differ and on which no output depends in any run, and branches "
+              "and loop bodies that no run executed, except those inside a reported branch or body."),
+        field("reference_tensors", &LayersReport::reference_tensors,
+              "The number of tensors that the reference computes. Those that are not compared lie between the compared "
+              "ones."),
+        field("candidate_tensors", &LayersReport::candidate_tensors,
+              "The number of tensors that the candidate computes."),
+        field("first", "first_divergence", &LayersReport::first,
+              "The first divergence; None where no tensor is worse than the tensors from which it is computed."),
+        field("nan_begins", nullptr, &LayersReport::nan_begins,
+              "The index of the first tensor with NaN that is computed from tensors without NaN."),
+        field(nullptr, "nan_begins", &LayersReport::nan_begins_name,
+              "The candidate's name of the first tensor with NaN that is computed from tensors without NaN."),
+        field("weakest", nullptr, &LayersReport::weakest,
+              "The index of the tensor that loses the most signal; None if none loses more than half of it (6 dB)."),
+        field(nullptr, "weakest", &LayersReport::weakest_name,
+              "The candidate's name of the tensor that loses the most signal; null if none loses more than half of it "
+              "(6 dB)."),
+        field("failure", &LayersReport::failure, "Set where the candidate does not run; nothing is compared then."),
+        field("large_constants", &LayersReport::large_constants,
+              "Constants of the candidate beyond the range of the emulated type."),
+        field("tensors", "layers", &LayersReport::layers,
+              "The compared tensors, in the candidate's order of computation."),
+        field(nullptr, "reference", &LayersReport::reference_file, "The file of the reference."),
+        field(nullptr, "candidate", &LayersReport::candidate_file, "The file of the candidate."),
+        field(nullptr, "ranges", &LayersReport::ranges, "The ranges of synthetic inputs, by name."),
+        field("large_integers", &LayersReport::large_integers,
+              "Synthetic inputs whose integers are 0 to 3 in the first run and of any size up to 2147483647 in the "
+              "others."),
+        field("why_sizes", &LayersReport::why_sizes,
+              "The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones; "
+              "mostly empty."),
+        field("without_own_kernels", &LayersReport::without_own_kernels,
+              "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
+              "TensorRT-RTX runs as plugins."),
+        field(nullptr, "reduced", &LayersReport::reduced_files,
+              "The files of the nodes where the models first differ; null if none were written."),
+        field("emulated", &LayersReport::emulated,
+              "The type in which the candidate was emulated: 'f16', 'bf16' or 'int8'; None without emulation."),
+    };
+  }
+
+ private:
+  [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
+  [[nodiscard]] std::optional<std::string> name_of(const std::optional<std::size_t>& index) const {
+    return index ? std::optional(layers.at(*index).candidate.name) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::string> nan_begins_name() const { return name_of(nan_begins); }
+  [[nodiscard]] std::optional<std::string> weakest_name() const { return name_of(weakest); }
+};
+
+}  // namespace graft::report
