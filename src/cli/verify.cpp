@@ -19,7 +19,6 @@
 #include "graft/error.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/html/verify_page.hpp"
-#include "present/json/layers_json.hpp"
 #include "present/json/verify_json.hpp"
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
@@ -140,19 +139,18 @@ Exit exit_of(report::Verdict verdict) { return verdict == report::Verdict::same 
 Exit verify_layers(const Console& console, const VerifyArguments& arguments, const toolkit::ModelPair& models,
                    toolkit::CompareOptions options) {
   Progress progress(console);
-  const verify::LayerReport report =
+  verify::LayerReport report =
       toolkit::compare_tensors(models.reference, models.candidate, std::move(options), watch_of(progress));
   progress.clear();
   console.say(present::inputs_text(report));
   console.say(present::layers_text(report, console.verbose));
   for (const std::string& warning : present::layers_warnings(report)) console.warn(warning);
-  std::optional<toolkit::ReducedFiles> reduced;
-  std::string command;
   if (!arguments.reduce.empty()) {
-    reduced = toolkit::write_reduced(arguments.reduce, report);
-    if (reduced) {
-      command = present::reduced_command(*reduced, repeated_options(arguments, !report.failure));
-      console.say(fmt::format("wrote {}; to reproduce the result:\n  {}", fmt::join(reduced->names(), ", "), command));
+    report.reduced_files = toolkit::write_reduced(arguments.reduce, report);
+    if (auto& files = report.reduced_files) {
+      files->command = present::reduced_command(*files, repeated_options(arguments, !report.failure));
+      console.say(
+          fmt::format("wrote {}; to reproduce the result:\n  {}", fmt::join(files->names(), ", "), files->command));
     } else {
       console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
     }
@@ -160,7 +158,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   if (!arguments.report.empty()) {
     write_report(console, present::layers_page(models.candidate, report), arguments.report);
   }
-  console.result(present::layers_json(report, arguments.emulate, reduced, command));
+  console.result(present::layers_json(report));
   return exit_of(report.verdict());
 }
 

@@ -14,7 +14,6 @@
 #include "present/json/convert_json.hpp"
 #include "present/json/cut_json.hpp"
 #include "present/json/inspect_json.hpp"
-#include "present/json/layers_json.hpp"
 #include "present/json/quantize_json.hpp"
 #include "present/json/verify_json.hpp"
 #include "present/text/quantize_text.hpp"
@@ -47,11 +46,7 @@ std::string to_json(const ConvertResult& result) { return text_of(present::to_js
 
 std::string to_json(const VerifyResult& result) { return text_of(present::verify_json(result)); }
 
-std::string to_json(const LayersResult& result) {
-  const LayerVerification& verified = details_of(result);
-  const std::string emulated(verified.emulated ? to_string(*verified.emulated) : "");
-  return text_of(present::layers_json(verified.report, emulated, {}, {}));
-}
+std::string to_json(const LayersResult& result) { return text_of(present::layers_json(result)); }
 
 std::string to_json(const QuantizeResult& result) {
   const Quantization& made = details_of(result);
@@ -80,8 +75,7 @@ std::string to_page(const VerifyResult& result) {
 }
 
 std::string to_page(const LayersResult& result) {
-  const LayerVerification& verified = details_of(result);
-  return html_of(present::layers_page(model_of(verified.candidate), verified.report));
+  return html_of(present::layers_page(model_of(result.candidate), result));
 }
 
 std::string to_page(const QuantizeResult& result) {

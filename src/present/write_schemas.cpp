@@ -10,9 +10,13 @@
 #include <utility>
 #include <vector>
 
+<<<<<<< HEAD
 #include "graft/report/doctor.hpp"
 #include "graft/report/ops.hpp"
 #include "graft/report/plugins.hpp"
+=======
+#include "graft/report/layers.hpp"
+>>>>>>> 466bef60 (Derive JSON and Python of verify --layers from the list of fields)
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
 
@@ -46,7 +50,10 @@ std::map<std::string, Json> schemas() {
                "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
           {"graft.verify.schema.json",
            schema_of_command<graft::report::VerifyReport>(
-               "graft.verify", 1, "Each output of the reference compared with that of the candidate.")}};
+               "graft.verify", 1, "Each output of the reference compared with that of the candidate.")},
+          {"graft.verify.layers.schema.json",
+           schema_of_command<graft::report::LayersReport>(
+               "graft.verify.layers", 2, "Each tensor that both models have, and where they begin to differ.")}};
 }
 
 /// Returns whether the file has this text already.

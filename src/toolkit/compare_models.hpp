@@ -34,13 +34,6 @@ struct CompareOptions {
   CpuEngine engine = CpuEngine::automatic;
 };
 
-/// The details of a LayersResult, which the functions of present.hpp read.
-struct LayerVerification {
-  verify::LayerReport report;
-  Model candidate;
-  std::optional<graft::verify::Precision> emulated;
-};
-
 /// Throws Error for own kernels with an engine that cannot run them.
 void check_engine(const CompareOptions& options);
 

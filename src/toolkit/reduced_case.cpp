@@ -24,14 +24,6 @@ void write_inputs(ReducedFiles& files, const runtime::TensorMap& inputs) {
 
 }  // namespace
 
-std::vector<std::string> ReducedFiles::names() const {
-  std::vector<std::string> names;
-  for (const std::string& name : {candidate, reference, inputs}) {
-    if (!name.empty()) names.push_back(name);
-  }
-  return names;
-}
-
 ReducedFiles reduced_files(const std::string& path) {
   std::filesystem::path name(path);
   if (name.extension() != ".onnx") {

@@ -3,18 +3,13 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "graft/report/layers.hpp"
 #include "verify/localize/layers.hpp"
 
 namespace graft::toolkit {
 
-struct ReducedFiles {
-  std::string candidate;  ///< The ONNX file of the part of the candidate.
-  std::string reference;  ///< The ONNX file of the corresponding part of the reference; empty for a failure.
-  std::string inputs;     ///< The .npz file of the inputs of both parts; empty if they have no inputs.
-  [[nodiscard]] std::vector<std::string> names() const;
-};
+using report::ReducedFiles;
 
 /// Returns the names of the files, which are next to `path`, the file of the candidate. Throws Error for a name that
 /// does not end in .onnx.

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "verify/compare/compare.hpp"
+#include "verify/judge/noise_floor.hpp"
+
 namespace graft::present {
 namespace {
 

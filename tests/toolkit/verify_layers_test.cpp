@@ -29,29 +29,29 @@ VerifyOptions strict() {
 TEST(VerifyLayers, AModelIsTheSameAsItself) {
   const Model model = load(digits("digits.onnx"));
   const LayersResult result = verify_layers(model, model);
-  EXPECT_EQ(result.verdict, Verdict::same);
+  EXPECT_EQ(result.verdict(), Verdict::same);
   EXPECT_FALSE(result.first);
   EXPECT_EQ(result.runs, 1);
-  EXPECT_GE(result.tensors.size(), model.outputs().size());
+  EXPECT_GE(result.layers.size(), model.outputs().size());
 }
 
 TEST(VerifyLayers, NamesTheFirstDivergenceAndTheNodesThatShowItByThemselves) {
   const Model model = load(digits("digits.onnx"));
   const Model in_f16 = quantize(model, {.precision = Precision::f16}).model;
   const LayersResult result = verify_layers(model, in_f16, strict());
-  EXPECT_EQ(result.verdict, Verdict::different);
+  EXPECT_EQ(result.verdict(), Verdict::different);
   ASSERT_TRUE(result.first);
   ASSERT_THAT(result.first->candidate_nodes, Not(IsEmpty()));
-  const ComparedTensor& tensor = result.tensors.at(result.first->tensor);
+  const ComparedTensor& tensor = result.layers.at(result.first->layer);
   EXPECT_EQ(result.first->candidate_nodes.back(), tensor.candidate_node);
-  EXPECT_EQ(tensor.verdict, Verdict::different);
-  EXPECT_GT(tensor.mismatched, 0);
+  EXPECT_EQ(tensor.verdict(), Verdict::different);
+  EXPECT_GT(tensor.difference.mismatched, 0);
   EXPECT_THAT(result.first->why, Not(IsEmpty()));
 
   VerifyOptions by_themselves = strict();
-  by_themselves.data = result.first->inputs;
-  EXPECT_EQ(verify(result.first->reference, result.first->candidate, by_themselves).verdict(), Verdict::different);
-  EXPECT_LT(result.first->reference.node_count(), model.node_count());
+  by_themselves.data = result.reduced->inputs;
+  EXPECT_EQ(verify(result.reduced->reference, result.reduced->candidate, by_themselves).verdict(), Verdict::different);
+  EXPECT_LT(result.reduced->reference.node_count(), model.node_count());
 }
 
 TEST(VerifyLayers, EmulatesATypeWithoutADevice) {
@@ -61,15 +61,15 @@ TEST(VerifyLayers, EmulatesATypeWithoutADevice) {
   const LayersResult exact = verify_layers(model, model, options);
   const LayersResult emulated = verify_layers(model, model, options, Precision::int8);
   const auto differs = [](const LayersResult& result) {
-    return std::any_of(result.tensors.begin(), result.tensors.end(),
-                       [](const ComparedTensor& tensor) { return tensor.snr_db.has_value(); });
+    return std::any_of(result.layers.begin(), result.layers.end(),
+                       [](const ComparedTensor& tensor) { return tensor.error.snr_db.has_value(); });
   };
   EXPECT_FALSE(differs(exact));
   EXPECT_TRUE(differs(emulated));
 }
 
 TEST(VerifyLayers, OfModelsWithoutOutputsNothingWasCompared) {
-  EXPECT_EQ(verify_layers(Model(), Model()).verdict, Verdict::nothing_compared);
+  EXPECT_EQ(verify_layers(Model(), Model()).verdict(), Verdict::nothing_compared);
   EXPECT_EQ(verify(Model(), Model()).verdict(), Verdict::nothing_compared);
 }
 
@@ -79,7 +79,7 @@ TEST(VerifyLayers, SaysOfTheOutputsWhatVerifySays) {
   to_int8.precision = Precision::int8;
   to_int8.data = images();
   const Model coarse = quantize(model, to_int8).model;
-  EXPECT_EQ(verify_layers(model, coarse).verdict, verify(model, coarse).verdict());
+  EXPECT_EQ(verify_layers(model, coarse).verdict(), verify(model, coarse).verdict());
 }
 
 TEST(VerifyLayers, DataExcludeRanges) {

@@ -5,6 +5,7 @@
 
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
+#include "verify/compare/compare.hpp"
 #include "verify/compare/figures.hpp"
 #include "verify/localize/emulate.hpp"
 

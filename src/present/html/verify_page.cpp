@@ -13,7 +13,6 @@
 #include "present/html/page.hpp"
 #include "present/text/verify_text.hpp"
 #include "verify/compare/compare.hpp"
-#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 namespace {

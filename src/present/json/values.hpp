@@ -8,9 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
-
-#include "graft/node_ref.hpp"
 
 namespace graft::present {
 
@@ -23,12 +20,6 @@ using Json = nlohmann::ordered_json;
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
 [[nodiscard]] inline Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
-
-[[nodiscard]] inline std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
-  std::vector<std::string> names;
-  for (const NodeRef& node : nodes) names.push_back(node.name);
-  return names;
-}
 
 /// Returns the path of the file with a model's external weights, or null.
 [[nodiscard]] inline Json json_of_data_file(const std::optional<std::filesystem::path>& file) {

@@ -314,7 +314,7 @@ std::vector<std::string> layers_warnings(const report::LayersReport& report) {
   return warnings;
 }
 
-std::string reduced_command(const toolkit::ReducedFiles& files, const std::string& options) {
+std::string reduced_command(const report::ReducedFiles& files, const std::string& options) {
   if (!files.reference.empty()) {
     return fmt::format("graft verify {} {} --layers{}{}{}", shell_path(files.reference), shell_path(files.candidate),
                        files.inputs.empty() ? "" : " --data " + shell_path(files.inputs), options, library_options());

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/layers.hpp"
 #include "present/text/listing.hpp"
-#include "toolkit/reduced_case.hpp"
-#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 
@@ -34,6 +33,6 @@ namespace graft::present {
 [[nodiscard]] std::string decibels_text(const report::ComparedLayer& layer);
 
 /// Returns the command that reproduces the difference or the failure with the reduced files, followed by `options`.
-[[nodiscard]] std::string reduced_command(const toolkit::ReducedFiles& files, const std::string& options);
+[[nodiscard]] std::string reduced_command(const report::ReducedFiles& files, const std::string& options);
 
 }  // namespace graft::present

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/layers.hpp"
 #include "graft/report/verify.hpp"
 #include "present/html/verify_page.hpp"
 #include "present/text/listing.hpp"
-#include "verify/localize/layers.hpp"
 
 namespace graft::present {
 

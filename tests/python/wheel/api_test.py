@@ -263,11 +263,15 @@ def test_verify_layers_finds_the_node(network: graft.Model, images: np.ndarray) 
     assert result.verdict == "different" and result.failure is None
     first = result.first
     assert first.candidate_nodes[-1].op == "Conv" and "differ" in first.why and repr(first).startswith("<divergence at")
-    assert result.tensors[first.tensor].verdict == "different"
+    tensor = result.tensors[first.tensor]
+    assert tensor.verdict == "different" and tensor.candidate_node.id == first.candidate_nodes[-1].id
+    assert tensor.op == "Conv" and tensor.reference_range.nan == 0 and tensor.local.mismatched > 0
+    assert first.reference.node_count < network.node_count
     apart = graft.verify(first.reference, first.candidate, data=first.inputs)
     assert not apart.same
     emulated = graft.verify_layers(network, emulated="f16")
-    assert json.loads(emulated.to_json())["emulated"] == "f16"
+    assert json.loads(emulated.to_json())["emulated"] == emulated.emulated == "f16"
+    assert any(tensor.rounding is not None for tensor in emulated.tensors)
 
 
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
