@@ -53,7 +53,7 @@ void DeclaredInputs::check(const TensorMap& inputs) const {
   for (const Input& input : inputs_) {
     const auto found = inputs.find(input.name);
     if (found == inputs.end()) {
-      throw Error(fmt::format("{} ({}) is missing; its inputs are {}", place_of(input),
+      throw Error(fmt::format("{} ({}) is missing; its inputs are {}\nGive a value for each of them", place_of(input),
                               type_and_shape(input.type, input.shape), names()));
     }
     const std::string mismatch = mismatch_of(found->second, input.type, input.shape);

@@ -55,6 +55,7 @@ STARTS = [
     "graft run digits.onnx -o o.npz",
     "graft run digits.onnx --input image=none.npz -o o.npz",
     "graft canary digits.onnx -o canary",
+    "graft convert digits.onnx -o n.onnx --passes no_such",
     "graft ops NoSuchOperator",
     "graft plugins digits.onnx",
     "graft new my_ops --operator no_such",
@@ -125,7 +126,7 @@ def test_every_printed_command_works(folder):
     printed_by, failed = run_printed_commands(folder, STARTS)
     assert not failed, "\n".join(failed)
     # Checks the collection itself: different rules print these commands.
-    assert "graft run --help" in printed_by
+    assert "graft convert --help" in printed_by
     assert any(command.startswith("graft convert digits.prototxt digits.caffemodel") for command in printed_by)
     assert any(command.startswith("graft build ") for command in printed_by)
 
@@ -181,14 +182,16 @@ def test_every_conversion_that_fails_ends_with_a_command_that_works(folder):
         code, text = run(start, folder)
         assert code == 1, f"{start}: {text}"
         assert follower in commands_in(text), f"{start}: {text}"
-    for refused in (
-        "graft convert undefined.onnx -o n.onnx",
-        "graft convert missing.onnx -o n.onnx",
-        "graft convert digits.onnx -o n.onnx --passes no_such",
-    ):
+    # Only a wrong option is explained by the help.
+    for refused, step in {
+        "graft convert undefined.onnx -o n.onnx": "Export the model again",
+        "graft convert missing.onnx -o n.onnx": "missing.onnx: cannot be read: No such file or directory",
+        "graft convert digits.onnx -o n.onnx --passes no_such": "`graft convert --help`",
+    }.items():
         code, text = run(refused, folder)
         assert code == 2
-        assert "graft convert --help" in commands_in(text), text
+        assert step in text, text
+        assert ("graft convert --help" in commands_in(text)) == ("--help" in step), text
         assert "Correct the file" not in text, "nothing is wrong with it, or that is not known"
     _, failed = run_printed_commands(folder, [*starts, "graft convert undefined.onnx -o n.onnx"])
     assert not failed, "\n".join(failed)
