@@ -82,19 +82,34 @@ std::string inputs_text(const InputShapes& inputs) {
   return texts.empty() ? "" : fmt::format(" for {}", fmt::join(texts, ", "));
 }
 
+/// Adds the names of all values of the graphs inside the nodes.
+void collect_inner_names(const onnx::Graph& graph, std::set<std::string, std::less<>>& names) {
+  for (const onnx::Node* node : graph.nodes()) {
+    for (const onnx::Graph* inner : node->subgraphs()) {
+      for (const onnx::Value* value : std::as_const(*inner).values()) names.insert(value->name);
+      collect_inner_names(*inner, names);
+    }
+  }
+}
+
 /// Calls `found` with each value that differs first, and a clause on it.
 void compare(const onnx::Model& model, const json& shapes, const json& types,
              const std::function<void(const onnx::Value&, std::string)>& found) {
   const onnx::Graph& graph = model.graph();
   // TensorRT may use the name of a tensor of the main graph for one in a function.
   const bool has_unique_names = model.functions.empty();
+  // A branch or body may have another tensor of the same name, which TensorRT's network has too.
+  std::set<std::string, std::less<>> inner_names;
+  collect_inner_names(graph, inner_names);
   std::set<const onnx::Value*> spoiled;
   for (const onnx::Node* node : graph.nodes()) {
     bool is_spoiled = false;
     for_each_read(*node, graph, [&](const onnx::Value& value) { is_spoiled = is_spoiled || spoiled.contains(&value); });
     for (const onnx::Value* output : node->outputs) {
       if (is_spoiled) break;
-      if (output == nullptr || (!has_unique_names && !output->is_output())) continue;
+      if (output == nullptr || (!has_unique_names && !output->is_output()) || inner_names.contains(output->name)) {
+        continue;
+      }
       std::string difference = difference_of(*output, shapes, types);
       if (difference.empty()) continue;
       found(*output, std::move(difference));

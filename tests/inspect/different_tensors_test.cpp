@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,22 @@ TEST(DifferentTensors, only_the_first_of_a_path_is_reported) {
       find_different_tensors(pool_model({1, 3, 4, 4}), built_as({{"p", {1, 3, 3, 3}}, {"y", {1, 3, 3, 3}}}));
   ASSERT_EQ(names_of(found), Names{"p"});
   EXPECT_EQ(found[0].reason, "its output 'p' is 1x3x3x3 where ONNX defines 1x3x2x2");
+}
+
+// The branch of the If computes a tensor 't' of 2x3 for itself, and TensorRT's network has both.
+TEST(DifferentTensors, a_name_that_a_branch_uses_as_well_is_no_finding) {
+  onnx::Model model = test::text_model(
+      {{"x", onnx::ElementType::f32, Shape{2, 3}}, {"c", onnx::ElementType::boolean, Shape{}}}, "", {});
+  onnx::Graph& graph = model.graph();
+  onnx::Node* choose = graph.add_node("If", {graph.find("c")}, {"chosen"});
+  for (const std::string branch : {"then_branch", "else_branch"}) {
+    auto body = std::make_unique<onnx::Graph>(&graph);
+    onnx::parse_nodes(*body, "t = Relu(x)\n" + branch + "_y = Neg(t)", {branch + "_y"}, nullptr);
+    choose->attributes[branch] = onnx::NodeAttribute(onnx::AttributeData(std::move(body)));
+  }
+  onnx::parse_nodes(graph, "t = Transpose<perm = [1, 0]>(chosen)\ny = Sigmoid(t)", {"y"}, nullptr);
+  EXPECT_TRUE(find_different_tensors(model, built_as({{"t", {2, 3}}, {"y", {3, 2}}})).empty());
+  EXPECT_EQ(names_of(find_different_tensors(model, built_as({{"t", {2, 3}}, {"y", {2, 3}}}))), Names{"y"});
 }
 
 TEST(DifferentTensors, sizes_that_one_side_does_not_know_are_no_finding) {

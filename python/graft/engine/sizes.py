@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import collections
 from typing import Any
 
 from graft.engine.parsing import dtype_name
@@ -34,19 +34,25 @@ def tensor_sizes(session: Session, network: Any, profiles: list[dict[str, ShapeR
         for case in cases:
             for name, sizes in case.items():
                 dynamic[name].shape = sizes
-            shapes = dict(known_shapes(network))
+            shapes = known_shapes(network)
             answers.append({"inputs": {name: list(sizes) for name, sizes in case.items()}, "shapes": shapes})
     return answers
 
 
-def known_shapes(network: Any) -> Iterator[tuple[str, list[int]]]:
+def known_shapes(network: Any) -> dict[str, list[int]]:
+    """Returns the sizes of the tensors by name, without names that several tensors of the network have: the tensors
+    of branches and bodies are in the network too."""
+    shapes: dict[str, list[int]] = {}
+    names: collections.Counter[str] = collections.Counter()
     for index in range(network.num_layers):
         layer = network.get_layer(index)
         for number in range(layer.num_outputs):
             tensor = layer.get_output(number)
             if tensor is None:
                 continue
+            names[tensor.name] += 1
             try:
-                yield tensor.name, list(tensor.shape)
+                shapes[tensor.name] = list(tensor.shape)
             except (ValueError, RuntimeError):  # TensorRT infers no rank, or no sizes
                 continue
+    return {name: shape for name, shape in shapes.items() if names[name] == 1}

@@ -194,7 +194,8 @@ def test_a_worker_writes_verbose_messages_where_they_are_relayed(tmp_path: pathl
 
 
 def test_a_tensor_whose_shape_tensorrt_cannot_give_has_no_sizes() -> None:
-    """`shape` of some tensors behind shape tensors raises RuntimeError, and of one without a rank ValueError."""
+    """`shape` of some tensors behind shape tensors raises RuntimeError, and of one without a rank ValueError.
+    A branch may have a tensor with the name of another tensor, and then the name says nothing."""
 
     class Tensor:
         def __init__(self, name: str, error: Exception | None) -> None:
@@ -211,6 +212,10 @@ def test_a_tensor_whose_shape_tensorrt_cannot_give_has_no_sizes() -> None:
         Tensor("a", RuntimeError("Could not get tensor shape.")),
         Tensor("b", ValueError("__len__() should return >= 0")),
         Tensor("c", None),
+        Tensor("d", None),
+        Tensor("e", None),
+        Tensor("d", None),
+        Tensor("e", RuntimeError("Could not get tensor shape.")),
     ]
 
     class Layer:
@@ -225,4 +230,4 @@ def test_a_tensor_whose_shape_tensorrt_cannot_give_has_no_sizes() -> None:
         def get_layer(self, _index: int) -> Layer:
             return Layer()
 
-    assert dict(known_shapes(Network())) == {"c": [2, 3]}
+    assert known_shapes(Network()) == {"c": [2, 3]}
