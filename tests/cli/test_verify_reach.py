@@ -340,6 +340,49 @@ def test_a_branch_inside_a_branch_of_the_candidate_is_named(graft, tmp_path):
     assert f"{INNER} of the candidate, so nothing in it was compared" in answer.json["unreached"]
 
 
+@pytest.mark.parametrize("name", ["choose", "other"])
+def test_a_branch_is_named_where_another_node_has_the_name_of_the_one_around_it(graft, tmp_path, name):
+    """Sibling branches have nodes of one name, as ONNX allows. The then_branch of one never runs, and that of the other
+    holds the branch to name."""
+
+    def choice(condition, output, node_name, then, otherwise):
+        branches = {"then_branch": then, "else_branch": otherwise}
+        graphs = {
+            key: helper.make_graph(nodes, key, [], [result(nodes[-1].output[0])]) for key, nodes in branches.items()
+        }
+        return helper.make_node("If", [condition], [output], name=node_name, **graphs)
+
+    def one(op, output):
+        return [helper.make_node(op, ["x"], [output])]
+
+    deep = [choice("yes", "s", "deep", one("Exp", "d"), one("Sqrt", "e"))]
+    left = [choice("no", "r", "choose", one("Neg", "a"), one("Abs", "b"))]
+    right = [choice("yes", "q", name, deep, one("Sin", "h"))]
+    outer = {
+        "then_branch": helper.make_graph(left, "then", [], [result("r")]),
+        "else_branch": helper.make_graph(right, "else", [], [result("q")]),
+    }
+    path = network(
+        tmp_path / "a.onnx",
+        [
+            ("ReduceSum", "x", "sum", {"keepdims": 0}),
+            ("Abs", "sum", "size"),
+            ("Less", "size big", "yes"),
+            ("Greater", "size big", "no"),
+            ("Greater", "sum zero", "c"),
+            ("If", "c", "y", outer),
+        ],
+        [("x", F32, [4])],
+        [("y", F32, [4])],
+        big=np.float32(1e9),
+        zero=np.float32(0),
+    )
+    onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    answer = graft("verify", path, path, "--seeds", "20", "--json")
+    assert answer.code == 0
+    assert "no run executed else_branch of node 'deep' (If), so nothing in it was compared" in answer.json["unreached"]
+
+
 def test_branches_inside_a_loop_that_were_executed_are_not_named(graft, tmp_path):
     """The first iteration executes one branch, and the other iterations the other."""
     branch = {

@@ -104,8 +104,9 @@ bool are_same(const runtime::TensorMap& left, const runtime::TensorMap& right) {
 
 /// A branch of an If or a body of a Loop, with a value of the main graph that counts its executions in a run.
 struct CountedBody {
-  std::string name;                ///< "then_branch of node 'choose' (If)"
-  std::vector<std::string> outer;  ///< The names of the counted bodies around it, outermost first.
+  std::string name;  ///< "then_branch of node 'choose' (If)"; other bodies may have it too.
+  const onnx::Graph* graph = nullptr;
+  std::vector<const onnx::Graph*> outer;  ///< The counted bodies around it, outermost first.
   onnx::Value* executions = nullptr;
 };
 
@@ -119,7 +120,7 @@ class BodyCounters {
     for (onnx::Node* node : graph_.nodes()) {
       if (node->is("If")) add_to_if(*node);
       if (node->is("Loop")) add_to_loop(*node);
-      if (node->is("Scan")) add_inner(*node, onnx::subgraph(*node, "body"), "");
+      if (node->is("Scan")) add_inner(*node, onnx::subgraph(*node, "body"), false);
     }
     return std::move(found_);
   }
@@ -132,12 +133,15 @@ class BodyCounters {
     const std::string_view taken = constant ? onnx::taken_branch(constant->numbers()) : "";
     for (const std::string_view branch : {"then_branch", "else_branch"}) {
       if (constant && branch != taken) continue;
-      const std::string name = constant ? "" : fmt::format("{} of {}", branch, describe(node));
+      onnx::Graph* body = onnx::subgraph(node, branch);
       if (!constant) {
         onnx::Value* runs = branch == "then_branch" ? condition : add_node("Not", {condition});
-        found_.push_back({.name = name, .outer = {}, .executions = sum(as_integer(runs))});
+        found_.push_back({.name = fmt::format("{} of {}", branch, describe(node)),
+                          .graph = body,
+                          .outer = {},
+                          .executions = sum(as_integer(runs))});
       }
-      add_inner(node, onnx::subgraph(node, branch), name);
+      add_inner(node, body, !constant);
     }
   }
 
@@ -149,20 +153,20 @@ class BodyCounters {
       factors.push_back(as_integer(add_node("Greater", {node.input(0), zero})));
     }
     if (is_computed(node.input(1))) factors.push_back(as_integer(node.input(1)));
-    std::string name;
+    onnx::Graph* body = onnx::subgraph(node, "body");
     if (!factors.empty()) {
-      name = fmt::format("the body of {}", describe(node));
       onnx::Value* runs = factors.size() == 1 ? factors.front() : add_node("Mul", factors);
-      found_.push_back({.name = name, .outer = {}, .executions = sum(runs)});
+      found_.push_back(
+          {.name = fmt::format("the body of {}", describe(node)), .graph = body, .outer = {}, .executions = sum(runs)});
     }
-    add_inner(node, onnx::subgraph(node, "body"), name);
+    add_inner(node, body, !factors.empty());
   }
 
-  /// Counts in a body of a node of this graph. `name` is the body's name if it is counted itself.
-  void add_inner(onnx::Node& node, onnx::Graph* body, const std::string& name) {
+  /// Counts in a body of a node of this graph. `is_counted`: the body is counted itself.
+  void add_inner(onnx::Node& node, onnx::Graph* body, bool is_counted) {
     if (body == nullptr || body->outputs().size() != node.outputs.size() + (node.is("Loop") ? 1 : 0)) return;
     for (CountedBody& inner : BodyCounters(*body).add()) {
-      if (!name.empty()) inner.outer.insert(inner.outer.begin(), name);
+      if (is_counted) inner.outer.insert(inner.outer.begin(), body);
       inner.executions = return_from(node, *body, *inner.executions);
       found_.push_back(std::move(inner));
     }
@@ -295,7 +299,7 @@ class UnreachedSearch {
       if (refused.kind() == Error::Kind::internal) throw;
       return;
     }
-    std::set<std::string> skipped;
+    std::set<const onnx::Graph*> skipped;
     for (const bool nested : {false, true}) {
       std::vector<const CountedBody*> group;
       for (const CountedBody& body : bodies) {
@@ -308,7 +312,7 @@ class UnreachedSearch {
   /// Reports the bodies of a group that no run executed, except those inside a body in `skipped`, and adds all that no
   /// run executed to `skipped`.
   void report_bodies(const ModelThatRan& ran, const onnx::Model& counting, const std::vector<const CountedBody*>& group,
-                     const char* owner, std::set<std::string>& skipped) {
+                     const char* owner, std::set<const onnx::Graph*>& skipped) {
     std::vector<double> executions;
     try {
       executions = count_executions(ran, counting, group);
@@ -320,8 +324,8 @@ class UnreachedSearch {
       const CountedBody& body = *group[i];
       if (executions[i] != 0) continue;
       const bool is_inside = std::any_of(body.outer.begin(), body.outer.end(),
-                                         [&](const std::string& outer) { return skipped.contains(outer); });
-      skipped.insert(body.name);
+                                         [&](const onnx::Graph* outer) { return skipped.contains(outer); });
+      skipped.insert(body.graph);
       if (is_inside || !bodies_.insert(body.name).second) continue;
       found_.push_back(fmt::format("no run executed {}{}, so nothing in it was compared", body.name, owner));
     }
@@ -356,7 +360,7 @@ class UnreachedSearch {
   std::size_t runs_;
   std::unique_ptr<runtime::CompiledModel> compiled_;  ///< The compiled reference; null until it is needed.
   std::vector<std::string> found_;
-  std::set<std::string> bodies_;  ///< The branches and bodies in `found_`, which the other model may have too.
+  std::set<std::string> bodies_;  ///< The names in `found_`: a body of the same name gives no second sentence.
 };
 
 }  // namespace
