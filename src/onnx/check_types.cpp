@@ -12,7 +12,6 @@
 
 #include "graft/error.hpp"
 #include "onnx/faults.hpp"
-#include "onnx/node_ref.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/schema_ports.hpp"
 #include "onnx/schema_types.hpp"
@@ -73,13 +72,15 @@ std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& 
   infer_around_faults(inferred, [](const Node& /*node*/, const Error& /*error*/) {});
   const std::int64_t opset = inferred.graph().opset();
   std::vector<TypeFault> faults;
+  std::size_t position = 0;
   for (const Node* outer : std::as_const(inferred).graph().nodes()) {
     const auto check = [&](const Node& node) {
+      const std::size_t here = position++;
       if (!node.domain.empty() || model.functions.contains({node.domain, node.op_type, node.overload})) return;
       const auto fault = type_fault_in(node, opset);
       if (!fault || (accepts != nullptr && accepts(inferred, *outer))) return;
       faults.push_back(
-          {ref_of(node), fmt::format("{}: {}: {} (operator set {})", model.source, describe(node), *fault, opset)});
+          {here, fmt::format("{}: {}: {} (operator set {})", model.source, describe(node), *fault, opset)});
     };
     check(*outer);
     for (const Graph* inner : outer->subgraphs()) inner->for_each_node(check);

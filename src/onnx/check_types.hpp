@@ -2,11 +2,11 @@
 // and whether the model has outputs.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "graft/node_ref.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::onnx {
@@ -17,8 +17,8 @@ namespace graft::onnx {
 using AcceptsTypes = std::function<bool(const Model& inferred, const Node& node)>;
 
 struct TypeFault {
-  NodeRef node;
-  std::string message;  ///< Names file, node, inputs and types.
+  std::size_t node = 0;  ///< The position in the order of Graph::for_each_node: nodes in sub-graphs may share names.
+  std::string message;   ///< Names file, node, inputs and types.
 };
 
 /// Returns the nodes of ai.onnx, in the graph and in sub-graphs, whose inputs have types that their schemas do not

@@ -151,20 +151,15 @@ std::string on_one_line(const std::string& text) {
 void note_type_faults(Inspection& inspection, const onnx::AcceptsTypes& accepts = nullptr) {
   if (inspection.has_checked_types) return;
   onnx::check_has_outputs(inspection.model);
-  std::map<std::string, std::string, std::less<>> faults;  // by NodeRef::id
-  for (onnx::TypeFault& fault : onnx::find_type_faults(inspection.model, accepts)) {
-    faults.emplace(std::move(fault.node.id), std::move(fault.message));
-  }
-  inspection.model.graph().for_each_node([&](onnx::Node& node) {
-    const auto fault = faults.find(onnx::ref_of(node).id);
-    if (fault != faults.end()) node.metadata.emplace(onnx::fault_note, fault->second);
-  });
-  for (report::NodeSupport& node : inspection.nodes) {
-    const auto fault = faults.find(node.node.id);
-    if (fault == faults.end() || node.advice == inspect::advice_on_fault) continue;
-    node.support = report::Support::unsupported;
-    node.reason = fault->second;
-    node.advice = inspect::advice_on_fault;
+  std::vector<onnx::Node*> nodes;
+  inspection.model.graph().for_each_node([&](onnx::Node& node) { nodes.push_back(&node); });
+  for (const onnx::TypeFault& fault : onnx::find_type_faults(inspection.model, accepts)) {
+    nodes.at(fault.node)->metadata.emplace(onnx::fault_note, fault.message);
+    report::NodeSupport& verdict = inspection.nodes.at(fault.node);
+    if (verdict.advice == inspect::advice_on_fault) continue;
+    verdict.support = report::Support::unsupported;
+    verdict.reason = fault.message;
+    verdict.advice = inspect::advice_on_fault;
   }
 }
 

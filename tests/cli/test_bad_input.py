@@ -259,6 +259,32 @@ def test_types_that_an_operator_does_not_take(graft, tmp_path, out, case):
     refused(graft("convert", model, "-o", out / "o.onnx", "--no-check"), out, words, "Cast")
 
 
+@pytest.mark.parametrize("faulty", ["then_branch", "else_branch"])
+def test_a_wrong_type_is_not_put_on_the_node_of_the_other_branch(graft, tmp_path, faulty):
+    """The outputs of both nodes have one name, as ONNX allows."""
+    branches = {}
+    for branch in ("then_branch", "else_branch"):
+        made = helper.make_node("Add", ["x", "z"], ["r"]) if branch == faulty else helper.make_node("Abs", ["x"], ["r"])
+        branches[branch] = helper.make_graph(
+            [made], branch, [], [helper.make_tensor_value_info("r", TensorProto.FLOAT, [2])]
+        )
+    inputs = [
+        helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in (
+            ("c", TensorProto.BOOL, []),
+            ("x", TensorProto.FLOAT, [2]),
+            ("z", TensorProto.INT64, [2]),
+        )
+    ]
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", [2])])
+    with pytest.raises(Exception, match="Type"):
+        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    verdicts = {each["operator"]: each for each in graft("inspect", model, "--probe", "none", "--json").json["nodes"]}
+    assert "inputs 0 and 1 of Add must have the same type" in verdicts["Add"]["reason"]
+    assert verdicts["Abs"]["verdict"] == "native"
+
+
 def test_a_graph_without_outputs(graft, tmp_path, out):
     """ONNX Runtime loads no empty graph."""
     model = save(tmp_path / "m.onnx", [], [], [])
