@@ -6,13 +6,15 @@
 #include "inspect/model_parts.hpp"
 #include "inspect/size_ranges.hpp"
 #include "onnx/extract.hpp"
+#include "onnx/node_ref.hpp"
 
 namespace graft::inspect {
 namespace {
 
-/// Returns the operator and the types of the inputs of a node; of a node with sub-graphs, its name.
+/// Returns the operator and the types of the inputs of a node of the main graph; of a node with sub-graphs, whose
+/// nodes decide as well, the name of its first output, which no other node has.
 std::string trial_key(const onnx::Node& node) {
-  if (!node.subgraphs().empty()) return "node " + node.name;
+  if (!node.subgraphs().empty()) return "node " + onnx::ref_of(node).id;
   std::string key = node.op_type;
   for (const onnx::Value* input : node.inputs) {
     key += input == nullptr || !input->type ? " ?" : " " + to_string(*input->type);

@@ -18,8 +18,8 @@ class TypeTrials {
   TypeTrials(ProbeOptions options, std::function<bool()> should_stop);
 
   /// Returns whether TensorRT builds a node of the main graph by itself; false where no TensorRT starts, or where the
-  /// budget is spent. Types must be inferred. Nodes of one operator and the same types are built once. Throws
-  /// Interrupted if the process was stopped.
+  /// budget is spent. Types must be inferred. Nodes of one operator and the same types are built once, except those
+  /// with sub-graphs. All calls must be for one model. Throws Interrupted if the process was stopped.
   [[nodiscard]] bool builds(const onnx::Model& model, const onnx::Node& node);
 
  private:
@@ -28,7 +28,7 @@ class TypeTrials {
   ProbeOptions options_;
   std::function<bool()> should_stop_;
   std::unique_ptr<DriverTrials> trials_;            ///< Null until the first node is built.
-  std::map<std::string, bool, std::less<>> known_;  ///< The answers, by operator and types.
+  std::map<std::string, bool, std::less<>> known_;  ///< The answers, by trial_key().
 };
 
 }  // namespace graft::inspect

@@ -457,6 +457,35 @@ def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(
     assert converted.is_file() == is_built
 
 
+@pytest.mark.parametrize("names", [("", ""), ("p", "p"), ("p", "q")])
+def test_a_node_with_branches_is_not_taken_for_another_one(graft, tmp_path, names):
+    """`graft build` says that TensorRT builds Add of f32 and f64, and not of f32 and i64."""
+
+    def adding(path, *added):
+        inputs, nodes = [info("x", FLOAT, [4]), info("c", BOOL, [])], []
+        for name, kind in added:
+            i = len(nodes)
+            inputs.append(info(f"z{i}", kind, [4]))
+            branches = {
+                "then_branch": node("Add", ["x", f"z{i}"], [f"a{i}"], name=f"add{i}"),
+                "else_branch": node("Abs", ["x"], [f"b{i}"]),
+            }
+            graphs = {
+                key: helper.make_graph([made], key, [], [info(made.output[0], FLOAT, [4])])
+                for key, made in branches.items()
+            }
+            nodes.append(node("If", ["c"], [f"y{i}"], name=name, **graphs))
+        return save(path, nodes, inputs, [info(f"y{i}", FLOAT, [4]) for i in range(len(nodes))])
+
+    accepted, refused = (names[0], TensorProto.DOUBLE), (names[1], INT64)
+    assert graft("build", adding(tmp_path / "a.onnx", accepted), "-o", tmp_path / "e", *TARGET).code == 0
+    assert graft("build", adding(tmp_path / "b.onnx", refused), "-o", tmp_path / "e", *TARGET).code != 0
+    model = adding(tmp_path / "m.onnx", accepted, refused)
+    answer = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--no-prove")
+    assert answer.code == 2, answer.out
+    assert "m.onnx: node 'add1' (Add): inputs 0 and 1 of Add must have the same type" in answer.err
+
+
 def test_a_graph_without_outputs_is_refused_where_tensorrt_judges(graft, tmp_path):
     model = save(tmp_path / "m.onnx", [node("Relu", ["x"], ["y"])], [("x", [2])], [])
     converted = tmp_path / "c.onnx"
