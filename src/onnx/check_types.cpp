@@ -89,12 +89,21 @@ std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& 
 }
 
 std::string step_for_strings(const Model& model, const Value& input) {
-  std::vector<std::string> readers;
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> named;
+  std::size_t others = 0;
   model.graph().for_each_node([&](const Node& node) {
-    const bool reads = std::find(node.inputs.begin(), node.inputs.end(), &input) != node.inputs.end();
-    if (reads) readers.push_back(describe(node));
+    if (std::find(node.inputs.begin(), node.inputs.end(), &input) == node.inputs.end()) return;
+    if (named.size() < most_named) {
+      named.push_back(describe(node));
+    } else {
+      ++others;
+    }
   });
-  const std::string nodes = readers.empty() ? "" : fmt::format(" leave out {}, and", fmt::join(readers, ", "));
+  if (others != 0)
+    named.push_back(
+        fmt::format("{} other node{} that read{} it", others, others == 1 ? "" : "s", others == 1 ? "s" : ""));
+  const std::string nodes = named.empty() ? "" : fmt::format(" leave out {}, and", fmt::join(named, ", "));
   return fmt::format("Convert the strings to numbers before the network:{} make these numbers its inputs", nodes);
 }
 

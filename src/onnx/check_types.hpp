@@ -26,7 +26,8 @@ struct TypeFault {
 /// to be of one type are checked. Nodes that `accepts` accepts are passed over. The call costs one shape inference.
 [[nodiscard]] std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& accepts = nullptr);
 
-/// Returns the next step after an error about an input of type string, which names the nodes that read the input.
+/// Returns the next step after an error about an input of type string, which names up to three nodes that read the
+/// input and the number of the others.
 [[nodiscard]] std::string step_for_strings(const Model& model, const Value& input);
 
 /// Throws Error for a model without outputs, which TensorRT does not build.

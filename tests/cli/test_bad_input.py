@@ -538,6 +538,21 @@ def test_strings_are_to_be_converted_before_the_network(graft, tmp_path, out):
     refused(graft("build", path, "-o", out / "o.engine"), out, "which TensorRT does not accept", step, codes=(1,))
 
 
+@pytest.mark.parametrize(
+    ("readers", "others"),
+    [(3, ""), (4, ", 1 other node that reads it"), (10000, ", 9997 other nodes that read it")],
+)
+def test_few_of_the_nodes_that_read_strings_are_named(graft, tmp_path, out, readers, others):
+    names = helper.make_tensor_value_info("s", TensorProto.STRING, [2])
+    nodes = [helper.make_node("Equal", ["s", "s"], [f"y{i}"], name=f"n{i}") for i in range(readers)]
+    outputs = [helper.make_tensor_value_info(f"y{i}", TensorProto.BOOL, [2]) for i in range(readers)]
+    path = save(tmp_path / "m.onnx", nodes, [names], outputs, opset=19)
+    first = ", ".join(f"node 'n{i}' (Equal)" for i in range(3))
+    step = f"network: leave out {first}{others}, and make these numbers its inputs\n"
+    refused(graft("run", path, "-o", out / "o.npz"), out, "input 's' is of type string", step)
+    refused(graft("build", path, "-o", out / "o.engine"), out, "input 's' is of type string", step, codes=(1,))
+
+
 def test_help_is_named_only_for_options(graft, tmp_path, out):
     missing = graft("convert", tmp_path / "missing.onnx", "-o", out / "o.onnx")
     refused(missing, out, "missing.onnx")
