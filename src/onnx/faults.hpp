@@ -16,7 +16,8 @@ namespace graft::onnx {
 /// and inference skips it, so that the other nodes can be examined.
 inline constexpr std::string_view fault_note = "graft.fault";
 
-/// Returns the error with a next step on a line of its own if the message has no such line.
+/// Returns an error about bad input with a next step on a line of its own if the message has no such line; any other
+/// error as it is.
 [[nodiscard]] Error with_next_step(const Error& error, std::string_view step);
 
 /// Called for a node that contradicts itself or its inputs.

@@ -263,7 +263,10 @@ class Reader {
     }
     std::error_code error;
     const std::filesystem::path home = std::filesystem::canonical(folder_, error);
-    if (error) fail(fmt::format("{}: the model's folder {}: {}", what, folder_.string(), error.message()));
+    if (error) {
+      fail(fmt::format("{}: external data: the model's folder {}: {}\n{}", what, folder_.string(), error.message(),
+                       copy_step(location)));
+    }
     const std::filesystem::path target = std::filesystem::canonical(home / relative, error);
     if (error) {
       fail(fmt::format("{}: external data '{}': {}\n{}", what, location, error.message(), copy_step(location)));

@@ -505,7 +505,7 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
 
 Error with_next_step(const Error& error, std::string_view step) {
   const std::string message = error.what();
-  if (message.find('\n') != std::string::npos) return error;
+  if (error.kind() != Error::Kind::bad_input || message.find('\n') != std::string::npos) return error;
   return {error.kind(), fmt::format("{}\n{}", message, step)};
 }
 

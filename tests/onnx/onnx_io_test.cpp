@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "onnx/atomic_file.hpp"
+#include "onnx/faults.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/text.hpp"
 #include "tests/support/text_model.hpp"
@@ -278,6 +279,39 @@ TEST(OnnxFiles, AWrittenFileHasTheModeOfAnyOther) {
   std::ofstream(folder / "plain") << "x";
   onnx::write_file(folder / "ours", "x");
   EXPECT_EQ(fs::status(folder / "plain").permissions(), fs::status(folder / "ours").permissions());
+}
+
+// A defect of Graft and a missing tool are no faults of the model.
+TEST(OnnxFiles, OnlyBadInputIsToBeCorrectedInTheModel) {
+  using Kind = Error::Kind;
+  EXPECT_STREQ(onnx::with_next_step(Error(Kind::bad_input, "bad"), "Correct it").what(), "bad\nCorrect it");
+  EXPECT_STREQ(onnx::with_next_step(Error(Kind::bad_input, "bad\nCopy it"), "Correct it").what(), "bad\nCopy it");
+  for (const Kind kind : {Kind::answer_is_no, Kind::missing_tool, Kind::internal}) {
+    const Error kept = onnx::with_next_step(Error(kind, "bad"), "Correct it");
+    EXPECT_STREQ(kept.what(), "bad");
+    EXPECT_EQ(kept.kind(), kind);
+  }
+}
+
+TEST(OnnxFiles, AMissingFolderIsNotToBeCorrectedInTheModel) {
+  const Folder folder;
+  ::onnx::ModelProto proto = small_proto();
+  auto& weight = *proto.mutable_graph()->add_initializer();
+  weight.set_name("w");
+  weight.set_data_type(::onnx::TensorProto::FLOAT);
+  weight.add_dims(2);
+  weight.set_data_location(::onnx::TensorProto::EXTERNAL);
+  auto& location = *weight.add_external_data();
+  location.set_key("location");
+  location.set_value("w.bin");
+  try {
+    static_cast<void>(onnx::parse_onnx(proto.SerializeAsString(), folder / "absent", "test"));
+    ADD_FAILURE() << "the folder does not exist";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("No such file or directory\nCopy the whole file to "), std::string::npos) << message;
+    EXPECT_EQ(message.find("Correct it"), std::string::npos) << message;
+  }
 }
 
 }  // namespace
