@@ -14,6 +14,8 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "inspect/f64_nodes.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/check_types.hpp"
 #include "runtime/answer.hpp"
 #include "runtime/default_engine.hpp"
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
@@ -138,7 +140,7 @@ class NotingEngine final : public runtime::Engine {
   [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const graft::onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
-    std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(model, options);
+    std::unique_ptr<runtime::CompiledModel> compiled = compile_or_name_fault(engine_, model, options);
     used_.note(model, *compiled, engine_);
     return compiled;
   }
@@ -224,6 +226,20 @@ std::vector<std::string> UsedEngines::reasons() const {
 std::vector<std::string> UsedEngines::rewrites() const {
   const std::scoped_lock lock(mutex_);
   return rewrites_;
+}
+
+std::unique_ptr<runtime::CompiledModel> compile_or_name_fault(const runtime::Engine& engine,
+                                                              const graft::onnx::Model& model,
+                                                              const runtime::CompileOptions& options) {
+  try {
+    return engine.compile(model, options);
+  } catch (const Error& refused) {
+    if (refused.kind() == Error::Kind::bad_input) {
+      check_nodes(model);
+      check_types_and_outputs(model);
+    }
+    throw;
+  }
 }
 
 std::unique_ptr<runtime::Engine> make_noting_engine(const runtime::Engine& engine, UsedEngines& used) {

@@ -65,7 +65,14 @@ class UsedEngines {
 [[nodiscard]] std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                                         const std::vector<const graft::onnx::Model*>& models);
 
-/// Returns an engine that records in `used` each model that it compiles. `engine` and `used` have to outlive it.
+/// Compiles a model. Throws Error naming file, node and attribute where the engine refuses a model that ONNX forbids:
+/// the words of an engine name no attribute and no next step. Otherwise throws what the engine throws.
+[[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile_or_name_fault(const runtime::Engine& engine,
+                                                                            const graft::onnx::Model& model,
+                                                                            const runtime::CompileOptions& options);
+
+/// Returns an engine that compiles as compile_or_name_fault does, and records in `used` each model that it compiles.
+/// `engine` and `used` have to outlive it.
 [[nodiscard]] std::unique_ptr<runtime::Engine> make_noting_engine(const runtime::Engine& engine, UsedEngines& used);
 
 /// Returns the Error (answer_is_no) for a dispute between engines, for callers that return no verdict.

@@ -6,9 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "graft/error.hpp"
-#include "onnx/check_operators.hpp"
-#include "onnx/check_types.hpp"
 #include "runtime/answer.hpp"
 
 namespace graft::toolkit {
@@ -58,16 +55,7 @@ std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx:
   const auto check = [&work = work_] { work.check_cancelled(); };
   runtime::CompileOptions watched = options;
   watched.should_stop = [&work = work_] { return work.is_cancelled(); };
-  std::unique_ptr<runtime::CompiledModel> compiled;
-  try {
-    compiled = engine_.compile(model, watched);
-  } catch (const Error& refused) {
-    if (refused.kind() == Error::Kind::bad_input) {  // the words of an engine do not name the attribute
-      check_nodes(model);
-      check_types_and_outputs(model);
-    }
-    throw;
-  }
+  std::unique_ptr<runtime::CompiledModel> compiled = compile_or_name_fault(engine_, model, watched);
   used_.note(model, *compiled, engine_);
   return std::make_unique<WatchedModel<decltype(check)>>(std::move(compiled), check, std::string(engine_.name()));
 }

@@ -128,7 +128,7 @@ def test_contradicting_shapes(graft, tmp_path, out):
         onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     fault = "m.onnx: node 'product' (MatMul): 8 columns times 5 rows; they have to be equal"
     step = "Correct the node in the program that wrote the model"
-    for command in ("convert", "build"):
+    for command in ("convert", "build", "run"):
         refused(graft(*READERS[command](model, out)), out, fault, step)
     refused(graft("quantize", model, "-o", out / "o.onnx", "--precision", "f16"), out, fault, step)
     refused(graft("verify", model, model), out, fault, step)
@@ -137,6 +137,29 @@ def test_contradicting_shapes(graft, tmp_path, out):
     answer = graft("inspect", model, "--json")
     assert answer.code == 1
     assert fault in answer.json["nodes"][0]["reason"]
+
+
+FAULTS = {
+    "axis": (helper.make_node("Concat", ["x", "x"], ["y"], name="n", axis=7), "axis 7; allowed are -2 to 1 for rank 2"),
+    "perm": (helper.make_node("Transpose", ["x"], ["y"], name="n", perm=[0, 0]), "axis 0 is given twice"),
+    "type": (
+        helper.make_node("Add", ["x", "i"], ["y"], name="n"),
+        "inputs 0 and 1 of Add must have the same type, found f32 'x' and i64 'i'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+@pytest.mark.parametrize("engine", [[], ["--engine", "onnxruntime"]])
+def test_run_names_the_fault_as_verify_does(graft, tmp_path, out, case, engine):
+    node, found = FAULTS[case]
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, [2, 3])] if "i" in node.input else []
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 3]), *inputs], [("y", None)])
+    with pytest.raises(Exception, match="axis|perm|Type"):
+        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    run = graft("run", model, "-o", out / "o.npz", *engine)
+    refused(run, out, f"m.onnx: node 'n' ({node.op_type}): ", found, "in the program that wrote the model")
+    assert run.err == graft("verify", model, model, *engine).err
 
 
 def test_build_accepts_a_branch_that_contradicts_the_sizes(graft, tmp_path):

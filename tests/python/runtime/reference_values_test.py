@@ -196,3 +196,15 @@ def test_integers_of_64_bits_are_told_apart():
     hashed, other = (network(text % (factor, numbers)) for factor in (805459861, 73856093))
     assert graft.verify(hashed, hashed, progress=False).verdict == "same"
     assert graft.verify(hashed, other, progress=False).verdict == "different"
+
+
+@pytest.mark.parametrize("engine", ["auto", "onnxruntime"])
+def test_a_session_names_the_fault_that_onnxruntime_refuses(engine):
+    model = network("g (float[2,3] x) => (float[N,M] y) { y = Transpose <perm = [0, 0]> (x) }")
+    with pytest.raises(Exception, match="perm"):
+        onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    with pytest.raises(
+        graft.Error, match="node 'y' \\(Transpose\\): attribute `perm`: axis 0 is given twice"
+    ) as refused:
+        graft.Session(model, engine=engine, progress=False)
+    assert str(refused.value).endswith("Correct the node in the program that wrote the model")
