@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnxruntime
 import pytest
 from conftest import (
     DIGITS,
@@ -15,7 +16,7 @@ from conftest import (
     program_alone,
     save,
 )
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["--target", "sm120,sm121", "--shapes", DIGITS_SHAPES]
 
@@ -313,6 +314,34 @@ def test_the_library_may_be_named(graft, converted, tmp_path):
     answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", PLUGIN_LIBRARY, "--json")
     assert answer.code == 0, answer.err
     assert len(answer.json["plugin_libraries"]) == 1
+
+
+@pytest.mark.parametrize("name", ["t", "other"])
+def test_a_tensor_is_not_taken_for_that_of_a_branch(graft, tmp_path, name):
+    """The branches have a tensor 't' of 2x3 for themselves, and the model may have another one."""
+    branches = {
+        key: helper.make_graph(
+            [helper.make_node(first, ["x"], ["t"]), helper.make_node(second, ["t"], [key])],
+            key,
+            [],
+            [helper.make_tensor_value_info(key, TensorProto.FLOAT, [2, 3])],
+        )
+        for key, first, second in (("then_branch", "Relu", "Neg"), ("else_branch", "Abs", "Exp"))
+    }
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["largest"], keepdims=0),
+        helper.make_node("Greater", ["largest", "zero"], ["c"]),
+        helper.make_node("If", ["c"], ["chosen"], **branches),
+        helper.make_node("Transpose", ["chosen"], [name], perm=[1, 0]),
+        helper.make_node("Sigmoid", [name], ["y"]),
+    ]
+    zero = numpy_helper.from_array(np.float32(0), "zero")
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [3, 2])], [zero])
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (3, 2)
+    answer = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["computed_wrongly"] == []
 
 
 def test_a_node_that_this_release_computes_wrongly_is_named(graft, tmp_path):
