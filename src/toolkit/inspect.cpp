@@ -154,9 +154,9 @@ void note_type_faults(Inspection& inspection, const onnx::AcceptsTypes& accepts 
   std::vector<onnx::Node*> nodes;
   inspection.model.graph().for_each_node([&](onnx::Node& node) { nodes.push_back(&node); });
   for (const onnx::TypeFault& fault : onnx::find_type_faults(inspection.model, accepts)) {
-    nodes.at(fault.node)->metadata.emplace(onnx::fault_note, fault.message);
+    // A fault that inference found at the same node, such as the declared type of its output, follows from this one.
+    nodes.at(fault.node)->metadata[std::string(onnx::fault_note)] = fault.message;
     report::NodeSupport& verdict = inspection.nodes.at(fault.node);
-    if (verdict.advice == inspect::advice_on_fault) continue;
     verdict.support = report::Support::unsupported;
     verdict.reason = fault.message;
     verdict.advice = inspect::advice_on_fault;
