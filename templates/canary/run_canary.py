@@ -202,7 +202,8 @@ class Tensor:
         expected, allowed = self.expected[run], self.allowed[run]
         finite = np.isfinite(found) & np.isfinite(expected)
         same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-        off = np.where(finite, np.abs(np.where(finite, found, 0) - np.where(finite, expected, 0)), np.inf)
+        with np.errstate(over="ignore"):
+            off = np.where(finite, np.abs(np.where(finite, found, 0) - np.where(finite, expected, 0)), np.inf)
         off[same] = 0
         snr = self.facts["tolerance"]["snr_db"]
         if snr is None:
@@ -211,7 +212,11 @@ class Tensor:
             self.undecided[run] = int(undecided.sum())
             wrong = beyond & ~undecided
         else:
-            noise, signal = np.sum(off[finite] ** 2), np.sum(expected[finite] ** 2)
+            # The squares of large numbers exceed f64, so all are divided by the largest.
+            left, right = expected[finite], found[finite]
+            largest = max(np.abs(left).max(initial=0), np.abs(right).max(initial=0)) or 1.0
+            noise = np.sum((left / largest - right / largest) ** 2)
+            signal = np.sum((left / largest) ** 2)
             wrong = ~same & ~(finite & (noise <= signal * 10 ** (-snr / 10)))
         if not wrong.any():
             return None

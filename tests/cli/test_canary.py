@@ -1,5 +1,6 @@
 # graft canary: tests the files that it writes, and that its script names the node that a stand-in for TensorRT computes
 # wrongly.
+import importlib.util
 import json
 import os
 import subprocess
@@ -225,6 +226,40 @@ def test_elements_that_rounding_makes_nan_are_not_decided(graft, tmp_path):
     # All other elements are judged, and so is NaN.
     assert ask(folder, tensor="y", change="more")[0] == 1
     assert ask(folder, tensor="r", change="nan")[0] == 1
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("run_canary", SOURCE / "templates" / "canary" / "run_canary.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def judged(script, expected, allowed, found, snr_db=None):
+    """Returns the Finding and the number of undecided elements of one f64 tensor in one run."""
+    facts = {
+        "name": "y",
+        "node": "n",
+        "operator": "Sqrt",
+        "output": True,
+        "type": "f64",
+        "shape": [len(expected)],
+        "samples": len(expected),
+        "elements": len(expected),
+        "tolerance": {"snr_db": snr_db},
+    }
+    tensor = script.Tensor(facts, [{"y": np.array(expected)}], [{"y": np.array(allowed)}], 0.0)
+    return tensor.judge(0, np.array(found, np.float64)), tensor.undecided[0]
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e200, 1e308])
+def test_the_snr_of_numbers_whose_squares_exceed_f64(script, scale):
+    expected = scale * np.array([1, -0.5, 0.25, -1])
+    assert judged(script, expected, np.zeros(4), expected * (1 + 1e-6), snr_db=40)[0] is None
+    for wrong in (np.zeros(4), -expected, expected * 0.5):
+        assert judged(script, expected, np.zeros(4), wrong, snr_db=40)[0].wrong > 0
 
 
 def test_a_wrong_shape_is_told_with_both_shapes(canary):
