@@ -234,7 +234,7 @@ class CanaryRuns {
         const double rounding = std::isfinite(number) ? tolerance.at(place, number) : 0;
         const double limit = rounding + verify::NoiseFloor::factor * floor.finite_at(place);
         // A negative limit marks an element that rounding alone makes NaN, infinite or another integer: a number beyond
-        // the limit is undecided there, as in NoiseFloor.
+        // the limit, NaN and infinity are undecided there, as in NoiseFloor.
         limits.push_back(std::copysign(limit, std::isinf(floor.at(place)) ? -1.0 : 1.0));
       }
     });

@@ -176,9 +176,9 @@ class Tensor:
         limits = [run[self.name].astype(np.float64) for run in allowed]
         self.allowed = [np.abs(run) for run in limits]
         # Rounding alone makes the elements with a negative limit NaN, infinite or another integer: a number beyond the
-        # limit shows nothing.
+        # limit, NaN and infinity show nothing there.
         self.unstable = [np.signbit(run) for run in limits]
-        self.undecided = [0] * len(limits)  # number of such numbers in the last build, by run
+        self.undecided = [0] * len(limits)  # number of such elements in the last build, by run
         count, elements = facts["samples"], facts["elements"]
         sample = np.arange(count, dtype=np.int64)
         self.places = sample * (elements // max(count, 1)) + sample * (elements % max(count, 1)) // max(count, 1)
@@ -208,16 +208,17 @@ class Tensor:
         snr = self.facts["tolerance"]["snr_db"]
         if snr is None:
             beyond = ~same & ~(finite & (off <= allowed))
-            undecided = beyond & finite & self.unstable[run]
-            self.undecided[run] = int(undecided.sum())
-            wrong = beyond & ~undecided
+            undecided = beyond & self.unstable[run]
         else:
             # The squares of large numbers exceed f64, so all are divided by the largest.
             left, right = expected[finite], found[finite]
             largest = max(np.abs(left).max(initial=0), np.abs(right).max(initial=0)) or 1.0
             noise = np.sum((left / largest - right / largest) ** 2)
             signal = np.sum((left / largest) ** 2)
-            wrong = ~same & ~(finite & (noise <= signal * 10 ** (-snr / 10)))
+            beyond = ~same & ~(finite & (noise <= signal * 10 ** (-snr / 10)))
+            undecided = beyond & ~finite & self.unstable[run]
+        self.undecided[run] = int(undecided.sum())
+        wrong = beyond & ~undecided
         if not wrong.any():
             return None
         # The worst element is NaN or infinite if any wrong one is; otherwise it exceeds its limit the most.

@@ -223,9 +223,13 @@ def test_elements_that_rounding_makes_nan_are_not_decided(graft, tmp_path):
     count = int(np.isfinite(roots).sum())
     assert report["undecided"] == [{"tensor": "y", "elements": count}]
     assert f"{count} elements of 'y' differ where rounding alone makes them NaN" in printed
-    # All other elements are judged, and so is NaN.
+    # NaN is as little a finding there as a number.
+    code, report, printed = ask(folder, tensor="r", change="nan")
+    assert (code, report["verdict"]) == (0, "good"), printed
+    assert report["undecided"] == [{"tensor": "y", "elements": count}]
+    # All other elements are judged.
     assert ask(folder, tensor="y", change="more")[0] == 1
-    assert ask(folder, tensor="r", change="nan")[0] == 1
+    assert ask(folder, tensor="y", change="nan")[0] == 1
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +256,16 @@ def judged(script, expected, allowed, found, snr_db=None):
     }
     tensor = script.Tensor(facts, [{"y": np.array(expected)}], [{"y": np.array(allowed)}], 0.0)
     return tensor.judge(0, np.array(found, np.float64)), tensor.undecided[0]
+
+
+@pytest.mark.parametrize("snr_db", [None, 40])
+@pytest.mark.parametrize(("cpu", "gpu"), [(1, np.nan), (np.nan, 1), (1, np.inf), (-np.inf, 1), (np.inf, np.nan)])
+def test_nan_on_one_side_is_a_finding_unless_rounding_makes_it(script, cpu, gpu, snr_db):
+    marked, plain = [-0.1, 0.1], [0.1, 0.1]
+    assert judged(script, [cpu, 2], marked, [gpu, 2], snr_db) == (None, 1)
+    finding, undecided = judged(script, [cpu, 2], plain, [gpu, 2], snr_db)
+    assert (finding.problem, finding.wrong, finding.index, undecided) == ("not finite", 1, [0], 0)
+    assert judged(script, [cpu, 2], marked, [gpu, 3], snr_db)[0].problem in ("numbers", "not finite")
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e200, 1e308])

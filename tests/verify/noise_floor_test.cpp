@@ -14,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/default_engine.hpp"
@@ -613,7 +614,7 @@ TEST(NoiseFloor, AnElementThatBecomesNaNDoesNotAllowEveryNumber) {
     EXPECT_TRUE(is_lost_in_noise(far, floor)) << "but nothing shows that the tensors are the same";
 
     EXPECT_FALSE(compare(reference, tensor({1, 2.1, 3, 4.3}), tolerance, &*floor).equal());
-    EXPECT_FALSE(compare(reference, tensor({1, 2, 3, std::nan("")}), tolerance, &*floor).equal());
+    EXPECT_FALSE(compare(reference, tensor({1, 2, std::nan(""), 4}), tolerance, &*floor).equal());
     EXPECT_FALSE(is_lost_in_noise(compare(reference, reference, tolerance, &*floor), floor));
 
     NoiseFloor wider(tolerance);
@@ -622,6 +623,36 @@ TEST(NoiseFloor, AnElementThatBecomesNaNDoesNotAllowEveryNumber) {
     ASSERT_EQ(excused.undecided, 0);
     confirm(reference, tensor({1, 2, 3, 104}), tolerance, measured, "another engine", excused, wider);
     EXPECT_TRUE(is_lost_in_noise(excused, wider)) << "the second engine does not confirm the finite deviation";
+  }
+}
+
+/// Whether it is the reference or the candidate that is NaN or infinite there.
+TEST(NoiseFloor, AnElementThatRoundingMakesNaNIsUndecidedInBothDirections) {
+  const auto tensor = [](const std::vector<double>& numbers) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+  };
+  const Tolerance tolerance = network_tolerance(onnx::ElementType::f32);
+  const onnx::TensorData number = tensor({1, 2, 3, 4});
+  for (const double kind : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    const onnx::TensorData other = tensor({1, 2, 3, kind});
+    for (const auto& [reference, candidate] : {std::pair(&number, &other), std::pair(&other, &number)}) {
+      NoiseFloor measured(tolerance);
+      measured.add(*reference, *reference, *candidate);
+      measured.set_confirmed_by("another engine");
+      const std::optional<NoiseFloor> floor = measured;
+      const Difference difference = compare(*reference, *candidate, tolerance, &*floor);
+      EXPECT_TRUE(difference.equal());
+      EXPECT_EQ(difference.undecided, 1);
+      EXPECT_EQ(difference.within_noise, 1);
+      EXPECT_EQ(difference.nan_disagreements + difference.infinity_disagreements, 0);
+      EXPECT_TRUE(is_lost_in_noise(difference, floor)) << "nothing shows that the tensors are the same";
+      EXPECT_THAT(difference_text(difference), HasSubstr("no other difference; 1 of 4 elements differ where rounding"));
+
+      NoiseFloor still(tolerance);
+      still.add(*reference, *reference, *reference);
+      EXPECT_FALSE(compare(*reference, *candidate, tolerance, &still).equal());
+    }
+    EXPECT_FALSE(compare(number, tensor({1, 2, kind, 4}), tolerance, nullptr).equal());
   }
 }
 
@@ -639,6 +670,12 @@ TEST(NoiseFloor, AFaultWhereRoundingMakesNaNIsNotTheSame) {
   const ConfirmedByItself engine(runtime::default_engine());
   EXPECT_NE(verify_models(engine, reference, network_of("s = Add(r, fault)\n")).verdict(), Verdict::same);
   EXPECT_EQ(verify_models(engine, reference, network_of("s = Identity(r)\n")).verdict(), Verdict::same);
+  // The rounding errors of two elements are positive and of two negative, so the candidate is NaN where the reference
+  // is a number, and the reverse.
+  const onnx::Model negated = network_of("n = Neg(e)\ns = Sqrt(n)\n");
+  runtime::TensorMap inputs = make_inputs(reference, {.seed = 1});
+  inputs["x"] = onnx::TensorData::from_numbers(onnx::ElementType::f32, {4}, {0.37, 0.39, 0.09, 0.18});
+  EXPECT_NE(verify_models(engine, reference, negated, {.data = {inputs}}).verdict(), Verdict::different);
 }
 
 /// An engine's fault appears both in runs with noise and without.

@@ -120,11 +120,12 @@ struct Difference {
   std::int64_t finite = 0;  ///< Number of elements that are finite in both tensors.
   std::int64_t mismatched = 0;
   std::int64_t within_noise = 0;
-  /// Number of elements of within_noise that rounding alone makes NaN or infinite, and that differ by more than the
-  /// finite deviations explain. They show neither that the tensors are the same nor that they differ.
+  /// Number of elements of within_noise that rounding alone makes NaN or infinite (or finite instead), and that
+  /// differ by more than the finite deviations explain or are NaN or infinite in one tensor only. They show neither
+  /// that the tensors are the same nor that they differ.
   std::int64_t undecided = 0;
-  std::int64_t nan_disagreements = 0;
-  std::int64_t infinity_disagreements = 0;
+  std::int64_t nan_disagreements = 0;       ///< Number of mismatches that are NaN in one tensor only.
+  std::int64_t infinity_disagreements = 0;  ///< Number of mismatches that are infinite in one tensor only.
   std::int64_t nan_agreements = 0;  ///< Number of elements that are NaN in both tensors; they are not mismatches.
   double max_absolute = 0;  ///< Largest |reference - candidate| of the elements that are finite in both tensors.
   double max_relative = 0;  ///< Largest |reference - candidate| / |reference|, for reference != 0.
@@ -166,13 +167,14 @@ struct Difference {
     return std::tuple{
         field("elements", &Difference::count, "The number of elements that were compared."),
         field("mismatched", &Difference::mismatched,
-              "The number of elements outside the tolerance, with those that are NaN or infinite in one tensor only."),
+              "The number of elements outside the tolerance, with those that are NaN or infinite in one tensor only "
+              "and not undecided."),
         field("within_noise", &Difference::within_noise,
               "The number of elements outside the tolerance but within the noise floor; they are not mismatches."),
         field("undecided", &Difference::undecided,
-              "The number of elements of within_noise that rounding alone makes NaN or infinite in the reference, and "
-              "that differ more than it explains otherwise: they show neither that the tensors are the same nor that "
-              "they differ."),
+              "The number of elements of within_noise that rounding alone makes NaN or infinite in the reference, or "
+              "finite instead, and that differ more than it explains otherwise, or are NaN or infinite in one tensor "
+              "only: they show neither that the tensors are the same nor that they differ."),
         field("largest_absolute", "max_absolute", &Difference::worst_absolute,
               "The largest absolute difference; infinite or NaN where only one side is."),
         field("largest_absolute_at", "max_absolute_at", &Difference::max_absolute_at,
@@ -187,9 +189,11 @@ struct Difference {
         field("cosine", &Difference::cosine,
               "The cosine of the angle between both tensors as vectors; None if one is 0 or not finite."),
         field("nan_disagreements", &Difference::nan_disagreements,
-              "The number of elements that are NaN in one tensor only."),
-        field("infinity_disagreements", &Difference::infinity_disagreements,
-              "The number of elements that are infinite in one tensor, and finite or of the other sign in the other."),
+              "The number of elements that are NaN in one tensor only and not undecided."),
+        field(
+            "infinity_disagreements", &Difference::infinity_disagreements,
+            "The number of elements that are infinite in one tensor, and finite or of the other sign in the other, and "
+            "not undecided."),
         field("first_index", &Difference::first_index, "The index of the first mismatch; empty without one."),
         field("selection", &Difference::selection,
               "The comparison without order, if the dimensions depend on rounding; None otherwise."),

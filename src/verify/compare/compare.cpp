@@ -94,19 +94,13 @@ class Comparison {
 
   void real(double reference, double candidate) {
     if (std::isnan(reference) != std::isnan(candidate)) {
-      ++result_.nan_disagreements;
-      mismatch(reference, candidate, infinity);
-      ++result_.count;
-      finite_ = false;
+      add_other_kind(reference, candidate, result_.nan_disagreements);
     } else if (std::isnan(reference) || (std::isinf(reference) && reference == candidate)) {
       if (std::isnan(reference)) ++result_.nan_agreements;
       ++result_.count;
       finite_ = false;
     } else if (std::isinf(reference) || std::isinf(candidate)) {
-      ++result_.infinity_disagreements;
-      mismatch(reference, candidate, infinity);
-      ++result_.count;
-      finite_ = false;
+      add_other_kind(reference, candidate, result_.infinity_disagreements);
     } else {
       add(reference, candidate, std::abs(reference - candidate));
     }
@@ -132,6 +126,20 @@ class Comparison {
   [[nodiscard]] std::optional<std::int64_t> first_position() const { return first_position_; }
 
  private:
+  /// Adds an element that is NaN or infinite in one tensor only. It is undecided where rounding alone makes the
+  /// reference NaN or infinite, or finite instead.
+  void add_other_kind(double reference, double candidate, std::int64_t& disagreements) {
+    if (std::isinf(noise())) {
+      ++result_.undecided;
+      ++result_.within_noise;
+    } else {
+      ++disagreements;
+      mismatch(reference, candidate, infinity);
+    }
+    ++result_.count;
+    finite_ = false;
+  }
+
   void add(double reference, double candidate, double difference) {
     ++result_.finite;
     product_ += static_cast<SumOfSquares>(reference) * candidate;
@@ -585,7 +593,10 @@ std::string difference_text(const Difference& difference) {
           ? ""
           : fmt::format("; {} of {} elements are NaN on both sides", difference.nan_agreements, difference.count);
   const std::string undecided = difference.undecided == 0 ? "" : "; " + undecided_text(difference);
-  if (difference.equal()) return (difference.max_absolute == 0 ? "no difference" : largest()) + undecided + both_nan;
+  if (difference.equal()) {
+    const std::string none = undecided.empty() ? "no difference" : "no other difference";
+    return (difference.max_absolute == 0 ? none : largest()) + undecided + both_nan;
+  }
   std::string text = fmt::format(
       "{} of {} elements differ{}: {} in the reference, {} in the candidate", difference.mismatched, difference.count,
       difference.first_index.empty() ? "" : fmt::format(", first at {}", difference.first_index), first_reference,

@@ -40,10 +40,10 @@ class NoiseFloor {
   /// Adds the changes of one draw: the difference between `moved`, the tensor with noise, and `still`, the tensor that
   /// the same compiled model returns without noise. `reference` is the tensor that is compared; another engine or
   /// another form of the model may have computed it. A changed integer without a size (an index, a class), and a number
-  /// that became NaN or infinite, have no finite deviation. There, no finite number is a difference, but a number
-  /// beyond the finite deviations of the element's slices leaves the comparison undecided (Difference::undecided). NaN
-  /// on one side of a comparison nevertheless remains a difference. A draw in which `still` has other dimensions than
-  /// `reference` counts only if the noise changes the dimensions.
+  /// that became NaN or infinite (or the reverse), have no finite deviation. There, nothing is a difference, but a
+  /// number beyond the finite deviations of the element's slices, and NaN or infinity on one side of a comparison,
+  /// leave it undecided (Difference::undecided). A draw in which `still` has other dimensions than `reference` counts
+  /// only if the noise changes the dimensions.
   void add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }
