@@ -65,5 +65,24 @@ TEST(VerifyText, elements_that_rounding_makes_nan_are_counted) {
   EXPECT_THAT(nothing_compared_warning("y", "", false, difference, false), HasSubstr("nothing was compared"));
 }
 
+/// Given data leave --seeds without effect.
+TEST(VerifyText, a_difference_beyond_rounding_advises_what_has_an_effect) {
+  report::VerifyReport report;
+  report.runs = 1;
+  report::ComparedOutput& output = report.outputs.emplace_back();
+  output.reference.name = output.candidate.name = "y";
+  output.compared = 1;
+  output.beyond_rounding = 5;
+  ASSERT_EQ(report.verdict(), report::Verdict::same);
+  for (const bool has_data : {false, true}) {
+    report.has_data = has_data;
+    const std::vector<std::string> warnings = beyond_rounding_warnings(report);
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_THAT(warnings[0], HasSubstr("output 'y' is within the tolerance, but its largest difference"));
+    EXPECT_EQ(warnings[0].find("--seeds") == std::string::npos, has_data) << warnings[0];
+    EXPECT_EQ(warnings[0].find("use other data") != std::string::npos, has_data) << warnings[0];
+  }
+}
+
 }  // namespace
 }  // namespace graft::present

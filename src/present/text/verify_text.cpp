@@ -160,8 +160,8 @@ std::vector<std::string> beyond_rounding_warnings(const report::VerifyReport& re
                           output.worst.max_absolute);
     warnings.push_back(fmt::format(
         "output '{}' is within the tolerance, but {}, so the difference may have another cause, such as a changed "
-        "weight: compare with smaller limits (--rtol, --atol), or run more often with --seeds 100",
-        output.reference.name, times));
+        "weight: compare with smaller limits (--rtol, --atol), or {}",
+        output.reference.name, times, report.has_data ? "use other data" : "run more often with --seeds 100"));
   }
   return warnings;
 }
