@@ -685,3 +685,44 @@ def test_with_a_given_limit_rounding_is_not_measured(graft, tmp_path, limit):
     assert graft("verify", *paths, "--json").json["outputs"][0]["beyond_rounding"] > 4
     answer = graft("verify", *paths, *limit, "--json")
     assert (answer.code, answer.json["outputs"][0]["beyond_rounding"]) == (0, None), answer.out
+
+
+def f64_network(path, type, layers, size, change=1.0):
+    """Layers of MatMul and Sin between an input and an output in f64. They compute in `type`."""
+    random = np.random.default_rng(0)
+    nodes, weights = [helper.make_node("Cast", ["x"], ["t0"], to=type)], []
+    for i in range(layers):
+        weight = random.normal(size=(size, size)) * 1.5 / np.sqrt(size) * (change if i == 0 else 1)
+        weights.append(numpy_helper.from_array(weight.astype(helper.tensor_dtype_to_np_dtype(type)), f"w{i}"))
+        nodes.append(helper.make_node("MatMul", [f"t{i}", f"w{i}"], [f"p{i}"]))
+        nodes.append(helper.make_node("Sin", [f"p{i}"], [f"t{i + 1}"]))
+    nodes.append(helper.make_node("Cast", [f"t{layers}"], ["y"], to=TensorProto.DOUBLE))
+    ends = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [4, size]) for name in ("x", "y")]
+    return save(path, nodes, [ends[0]], [ends[1]], weights)
+
+
+def test_a_candidate_in_f32_of_an_f64_network_is_not_beyond_rounding(graft, tmp_path):
+    """Measured with the rounding of f64, the difference would be 1e8 times as large as rounding."""
+    paths = [
+        f64_network(tmp_path / f"{type}.onnx", type, layers=6, size=64)
+        for type in (TensorProto.DOUBLE, TensorProto.FLOAT)
+    ]
+    x = np.random.default_rng(1).normal(size=(4, 64))
+    np.save(tmp_path / "x.npy", x)
+    left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in paths)
+    allowed = 2.0**-13 * np.abs(left) + 2.0**-15 * np.abs(left).max()
+    assert np.max(np.abs(left - right) / allowed) > 0.01, "so small a difference is not measured"
+    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
+    assert (answer.code, answer.json["verdict"]) == (0, "the same"), answer.out
+    assert answer.json["outputs"][0]["beyond_rounding"] is None
+    assert "within the tolerance, but" not in answer.err
+
+
+def test_a_changed_weight_of_an_f64_network_is_beyond_rounding(graft, tmp_path):
+    paths = [
+        f64_network(tmp_path / f"{change}.onnx", TensorProto.DOUBLE, layers=1, size=32, change=change)
+        for change in (1.0, 1 + 7e-6)
+    ]
+    answer = graft("verify", *paths, "--json")
+    assert (answer.code, answer.json["verdict"]) == (0, "the same"), answer.out
+    assert 4 < answer.json["outputs"][0]["beyond_rounding"] < 1e4

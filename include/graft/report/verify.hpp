@@ -47,8 +47,9 @@ struct ComparedOutput {
   /// the tolerance was sufficient or was given.
   std::optional<NoiseFloor> floor;
   /// The largest difference of the worst run divided by the largest change that rounding alone makes of the reference
-  /// in that run, if the output is the same by its tolerance alone and the quotient exceeds the factor of noise floors.
-  /// Nothing if it was not measured, for example because a tolerance was given.
+  /// in that run (f64 is rounded as f32), if the output is the same by its tolerance alone and the quotient exceeds the
+  /// factor of noise floors. Nothing if it was not measured, for example because a tolerance was given or the largest
+  /// difference is at most 1 % of the tolerance.
   std::optional<double> beyond_rounding = {};
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
@@ -104,10 +105,15 @@ struct ComparedOutput {
         field("noise_floor", &ComparedOutput::floor,
               "The noise floor of the first run with elements outside the tolerance, or else of the worst run; None if "
               "it was not measured, mostly because the tolerance was sufficient or was given."),
-        field("beyond_rounding", &ComparedOutput::beyond_rounding,
-              "The largest difference divided by the largest change that rounding alone makes of the reference, where "
-              "all elements are within the tolerance and this quotient is more than 4: the difference may have another "
-              "cause than rounding. None otherwise."),
+        field(
+            "beyond_rounding", &ComparedOutput::beyond_rounding,
+            "The largest difference of the worst run divided by the largest change that rounding alone, with f64 "
+            "rounded "
+            "as f32, makes of the reference in that run; infinite if it changes nothing. Set if the models are the "
+            "same and the quotient is more than 4: the difference may have another cause than rounding. None "
+            "otherwise, or if it was not measured: for a difference of at most 1 % of the tolerance, for types other "
+            "than f32 and f64, and where the tolerance is given, allows for a narrower type, or needed a noise floor, "
+            "or rounding alone changes the output by more than 1 % or to NaN or infinity."),
         field("note", nullptr, &ComparedOutput::full_note,
               "The transposition that maps one layout to the other, or why the outputs were not compared; mostly "
               "empty."),
