@@ -592,8 +592,8 @@ def test_places_of_the_largest_of_an_input_are_judged_too(graft, tmp_path, layer
     assert answer.code == 0, answer.out + answer.err
 
 
-def offset_network(path, offset, twice_first=False, factor=1.0):
-    """A network in f64 that returns 2x * factor. The offset, which it adds and subtracts, leaves its last bits."""
+def offset_network(path, offset, twice_first=False, factor=1.0, narrow=False):
+    """A network in f64 that returns 2x * factor, in f32 if `narrow`. The offset leaves its last bits."""
     terms = (
         [("Add", ["x", "x"]), ("Add", ["t0", "offset"])]
         if twice_first
@@ -604,6 +604,9 @@ def offset_network(path, offset, twice_first=False, factor=1.0):
         for i, (op, inputs) in enumerate([*terms, ("Sub", ["t1", "offset"]), ("Mul", ["t2", "factor"])])
     ]
     ends = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [4, 16]) for name in ("x", "t3")]
+    if narrow:
+        nodes.append(helper.make_node("Cast", ["t3"], ["y"], to=TensorProto.FLOAT))
+        ends[1] = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 16])
     weights = [
         numpy_helper.from_array(np.float64(value), name) for name, value in (("offset", offset), ("factor", factor))
     ]
@@ -622,15 +625,51 @@ def test_a_fault_in_a_network_of_large_f64_numbers_is_found(graft, tmp_path, lay
     assert 0 < output["noise_floor"]["largest"] < 1e-4, output
 
 
-def test_f64_sums_in_another_order_are_the_same(graft, tmp_path):
+@pytest.mark.parametrize("narrow", [False, True])
+def test_f64_sums_in_another_order_are_the_same(graft, tmp_path, narrow):
     """Numbers near 4e12 are 5e-4 apart, so the order of the sums changes the output by more than the tolerance."""
-    paths = [offset_network(tmp_path / f"{first}.onnx", 4e12, first) for first in (False, True)]
+    paths = [offset_network(tmp_path / f"{first}.onnx", 4e12, first, narrow=narrow) for first in (False, True)]
     x = np.random.default_rng(0).normal(size=(4, 16))
     np.save(tmp_path / "x.npy", x)
     left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in paths)
     assert np.any(np.abs(left - right) > 2e-4 * (np.abs(left) + 1)), "the order changes nothing"
     answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
     assert (answer.code, answer.json["equal"]) == (0, True), answer.out
+
+
+def narrowed_network(path, operator, factor):
+    """Multiplies or divides by the factor in f64, rounds to f32, and enlarges the last bits of numbers near 1."""
+    nodes = [
+        helper.make_node(operator, ["x", "factor"], ["wide"]),
+        helper.make_node("Cast", ["wide"], ["narrow"], to=TensorProto.FLOAT),
+        helper.make_node("Sub", ["narrow", "one"], ["bits"]),
+        helper.make_node("Mul", ["bits", "million"], ["y"]),
+    ]
+    weights = [
+        numpy_helper.from_array(number, name)
+        for number, name in ((np.float64(factor), "factor"), (np.float32(1), "one"), (np.float32(1e6), "million"))
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, type, [6])
+        for name, type in (("x", TensorProto.DOUBLE), ("y", TensorProto.FLOAT))
+    ]
+    return save(path, nodes, [ends[0]], [ends[1]], weights)
+
+
+def test_a_fault_behind_a_cast_from_f64_is_found(graft, tmp_path):
+    """The cast rounds, but rounding changes none of its inputs by an epsilon of f32."""
+    x = (1 + np.array([1e-6, 2e-6, 3e-6, -1e-6, -3e-6, 4e-6])) / 1.7
+    np.save(tmp_path / "x.npy", x)
+    data = ["--data", f"x={tmp_path / 'x.npy'}"]
+    reference = narrowed_network(tmp_path / "a.onnx", "Mul", 1.7)
+    honest = narrowed_network(tmp_path / "b.onnx", "Div", 1 / 1.7)
+    wrong = narrowed_network(tmp_path / "c.onnx", "Mul", 1.7 * (1 + 3e-7))
+    left, middle, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in (reference, honest, wrong))
+    assert np.array_equal(left, middle)
+    assert np.all(np.abs(left - right) > 0.1)
+    assert graft("verify", reference, honest, *data).code == 0
+    answer = graft("verify", reference, wrong, *data, "--json")
+    assert (answer.code, answer.json["verdict"], answer.json["outputs"][0]["mismatched"]) == (1, "not the same", 6)
 
 
 def perceptron(path, first, second):

@@ -32,8 +32,7 @@ struct NoisyGraph {
 /// terms of sums, the constants of elementwise arithmetic, and biases. Normalizations are first split into mean,
 /// variance and division, which amplify rounding errors. Exact results are not changed: data movement, selections,
 /// small integers, and values that depend only on constants and shapes. `options` determines which functions are
-/// inlined. Each tensor has the noise of its own type; f16 and bf16 are computed in f32. A cast from f64 to f32 rounds,
-/// so its result has the noise of f32.
+/// inlined. Each tensor has the noise of its own type; f16 and bf16 are computed in f32. A cast adds no noise.
 ///
 /// The factors are an input because engines do not fold, share or precompute inputs: the same factors lead to the same
 /// bits. Throws Error if the model cannot be upgraded to opset 14.
