@@ -588,6 +588,45 @@ TEST(NoiseFloor, ASuspectFloorExcusesNothingThatTheSecondEngineDoesNotExcuse) {
   EXPECT_THAT(floor.to_string(), HasSubstr("confirmed by another engine"));
 }
 
+/// The second engine measures f64 with the noise of f32, which is 5e8 times as large.
+TEST(NoiseFloor, TheNoiseOfF32DoesNotConfirmAFloorOfF64) {
+  const auto network_of = [](const std::string& end) {
+    return text_model({{"x", onnx::ElementType::f64, {64}}},
+                      "large = Constant<value=double(3.0e13)>()\noff = Constant<value=double(0.08)>()\n"
+                      "a = Add(x, large)\nb = Sub(a, large)\n" +
+                          end,
+                      {"y"});
+  };
+  const onnx::Model reference = network_of("y = Identity(b)");
+  std::vector<double> numbers(64);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::cos(static_cast<double>(i));
+  const runtime::TensorMap inputs{{"x", onnx::TensorData::from_numbers(onnx::ElementType::f64, {64}, numbers)}};
+  const ConfirmedByItself engine(default_engine());
+  EXPECT_NE(verify_models(engine, reference, network_of("y = Add(b, off)"), {.data = {inputs}}).verdict(),
+            Verdict::same);
+  EXPECT_NE(compare_layers(engine, reference, network_of("y = Add(b, off)"), {.data = {inputs}}).verdict(),
+            Verdict::same);
+  EXPECT_EQ(verify_models(engine, reference, network_of("y = Identity(b)"), {.data = {inputs}}).verdict(),
+            Verdict::same);
+  EXPECT_TRUE(depends_on_f64(*reference.graph().outputs().front()));
+  EXPECT_FALSE(depends_on_f64(*network("y = Sin(x)").graph().outputs().front()));
+
+  const auto tensor = [](const std::vector<double>& values) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::f64, {static_cast<std::int64_t>(values.size())}, values);
+  };
+  const onnx::TensorData before = tensor({1, 2, 3, 4});
+  const onnx::TensorData candidate = tensor({1, 2, 3, 4.2});
+  const Tolerance tolerance = network_tolerance(onnx::ElementType::f64);
+  NoiseFloor first(tolerance);
+  first.add(before, before, tensor({1, 2, 3, 4.1}));
+  NoiseFloor coarser(tolerance);
+  coarser.add(before, before, tensor({1, 2, 3, 4e6}));
+  Difference difference = compare(before, candidate, tolerance, &first);
+  confirm(before, candidate, tolerance, coarser, "another engine", difference, first, true);
+  EXPECT_TRUE(is_lost_in_noise(difference, first));
+  EXPECT_THAT(first.why_unconfirmed(), HasSubstr("it measures f64 tensors with the rounding of f32"));
+}
+
 /// Rounding makes the last element NaN in one draw and moves it by 0.1 in another.
 TEST(NoiseFloor, AnElementThatBecomesNaNDoesNotAllowEveryNumber) {
   const auto tensor = [](const std::vector<double>& numbers) {

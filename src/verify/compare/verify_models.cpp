@@ -404,6 +404,8 @@ class Verification {
                                                                     .tolerance = output.tolerance,
                                                                     .difference = &compared.difference,
                                                                     .floor = &compared.floor});
+      const onnx::Value* value = reference_.graph().find_local(output.reference.name);
+      tensor.is_of_f64 = value != nullptr && depends_on_f64(*value);
       if (!compared.order) continue;
       tensor.arrange = [&order = *compared.order](const onnx::TensorData& drawn) {
         return drawn.dims.size() == order.dims.size() ? rearrange(drawn, order) : drawn;

@@ -206,7 +206,8 @@ std::string NoiseFloor::to_string() const {
 }
 
 void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
-             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor) {
+             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor,
+             bool is_coarser) {
   if (second.runs() == 0) {
     floor.set_unconfirmed(
         fmt::format("{} cannot confirm this: it cannot run the reference with added rounding", engine));
@@ -214,7 +215,12 @@ void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidat
   }
   Difference again = compare(reference, candidate, tolerance, &second);
   if (again.equal() && (again.undecided == 0 || difference.undecided != 0)) {
-    floor.set_confirmed_by(engine);
+    if (is_coarser && second.is_suspect()) {
+      floor.set_unconfirmed(
+          fmt::format("{} cannot confirm this: it measures f64 tensors with the rounding of f32", engine));
+    } else {
+      floor.set_confirmed_by(engine);
+    }
   } else {
     difference = std::move(again);
     floor = second;

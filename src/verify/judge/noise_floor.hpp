@@ -145,8 +145,11 @@ class NoiseFloor {
 
 /// Compares again with the floor that a second engine measured. If the tensors are equal by that floor too, without
 /// undecided elements that the first floor decided, `floor` is marked as confirmed; otherwise `difference` and `floor`
-/// become those of the second measurement.
+/// become those of the second measurement. With `is_coarser`, the second engine measured with the noise of f32 what the
+/// first may have measured with that of f64. Such a floor excuses anything where it is suspect, so then it refutes, but
+/// does not confirm.
 void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
-             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor);
+             const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor,
+             bool is_coarser = false);
 
 }  // namespace graft::verify

@@ -96,7 +96,7 @@ void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& 
   for (std::size_t i = 0; i < suspect.size(); ++i) {
     const DoubtfulTensor& tensor = suspect[i];
     confirm(*tensor.reference, *tensor.candidate, tensor.tolerance, confirming[i], second_name, *tensor.difference,
-            **tensor.floor);
+            **tensor.floor, tensor.is_of_f64);
   }
 }
 

@@ -646,6 +646,25 @@ NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOp
   return noisy;
 }
 
+bool depends_on_f64(const onnx::Value& value) {
+  std::unordered_set<const Value*> seen{&value};
+  std::vector<const Value*> open{&value};
+  const auto add = [&](const Value* next) {
+    if (next != nullptr && seen.insert(next).second) open.push_back(next);
+  };
+  while (!open.empty()) {
+    const Value& next = *open.back();
+    open.pop_back();
+    if (next.type == ElementType::f64) return true;
+    if (next.producer == nullptr || has_trait(*next.producer, onnx::trait::reads_shape)) continue;
+    for (const Value* input : next.producer->inputs) add(input);
+    for (const Graph* body : next.producer->subgraphs()) {
+      for (const Value* output : body->outputs()) add(output);
+    }
+  }
+  return false;
+}
+
 onnx::TensorData noise_factors(std::uint64_t draw) {
   constexpr std::size_t bits = 64;
   const double share = draw == 0 ? 0 : std::ldexp(epsilons, -23);

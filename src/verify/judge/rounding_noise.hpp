@@ -39,6 +39,10 @@ struct NoisyGraph {
 [[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options,
                                             F64Noise f64_noise = F64Noise::of_engine);
 
+/// Whether f64 tensors lead to a value, so that the kind of F64Noise changes its noise. A function that computes in f64
+/// inside alone does not count.
+[[nodiscard]] bool depends_on_f64(const onnx::Value& value);
+
 /// Returns the factors of a draw, each 1 plus or minus four epsilons of f32; the noisy model derives those of f64. All
 /// factors of draw 0 are 1.
 [[nodiscard]] onnx::TensorData noise_factors(std::uint64_t draw);

@@ -196,6 +196,7 @@ class PairComparison {
                                                                     .tolerance = compared.tolerance,
                                                                     .difference = &compared.difference,
                                                                     .floor = &compared.floor});
+      tensor.is_of_f64 = depends_on_f64(*match.reference);
       if (!compared.is_arranged || !compared.layout) continue;
       tensor.arrange = [&compared](const onnx::TensorData& drawn) {
         const bool is_same_size = drawn.element_count() == compared.arranged.element_count();

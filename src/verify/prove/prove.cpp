@@ -726,12 +726,14 @@ class Proof {
     for (auto& [name, output] : compared) {
       if (output.difference.equal() || expected.at(name).type != found.at(name).type) continue;
       before.emplace(name, output.difference);
+      const onnx::Value* value = before_.graph().find_local(name);
       doubtful.push_back({.name = name,
                           .reference = &expected.at(name),
                           .candidate = &found.at(name),
                           .tolerance = output.tolerance,
                           .difference = &output.difference,
-                          .floor = &output.floor});
+                          .floor = &output.floor,
+                          .is_of_f64 = value != nullptr && depends_on_f64(*value)});
     }
     const runtime::Engine* second = engine_.second();
     judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
