@@ -112,6 +112,35 @@ void inline_functions_that_it_misreads(onnx::Model& model) {
   if (differs || has_layout_of_call(model)) onnx::inline_functions(model);
 }
 
+/// Copies the statistics that each BatchNormalization with running statistics reads, and returns whether there is one.
+/// ONNX Runtime 1.31 computes the running statistics in the memory of inputs 3 and 4 unless they are outputs of the
+/// model, so that the next run starts from them. It does the same behind an Identity; a Concat of one tensor copies.
+bool copy_running_statistics(onnx::Graph& graph) {
+  std::vector<onnx::Node*> nodes;
+  graph.for_each_node([&](onnx::Node& node) {
+    const bool returns_statistics =
+        std::any_of(node.outputs.begin() + (node.outputs.empty() ? 0 : 1), node.outputs.end(),
+                    [](const auto* output) { return output != nullptr; });
+    if (node.is("BatchNormalization") && returns_statistics) nodes.push_back(&node);
+  });
+  for (onnx::Node* node : nodes) {
+    for (const std::size_t place : {std::size_t{3}, std::size_t{4}}) {
+      onnx::Value* statistics = node->input(place);
+      if (statistics == nullptr) continue;
+      onnx::Node* copy = node->graph->add_node("Concat", {statistics}, {statistics->name + "/copy"}, node);
+      copy->attributes.emplace("axis", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
+      node->graph->set_input(*node, place, copy->output());
+    }
+  }
+  return !nodes.empty();
+}
+
+bool copy_running_statistics(onnx::Model& model) {
+  bool copied = copy_running_statistics(model.graph());
+  for (auto& [key, function] : model.functions) copied = copy_running_statistics(*function.body) || copied;
+  return copied;
+}
+
 ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOptions& options) {
   check_operators(given);
   ForOnnxruntime prepared{.model = given.clone(), .narrow = {}};
@@ -135,6 +164,9 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
   const std::int64_t lowered = std::as_const(model).graph().opset();
   if (lowered != opset) rewritten.push_back(fmt::format("operator set {} replaced by {}", opset, lowered));
   if (put_time_first(model) != 0) rewritten.emplace_back("layout = 1 of recurrent nodes replaced by layout = 0");
+  if (copy_running_statistics(model)) {
+    rewritten.emplace_back("the running statistics of BatchNormalization nodes copied for each run");
+  }
   prepared.rewritten = fmt::format("{}", fmt::join(rewritten, ", "));
   return prepared;
 }

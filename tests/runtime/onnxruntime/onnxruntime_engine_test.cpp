@@ -128,6 +128,29 @@ TEST(OnnxruntimeEngine, keeps_integers_of_64_bits_and_doubles) {
   EXPECT_THAT(numbers_of(found, "e"), ElementsAre(1.1 * 1.1));
 }
 
+/// ONNX Runtime itself starts the second run from the running statistics of the first, because a Neg reads them. The
+/// expected numbers are those of the formula in ONNX's documentation: x has the mean 2 and the variance 1.
+TEST(OnnxruntimeEngine, starts_each_run_with_the_running_statistics_of_the_file) {
+  for (const ElementType type : {ElementType::f32, ElementType::f16}) {
+    const onnx::Model model =
+        text_model({{"x", type, {2, 1, 2}},
+                    {"s", tensor(type, {1}, {1})},
+                    {"b", tensor(type, {1}, {0})},
+                    {"m", tensor(type, {1}, {4})},
+                    {"v", tensor(type, {1}, {3})}},
+                   "y, m1, v1 = BatchNormalization<training_mode=1, momentum=0.5>(x, s, b, m, v)\n"
+                   "rm = Neg(m1)\nrv = Neg(v1)\nkept = Neg(m)",
+                   {"y", "rm", "rv", "kept"});
+    const auto compiled = judge().compile(model, {.round_inside = true});
+    for (int run = 0; run < 3; ++run) {
+      const TensorMap found = compiled->run({{"x", tensor(type, {2, 1, 2}, {1, 3, 3, 1})}});
+      EXPECT_THAT(numbers_of(found, "rm"), ElementsAre(-3)) << run;
+      EXPECT_THAT(numbers_of(found, "rv"), ElementsAre(-2)) << run;
+      EXPECT_THAT(numbers_of(found, "kept"), ElementsAre(-4)) << run;
+    }
+  }
+}
+
 /// The expected numbers are those of onnxruntime 1.31 and of numpy.float16 for these casts.
 TEST(OnnxruntimeEngine, rounds_to_f16_where_the_model_casts_as_openvino_does) {
   const float infinity = std::numeric_limits<float>::infinity();
