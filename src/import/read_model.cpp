@@ -60,7 +60,11 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
         "{}: outputs can be selected only for TensorFlow and Caffe networks; an ONNX file names its own outputs",
         path.string()));
   }
-  if (is_cut_network(path)) return join(read_cut_network(path));
+  if (is_cut_network(path)) {
+    onnx::Model whole = join(read_cut_network(path));
+    whole.source = path.string();
+    return whole;
+  }
   return onnx::read_onnx(path);
 }
 

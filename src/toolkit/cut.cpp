@@ -94,8 +94,7 @@ std::string not_compared_text(const VerifyResult& verified) {
   for (const report::ComparedOutput& output : verified.outputs) {
     if (output.verdict() != report::Verdict::nothing_compared) continue;
     text += text.empty() ? "" : "; ";
-    text += verify::nothing_compared_text(output.reference.name, output.not_compared, output.is_lost_in_noise(),
-                                          output.worst);
+    text += verify::nothing_compared_text(output);
   }
   return text;
 }

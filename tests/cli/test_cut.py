@@ -200,7 +200,9 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
     whole, halves = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "pair.npz")
     np.testing.assert_array_equal(halves["chosen"], whole["chosen"])
     np.testing.assert_array_equal(halves["detections"], whole["detections"])
-    assert graft("verify", detector, pair).code == 0
+    answer = graft("verify", detector, pair)
+    assert answer.code == 0
+    assert f"candidate {pair}, computed by" in " ".join(answer.out.split()), "both halves ran"
     # TensorRT runs only one of the halves.
     for command in (
         ["build", pair, "-o", tmp_path / "out.engine", "--target", "sm120"],

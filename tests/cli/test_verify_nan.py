@@ -205,10 +205,27 @@ def test_two_empty_outputs_are_not_called_the_same(graft, data, tmp_path, layers
     assert run(reference, x).size == run(candidate, x).size == 0
     answer = graft("verify", reference, candidate, "--data", argument, *layers)
     assert answer.code == 1
-    assert "nothing was compared of output 'y'" in answer.err
+    assert "nothing was compared of output 'y': it is empty in all runs; use other data" in " ".join(answer.err.split())
     # One of the runs has elements to compare.
     np.save(tmp_path / "two.npy", np.array([[1] * 8, [300] * 8], np.float32))
     assert graft("verify", reference, reference, "--data", f"x={tmp_path}/two.npy", *layers).code == 0
+
+
+def test_what_is_empty_on_synthetic_inputs_names_the_range(graft, tmp_path):
+    path = save(
+        tmp_path / "m.onnx",
+        [node("Cast", "x", "i", to=7), node("ReduceMax", "i", "m", axes=[0]), node("Expand", "one m", "y")],
+        [("x", [3])],
+        [("y", ["n"])],
+        [constant("one", [1])],
+    )
+    answer = graft("verify", path, path, "--range", "x=0.1..0.9")
+    assert answer.code == 1
+    assert run(path, np.full(3, 0.9, np.float32)).size == 0
+    expected = "it is empty in all runs; use real inputs with --data, or other numbers, for example --range NAME=1..5"
+    assert f"nothing was compared of output 'y': {expected}" in " ".join(answer.err.split())
+    assert run(path, np.full(3, 1, np.float32)).size == 1
+    assert graft("verify", path, path, "--range", "x=1..5").code == 0
 
 
 def test_an_output_that_is_declared_empty_is_the_same(graft, tmp_path):

@@ -60,9 +60,12 @@ TEST(VerifyText, elements_that_rounding_makes_nan_are_counted) {
   ASSERT_EQ(difference.undecided, 1);
   const auto counted = HasSubstr("1 of 20 elements differ where rounding alone makes the reference NaN or infinite");
   EXPECT_THAT(verify::difference_text(difference), counted);
-  EXPECT_THAT(nothing_compared_warning("y", "", true, difference, false), counted);
-  EXPECT_THAT(nothing_compared_warning("y", "", true, difference, false), Not(HasSubstr("nothing was compared")));
-  EXPECT_THAT(nothing_compared_warning("y", "", false, difference, false), HasSubstr("nothing was compared"));
+  EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false), counted);
+  EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false),
+              Not(HasSubstr("nothing was compared")));
+  EXPECT_THAT(nothing_compared_warning("y", "", false, false, difference, false), HasSubstr("nothing was compared"));
+  EXPECT_THAT(nothing_compared_warning("y", "", false, true, verify::Difference(), false),
+              AllOf(HasSubstr("output 'y': it is empty in all runs;"), HasSubstr("--range NAME=1..5")));
 }
 
 /// Given data leave --seeds without effect.

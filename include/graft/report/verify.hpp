@@ -64,6 +64,10 @@ struct ComparedOutput {
   /// Whether there is nothing to compare. A declared dimension of 0 alone does not show that: engines run a model whose
   /// tensor has another size.
   [[nodiscard]] bool is_always_empty() const { return is_declared_empty && worst.count == 0; }
+  /// Whether no run had an element, which is not known for random numbers.
+  [[nodiscard]] bool is_empty_in_all_runs() const {
+    return not_compared.empty() && equal() && worst.count == 0 && figures.elements == 0;
+  }
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;

@@ -305,7 +305,8 @@ std::vector<std::string> layers_warnings(const report::LayersReport& report) {
   for (const report::ComparedLayer& layer : report.layers) {
     if (layer.verdict() == report::Verdict::nothing_compared) {
       warnings.push_back(nothing_compared_warning(layer.reference.name, layer.not_compared, layer.is_lost_in_noise(),
-                                                  layer.difference, has_data));
+                                                  report.runs == 1 && layer.difference.count == 0, layer.difference,
+                                                  has_data));
     }
   }
   for (std::string& warning : unreached_warnings(report.unreached, has_data)) warnings.push_back(std::move(warning));

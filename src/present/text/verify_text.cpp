@@ -119,11 +119,12 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
 }
 
 std::string nothing_compared_warning(const std::string& name, const std::string& why, bool is_lost_in_noise,
-                                     const report::Difference& worst, bool has_data) {
+                                     bool is_empty, const report::Difference& worst, bool has_data) {
   // noise_warnings shows the figures of a tensor that is lost in noise.
-  return fmt::format("{}; {}", verify::nothing_compared_text(name, why, is_lost_in_noise, worst),
+  return fmt::format("{}; {}", verify::nothing_compared_text(name, why, is_lost_in_noise, is_empty, worst),
                      !why.empty() ? "to compare it, make these numbers an input of both models"
                      : has_data   ? "use other data"
+                     : is_empty   ? "use real inputs with --data, or other numbers, for example --range NAME=1..5"
                                   : "use real inputs with --data, or set their range with --range");
 }
 
@@ -188,7 +189,7 @@ std::vector<std::string> verify_warnings(const report::VerifyReport& report) {
   for (const report::ComparedOutput& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == report::Verdict::nothing_compared) {
       warnings.push_back(nothing_compared_warning(output.reference.name, output.not_compared, output.is_lost_in_noise(),
-                                                  output.worst, has_data));
+                                                  output.is_empty_in_all_runs(), output.worst, has_data));
     }
   }
   return warnings;

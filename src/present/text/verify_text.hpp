@@ -35,10 +35,10 @@ template <class Report>
 [[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors,
                                                       const std::string& ran_in, bool has_data);
 /// Returns a warning about an output without a verdict. `why` is the reason in the report; it is empty if the numbers
-/// of the worst run are the reason.
+/// of the worst run are the reason, or that there are none in any run (`is_empty`).
 [[nodiscard]] std::string nothing_compared_warning(const std::string& name, const std::string& why,
-                                                   bool is_lost_in_noise, const report::Difference& worst,
-                                                   bool has_data);
+                                                   bool is_lost_in_noise, bool is_empty,
+                                                   const report::Difference& worst, bool has_data);
 /// Returns a warning for each string of VerifyReport::unreached.
 [[nodiscard]] std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data);
 /// Returns a warning for each output that is the same by its tolerance, but differs by more than rounding explains
