@@ -734,6 +734,25 @@ def test_a_type_that_follows_the_input_is_written_as_dtype(graft, tmp_path, prec
         assert run(out, x=np.zeros((4, 4), np.float32))
 
 
+def test_random_numbers_are_not_judged(graft, tmp_path):
+    """ONNX Runtime draws other numbers in each run of the f32 network alone."""
+    nodes = [node("Dropout", "x ratio training", "y"), node("Sigmoid", "x", "z")]
+    constants = [constant("ratio", 0.5), constant("training", True, bool)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 4])], [("y", [4, 4]), ("z", [4, 4])], constants)
+    ones = np.ones((4, 4), np.float32)
+    assert any(not np.array_equal(*(run(model, x=ones)["y"] for _ in range(2))) for _ in range(9))
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16")
+    why = "it depends on the random numbers of node 'y' (Dropout)"
+    assert answer.code == 1
+    assert f"y not judged: {why}" in " ".join(answer.out.split())
+    assert "SNR" in answer.out and "it loses" not in answer.out
+    error = " ".join(answer.err.split())
+    assert f"nothing was compared of output 'y': {why}" in error
+    assert "keeping more nodes" not in error and "--layers" not in error
+    result = quantize(graft, model, tmp_path / "o.onnx", code=1)
+    assert [n["type"] for n in result["nodes"]] == ["f16", "f16"]
+
+
 @pytest.mark.parametrize(("precision", "narrow"), [("f16", F16), ("bf16", BF16)])
 @pytest.mark.parametrize("attributes", [{}, {"dtype": F32}])
 def test_an_eye_takes_the_type(graft, tmp_path, precision, narrow, attributes):

@@ -215,7 +215,8 @@ struct OutputFigures {
   std::int64_t rows = 0;
   std::int64_t same_top = 0;  ///< Number of rows whose largest element is at the same position.
   bool is_real = false;
-  /// For example "dimensions differ: [3, 4] in f32, [3, 3] here", from the first run in which they differ.
+  /// For example "dimensions differ: [3, 4] in f32, [3, 3] here", from the first run in which they differ, or that the
+  /// output is not judged because it depends on random numbers.
   std::string incomparable;
 
   long double signal = 0;  ///< Sum of squares of the finite f32 numbers.

@@ -97,7 +97,10 @@ Listing types_text(const toolkit::TypesReport& report, verify::Precision precisi
 std::string missed_types_text(const toolkit::TypesReport& report, const std::string& verify) {
   const std::string next =
       verify.empty() ? "" : fmt::format("\n`{} --layers` shows the first node that differs", verify);
-  if (report.chosen.met) return missed_check_text(report.check, "the f32 model") + next;
+  if (report.chosen.met) {
+    const bool differs = report.check.report && report.check.report->verdict() == report::Verdict::different;
+    return missed_check_text(report.check, "the f32 model") + (differs ? next : "");
+  }
   return fmt::format(
       "an output has a signal-to-noise ratio below {:g} dB, and keeping more nodes in f32 does not help\n--limit sets "
       "the required signal-to-noise ratio{}",

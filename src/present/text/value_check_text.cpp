@@ -5,6 +5,7 @@
 
 #include "present/text/model_text.hpp"
 #include "present/text/verify_text.hpp"
+#include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
 namespace {
@@ -22,10 +23,15 @@ std::string allowed_by(const toolkit::ValueCheck& check) {
 std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference) {
   if (!check.failure.empty())
     return fmt::format("the model could not be compared with {}: {}", reference, check.failure);
-  std::string text = fmt::format("the written model and {} are {}", reference, check.report->verdict_text());
+  std::string text = check.report->verdict() == report::Verdict::nothing_compared
+                         ? fmt::format("not every output of the written model was compared with that of {}", reference)
+                         : fmt::format("the written model and {} are {}", reference, check.report->verdict_text());
   for (const report::ComparedOutput& output : check.report->outputs) {
     if (output.verdict() == report::Verdict::same) continue;
-    text += fmt::format("\n'{}': {}", output.reference.name, verify::difference_text(output.worst));
+    text += "\n";
+    text += output.verdict() == report::Verdict::nothing_compared
+                ? verify::nothing_compared_text(output)
+                : fmt::format("'{}': {}", output.reference.name, verify::difference_text(output.worst));
   }
   for (const std::string& problem : check.report->problems) text += "\n" + problem;
   return text;

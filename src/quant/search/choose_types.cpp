@@ -18,6 +18,7 @@
 #include "verify/compare/compare.hpp"
 #include "verify/compare/ends.hpp"
 #include "verify/compare/match_tensors.hpp"
+#include "verify/inputs/random_values.hpp"
 #include "verify/localize/layers.hpp"
 #include "verify/localize/partial_runs.hpp"
 
@@ -61,6 +62,7 @@ class Chooser {
   }
 
   ChosenTypes run() {
+    random_ = verify::random_values(prepared_);
     keep_what_was_asked_for();
     make_inputs();
     result_.plain = try_types(kept_);
@@ -144,6 +146,19 @@ class Chooser {
     return inputs;
   }
 
+  /// Returns the figures of an output. Those of random numbers do not count: each run draws others.
+  [[nodiscard]] verify::OutputFigures judged(const onnx::Value& output, const runtime::TensorMap& expected,
+                                             const runtime::TensorMap& found) const {
+    const auto random = random_.find(&output);
+    const onnx::TensorData& reference = expected.at(output.name);
+    if (random == random_.end()) return verify::figures_of(output.name, reference, found.at(output.name));
+    verify::OutputFigures figures;
+    figures.name = output.name;
+    figures.elements = reference.element_count();
+    figures.incomparable = fmt::format("not judged: it depends on the random numbers of {}", random->second);
+    return figures;
+  }
+
   std::vector<verify::OutputFigures> try_types(const KeptNodes& kept) {
     ++result_.trials;
     say(fmt::format("trying {}, {} kept in f32", verify::to_string(options_.precision), kept.size()), result_.trials,
@@ -155,8 +170,7 @@ class Chooser {
     for (std::size_t run = 0; run < inputs_.size(); ++run) {
       const runtime::TensorMap found = compiled->run(inputs_of(typed.model, inputs_[run]));
       for (std::size_t i = 0; i < graph().outputs().size(); ++i) {
-        const std::string& name = graph().outputs()[i]->name;
-        const verify::OutputFigures figures = verify::figures_of(name, expected_[run].at(name), found.at(name));
+        const verify::OutputFigures figures = judged(*graph().outputs()[i], expected_[run], found);
         if (run == 0) {
           outputs.push_back(figures);
         } else {
@@ -429,6 +443,11 @@ class Chooser {
            std::any_of(node.outputs.begin(), node.outputs.end(), vanishes);
   }
 
+  [[nodiscard]] bool is_random(const onnx::Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](const onnx::Value* output) { return random_.contains(output); });
+  }
+
   std::vector<NodeLoss> losses(const KeptNodes& kept) {
     const auto decibels_of = tensor_decibels(kept);
     std::vector<NodeLoss> losses;
@@ -438,7 +457,7 @@ class Chooser {
         if (!kept.contains(key_of(*node))) losses.push_back({node, worth_looking_at});
         continue;
       }
-      if (works_in_any_type(*node)) continue;
+      if (works_in_any_type(*node) || is_random(*node)) continue;
       // All such nodes, and not only the first: after it nothing is left to lose, but the others would lose it too.
       if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(*node)) {
         if (!kept.contains(key_of(*node))) losses.push_back({node, verify::perfect_db, true});
@@ -633,6 +652,7 @@ class Chooser {
   const runtime::Engine& engine_;
   const ChooseOptions& options_;
   onnx::Model prepared_;
+  verify::RandomValues random_;  ///< The values of prepared_ that depend on random numbers.
   verify::PartialRuns reference_;
   std::vector<runtime::TensorMap> inputs_;  ///< The inputs of each run.
   std::vector<runtime::TensorMap> expected_;
