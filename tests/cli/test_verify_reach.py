@@ -69,6 +69,68 @@ def test_weights_that_no_output_depends_on_are_named(graft, tmp_path, layers):
         assert "no tensor differs on these inputs" in answer.out
 
 
+def selection(path, **attributes):
+    """Saves a network that selects boxes by their scores. Its single box is selected whatever its form is."""
+    return network(
+        path,
+        [("NonMaxSuppression", "b s most", "sel", attributes)],
+        [("b", F32, [1, 1, 4]), ("s", F32, [1, 1, 1])],
+        [("sel", I64, ["n", 3])],
+        most=np.array([10]),
+    )
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_an_attribute_that_no_output_shows_is_named(graft, tmp_path, layers):
+    paths = selection(tmp_path / "a.onnx"), selection(tmp_path / "b.onnx", center_point_box=1)
+    answer = graft("verify", *paths, *layers, "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"] == [
+        "node 'NonMaxSuppression_0' (NonMaxSuppression): center_point_box is 0 in the reference and 1 in the candidate, "
+        "and no output shows it: the inputs may not reach the difference"
+    ]
+    assert "the inputs may not reach the difference" in " ".join(graft("verify", *paths, *layers).err.split())
+    written = selection(tmp_path / "c.onnx", center_point_box=0)
+    assert graft("verify", paths[0], written, *layers, "--json").json["unreached"] == [], "0 is the default"
+
+
+def of_one(path, op, **attributes):
+    return network(path, [(op, "x", "y", attributes)], [("x", F32, [2, 3, 4])], [("y", F32, [2, 3, 4])])
+
+
+def test_an_operator_that_no_output_shows_is_named(graft, tmp_path):
+    paths = of_one(tmp_path / "a.onnx", "Relu"), of_one(tmp_path / "b.onnx", "Abs")
+    assert differ(paths, x=np.full((2, 3, 4), -1, np.float32))
+    assert not differ(paths, x=np.ones((2, 3, 4), np.float32))
+    np.save(tmp_path / "x.npy", np.ones((2, 3, 4), np.float32))
+    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"] == [
+        "node 'Relu_0' (Relu): the operator is Relu in the reference and Abs in the candidate, and no output shows it: "
+        "the inputs may not reach the difference"
+    ]
+
+
+def test_a_cast_to_a_narrower_type_is_not_named(graft, tmp_path):
+    def cast(path, to):
+        nodes = [("Cast", "x", "h", {"to": to}), ("Cast", "h", "y", {"to": F32})]
+        return network(path, nodes, [("x", F32, [4])], [("y", F32, [4])])
+
+    paths = cast(tmp_path / "a.onnx", F32), cast(tmp_path / "b.onnx", TensorProto.FLOAT16)
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32))
+    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"] == []
+
+
+def test_the_same_axis_counted_from_the_end_is_not_named(graft, tmp_path):
+    paths = of_one(tmp_path / "a.onnx", "Softmax", axis=-2), of_one(tmp_path / "b.onnx", "Softmax", axis=1)
+    assert not differ(paths, x=np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32))
+    answer = graft("verify", *paths, "--json")
+    assert answer.code == 0
+    assert answer.json["unreached"] == []
+
+
 def test_weights_that_something_else_makes_up_for_are_not_named(graft, tmp_path):
     """A factor of two moves from one weight to another; a third weight is not reached."""
 

@@ -486,7 +486,8 @@ struct LayersReport {
               "and how this engine rewrote the model; mostly empty."),
         field("unreached", &LayersReport::unreached,
               "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
-              "of the same name, type and shape that differ and on which no output depends in any run, and branches "
+              "of the same name, type and shape that differ and on which no output depends in any run, nodes with the "
+              "same inputs and outputs but another operator or attribute, and branches "
               "and loop bodies that no run executed, except those inside a reported branch or body."),
         field("reference_tensors", &LayersReport::reference_tensors,
               "The number of tensors that the reference computes. Those that are not compared lie between the compared "

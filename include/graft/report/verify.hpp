@@ -210,7 +210,8 @@ struct VerifyReport {
               "and how this engine rewrote the model; mostly empty."),
         field("unreached", &VerifyReport::unreached,
               "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
-              "of the same name, type and shape that differ and on which no output depends in any run, and branches "
+              "of the same name, type and shape that differ and on which no output depends in any run, nodes with the "
+              "same inputs and outputs but another operator or attribute, and branches "
               "and loop bodies that no run executed, except those inside a reported branch or body."),
         field("without_own_kernels", &VerifyReport::without_own_kernels,
               "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "

@@ -1,5 +1,5 @@
-// Finds weights and branches that no run reached: replaces the weights of the reference that differ in the candidate,
-// and counts the executions of branches.
+// Finds weights, attributes and branches that no run reached: replaces the weights of the reference that differ in the
+// candidate, compares nodes, and counts the executions of branches.
 #include "verify/inputs/unreached.hpp"
 
 #include <fmt/format.h>
@@ -22,6 +22,7 @@
 #include "onnx/node_ref.hpp"
 #include "onnx/shape_inference.hpp"
 #include "verify/compare/pieces.hpp"
+#include "verify/inputs/changed_nodes.hpp"
 
 namespace graft::verify {
 namespace {
@@ -227,6 +228,9 @@ class UnreachedSearch {
 
   std::vector<std::string> find() {
     find_weights();
+    for (const std::string& text : find_changed_nodes(reference_.model, candidate_.model)) {
+      found_.push_back(fmt::format("{}, and no output shows it: the inputs may not reach the difference", text));
+    }
     find_bodies(reference_, "");
     find_bodies(candidate_, " of the candidate");
     return std::move(found_);

@@ -26,11 +26,12 @@ struct ModelThatRan {
 /// Reported are weights of the same name, type and shape whose elements differ in the two files, if the reference
 /// returns the same bits with other numbers in place of these elements: "the weights 'w' differ in 24 of 40 elements,
 /// and no output shows it: the inputs may not reach them". Weights that change the outputs are not reported, because
-/// another change in the candidate compensates for them. Also reported are branches of an If and bodies of a Loop that
-/// no run executed, if the condition or the number of iterations is computed: "no run executed else_branch of node
-/// 'choose' (If), so nothing in it was compared"; those of the candidate are reported if the reference has no such
-/// node. An If or Loop in a function counts, and so does one inside the branch or body of an If, Loop or Scan; it is not
-/// reported if the branch or body around it is.
+/// another change in the candidate compensates for them. Reported are also the nodes of find_changed_nodes, whether or
+/// not an output depends on them: the inputs may not reach the difference, as equal outputs show. Also reported are
+/// branches of an If and bodies of a Loop that no run executed, if the condition or the number of iterations is
+/// computed: "no run executed else_branch of node 'choose' (If), so nothing in it was compared"; those of the candidate
+/// are reported if the reference has no such node. An If or Loop in a function counts, and so does one inside the
+/// branch or body of an If, Loop or Scan; it is not reported if the branch or body around it is.
 ///
 /// Models without such weights, Ifs and Loops are not run. The number of groups of weights that are tested is limited,
 /// and untested weights are not reported.
