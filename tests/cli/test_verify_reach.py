@@ -94,6 +94,33 @@ def test_an_attribute_that_no_output_shows_is_named(graft, tmp_path, layers):
     assert graft("verify", paths[0], written, *layers, "--json").json["unreached"] == [], "0 is the default"
 
 
+def test_synthetic_boxes_overlap_and_their_scores_pass(graft, tmp_path):
+    """ONNX Runtime selects other boxes if they are read in the other form, and none on scores from 0 to 1."""
+
+    def many(path, form):
+        return network(
+            path,
+            [("NonMaxSuppression", "b s most iou least", "sel", {"center_point_box": form})],
+            [("b", F32, [1, 30, 4]), ("s", F32, [1, 3, 30])],
+            [("sel", I64, ["n", 3])],
+            most=np.array([10]),
+            iou=np.array([0.5], np.float32),
+            least=np.array([50], np.float32),
+        )
+
+    paths = many(tmp_path / "a.onnx", 0), many(tmp_path / "b.onnx", 1)
+    random = np.random.default_rng(0)
+    runs = [{"b": random.random((1, 30, 4), "f4"), "s": random.random((1, 3, 30), "f4") + 50} for _ in range(20)]
+    assert sum(differ(paths, **inputs) for inputs in runs) > 10
+    answer = graft("verify", *paths, "--seeds", "20")
+    assert answer.code == 1
+    out = " ".join(answer.out.split())
+    assert "synthetic 'b' is 0 to 1, since node 'NonMaxSuppression_0' (NonMaxSuppression) reads boxes" in out
+    assert (
+        "synthetic 's' is 49 to 51, since node 'NonMaxSuppression_0' (NonMaxSuppression) selects scores above 50" in out
+    )
+
+
 def of_one(path, op, **attributes):
     return network(path, [(op, "x", "y", attributes)], [("x", F32, [2, 3, 4])], [("y", F32, [2, 3, 4])])
 

@@ -93,6 +93,21 @@ std::optional<InputRange> range_of_integers(const onnx::Node& node) {
                     .why = fmt::format("{} rounds it to 8 bits of that range", onnx::describe(node))};
 }
 
+/// Returns a range in which most boxes of a NonMaxSuppression overlap in part, whichever form they have, or in which
+/// scores lie on both sides of the threshold.
+std::optional<InputRange> range_of_boxes(const onnx::Node& node, std::size_t place) {
+  if (place == 0) return InputRange{.lowest = 0, .highest = 1, .why = fmt::format("{} reads boxes", describe(node))};
+  constexpr std::size_t score_threshold = 4;
+  const onnx::Value* limit = node.input(score_threshold);
+  const auto constant = place != 1 || limit == nullptr ? std::nullopt : limit->constant();
+  const auto threshold = constant ? constant->scalar() : std::nullopt;
+  // Other thresholds are among the normally distributed numbers that an input without a range has.
+  if (!threshold || !(std::abs(*threshold) >= 1) || !std::isfinite(*threshold)) return std::nullopt;
+  return InputRange{.lowest = *threshold - 1,
+                    .highest = *threshold + 1,
+                    .why = fmt::format("{} selects scores above {:g}", describe(node), *threshold)};
+}
+
 /// Returns the range of an input if what the node computes from it shows the range.
 std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Node& node, std::size_t place) {
   if (!node.domain.empty()) return std::nullopt;
@@ -112,6 +127,7 @@ std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Nod
                          (node.is("BatchNormalization") && place == 0 && are_means_of_image(node.input(mean), 1));
   if (subtracts && has_shape_of_image(input)) return image("subtracts means");
   if (node.is("QuantizeLinear") && place == 0) return range_of_integers(node);
+  if (node.is("NonMaxSuppression")) return range_of_boxes(node, place);
   if (node.is("Cast") && node.int_or("to", 0) == static_cast<std::int64_t>(onnx::ElementType::u8))
     return image("casts it to uint8");
   return std::nullopt;
