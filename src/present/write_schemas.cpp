@@ -10,13 +10,10 @@
 #include <utility>
 #include <vector>
 
-<<<<<<< HEAD
 #include "graft/report/doctor.hpp"
+#include "graft/report/layers.hpp"
 #include "graft/report/ops.hpp"
 #include "graft/report/plugins.hpp"
-=======
-#include "graft/report/layers.hpp"
->>>>>>> 466bef60 (Derive JSON and Python of verify --layers from the list of fields)
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
 
