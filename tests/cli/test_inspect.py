@@ -812,6 +812,11 @@ INVALID = {
         "dimensions 8 and 7 cannot be broadcast",
     ),
     "prelu_slope": (helper.make_node("PRelu", ["x", "s"], ["y"]), {"s": weights(5, 1, 1)}, "3 and 5"),
+    "einsum_terms": (
+        helper.make_node("Einsum", ["x"], ["y"], equation="bchw,bcwk->bchk"),
+        {},
+        "its equation names 2 inputs, found 1",
+    ),
     "depth_to_space": (
         helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2),
         {},

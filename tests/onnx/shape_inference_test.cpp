@@ -135,6 +135,8 @@ TEST(ShapeInference, Einsum) {
   EXPECT_NE(refused("ij,ji->i").find("its axes 'j' have 4 and 3 elements"), std::string::npos);
   EXPECT_NE(refused("ijk,ij->i").find("input 0 has rank 2, and its equation names 3 axes"), std::string::npos);
   EXPECT_NE(refused("ij,ij->q").find("the axis 'q', which no input has"), std::string::npos);
+  EXPECT_NE(refused("ij->i").find("its equation names 1 input, found 2"), std::string::npos);
+  EXPECT_NE(refused("ij,jk,kl->il").find("its equation names 3 inputs, found 2"), std::string::npos);
 }
 
 TEST(ShapeInference, GraftOperatorsAndFunctions) {

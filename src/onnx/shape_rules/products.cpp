@@ -80,9 +80,14 @@ void einsum(NodeTypes& t) {
   std::map<char, int> occurrences;
   Shape broadcasted;
   std::string_view left = std::string_view(equation).substr(0, arrow);
-  for (std::size_t i = 0; i < t.node().inputs.size(); ++i) {
+  const auto terms = static_cast<std::size_t>(std::count(left.begin(), left.end(), ',')) + 1;
+  const std::size_t inputs = t.node().inputs.size();
+  if (!equation.empty() && terms != inputs) {
+    t.fail(fmt::format("its equation names {} input{}, found {}", terms, terms == 1 ? "" : "s", inputs));
+  }
+  for (std::size_t i = 0; i < inputs; ++i) {
     const std::size_t comma = left.find(',');
-    if (t.shape(i) == nullptr || (comma == std::string_view::npos) != (i + 1 == t.node().inputs.size())) return;
+    if (t.shape(i) == nullptr || (comma == std::string_view::npos) != (i + 1 == inputs)) return;
     const EinsumTerm term = einsum_term(left.substr(0, comma));
     left = comma == std::string_view::npos ? std::string_view() : left.substr(comma + 1);
     const Shape& shape = *t.shape(i);
