@@ -1,6 +1,6 @@
 # Writes src/onnx/schema.inc: versions, inputs, outputs, attributes and defaults of the operators of ai.onnx;
 # schema_versions.inc: changes of these between opsets; schema_types.inc: the types in each opset; and schema_ports.inc:
-# the inputs and outputs in all opsets.
+# the inputs, outputs and names of attributes in all opsets.
 """Needs the onnx package. --check only compares, and names the command to run where a file is outdated."""
 
 import argparse
@@ -142,14 +142,15 @@ def letters_of_ports(ports):
 
 
 def rows_of_ports(name, schemas):
-    """Returns a row for each change of the ports. Opsets in which the operator is deprecated have no row: the schema
-    has no ports there."""
+    """Returns a row for each change of the ports or of the names of attributes. Opsets in which the operator is
+    deprecated have no row: the schema has no ports there."""
     rows = []
     for schema in schemas:
         if schema.deprecated:
             continue
         inputs, outputs = letters_of_ports(schema.inputs), letters_of_ports(schema.outputs)
-        form = f'"{inputs}", {schema.min_input}, "{outputs}", {schema.min_output}'
+        attributes = " ".join(sorted(schema.attributes))
+        form = f'"{inputs}", {schema.min_input}, "{outputs}", {schema.min_output}, "{attributes}"'
         if not rows or rows[-1][1] != form:
             rows.append((schema.since_version, form))
     return [f'{{"{name}", {first}, {form}}},' for first, form in rows]
@@ -174,9 +175,9 @@ def texts_of(operators):
         "// output, types of each letter.",
     ]
     ports = [
-        f"// The inputs and outputs of the operators of ai.onnx in every operator set, {origin}",
+        f"// The inputs, outputs and attributes of the operators of ai.onnx in every operator set, {origin}",
         "// In the order of SchemaPorts's members: name, operator set from which on it is so, letters of the inputs, fewest",
-        "// inputs, letters of the outputs, fewest outputs.",
+        "// inputs, letters of the outputs, fewest outputs, names of the attributes.",
     ]
     for name, schemas in sorted(operators.items()):
         in_order = sorted(schemas, key=lambda schema: schema.since_version)

@@ -1,4 +1,4 @@
-// Compares nodes with the numbers of inputs and outputs in the schemas of ONNX.
+// Compares nodes with the numbers of inputs and outputs, and with the attributes, in the schemas of ONNX.
 #include "onnx/schema_ports.hpp"
 
 #include <fmt/format.h>
@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <utility>
 
+#include "core/suggest.hpp"
 #include "graft/error.hpp"
+#include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 
 namespace graft::onnx {
@@ -31,6 +35,22 @@ std::string count_text(std::size_t fewest, std::size_t most, std::string_view un
   if (most == unlimited) return fmt::format("{} or more {}s", fewest, unit);
   if (most != fewest) return fmt::format("{} to {} {}s", fewest, most, unit);
   return fmt::format("{} {}{}", most, unit, most == 1 ? "" : "s");
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = text.find(' ');
+    words.emplace_back(text.substr(0, end));
+    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+  }
+  return words;
+}
+
+/// Whether the schemas of ONNX define the attributes of a node. A plugin that overrides an operator has its own.
+bool has_attributes_of_onnx(const Node& node) {
+  return node.domain.empty() && !find_operator_for(node) && node.attribute("plugin_version") == nullptr &&
+         node.attribute("plugin_namespace") == nullptr;
 }
 
 }  // namespace
@@ -90,6 +110,43 @@ void check_ports(const Model& model) {
   for (const auto& [key, function] : model.functions) {
     check(*function.body, fmt::format("function {}::{}: ", key.domain, key.name));
   }
+}
+
+std::vector<std::string> unknown_attribute_warnings(const Model& model) {
+  struct Found {
+    std::string warning;
+    std::size_t nodes = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Found> found;  // by operator and attribute
+  const auto look = [&](const Graph& graph, const std::string& where) {
+    const std::int64_t opset = graph.opset();
+    graph.for_each_node([&](const Node& node) {
+      if (!has_attributes_of_onnx(node)) return;
+      if (model.functions.contains({node.domain, node.op_type, node.overload})) return;
+      const SchemaPorts* ports = find_schema_ports(node.op_type, opset);
+      if (ports == nullptr) return;
+      const std::vector<std::string> known = words_of(ports->attributes);
+      for (const auto& [name, value] : node.attributes) {
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        Found& each = found[{node.op_type, name}];
+        if (++each.nodes > 1) continue;
+        const auto meant = nearest(name, known);
+        each.warning =
+            fmt::format("{}: {}{}: operator set {} has no attribute `{}` for {}{}", model.source, where, describe(node),
+                        opset, name, node.op_type, meant ? fmt::format(" (did you mean `{}`?)", *meant) : "");
+      }
+    });
+  };
+  look(model.graph(), "");
+  for (const auto& [key, function] : model.functions) {
+    look(*function.body, fmt::format("function {}::{}: ", key.domain, key.name));
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [place, each] : found) {
+    warnings.push_back(fmt::format("{}{}; TensorRT may ignore it, and ONNX Runtime refuses the model", each.warning,
+                                   each.nodes == 1 ? "" : fmt::format(", which {} nodes have", each.nodes)));
+  }
+  return warnings;
 }
 
 }  // namespace graft::onnx

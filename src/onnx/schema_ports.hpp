@@ -1,5 +1,5 @@
-// The inputs and outputs of ONNX's operators in every opset (schema_ports.inc, generated), and checks of nodes against
-// them.
+// The inputs, outputs and attributes of ONNX's operators in every opset (schema_ports.inc, generated), and checks of
+// nodes against them.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "onnx/model.hpp"
 
@@ -22,6 +23,7 @@ struct SchemaPorts {
   std::size_t fewest_inputs = 0;
   std::string_view outputs;  ///< Letters like those of `inputs`.
   std::size_t fewest_outputs = 0;
+  std::string_view attributes;  ///< The names, in order, with a space between them.
 
   [[nodiscard]] std::size_t most_inputs() const;   ///< Returns the largest std::size_t if there is no limit.
   [[nodiscard]] std::size_t most_outputs() const;  ///< Returns the largest std::size_t if there is no limit.
@@ -37,5 +39,10 @@ struct SchemaPorts {
 /// Throws Error naming file, node and port for the first node, in the graph, in sub-graphs or in functions, that has a
 /// port_fault.
 void check_ports(const Model& model);
+
+/// Returns a warning for each attribute of a node of ai.onnx, in the graph, in sub-graphs or in functions, that its
+/// operator does not have in the model's opset: one for all nodes of an operator with this attribute. TensorRT ignores
+/// such an attribute, or reads it as an older opset defines it; ONNX Runtime refuses the model.
+[[nodiscard]] std::vector<std::string> unknown_attribute_warnings(const Model& model);
 
 }  // namespace graft::onnx

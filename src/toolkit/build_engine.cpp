@@ -188,6 +188,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   check_has_no_strings(model);
   check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
   BuildReport report;
+  report.notes = file_warnings(model, ModelAccess::origin_of(given));
   if (request.plugins && has_operators_in_functions(model)) {
     onnx::InlineOptions options;
     options.which = onnx::is_plain_call;
@@ -198,7 +199,9 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
     adopt_onnx_operators(model);
   }
   report.plugin_nodes = engine::find_plugin_nodes(model);
-  if (request.plugins) report.notes = built_from_functions(model);
+  if (request.plugins) {
+    for (std::string& note : built_from_functions(model)) report.notes.push_back(std::move(note));
+  }
   const bool with_plugins = request.plugins && !report.plugin_nodes.empty();
   const auto find_need = [&] { return inspect::find_plugin_need(model_of(given), inspect::newest_measured_release()); };
   const std::vector<std::string> libraries =

@@ -174,8 +174,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   conversion.options.inspect.watch = {};
   if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
   const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
-  std::vector<std::string> contradictions;
-  if (conversion.origin.format.empty()) contradictions = contradicted_shape_warnings(model);
+  const std::vector<std::string> of_file = file_warnings(model, conversion.origin);
   conversion.failed_before = failing_nodes(model, release);
   std::vector<std::string> left_out;
   if (options.prove) left_out = engines_left_out(work.used(), options.engine, Purpose::proofs, {&model});
@@ -183,7 +182,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   report::ConvertReport& report = conversion.report;
   report = graft::passes::convert(work.engine(), model, inner);
   if (options.check && options.release.empty()) check_input_ranks(model, setting_name(Setting::input_shapes));
-  report.warnings.insert(report.warnings.begin(), contradictions.begin(), contradictions.end());
+  report.warnings.insert(report.warnings.begin(), of_file.begin(), of_file.end());
   if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
   if (auto warning = unknown_rank_warning(model)) report.warnings.push_back(*std::move(warning));
   for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));

@@ -23,6 +23,7 @@
 #include "onnx/known_sizes.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_calls.hpp"
+#include "onnx/schema_ports.hpp"
 #include "onnx/shape_inference.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
@@ -96,9 +97,7 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   graft::onnx::Model& model = inspection.model;
   inspection.is_converted = convert;
   inspection.targets_of_plugins = targets_of_plugins();
-  // In models of other formats than ONNX, Graft's readers wrote the declared shapes, so these are not checked.
-  const std::vector<std::string> contradictions =
-      inspection.origin.format.empty() ? contradicted_shape_warnings(model) : std::vector<std::string>();
+  const std::vector<std::string> of_file = file_warnings(model, inspection.origin);
   if (convert) {
     infer_shapes(model, shapes);
     inspect::convert_in_memory(engine, model);
@@ -106,7 +105,7 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
   if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
   std::vector<std::string>& warnings = inspection.prospect.warnings;
-  warnings.insert(warnings.begin(), contradictions.begin(), contradictions.end());
+  warnings.insert(warnings.begin(), of_file.begin(), of_file.end());
   if (std::optional<std::string> warning = unknown_rank_warning(model)) warnings.push_back(std::move(*warning));
   if (std::optional<std::string> warning = inspect::f64_warning(model)) warnings.push_back(std::move(*warning));
   const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
@@ -313,6 +312,14 @@ void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& o
   } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
+}
+
+std::vector<std::string> file_warnings(const graft::onnx::Model& model, const Origin& origin) {
+  // Graft's readers of other formats than ONNX wrote the declared shapes and the attributes.
+  if (!origin.format.empty()) return {};
+  std::vector<std::string> warnings = onnx::unknown_attribute_warnings(model);
+  for (std::string& warning : contradicted_shape_warnings(model)) warnings.push_back(std::move(warning));
+  return warnings;
 }
 
 std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model) {

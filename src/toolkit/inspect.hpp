@@ -58,6 +58,10 @@ void correct_advice(Inspection& inspection);
 /// Returns Inspection::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
+/// Returns warnings about what a file says that ONNX does not allow or that contradicts its nodes, and that does not
+/// keep TensorRT from building the model. The model has to be as it was read.
+[[nodiscard]] std::vector<std::string> file_warnings(const graft::onnx::Model& model, const Origin& origin);
+
 /// Returns a warning about the first input of unknown rank, or nothing where all ranks are known.
 [[nodiscard]] std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model);
 

@@ -225,6 +225,29 @@ def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, o
     assert verdict["advice"] == "correct the node in the program that wrote the model"
 
 
+def test_an_attribute_that_the_operator_does_not_have_is_warned_of(graft, tmp_path):
+    """TensorRT builds the model, so it is no error."""
+    pytest.importorskip("tensorrt_rtx")
+    node = helper.make_node("Softmax", ["x"], ["y"], name="n", axes=1)
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 3])], [("y", [2, 3])], opset=18)
+    with pytest.raises(Exception, match="Unrecognized attribute: axes"):
+        onnxruntime.InferenceSession(model.read_bytes())
+    said = "node 'n' (Softmax): operator set 18 has no attribute `axes` for Softmax (did you mean `axis`?)"
+    for command, output in (("inspect", None), ("convert", "c.onnx"), ("build", "e.engine")):
+        answer = graft(command, model, *(["-o", tmp_path / output] if output else []), "--target", "sm120")
+        assert answer.code == 0, answer.out + answer.err
+        assert said in " ".join(answer.err.split()), command
+
+
+def test_a_build_warns_of_a_declared_shape_that_cannot_hold(graft, tmp_path):
+    """ONNX defines 2x3 for Relu."""
+    pytest.importorskip("tensorrt_rtx")
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2, 3])], [("y", [2, 4])])
+    answer = graft("build", model, "-o", tmp_path / "e.engine", "--target", "sm120")
+    assert answer.code == 0, answer.out + answer.err
+    assert "the file declares the shape [2, 4] for 'y'" in " ".join(answer.err.split())
+
+
 def test_external_data_outside_the_folder(graft, tmp_path, out):
     weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
     weight.external_data.add(key="location", value="../../../../etc/passwd")

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onnx/schema_ports.hpp"
 #include "onnx/schema_types.hpp"
 #include "tests/support/text_model.hpp"
 
@@ -51,6 +52,26 @@ TEST(Schema, HoldsEachOperatorSetsVersion) {
   EXPECT_EQ(find_schema_version("ReduceMean", 18)->most_inputs, 2U);
   EXPECT_EQ(find_schema_version("Gelu", 19), std::nullopt);
   EXPECT_EQ(find_schema_version("Upsample", 17), std::nullopt);
+}
+
+// The expected attributes are those of onnx.defs.
+TEST(Schema, WarnsOfAttributesThatAnOperatorDoesNotHave) {
+  const auto warnings = [](const std::string& line, std::int64_t opset) {
+    Model model = test::text_model({{"x"}}, line, {"y"});
+    model.graph().opset_imports[""] = opset;
+    return unknown_attribute_warnings(model);
+  };
+  EXPECT_THAT(warnings("y = Elu<alpha=0.5>(x)", 17), testing::IsEmpty());
+  EXPECT_THAT(warnings("y = Elu<aplha=0.5>(x)", 17),
+              testing::ElementsAre(testing::HasSubstr("17 has no attribute `aplha` for Elu (did you mean `alpha`?)")));
+  EXPECT_THAT(warnings("y = ReduceMax<axes=[1]>(x)", 17), testing::IsEmpty());
+  EXPECT_THAT(warnings("y = ReduceMax<axes=[1]>(x)", 18),
+              testing::ElementsAre(testing::HasSubstr("operator set 18 has no attribute `axes` for ReduceMax")));
+  EXPECT_THAT(warnings("y = Cast<to=1, saturate=1>(x)", 13),
+              testing::ElementsAre(testing::HasSubstr("operator set 13 has no attribute `saturate` for Cast")));
+  EXPECT_THAT(warnings("a = Elu<b=1.0>(x)\ny = Elu<b=1.0>(a)", 17),
+              testing::ElementsAre(testing::HasSubstr("which 2 nodes have")));
+  EXPECT_THAT(warnings("y = Elu<plugin_version=\"1\", own=1>(x)", 17), testing::IsEmpty());
 }
 
 TEST(Schema, SaysWhatIsWrongWithANode) {
