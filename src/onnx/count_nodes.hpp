@@ -1,7 +1,8 @@
-// The number of nodes of a model, as every report counts them.
+// The number of nodes and the bytes of weights of a model, as every report counts them.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "onnx/model.hpp"
 
@@ -17,5 +18,8 @@ struct NodeCounts {
 };
 
 [[nodiscard]] NodeCounts count_nodes(const Model& model);
+
+/// Returns the bytes of the initializers and Constant nodes, also in the bodies of nodes, and not in functions.
+[[nodiscard]] std::uint64_t bytes_of_weights(const Model& model);
 
 }  // namespace graft::onnx

@@ -79,12 +79,6 @@ InternalOptions internal_options(Work& work, const ConvertOptions& options) {
   return result;
 }
 
-std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
-  std::uint64_t bytes = 0;
-  for (const onnx::Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
-  return bytes;
-}
-
 std::size_t count_of(const graft::onnx::Model& model, std::string_view op) {
   std::size_t count = 0;
   model.graph().for_each_node([&](const onnx::Node& node) { count += node.is(op) ? 1 : 0; });
@@ -200,7 +194,7 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   conversion.nodes = inspect::judge_nodes(model, {}, release);
   if (!conversion.uses_plugins) refuse_plugins(conversion.nodes);
   conversion.nodes_after = onnx::count_nodes(model);
-  conversion.weight_bytes = bytes_of_weights(model);
+  conversion.weight_bytes = onnx::bytes_of_weights(model);
   conversion.transpositions = count_of(model, "Transpose");
 }
 

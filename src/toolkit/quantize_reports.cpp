@@ -12,6 +12,7 @@
 #include "graft/error.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/check_operators.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/schema.hpp"
@@ -26,16 +27,6 @@
 
 namespace graft::toolkit {
 namespace {
-
-std::uint64_t bytes_of_weights(const graft::onnx::Model& model) {
-  std::uint64_t bytes = 0;
-  for (const onnx::Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
-  for (const onnx::Node* node : model.graph().nodes()) {
-    const auto constant = node->is("Constant") ? node->output()->constant() : std::nullopt;
-    if (constant) bytes += constant->bytes.size();
-  }
-  return bytes;
-}
 
 /// Whether the result of a node is a discontinuous function of its inputs, so that rounding before it may change it.
 bool jumps(const onnx::Node& node) {
@@ -169,7 +160,8 @@ TypesReport quantize_types(const Model& given, quant::ChooseOptions options, con
       const bool is_kept = keep_what_decides(model, *report.check.report, steps_to_keep[attempt], options);
       if (!is_raised && !is_kept) break;
     }
-    report.weights = {.before = bytes_of_weights(model), .after = bytes_of_weights(report.chosen.typed.model)};
+    report.weights = {.before = onnx::bytes_of_weights(model),
+                      .after = onnx::bytes_of_weights(report.chosen.typed.model)};
     return report;
   });
 }
@@ -197,7 +189,8 @@ Int8Report quantize_int8(const Model& given, graft::quant::Int8Options options, 
       common.snr_db = options.limit_db;
       report.check = check_values(model, report.chosen.placed.model, common, engine, watch);
     }
-    report.weights = {.before = bytes_of_weights(model), .after = bytes_of_weights(report.chosen.placed.model)};
+    report.weights = {.before = onnx::bytes_of_weights(model),
+                      .after = onnx::bytes_of_weights(report.chosen.placed.model)};
     return report;
   });
 }

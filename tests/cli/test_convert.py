@@ -27,6 +27,24 @@ def test_digits_gets_a_plugin_and_onnx_runtime_sees_no_difference(graft, convert
     assert (after[0].argmax(1) == labels).mean() > 0.99
 
 
+def test_weights_in_branches_are_counted(graft, tmp_path):
+    branches = {
+        key: helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w" + key], ["y" + key])],
+            key,
+            [],
+            [helper.make_tensor_value_info("y" + key, TensorProto.FLOAT, [3, 4])],
+            [onnx.numpy_helper.from_array(np.full((4, 4), value, np.float32), "w" + key)],
+        )
+        for key, value in (("then_branch", 0.5), ("else_branch", 0.25))
+    }
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    inputs = [helper.make_tensor_value_info("c", TensorProto.BOOL, []), ("x", [3, 4])]
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", [3, 4])])
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check", "--json")
+    assert answer.json["weight_bytes"] == 2 * 4 * 4 * 4
+
+
 def test_report_names_passes_proofs_and_choices(graft, tmp_path):
     answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--json")
     assert answer.code == 0
