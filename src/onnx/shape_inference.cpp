@@ -198,6 +198,21 @@ class Inference {
     }
   }
 
+  /// Returns the number of iterations of a Loop that no condition ends early, or nothing where that is not known.
+  static std::optional<std::int64_t> iterations_of(const NodeTypes& types, const Graph& body) {
+    const auto count = types.ints(0);
+    if (!count || count->size() != 1) return std::nullopt;
+    const auto is_true = [](const std::optional<std::vector<double>>& numbers) {
+      return numbers && numbers->size() == 1 && numbers->front() != 0;
+    };
+    if (types.has_input(1) && !is_true(types.numbers(1))) return std::nullopt;
+    const Value* next = body.outputs()[0];
+    while (next->producer != nullptr && next->producer->is("Identity")) next = next->producer->input(0);
+    const auto constant = next->constant();
+    const bool goes_on = next == body.inputs()[1] || is_true(constant ? constant->numbers() : std::nullopt);
+    return goes_on ? std::optional(std::max<std::int64_t>(0, count->front())) : std::nullopt;
+  }
+
   void run_loop(NodeTypes& types) {
     Node& node = types.node();
     Graph* body = subgraph(node, "body");
@@ -220,6 +235,7 @@ class Inference {
       }
     }
     run(*body);
+    const std::optional<std::int64_t> iterations = iterations_of(types, *body);
     for (std::size_t i = 0; i < node.outputs.size() && i + 1 < outputs.size(); ++i) {
       const Value& value = *outputs[i + 1];
       types.set_type(i, value.type);
@@ -229,8 +245,11 @@ class Inference {
         container.shape = initial == nullptr ? std::nullopt : either_of(container.shape, initial->shape);
         types.set_container(i, container);
       }
+      if (i < carried && types.shape(i + 2) != nullptr) {  // the initial value is the result of no iterations
+        if (auto shape = either_of(value.shape, *types.shape(i + 2))) types.set_shape(i, *std::move(shape));
+      }
       if (i >= carried && value.shape) {
-        Shape shape{unknown_dim()};
+        Shape shape{iterations ? Dim(*iterations) : unknown_dim()};
         shape.insert(shape.end(), value.shape->begin(), value.shape->end());
         types.set_shape(i, std::move(shape));
       }

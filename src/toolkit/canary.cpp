@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graft/setting.hpp"
 #include "io/npy.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/extract.hpp"
@@ -135,7 +134,7 @@ class CanaryRuns {
     }
     const bool is_fixed = value.shape && std::all_of(value.shape->begin(), value.shape->end(),
                                                      [](const Dim& dim) { return dim.is_constant(); });
-    return is_fixed ? "" : "its size is not known from the shapes of the inputs";
+    return is_fixed ? "" : "Graft cannot tell its size ahead from the shapes of the inputs";
   }
 
   void choose() {
@@ -342,8 +341,9 @@ onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool
       if (omission.is_output) why += fmt::format("\n{}: {}", omission.tensor, omission.why);
     }
     throw Error(fmt::format(
-        "{}: it has no output that can be compared{}\nCut the network before the tensors without a fixed size: {}",
-        model.source, why, setting_name(Setting::cut)));
+        "{}: it has no output that can be compared{}\nA canary cannot check this model; it compares only outputs whose "
+        "size Graft can tell ahead and that depend on the values of the inputs",
+        model.source, why));
   }
   graph.remove_dead();
   if (with_plugins) detach_functions(written);

@@ -304,6 +304,43 @@ TEST(ShapeInference, ALoopMayReturnTheSequenceThatItGets) {
   EXPECT_EQ(type_text(*graph.find("y")), "f32[?, 7]");
 }
 
+// The sizes are those of ONNX Runtime. A carried value has its initial size where the body keeps it; a condition that
+// is computed may end the Loop early.
+TEST(ShapeInference, ALoopOfAFixedNumberOfIterations) {
+  const auto of = [](const std::string& condition, const Shape& initial) {
+    onnx::Model model =
+        text_model({{"x", onnx::ElementType::f32, Shape{3, 4}}, {"first", onnx::ElementType::f32, initial}},
+                   "count = Constant<value=int64(3)>()\nyes = Constant<value=bool(1)>()", {});
+    onnx::Graph& graph = model.graph();
+    onnx::Node* node =
+        graph.add_node("Loop", {graph.find("count"), graph.find("yes"), graph.find("first")}, {"last", "all"});
+    auto body = std::make_unique<onnx::Graph>(&graph);
+    for (const char* input : {"i", "go", "old"}) body->add_input(input);
+    parse_nodes(*body, condition + "\nnew = Relu(x)\neach = Neg(x)", {"on", "new", "each"}, nullptr);
+    node->attributes["body"] = onnx::NodeAttribute(onnx::AttributeData(std::move(body)));
+    infer_shapes(model);
+    const onnx::Value& last = *graph.find("last");
+    return (last.shape ? type_text(last) : "?") + " " + type_text(*graph.find("all"));
+  };
+  EXPECT_EQ(of("on = Identity(go)", {3, 4}), "f32[3, 4] f32[3, 3, 4]");
+  EXPECT_EQ(of("on = Not(go)", {3, 4}), "f32[3, 4] f32[?, 3, 4]");
+  EXPECT_EQ(of("on = Identity(go)", {4}), "? f32[3, 3, 4]");
+}
+
+// The sizes are those of ONNX Runtime.
+TEST(ShapeInference, ShortTimeFourierTransform) {
+  const std::string constants =
+      "step = Constant<value=int64(8)>()\nlength = Constant<value=int64(16)>()\n"
+      "w = ConstantOfShape(size)\n";
+  const auto of = [&](const Shape& x, const std::string& line) {
+    return inferred(x, "size = Constant<value=int64([16])>()\n" + constants + line);
+  };
+  EXPECT_EQ(of({1, 64, 1}, "y = STFT(x, step, w)"), "f32[1, 7, 9, 2]");
+  EXPECT_EQ(of({n, 67, 1}, "y = STFT(x, step, _, length)"), "f32[n, 7, 9, 2]");
+  EXPECT_EQ(of({1, 64, 1}, "y = STFT<onesided=0>(x, step, w)"), "f32[1, 7, 16, 2]");
+  EXPECT_EQ(of({1, h, 1}, "y = STFT(x, step, w)"), "f32[1, ?, 9, 2]");
+}
+
 // In the first run of the body, p has the shape [4, 5] and q has [1, 5].
 TEST(ShapeInference, TensorsOfMappedSequencesMayDiffer) {
   onnx::Model model =

@@ -1,4 +1,4 @@
-// Shape rules of matrix products, convolutions, pooling and recurrent layers.
+// Shape rules of matrix products, convolutions, pooling, recurrent layers and STFT.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -339,6 +339,27 @@ void determinant(NodeTypes& t) {
     t.set_shape(0, Shape(t.shape(0)->begin(), t.shape(0)->end() - 2));
 }
 
+/// Sets the shape [batch, frames, frequencies, 2].
+void short_time_transform(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  if (t.shape(0) == nullptr || t.shape(0)->size() < 2) return;
+  const Dim& elements = (*t.shape(0))[1];
+  const auto step = t.ints(1);
+  std::optional<std::int64_t> length;  // of a frame
+  if (const auto given = t.ints(3); given && given->size() == 1) length = given->front();
+  const Shape* window = t.shape(2);
+  if (!t.has_input(3) && window != nullptr && window->size() == 1 && window->front().is_constant()) {
+    length = window->front().value();
+  }
+  Shape shape{t.shape(0)->front(), unknown_dim(), unknown_dim(), 2};
+  if (length && *length > 0) {
+    shape[2] = t.node().int_or("onesided", 1) != 0 ? *length / 2 + 1 : *length;
+    const bool is_known = step && step->size() == 1 && step->front() > 0 && elements.is_constant();
+    if (is_known && elements.value() >= *length) shape[1] = (elements.value() - *length) / step->front() + 1;
+  }
+  t.set_shape(0, std::move(shape));
+}
+
 }  // namespace
 
 void add_products(Table& table) {
@@ -352,6 +373,7 @@ void add_products(Table& table) {
   add(table, global_pool, {"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"});
   add(table, recurrent, {"GRU", "LSTM", "RNN"});
   add(table, determinant, {"Det"});
+  add(table, short_time_transform, {"STFT"});
 }
 
 }  // namespace graft::onnx::shape_rules
