@@ -33,7 +33,8 @@ struct BuildReport {
   engine::PluginNodes plugin_nodes;  ///< The nodes of the model that become plugins, with the reasons.
   std::optional<engine::EngineLayers> layers;
   std::vector<std::string> warnings;  ///< TensorRT's warnings.
-  std::vector<std::string> notes;     ///< Graft's file_warnings, and notes on operators built from their functions.
+  /// Graft's file_warnings, and notes on operators built from their functions and on renamed inputs and outputs.
+  std::vector<std::string> notes;
   /// The nodes of the model that this release of TensorRT is known to compute wrongly, and those of which an output has
   /// another shape or element type in the network than ONNX defines.
   std::vector<report::NodeSupport> computed_wrongly;

@@ -162,6 +162,37 @@ void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& buil
   }
 }
 
+/// Returns a warning for each input or output of the engine whose name is not the model's: TensorRT renames an input
+/// that is also an output.
+std::vector<std::string> renamed_tensors(const onnx::Graph& graph, const nlohmann::json& network) {
+  std::vector<std::string> warnings;
+  const auto compare = [&](const std::string& kind, const std::vector<onnx::Value*>& values) {
+    std::vector<std::string> own;
+    for (const onnx::Value* value : values) own.push_back(value->name);
+    const auto is_known = [&](const std::string& name) { return std::find(own.begin(), own.end(), name) != own.end(); };
+    std::vector<std::string> others;
+    for (const auto& tensor : network.at(kind + "s")) {
+      const std::string name = tensor.at("name");
+      if (is_known(name)) {
+        std::erase(own, name);
+      } else {
+        others.push_back(name);
+      }
+    }
+    if (others.size() > own.size()) return;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      warnings.push_back(
+          fmt::format("the engine's {} is named '{}' instead of '{}': add an Identity between the input and the output "
+                      "of this name "
+                      "to the model, so that they have different names",
+                      kind, others[i], own[i]));
+    }
+  };
+  compare("input", graph.inputs());
+  compare("output", graph.outputs());
+  return warnings;
+}
+
 /// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
 /// rewrites as lowered, the others with their own advice. Returns none for a release without rules.
 std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given, const nlohmann::json& built) {
@@ -225,6 +256,9 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   engine::EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
+  for (std::string& warning : renamed_tensors(model.graph(), report.built.at("network"))) {
+    report.notes.push_back(std::move(warning));
+  }
   report.computed_wrongly = find_computed_wrongly(model_of(given), report.built);
   const bool is_given_model = !folder;
   add_different_tensors(is_given_model ? model_of(given) : model, report.built, report.computed_wrongly);

@@ -348,6 +348,21 @@ def test_an_input_that_is_an_output_is_a_network(graft, tmp_path):
     assert graft("inspect", model, "--probe", "none").code == 0
 
 
+def test_a_renamed_input_of_the_engine_is_warned_of(graft, tmp_path):
+    """TensorRT-RTX names the input __x, because x is the output's name."""
+    pytest.importorskip("tensorrt_rtx")
+    model = save(tmp_path / "m.onnx", [], [("x", [2])], [("x", [2])])
+    answer = graft("build", model, "-o", tmp_path / "e.engine", "--target", "sm120", "--json")
+    assert answer.code == 0, answer.out + answer.err
+    (tensor,) = answer.json["network"]["inputs"]
+    assert tensor["name"] != "x"
+    said = f"the engine's input is named '{tensor['name']}' instead of 'x': add an Identity"
+    assert said in " ".join(answer.err.split())
+    nodes = [helper.make_node("Identity", ["x"], ["y"])]
+    model = save(tmp_path / "right.onnx", nodes, [("x", [2])], [("y", [2])])
+    assert "is named" not in graft("build", model, "-o", tmp_path / "e.engine", "--target", "sm120").err
+
+
 @pytest.mark.parametrize("command", ["convert", "run", "build"])
 def test_output_folder_that_is_not_there(graft, tmp_path, out, command):
     arguments = READERS[command](DIGITS, out / "deep" / "er")
