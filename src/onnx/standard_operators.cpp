@@ -148,6 +148,11 @@ std::optional<std::string> standard_operator_meant(const Node& node) {
   return fits ? name : std::nullopt;
 }
 
+bool may_be_of_onnxruntime(const Model& model, const Node& node) {
+  return node.domain == "com.microsoft" || is_standard_operator(node.domain, node.op_type) ||
+         model.find_function(node) != nullptr;
+}
+
 bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b) {
   const auto of = entries_of(changes, op_type);
   return std::any_of(of.begin(), of.end(),

@@ -10,6 +10,7 @@
 
 namespace graft::onnx {
 
+struct Model;
 struct Node;
 
 /// Returns the opset in which an operator of ai.onnx first appears; 0 for an unknown one.
@@ -21,6 +22,10 @@ struct Node;
 /// Returns the operator of ai.onnx that a node of another name means by a slip, or nothing: the number of its inputs
 /// and outputs and its attributes have to fit that operator. An operator of com.microsoft is one of ONNX Runtime's own.
 [[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
+
+/// Returns whether ONNX Runtime may have the operator of a node: one of ONNX, or of com.microsoft, or one of a function
+/// in the file.
+[[nodiscard]] bool may_be_of_onnxruntime(const Model& model, const Node& node);
 
 /// Returns whether a node of an operator of ai.onnx must be rewritten to get from opset `a` to `b` or back.
 [[nodiscard]] bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b);

@@ -10,6 +10,7 @@
 
 #include "engine/plugin_library.hpp"
 #include "engine/plugin_nodes.hpp"
+#include "graft/engine_error.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "inspect/different_tensors.hpp"
@@ -25,6 +26,7 @@
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_name.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/standard_operators.hpp"
 #include "onnx/temporary_folder.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
@@ -132,6 +134,24 @@ std::vector<std::string> built_from_functions(const onnx::Model& model) {
         name, count == 1 ? "" : fmt::format(" ({} nodes)", count), setting_name(Setting::operator_libraries)));
   }
   return lines;
+}
+
+/// Returns the error, with the operator of ONNX that a node of an unknown operator means by a slip.
+EngineError with_operator_meant(const EngineError& error, const onnx::Model& model) {
+  EngineFailure failure = error.failure();
+  if (failure.message.find("Plugin not found") == std::string::npos) return error;
+  std::string meant;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const bool is_known = onnx::is_standard_operator(node.domain, node.op_type) || find_operator_for(node) ||
+                          model.find_function(node) != nullptr;
+    const auto name = is_known || !meant.empty() ? std::nullopt : onnx::standard_operator_meant(node);
+    if (!name) return;
+    meant = fmt::format("If you mean {0} with {1}, set the node's operator type to {0}{2}", *name, onnx::describe(node),
+                        node.domain.empty() ? "" : " and remove its domain");
+  });
+  if (meant.empty()) return error;
+  failure.next_step = failure.next_step.empty() ? meant : fmt::format("{}\n{}", meant, failure.next_step);
+  return {error.kind(), std::move(failure)};
 }
 
 bool has_onnx_operators(const onnx::Model& model) {
@@ -253,7 +273,12 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   command.insert(command.end(), request.options.begin(), request.options.end());
   for (const std::string& library : libraries) command.push_back("--plugin-library=" + library);
   if (request.layers) command.emplace_back("--layers");
-  engine::EngineAnswer answer = ask_engine_driver(command, renamings, request.listener, watch);
+  engine::EngineAnswer answer;
+  try {
+    answer = ask_engine_driver(command, renamings, request.listener, watch);
+  } catch (const EngineError& error) {
+    throw with_operator_meant(error, model);
+  }
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
   for (std::string& warning : renamed_tensors(model.graph(), report.built.at("network"))) {

@@ -172,7 +172,8 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
     throw NoCut(Error::Kind::answer_is_no,
                 fmt::format("{}: no cut is possible: all arithmetic depends on nodes that TensorRT does not run or "
                             "computes wrongly, or these need its result, or a half would begin with a sequence or with "
-                            "a tensor of unknown type\nRun the network in another runtime, such as ONNX Runtime",
+                            "a tensor of unknown type\nRun the network in a runtime that has its operators; ONNX "
+                            "Runtime has those of ONNX",
                             model.source));
   }
   inspect::Halves halves = inspect::halves_of(model, *found);

@@ -186,6 +186,13 @@ def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
     assert not (tmp_path / "e").exists()
 
 
+def test_an_operator_with_a_slip_in_its_name_is_named(graft, tmp_path):
+    model = save(tmp_path / "m.onnx", [helper.make_node("Rellu", ["x"], ["y"], name="n")], [("x", [2])], [("y", [2])])
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
+    assert answer.code == 1
+    assert "If you mean Relu with node 'n' (Rellu), set the node's operator type to Relu" in answer.err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_leaves_nothing(tmp_path, number):
     # The network has enough layers that the build takes seconds.

@@ -318,6 +318,7 @@ def test_unknown_operator_is_unsupported_and_named(graft, tmp_path):
     assert "Wobble" in answer.out
     assert "acme" in answer.out
     assert "--plugin-lib" in answer.out
+    assert "ONNX Runtime" not in answer.out, "it does not have the operator either"
 
 
 @pytest.mark.parametrize(

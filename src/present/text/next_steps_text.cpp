@@ -16,6 +16,7 @@
 #include "inspect/suggested_ranges.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/standard_operators.hpp"
 #include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "toolkit/access.hpp"
@@ -356,6 +357,13 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
           "writes the smallest part that fails, for a bug report or for experiments"};
 }
 
+/// Whether ONNX Runtime may have all operators of the model.
+bool may_run_in_onnxruntime(const onnx::Model& model) {
+  bool may = true;
+  model.graph().for_each_node([&](const onnx::Node& node) { may = may && onnx::may_be_of_onnxruntime(model, node); });
+  return may;
+}
+
 NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {
   const std::filesystem::path& model = inspection.file;
   const bool is_converted = inspection.is_converted;
@@ -384,8 +392,10 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
             "",
             fmt::format(
                 "{} that {}, and the network cannot be cut into a half for TensorRT and one for the host: change the "
-                "network as described above, or run it in another runtime, such as ONNX Runtime",
-                nodes, inspect::problem_text(step.nodes, step.wrong))};
+                "network as described above{}",
+                nodes, inspect::problem_text(step.nodes, step.wrong),
+                may_run_in_onnxruntime(inspection.model) ? ", or run it in another runtime, such as ONNX Runtime"
+                                                         : "")};
       }
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
