@@ -154,6 +154,24 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   return {error.kind(), std::move(failure)};
 }
 
+/// Returns the error with the names that describe() gives to nodes without a name.
+EngineError with_names(const EngineError& error, const onnx::Model& model) {
+  EngineFailure failure = error.failure();
+  const nlohmann::json facts = nlohmann::json::parse(failure.facts);
+  const auto nodes = model.graph().nodes();
+  for (const auto& each : facts.value("errors", nlohmann::json::array())) {
+    const std::string op = each.value("op_type", "");
+    const std::string unnamed = fmt::format("node '' ({})", op);
+    const std::size_t at = failure.message.find(unnamed);
+    const auto index = each.value("index", std::int64_t{-1});
+    if (at == std::string::npos || index < 0 || index >= static_cast<std::int64_t>(nodes.size())) continue;
+    const onnx::Node& node = *nodes[static_cast<std::size_t>(index)];
+    // The index of a node in a body is one in that body.
+    if (node.op_type == op) failure.message.replace(at, unnamed.size(), onnx::describe(node));
+  }
+  return {error.kind(), std::move(failure)};
+}
+
 bool has_onnx_operators(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node(
@@ -277,7 +295,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   try {
     answer = ask_engine_driver(command, renamings, request.listener, watch);
   } catch (const EngineError& error) {
-    throw with_operator_meant(error, model);
+    throw with_operator_meant(with_names(error, model), model);
   }
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);

@@ -186,6 +186,15 @@ def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
     assert not (tmp_path / "e").exists()
 
 
+def test_a_refused_node_without_a_name_is_named_by_its_output(graft, tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Det", ["r"], ["determinant"])]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 2])], [("determinant", [])])
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
+    assert answer.code == 1
+    assert "node 'determinant' (Det)" in answer.err
+    assert "node ''" not in answer.err
+
+
 def test_an_operator_with_a_slip_in_its_name_is_named(graft, tmp_path):
     model = save(tmp_path / "m.onnx", [helper.make_node("Rellu", ["x"], ["y"], name="n")], [("x", [2])], [("y", [2])])
     answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
