@@ -96,15 +96,17 @@ std::string name_the_library(std::string_view too) {
       too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
 }
 
+/// Whether a plugin is one of a loaded library, and not TensorRT's own.
+bool is_any_of_library(const json& creators) {
+  return std::any_of(creators.begin(), creators.end(),
+                     [](const json& creator) { return !text_of(creator, "library").empty(); });
+}
+
 PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   const auto standard = onnx::standard_operator_meant(node);
   std::vector<std::string> names;
   if (standard) names.push_back(*standard);
-  bool any_library = false;
-  for (const json& creator : creators) {
-    names.push_back(text_of(creator, "name"));
-    any_library = any_library || !text_of(creator, "library").empty();
-  }
+  for (const json& creator : creators) names.push_back(text_of(creator, "name"));
   if (const auto meant = nearest(node.op_type, names)) {
     const std::string advice = fmt::format("if you mean {0}, set the node's operator type to {0}", *meant);
     const std::vector<const json*> named = creators_named(creators, *meant);
@@ -118,7 +120,7 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
             fmt::format("no plugin is registered under the name {}; the nearest is {}", node.op_type, listed(named)),
             advice, plugin_of(*named.back())};
   }
-  if (!any_library) {
+  if (!is_any_of_library(creators)) {
     return {"library_missing",
             fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
             name_the_library("")};
@@ -387,14 +389,21 @@ std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& cr
   if (onnx::is_standard_operator(node.domain, node.op_type) || !onnx::is_standard_operator("", node.op_type))
     return std::nullopt;
   const std::vector<const json*> same_name = creators_named(creators, node.op_type);
+  std::string advice =
+      same_name.empty() && !is_any_of_library(creators)
+          ? fmt::format(
+                "remove its domain if you mean ONNX's {}, which may compute something else; otherwise rename it "
+                "to a name that ONNX does not have",
+                node.op_type)
+          : fmt::format(
+                "register the plugin under a name that ONNX does not have; or register it in the empty "
+                "namespace, and let it override ONNX with {}",
+                setting_name(Setting::plugin_override));
   return PluginCause{
       "override",
       fmt::format("TensorRT's parser parses the node as ONNX's {}, although its domain is '{}'{}", node.op_type,
                   node.domain, same_name.empty() ? "" : fmt::format(", and not as {}", listed(same_name))),
-      fmt::format("register the plugin under a name that ONNX does not have; or register it in the empty namespace, "
-                  "and let it override ONNX with "
-                  "{}",
-                  setting_name(Setting::plugin_override))};
+      std::move(advice)};
 }
 
 std::string describe_creator(const json& creator) {

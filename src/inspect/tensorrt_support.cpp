@@ -690,6 +690,8 @@ std::optional<std::string> advice_on_type(const onnx::Node& node) {
   if (!other) return std::nullopt;
   const bool is_integer = other->word.starts_with('i') || other->word.starts_with('u');
   const std::string_view type = is_integer && has_word(fact.types, "i32") ? "i32" : types.front();
+  const bool is_result = std::find(node.outputs.begin(), node.outputs.end(), other->value) != node.outputs.end();
+  if (is_result) return fmt::format("let {} return another type, such as {}", node.op_type, type);
   return fmt::format("cast '{}' to a type in which TensorRT builds {}, such as {}, and cast the result back",
                      other->value->name, node.op_type, type);
 }

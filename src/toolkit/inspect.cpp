@@ -318,6 +318,12 @@ std::vector<std::string> file_warnings(const graft::onnx::Model& model, const Or
   // Graft's readers of other formats than ONNX wrote the declared shapes and the attributes.
   if (!origin.format.empty()) return {};
   std::vector<std::string> warnings = onnx::unknown_attribute_warnings(model);
+  std::set<const onnx::Value*> outputs;
+  for (const onnx::Value* output : model.graph().outputs()) {
+    if (outputs.insert(output).second) continue;
+    warnings.push_back(fmt::format("{}: two outputs have the name '{}', and an engine has one output of a name",
+                                   model.source, output->name));
+  }
   for (std::string& warning : contradicted_shape_warnings(model)) warnings.push_back(std::move(warning));
   return warnings;
 }

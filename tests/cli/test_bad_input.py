@@ -348,6 +348,15 @@ def test_an_input_that_is_an_output_is_a_network(graft, tmp_path):
     assert graft("inspect", model, "--probe", "none").code == 0
 
 
+def test_two_outputs_of_one_name_are_warned_of(graft, tmp_path):
+    pytest.importorskip("tensorrt_rtx")
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2])], [("y", [2])] * 2)
+    for command, output in (("inspect", None), ("convert", "c.onnx"), ("build", "e.engine")):
+        answer = graft(command, model, *(["-o", tmp_path / output] if output else []), "--target", "sm120")
+        assert answer.code == 0, answer.out + answer.err
+        assert "two outputs have the name 'y'" in " ".join(answer.err.split()), command
+
+
 def test_a_renamed_input_of_the_engine_is_warned_of(graft, tmp_path):
     """TensorRT-RTX names the input __x, because x is the output's name."""
     pytest.importorskip("tensorrt_rtx")

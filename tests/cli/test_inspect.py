@@ -321,6 +321,25 @@ def test_unknown_operator_is_unsupported_and_named(graft, tmp_path):
     assert "ONNX Runtime" not in answer.out, "it does not have the operator either"
 
 
+def test_a_type_of_the_result_is_to_be_another_one(graft, tmp_path):
+    node = helper.make_node("Cast", ["x"], ["y"], name="n", to=TensorProto.FLOAT8E5M2)
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT8E5M2, [2, 8])
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 8])], [output], opset=19)
+    judged = verdicts(graft("inspect", model, "--json"))["n"]
+    assert judged["verdict"] != "native"
+    assert judged["advice"] == "let Cast return another type, such as f32"
+
+
+def test_no_plugin_is_advised_where_the_name_is_of_onnx(graft, tmp_path):
+    pytest.importorskip("tensorrt_rtx")
+    node = helper.make_node("Gelu", ["x"], ["y"], name="n", domain="com.microsoft")
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 4])], [("y", [2, 4])], domains=["com.microsoft"])
+    judged = verdicts(graft("inspect", model, "--json"))["n"]
+    assert "as ONNX's Gelu, although its domain is 'com.microsoft'" in judged["reason"]
+    assert judged["advice"].startswith("remove its domain if you mean ONNX's Gelu")
+    assert "plugin" not in judged["advice"]
+
+
 @pytest.mark.parametrize(
     ("op_type", "domain", "attributes", "reason", "advice"),
     [
