@@ -331,7 +331,7 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
   const auto wrong = std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
     return inspect::is_bad(node.support) && inspect::is_computed_wrongly(node);
   });
-  if (inspect::advises_cut(nodes)) {
+  if (inspect::advises_cut(nodes) || (bad != 0 && can_be_cut(inspection_of(conversion)))) {  // as inspect does
     return {convert_command(conversion, {.cuts = true}),
             fmt::format("two halves: one for TensorRT, and one for the host with the nodes that {}",
                         inspect::problem_text(bad, wrong))};
