@@ -271,6 +271,16 @@ void Program::check_command_comes_first(const std::vector<std::string>& words) {
                           *command, words.front()));
 }
 
+void Program::check_command_is_known(const std::vector<std::string>& words) {
+  if (words.empty() || is_option_word(words.front())) return;
+  const std::vector<std::string> commands = command_names(*app_);
+  if (std::find(commands.begin(), commands.end(), words.front()) != commands.end()) return;
+  console_.json = std::find(words.begin(), words.end(), "--json") != words.end();
+  const auto meant = toolkit::nearest(words.front(), commands);
+  throw Error(fmt::format("graft: there is no command {}\n{}", words.front(),
+                          meant ? fmt::format("Did you mean {}?", *meant) : "`graft --help` shows the usage"));
+}
+
 void Program::parse(std::vector<std::string> words) {
   words_ = words;
   // Without this, CLI11 takes every following word, even the model, as a further value of a repeatable option.
@@ -280,6 +290,7 @@ void Program::parse(std::vector<std::string> words) {
     }
   }
   check_command_comes_first(words);
+  check_command_is_known(words);
   const auto found = words.empty() ? translations_.end() : translations_.find(words.front());
   if (found != translations_.end()) {
     // An error of the translation is reported in the same form as an error of the command.

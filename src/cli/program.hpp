@@ -53,6 +53,8 @@ class Program {
 
   /// Throws Error if an option precedes the command that it belongs to.
   void check_command_comes_first(const std::vector<std::string>& words);
+  /// Throws Error for a command that does not exist, also where its help is asked for.
+  void check_command_is_known(const std::vector<std::string>& words);
   void parse(std::vector<std::string> words);
 
   std::shared_ptr<CLI::App> app_;

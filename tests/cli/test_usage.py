@@ -74,6 +74,8 @@ def test_no_command_is_wrong_use(graft):
     [
         (["bulid", "x.onnx"], "bulid", "build"),
         (["bulid", "x.onnx", "-o", "y"], "there is no command bulid", "build"),
+        (["bulid", "--help"], "there is no command bulid", "build"),
+        (["cut", "--help"], "there is no command cut", "graft --help"),
         (["--vrsion"], "--vrsion", "--version"),
         (["-q", "verify", "a.onnx", "b.onnx"], "-q comes before the command", "graft verify -q"),
         (["--operators", "x.so", "run", "a.onnx"], "--operators comes before the command", "graft run --operators"),
