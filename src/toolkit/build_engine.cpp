@@ -209,7 +209,7 @@ std::vector<std::string> renamed_tensors(const onnx::Graph& graph, const nlohman
     for (const onnx::Value* value : values) own.push_back(value->name);
     const auto is_known = [&](const std::string& name) { return std::find(own.begin(), own.end(), name) != own.end(); };
     std::vector<std::string> others;
-    for (const auto& tensor : network.at(kind + "s")) {
+    for (const auto& tensor : network.value(kind + "s", nlohmann::json::array())) {
       const std::string name = tensor.at("name");
       if (is_known(name)) {
         std::erase(own, name);
@@ -299,7 +299,7 @@ BuildReport build_engine(const Model& given, const BuildRequest& request, const 
   }
   report.built = std::move(answer.result);
   report.warnings = std::move(answer.warnings);
-  for (std::string& warning : renamed_tensors(model.graph(), report.built.at("network"))) {
+  for (std::string& warning : renamed_tensors(model.graph(), report.built.value("network", nlohmann::json::object()))) {
     report.notes.push_back(std::move(warning));
   }
   report.computed_wrongly = find_computed_wrongly(model_of(given), report.built);

@@ -277,6 +277,21 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
     assert "now runs" not in graft("convert", model, "-o", converted, *TARGET).out
 
 
+def test_inspect_and_convert_recommend_the_same_cut(graft, tmp_path):
+    """The advice on the node does not name the cut, which is possible nevertheless."""
+    nodes = [
+        node("Cast", ["x"], ["i"], to=INT64),
+        node("ReduceMax", ["i"], ["m"], axes=[0]),
+        node("Expand", ["one", "m"], ["y"]),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [3])], [("y", ["n"])], [constant("one", np.ones(1, np.float32))])
+    inspected = graft("inspect", model, *TARGET)
+    converted = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET)
+    for answer in (inspected, converted):
+        assert answer.code == 1, answer.err
+        assert " --cut" in answer.out.partition("\nnext")[2], answer.out
+
+
 def whole_in_a_function(path, *last):
     """Saves a network that is the call of one function: a convolution and the operators `last`."""
     body, value = [node("Conv", ["a", "b"], ["v"], pads=[1, 1, 1, 1])], "v"
