@@ -53,7 +53,7 @@ class Program {
 
   /// Throws Error if an option precedes the command that it belongs to.
   void check_command_comes_first(const std::vector<std::string>& words);
-  /// Throws Error for a command that does not exist, also where its help is asked for.
+  /// Throws Error for a command that does not exist, also with --help.
   void check_command_is_known(const std::vector<std::string>& words);
   void parse(std::vector<std::string> words);
 
