@@ -130,7 +130,7 @@ std::vector<std::string> unknown_attribute_warnings(const Model& model) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
         Found& each = found[{node.op_type, name}];
         if (++each.nodes > 1) continue;
-        const auto meant = nearest(name, known);
+        const auto meant = graft::nearest(name, known);
         each.warning =
             fmt::format("{}: {}{}: operator set {} has no attribute `{}` for {}{}", model.source, where, describe(node),
                         opset, name, node.op_type, meant ? fmt::format(" (did you mean `{}`?)", *meant) : "");
