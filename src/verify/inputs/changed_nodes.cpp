@@ -43,11 +43,13 @@ std::optional<AttributeValue> value_of(const onnx::Node& node, const std::string
 /// Counts an axis, or several in any order, from the front. Returns nothing for a negative axis of an unknown rank.
 std::optional<AttributeValue> from_the_front(const onnx::Node& node, AttributeValue value) {
   const onnx::Value* counted = node.is("Unsqueeze") ? node.output() : node.input(0);
-  const auto rank = counted == nullptr ? std::nullopt : counted->rank();
+  const std::optional<std::int64_t> rank = counted == nullptr ? std::nullopt : counted->rank();
+  const bool has_rank = rank.has_value();
+  const std::int64_t known_rank = rank.value_or(0);
   bool is_known = true;
   const auto count = [&](std::int64_t& axis) {
-    is_known = is_known && (axis >= 0 || rank.has_value());
-    if (axis < 0) axis += rank.value_or(0);
+    is_known = is_known && (axis >= 0 || has_rank);
+    if (axis < 0) axis += known_rank;
   };
   if (auto* axis = std::get_if<std::int64_t>(&value)) count(*axis);
   if (auto* axes = std::get_if<std::vector<std::int64_t>>(&value)) {
