@@ -19,8 +19,9 @@ struct DifferentTensor {
 /// Returns the tensors that differ, at most one for each node, and none that a different tensor leads to. `built` is
 /// what the engine driver reports as "tensors": element types of the outputs, and sizes of all tensors for some sizes
 /// of the inputs. The definition is inferred from inputs and nodes; shapes that the file declares for other tensors do
-/// not count. A tensor whose name a branch or body uses as well is passed over, because the report does not say which of
-/// the two it means. Sizes that either side does not know, and f64 outputs that TensorRT computes in f32, do not differ.
+/// not count. A tensor whose name a branch or body uses as well is passed over, because the report does not say which
+/// of the two it means. Sizes that either side does not know, and f64 outputs that TensorRT computes in f32, do not
+/// differ.
 [[nodiscard]] std::vector<DifferentTensor> find_different_tensors(const onnx::Model& model,
                                                                   const nlohmann::json& built);
 

@@ -106,8 +106,8 @@ struct BuildResult {
   /// Targets on which the engine's plugins cannot run, because the plugin library has no code for them: the engine was
   /// written, and `warnings` says how to continue. Empty where the plugins can run on all targets.
   std::vector<std::string> targets_without_plugins = {};
-  /// The nodes that this release of TensorRT is known to compute otherwise than ONNX defines: the engine was written, and
-  /// computes wrong values. `advice` says how to continue. Empty where no such node is known.
+  /// The nodes that this release of TensorRT is known to compute otherwise than ONNX defines: the engine was written,
+  /// and computes wrong values. `advice` says how to continue. Empty where no such node is known.
   std::vector<report::NodeSupport> computed_wrongly = {};
   std::shared_ptr<const BuildDetails> details = {};  ///< Input of graft/toolkit/present.hpp.
 };

@@ -256,10 +256,11 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   const auto used = static_cast<std::size_t>(
       std::count_if(own.places.begin(), own.places.end(), [](const auto& place) { return place.has_value(); }));
   if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {
-    throw Error(Error::Kind::internal,
-                own.source + ": OpenVINO's reader created " + std::to_string(read->get_parameters().size()) +
-                    " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
-                    std::to_string(own.inputs.all().size()) + " and " + std::to_string(own.outputs.size()));
+    // The reader leaves out the ratio of a Dropout, for example, which the graph uses.
+    throw Error(
+        fmt::format("{}: OpenVINO cannot run this model, because its reader leaves out inputs or outputs: it has "
+                    "{} inputs and {} outputs of {} and {}",
+                    own.source, read->get_parameters().size(), read->get_results().size(), used, own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
   // The low precision transformations are disabled: see integer_arithmetic.hpp. With 8-bit weights, processors with

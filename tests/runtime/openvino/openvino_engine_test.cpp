@@ -206,6 +206,14 @@ TEST(CpuEngine, RunsOperatorsInsideBranches) {
   }
 }
 
+/// ONNX Runtime refuses this ratio, which has to be a scalar; OpenVINO's reader does not look at it.
+TEST(CpuEngine, AnInputThatTheReaderLeavesOutIsNoDefectOfGraft) {
+  const onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, {2}}, {"r", onnx::ElementType::f32, {7}}}, "y = Dropout(x, r)", {"y"});
+  const auto compile = [&] { (void)runtime::openvino_engine().compile(model, {}); };
+  EXPECT_THAT(compile, testing::Throws<Error>(testing::Property(&Error::kind, Error::Kind::bad_input)));
+}
+
 TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
   const onnx::Model model = text_model({{"x", onnx::ElementType::f32, {batch, 2}}},
                                        "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
