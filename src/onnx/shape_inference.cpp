@@ -15,6 +15,7 @@
 #include "onnx/branches.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
+#include "onnx/loop_condition.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
@@ -206,11 +207,7 @@ class Inference {
       return numbers && numbers->size() == 1 && numbers->front() != 0;
     };
     if (types.has_input(1) && !is_true(types.numbers(1))) return std::nullopt;
-    const Value* next = body.outputs()[0];
-    while (next->producer != nullptr && next->producer->is("Identity")) next = next->producer->input(0);
-    const auto constant = next->constant();
-    const bool goes_on = next == body.inputs()[1] || is_true(constant ? constant->numbers() : std::nullopt);
-    return goes_on ? std::optional(std::max<std::int64_t>(0, count->front())) : std::nullopt;
+    return keeps_condition(body) ? std::optional(std::max<std::int64_t>(0, count->front())) : std::nullopt;
   }
 
   void run_loop(NodeTypes& types) {

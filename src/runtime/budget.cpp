@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 
 #include "graft/setting.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/loop_condition.hpp"
 #include "runtime/answer.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/machine_memory.hpp"
@@ -103,13 +105,26 @@ std::size_t scanned_inputs(const onnx::Node& node) {
   return std::min(node.inputs.size(), declared);
 }
 
+/// Whether nothing ends the Loop once it has begun: it has no limit, and its body returns its condition unchanged.
+bool is_endless(const onnx::Node& node) {
+  return node.is("Loop") && node.input(0) == nullptr && !node.subgraphs().empty() &&
+         keeps_condition(*node.subgraphs().front());
+}
+
+/// Returns the limit of a Loop; 1 where it is computed at run time, and for the largest i64, which exporters write
+/// where the condition ends the Loop.
+double iterations_of_loop(const onnx::Node& node) {
+  const auto limit = node.input(0) == nullptr ? std::nullopt : node.input(0)->constant();
+  const auto numbers = limit ? limit->ints() : std::nullopt;
+  if (!numbers || numbers->size() != 1) return 1;
+  const bool is_no_limit = numbers->front() == std::numeric_limits<std::int64_t>::max() && !node.subgraphs().empty() &&
+                           !keeps_condition(*node.subgraphs().front());
+  return is_no_limit ? 1 : std::max(1.0, static_cast<double>(numbers->front()));
+}
+
 /// Returns how often the body of a Loop or Scan runs; 1 for other nodes, and where the number is computed at run time.
 double iterations_of(const onnx::Node& node) {
-  if (node.is("Loop") && node.input(0) != nullptr) {
-    const auto limit = node.input(0)->constant();
-    const auto numbers = limit ? limit->ints() : std::nullopt;
-    if (numbers && numbers->size() == 1) return std::max(1.0, static_cast<double>(numbers->front()));
-  }
+  if (node.is("Loop")) return iterations_of_loop(node);
   if (!node.is("Scan")) return 1;
   const std::size_t first = node.inputs.size() - scanned_inputs(node);
   const std::vector<std::int64_t> axes = node.ints("scan_input_axes").value_or(std::vector<std::int64_t>{});
@@ -138,6 +153,7 @@ class Estimate {
     });
     for (const onnx::Node* node : graph.nodes()) {
       const double iterations = iterations_of(*node);
+      if (is_endless(*node)) cost_.endless = describe(*node);
       for (const onnx::Graph* inner : node->subgraphs()) {
         run(*inner, times * iterations);
         if (iterations > 1) add_stacked(*node, *inner, iterations);
@@ -272,6 +288,7 @@ class ProofBudget final : public Budget {
   }
 
   [[nodiscard]] std::string refusal(const std::string& /*source*/, const RunCost& cost) const override {
+    if (!cost.endless.empty()) return cost.endless + " does not end once it has begun";
     if (cost.bytes > most_bytes_) {
       return fmt::format("its tensors take {:.0f} MiB at a time; a file of this size may take {:.0f} MiB",
                          cost.bytes / mebibyte, most_bytes_ / mebibyte);
@@ -341,6 +358,12 @@ class ComparisonLimit final : public TensorLimit {
 
   [[nodiscard]] std::string refusal(const std::string& source, const RunCost& cost) const override {
     if (std::string why = TensorLimit::refusal(source, cost); !why.empty()) return why;
+    if (!cost.endless.empty()) {
+      return fmt::format(
+          "{}: {} does not end once it has begun: it has no number of iterations, and its body returns the condition "
+          "unchanged\nCorrect it in the program that wrote the model",
+          source, cost.endless);
+    }
     const double bytes = cost.bytes + copies_of_outputs * cost.output_bytes;
     const double seconds = cost.seconds + seconds_per_compared_number * cost.output_elements;
     std::string found;

@@ -762,3 +762,43 @@ def test_a_dispute_names_the_engines(graft, tmp_path):
     assert " in ONNX Runtime 1" in difference
     assert "reference" not in difference
     assert "candidate" not in difference
+
+
+def loop_network(path, next_condition, limit):
+    """A Loop that adds 1 until the condition that its body returns, or its limit, ends it."""
+    scalar = [
+        helper.make_tensor_value_info(name, kind, [])
+        for name, kind in (("step", TensorProto.INT64), ("going", TensorProto.BOOL), ("state", TensorProto.FLOAT))
+    ]
+    made = [
+        helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("more", TensorProto.FLOAT, []),
+    ]
+    one, bound = (numpy_helper.from_array(np.float32(value), name) for name, value in (("one", 1), ("bound", 5)))
+    nodes = [helper.make_node("Add", ["state", "one"], ["more"]), next_condition]
+    body = helper.make_graph(nodes, "body", scalar, made, [one, bound])
+    loop = helper.make_node("Loop", ["limit" if limit else "", "c", "x"], ["y"], name="loop", body=body)
+    inputs = [
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, []),
+    ]
+    constants = [numpy_helper.from_array(np.int64(limit), "limit")] if limit else []
+    return save(path, [loop], inputs, [("y", [])], constants)
+
+
+@pytest.mark.parametrize("unchanged", ["condition", "true"])
+def test_a_loop_that_nothing_ends_is_not_run_on_synthetic_inputs(graft, tmp_path, unchanged):
+    keep = helper.make_node("Identity", ["going"], ["go_on"])
+    if unchanged == "true":
+        keep = helper.make_node("Constant", [], ["go_on"], value=numpy_helper.from_array(np.array(True)))
+    model = loop_network(tmp_path / "m.onnx", keep, limit=0)
+    answer = graft("verify", model, model)
+    assert answer.code == 2, answer.out
+    assert "node 'loop' (Loop) does not end once it has begun" in answer.err
+
+
+def test_the_largest_limit_of_a_loop_that_its_condition_ends_is_none(graft, tmp_path):
+    ends = helper.make_node("Less", ["more", "bound"], ["go_on"])
+    model = loop_network(tmp_path / "m.onnx", ends, limit=2**63 - 1)
+    answer = graft("verify", model, model)
+    assert answer.code == 0, answer.out + answer.err

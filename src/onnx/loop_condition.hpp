@@ -1,0 +1,20 @@
+// What the body of a Loop returns as its condition.
+#pragma once
+
+#include "onnx/model.hpp"
+
+namespace graft::onnx {
+
+/// Whether no iteration of a Loop ends it: its body returns true, or the condition that it was given. Such a Loop ends
+/// only where its number of iterations is limited, or does not begin.
+[[nodiscard]] inline bool keeps_condition(const Graph& body) {
+  if (body.outputs().empty() || body.inputs().size() < 2) return false;
+  const Value* next = body.outputs()[0];
+  while (next->producer != nullptr && next->producer->is("Identity")) next = next->producer->input(0);
+  if (next == body.inputs()[1]) return true;
+  const auto constant = next->constant();
+  const auto numbers = constant ? constant->numbers() : std::nullopt;
+  return numbers && numbers->size() == 1 && numbers->front() != 0;
+}
+
+}  // namespace graft::onnx
