@@ -136,7 +136,7 @@ std::vector<DifferentTensor> find_different_tensors(const onnx::Model& model, co
     } catch (const Error&) {  // ONNX defines nothing for a model that contradicts itself
       continue;
     }
-    compare(inferred, sizes.at("shapes"), types, [&](const onnx::Value& value, std::string reason) {
+    compare(inferred, sizes.at("shapes"), types, [&](const onnx::Value& value, const std::string& reason) {
       const bool is_known = std::any_of(different.begin(), different.end(),
                                         [&](const DifferentTensor& each) { return each.name == value.name; });
       if (!is_known) different.push_back({value.name, reason + inputs_text(inputs)});

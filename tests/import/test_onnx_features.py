@@ -570,10 +570,6 @@ WRONG_THERE = {
         "(float[2, 3, 4] x, float[1, 5, 4] w, float[1, 5, 5] r) => (float[2, 3, 1, 5] y) "
         "{ y = RNN <hidden_size = 5, layout = 1> (x, w, r) }",
     ),
-    "signed": (
-        17,
-        '(int32[N] x, int32[N] by) => (int32[N] y) { y = BitShift <direction = "RIGHT"> (x, by) }',
-    ),
     "onesided": (17, "(float[1, 8, 1] x) => (float[1, 5, 2] y) { y = DFT <axis = 1, onesided = 1> (x) }"),
     "left_window_size": (
         25,
@@ -589,6 +585,14 @@ def test_what_the_cpu_engine_computes_wrongly_is_refused(named, tmp_path):
     done, _ = run_on_cpu_engine(parse("g " + text, opset), tmp_path, {"x": X}, "--engine", "openvino")
     assert done.returncode == 2
     assert "computes it wrongly" in done.stderr and named in done.stderr
+
+
+def test_what_onnx_does_not_allow_is_a_fault_of_the_file(tmp_path):
+    """OpenVINO shifts signed integers wrongly; ONNX allows only unsigned ones, and ONNX Runtime refuses the model."""
+    text = '(int32[N] x, int32[N] by) => (int32[N] y) { y = BitShift <direction = "RIGHT"> (x, by) }'
+    done, _ = run_on_cpu_engine(parse("g " + text, 17), tmp_path, {"x": X}, "--engine", "openvino")
+    assert done.returncode == 2
+    assert "node 'y' (BitShift): input 0 of BitShift, 'x', is i32; allowed are u8, u16, u32, u64" in done.stderr
 
 
 @pytest.mark.parametrize("opset", [9, 11, 12, 13])

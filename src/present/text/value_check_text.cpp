@@ -28,7 +28,7 @@ std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view
                          : fmt::format("the written model and {} are {}", reference, check.report->verdict_text());
   for (const report::ComparedOutput& output : check.report->outputs) {
     if (output.verdict() == report::Verdict::same) continue;
-    text += "\n";
+    text += '\n';
     text += output.verdict() == report::Verdict::nothing_compared
                 ? verify::nothing_compared_text(output)
                 : fmt::format("'{}': {}", output.reference.name, verify::difference_text(output.worst));
