@@ -36,7 +36,7 @@ struct RunCost {
   double elements = 0;      ///< The number of elements of the largest tensor. A size that is not known counts as 1.
   double output_bytes = 0;  ///< The total size of the outputs.
   double output_elements = 0;  ///< The number of elements of all outputs.
-  std::string endless = {};    ///< A Loop that nothing ends: "node 'loop' (Loop)"; empty where there is none.
+  std::string endless = {};    ///< A Loop that nothing ends: "node 'loop' (Loop)"; empty without one.
   std::string largest;  ///< The largest tensor, for messages: "node 'pad' (Pad) computes 'y' of 2 x 4096 elements".
 };
 
