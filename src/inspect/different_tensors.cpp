@@ -82,14 +82,15 @@ std::string inputs_text(const InputShapes& inputs) {
   return texts.empty() ? "" : fmt::format(" for {}", fmt::join(texts, ", "));
 }
 
-/// Adds the names of all values of the graphs inside the nodes.
-void collect_inner_names(const onnx::Graph& graph, std::set<std::string, std::less<>>& names) {
-  for (const onnx::Node* node : graph.nodes()) {
-    for (const onnx::Graph* inner : node->subgraphs()) {
-      for (const onnx::Value* value : std::as_const(*inner).values()) names.insert(value->name);
-      collect_inner_names(*inner, names);
+/// Returns the names of all values of the graphs inside the nodes.
+std::set<std::string, std::less<>> inner_names_of(const onnx::Graph& graph) {
+  std::set<std::string, std::less<>> names;
+  graph.for_each_node([&](const onnx::Node& node) {
+    for (const onnx::Graph* inner : node.subgraphs()) {
+      for (const onnx::Value* value : inner->values()) names.insert(value->name);
     }
-  }
+  });
+  return names;
 }
 
 /// Calls `found` with each value that differs first, and a clause on it.
@@ -99,8 +100,7 @@ void compare(const onnx::Model& model, const json& shapes, const json& types,
   // TensorRT may use the name of a tensor of the main graph for one in a function.
   const bool has_unique_names = model.functions.empty();
   // A branch or body may have another tensor of the same name, which TensorRT's network has too.
-  std::set<std::string, std::less<>> inner_names;
-  collect_inner_names(graph, inner_names);
+  const std::set<std::string, std::less<>> inner_names = inner_names_of(graph);
   std::set<const onnx::Value*> spoiled;
   for (const onnx::Node* node : graph.nodes()) {
     bool is_spoiled = false;

@@ -1,4 +1,4 @@
-// What the body of a Loop returns as its condition.
+// Finds out whether the iterations of a Loop can end it.
 #pragma once
 
 #include "onnx/model.hpp"

@@ -105,11 +105,13 @@ std::size_t scanned_inputs(const onnx::Node& node) {
   return std::min(node.inputs.size(), declared);
 }
 
-/// Whether nothing ends the Loop once it has begun: it has no limit, and its body returns its condition unchanged.
-bool is_endless(const onnx::Node& node) {
-  return node.is("Loop") && node.input(0) == nullptr && !node.subgraphs().empty() &&
-         keeps_condition(*node.subgraphs().front());
+/// Whether only its limit ends the Loop once it has begun: its body returns its condition unchanged.
+bool needs_limit(const onnx::Node& loop) {
+  return !loop.subgraphs().empty() && keeps_condition(*loop.subgraphs().front());
 }
+
+/// Whether nothing ends the Loop once it has begun.
+bool is_endless(const onnx::Node& node) { return node.is("Loop") && node.input(0) == nullptr && needs_limit(node); }
 
 /// Returns the limit of a Loop; 1 where it is computed at run time, and for the largest i64, which exporters write
 /// where the condition ends the Loop.
@@ -117,8 +119,7 @@ double iterations_of_loop(const onnx::Node& node) {
   const auto limit = node.input(0) == nullptr ? std::nullopt : node.input(0)->constant();
   const auto numbers = limit ? limit->ints() : std::nullopt;
   if (!numbers || numbers->size() != 1) return 1;
-  const bool is_no_limit = numbers->front() == std::numeric_limits<std::int64_t>::max() && !node.subgraphs().empty() &&
-                           !keeps_condition(*node.subgraphs().front());
+  const bool is_no_limit = numbers->front() == std::numeric_limits<std::int64_t>::max() && !needs_limit(node);
   return is_no_limit ? 1 : std::max(1.0, static_cast<double>(numbers->front()));
 }
 
