@@ -96,6 +96,7 @@ function(graft_add_pytest name)
   if(NOT ARG_COST)
     set(ARG_COST 20)
   endif()
+  set_property(DIRECTORY APPEND PROPERTY GRAFT_PYTEST_FILES ${ARG_FILES})
   add_test(NAME ${name}
     COMMAND "${GRAFT_PYTHON}" -m pytest -q -p no:cacheprovider ${ARG_FILES}
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")

@@ -66,19 +66,9 @@ class Program {
   std::function<Exit(const Console&)> chosen_;
 };
 
-void add_doctor(Program& program);
-void add_ops(Program& program);
-void add_inspect(Program& program);
-void add_convert(Program& program);
-void add_quantize(Program& program);
-void add_verify(Program& program);
-void add_run(Program& program);
-void add_build(Program& program);
-void add_plugins(Program& program);
-void add_bench(Program& program);
-void add_canary(Program& program);
-void add_new(Program& program);
-void add_completions(Program& program);
-void add_help(Program& program);  ///< Called last, since it lists the other commands.
+/// Adds a command with its options, help and action to the program: one function for each line of commands.inc.
+#define GRAFT_COMMAND(name) void add_##name(Program& program);
+#include "cli/commands.inc"
+#undef GRAFT_COMMAND
 
 }  // namespace graft::cli

@@ -9,17 +9,8 @@ namespace graft::python {
 /// Sets the names of settings in messages to Python's keywords. Call it before any other function of the toolkit.
 void name_settings();
 
-void add_errors(nanobind::module_& module);
-void add_models(nanobind::module_& module);
-void add_references(nanobind::module_& module);
-void add_sessions(nanobind::module_& module);
-void add_inspection(nanobind::module_& module);
-void add_conversion(nanobind::module_& module);
-void add_verification(nanobind::module_& module);
-void add_layers(nanobind::module_& module);
-void add_quantization(nanobind::module_& module);
-void add_cuts(nanobind::module_& module);
-void add_canaries(nanobind::module_& module);
-void add_engines(nanobind::module_& module);
+#define GRAFT_BINDING(name) void add_##name(nanobind::module_& module);
+#include "python/bindings.inc"
+#undef GRAFT_BINDING
 
 }  // namespace graft::python

@@ -5,12 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import DIGITS, PROGRAM
+from conftest import DIGITS, PROGRAM, SOURCE
 
-COMMANDS = [
-    *("doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"),
-    *("canary", "new", "completions", "help"),
-]
+COMMANDS = re.findall(r"^GRAFT_COMMAND\((\w+)\)$", (SOURCE / "src/cli/commands.inc").read_text(), re.MULTILINE)
 
 
 def test_version(graft):
