@@ -42,8 +42,8 @@ constexpr std::string_view for_training = "it is for training: export the networ
 constexpr std::string_view for_evaluation =
     "export the network in evaluation mode, as with PyTorch's model.eval(): it is in training mode";
 constexpr std::string_view use_qdq =
-    "graft convert computes it in f32; for int8, quantize the float model in the form that TensorRT supports: "
-    "QuantizeLinear and DequantizeLinear around float operators (QDQ)";
+    "for int8, quantize the float model in the form that TensorRT supports: QuantizeLinear and DequantizeLinear around "
+    "float operators (QDQ)";
 constexpr std::string_view no_sequences = "export the network with tensors instead of sequences and optionals";
 constexpr std::string_view no_texts =
     "convert strings to numbers before the network, and make these numbers its inputs";
@@ -55,7 +55,8 @@ constexpr std::string_view sized_by_data =
     "the size of its output depends on the data; {} leaves it and the nodes after it to the host; or write a plugin "
     "with a size tensor, as docs/guide/add_an_operator.md describes";
 
-// Operators for which there is better advice than to write a plugin.
+// Operators for which there is better advice than to write a plugin. For operators that `graft convert` lowers, it
+// follows the clause in the table of lowerings.
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
      "{}: the network ends with its boxes and scores, and the host runs the remaining nodes; or use a plugin: the "
@@ -63,9 +64,7 @@ constexpr auto advice_by_type = std::to_array<Advice>({
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
     {"NonZero", sized_by_data},
-    {"TopK",
-     "graft convert computes it in parts of 3840 if K is a constant and the data are floating-point; or reduce K to at "
-     "most 3840 if that is enough"},
+    {"TopK", "or reduce K to at most 3840 if that is enough"},
     {"ConvInteger", use_qdq},
     {"DynamicQuantizeLinear", use_qdq},
     {"MatMulInteger", use_qdq},
@@ -119,7 +118,7 @@ std::optional<double> constant_of(const onnx::Value* value) {
 }
 
 void add_top_k(const onnx::Node& node, Forms& forms) {
-  constexpr std::int64_t largest = 3840;
+  constexpr std::int64_t largest = passes::largest_k;
   const std::optional<double> k = constant_of(node.input(1));
   if (!k || *k <= largest) return;
   forms.push_back({"top_k_above_3840", fmt::format("K is {:.0f}; TensorRT's builder accepts at most {}", *k, largest)});
@@ -528,10 +527,13 @@ bool has_general_subscripts(const onnx::Node& node) {
   return false;
 }
 
-/// Whether `graft convert` writes some nodes of this operator with layers that TensorRT has.
-bool has_lowering(const onnx::Node& node) {
+/// Returns the first of the ways in which `graft convert` writes nodes of this operator with layers that TensorRT has,
+/// or null.
+const passes::Lowering* find_lowering(const onnx::Node& node) {
   const auto rows = passes::lowerings();
-  return std::any_of(rows.begin(), rows.end(), [&](const passes::Lowering& row) { return node.is(row.op_type); });
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const passes::Lowering& row) { return node.is(row.op_type); });
+  return found == rows.end() ? nullptr : &*found;
 }
 
 void add_types(const onnx::Node& node, Forms& forms) {
@@ -540,9 +542,9 @@ void add_types(const onnx::Node& node, Forms& forms) {
     const bool is_complex = is_type_of(value, {complex64, complex128});
     forms.push_back({"missing_type",
                      fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type)),
-                     is_complex           ? no_complex_numbers
-                     : has_lowering(node) ? std::string_view()
-                                          : other_integers});
+                     is_complex                       ? no_complex_numbers
+                     : find_lowering(node) != nullptr ? std::string_view()
+                                                      : other_integers});
   }
   const bool casts = node.is("Cast") || node.is("CastLike");
   if (const onnx::Value* value = casts ? narrow_float_or_integer(node) : nullptr) {
@@ -576,7 +578,7 @@ Forms forms_of(const onnx::Node& node) {
   if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {
     forms.push_back({"reduce_truth_values", "TensorRT reduces numbers, and not booleans"});
   }
-  if (type.starts_with("Reduce")) add_fed_input(node, 1, "axes", "reduce_axes", forms);
+  if (has_trait(node, onnx::trait::reduction)) add_fed_input(node, 1, "axes", "reduce_axes", forms);
   if (type == "Squeeze" || type == "Unsqueeze") add_fed_input(node, 1, "axes", "squeeze_axes", forms);
   if (type == "Squeeze" && node.input(1) == nullptr && !node.ints("axes")) {
     forms.push_back({"squeeze_without_axes", "it has no axes; TensorRT requires them"});
@@ -864,15 +866,16 @@ std::string advice_to_convert() {
 
 std::string advice_on_refusal(const onnx::Node& node) {
   if (handles_text(node)) return std::string(no_texts);
-  if (find_other_than_tensor(node) != nullptr) return std::string(no_sequences);
+  const passes::Lowering* lowering = find_lowering(node);
+  const std::string first =
+      lowering == nullptr || lowering->advice.empty() ? "" : fmt::format("{}; ", lowering->advice);
+  if (find_other_than_tensor(node) != nullptr) return fmt::format("{}{}", first, no_sequences);
   if (const auto advice = advice_on_form(node)) return *advice;
   for (const Advice& each : advice_by_type) {
-    if (node.is(each.type)) {
-      return fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
-    }
+    if (node.is(each.type)) return first + fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
   }
   if (const auto advice = advice_on_type(node)) return *advice;
-  if (has_lowering(node)) return advice_to_convert();
+  if (lowering != nullptr) return advice_to_convert();
   return advice_to_write_one();
 }
 

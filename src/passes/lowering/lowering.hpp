@@ -105,6 +105,9 @@ struct Lowering {
   std::string_view needs;    ///< The conditions, for the documentation.
   /// Returns nothing if TensorRT has the node as it is, and, after site.no(), if the node cannot be lowered.
   std::optional<Replacement> (*lower)(Site& site) = nullptr;
+  /// The first clause of the advice on a refused node, for operators on which there is more to advise than to run
+  /// `graft convert`. Empty for the others.
+  std::string_view advice = {};
 };
 
 /// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
@@ -114,6 +117,9 @@ struct Lowering {
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
+
+/// The largest K with which TensorRT's builder accepts a TopK.
+inline constexpr std::int64_t largest_k = 3840;
 
 /// The most numbers in one table.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;

@@ -29,10 +29,14 @@ namespace graft::passes {
 namespace {
 
 constexpr std::string_view transposed_recurrence = "the same operator with layout = 0, between Transpose nodes";
+constexpr std::string_view computed_in_f32 = "graft convert computes it in f32";
+constexpr std::string_view if_sequence_is_known =
+    "graft convert replaces it if SequenceConstruct or SplitToSequence creates its sequence";
 
 constexpr std::array all_lowerings = {
     Lowering{"TopK", "K above 3840", "several TopK of at most 3840, each without the elements already selected",
-             "a constant K; f32, f16 or bf16", lower_top_k},
+             "a constant K; f32, f16 or bf16", lower_top_k,
+             "graft convert computes it in parts of 3840 if K is a constant and the data are floating-point"},
     Lowering{"DFT", "every form", "MatMul with the matrix of the transform",
              "a signal of fixed length, and a matrix of at most 16 M elements", lower_dft},
     Lowering{"Col2Im", "every form", "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
@@ -71,20 +75,24 @@ constexpr std::array all_lowerings = {
              "are computed, comparisons of all positions with all indices, and a MatMul or a reduction",
              "data of fixed size; f32, f16 or bf16; at most 16 M comparisons if the indices are computed",
              lower_scatter_elements},
-    Lowering{"QLinearConv", "every form", "Conv in f32, and rounding", "sums that stay below 2^24", lower_qlinear_conv},
+    Lowering{"QLinearConv", "every form", "Conv in f32, and rounding", "sums that stay below 2^24", lower_qlinear_conv,
+             computed_in_f32},
     Lowering{"QLinearMatMul", "every form", "MatMul in f32, in parts that are exact, and rounding",
-             "matrices, each with one scale", lower_qlinear_matmul},
-    Lowering{"MatMulInteger", "every form", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer},
-    Lowering{"ConvInteger", "every form", "Conv in f32", "sums that stay below 2^24", lower_conv_integer},
-    Lowering{"DynamicQuantizeLinear", "every form", "the formula of ONNX", "", lower_dynamic_quantize},
+             "matrices, each with one scale", lower_qlinear_matmul, computed_in_f32},
+    Lowering{"MatMulInteger", "every form", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer,
+             computed_in_f32},
+    Lowering{"ConvInteger", "every form", "Conv in f32", "sums that stay below 2^24", lower_conv_integer,
+             computed_in_f32},
+    Lowering{"DynamicQuantizeLinear", "every form", "the formula of ONNX", "", lower_dynamic_quantize, computed_in_f32},
     Lowering{"Cast", "8-bit integers between two layers",
              "no Cast, if the values are already rounded and limited to 8 bits",
              "Clip of rounded values before the Cast", lower_cast_of_bytes},
     Lowering{"SequenceAt", "every form", "the tensor itself, or a slice of the tensor that was split",
-             "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at},
+             "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at, if_sequence_is_known},
     Lowering{"ConcatFromSequence", "every form", "Concat", "SequenceConstruct or SplitToSequence before it",
-             lower_concat_from_sequence},
-    Lowering{"SequenceLength", "every form", "a constant", "SequenceConstruct before it", lower_sequence_length},
+             lower_concat_from_sequence, if_sequence_is_known},
+    Lowering{"SequenceLength", "every form", "a constant", "SequenceConstruct before it", lower_sequence_length,
+             "graft convert replaces it if SequenceConstruct creates its sequence"},
     Lowering{"AffineGrid", "every form", "MatMul of the pixel coordinates with theta", "a constant size",
              lower_affine_grid},
     Lowering{"CenterCropPad", "every form", "Slice and Pad", "constant sizes", lower_center_crop_pad},

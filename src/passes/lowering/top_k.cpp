@@ -19,7 +19,7 @@
 namespace graft::passes {
 
 std::optional<Replacement> lower_top_k(Site& site) {
-  constexpr std::int64_t most = 3840;
+  constexpr std::int64_t most = largest_k;
   const auto wanted = site.ints(1);
   if (!wanted || wanted->size() != 1 || wanted->front() <= most) return std::nullopt;
   const std::int64_t k = wanted->front();
