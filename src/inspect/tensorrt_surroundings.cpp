@@ -77,98 +77,14 @@ bool has_dynamic_sizes(const Value* value) { return value != nullptr && !onnx::h
 /// Operators whose results TensorRT's parser works out itself where they lead to a size. It takes the results of others
 /// (Conv, TopK, CumSum ...) as they are.
 bool is_folded_into_sizes(const Node& node) {
-  static const std::unordered_set<std::string_view> types = {"Abs",
-                                                             "Acos",
-                                                             "Acosh",
-                                                             "Add",
-                                                             "And",
-                                                             "Asin",
-                                                             "Asinh",
-                                                             "Atan",
-                                                             "Atanh",
-                                                             "Cast",
-                                                             "CastLike",
-                                                             "Ceil",
-                                                             "Celu",
-                                                             "Clip",
-                                                             "Concat",
-                                                             "Cos",
-                                                             "Cosh",
-                                                             "Div",
-                                                             "Dropout",
-                                                             "Elu",
-                                                             "Equal",
-                                                             "Erf",
-                                                             "Exp",
-                                                             "Expand",
-                                                             "Flatten",
-                                                             "Floor",
-                                                             "Gather",
-                                                             "GatherElements",
-                                                             "GatherND",
-                                                             "Gelu",
-                                                             "Gemm",
-                                                             "Greater",
-                                                             "HardSigmoid",
-                                                             "GreaterOrEqual",
-                                                             "HardSwish",
-                                                             "Identity",
-                                                             "IsInf",
-                                                             "IsNaN",
-                                                             "LeakyRelu",
-                                                             "Less",
-                                                             "LessOrEqual",
-                                                             "Log",
-                                                             "MatMul",
-                                                             "Max",
-                                                             "Mean",
-                                                             "Min",
-                                                             "Mish",
-                                                             "Mod",
-                                                             "Mul",
-                                                             "Neg",
-                                                             "Not",
-                                                             "Or",
-                                                             "Pad",
-                                                             "Pow",
-                                                             "Reciprocal",
-                                                             "ReduceL1",
-                                                             "ReduceL2",
-                                                             "ReduceLogSum",
-                                                             "ReduceMax",
-                                                             "ReduceMean",
-                                                             "ReduceMin",
-                                                             "ReduceProd",
-                                                             "ReduceSum",
-                                                             "Relu",
-                                                             "Reshape",
-                                                             "Round",
-                                                             "ReduceLogSumExp",
-                                                             "ReduceSumSquare",
-                                                             "Selu",
-                                                             "Shrink",
-                                                             "Sigmoid",
-                                                             "Sign",
-                                                             "Sin",
-                                                             "Sinh",
-                                                             "Slice",
-                                                             "Softplus",
-                                                             "Softsign",
-                                                             "Split",
-                                                             "Sqrt",
-                                                             "Squeeze",
-                                                             "Sub",
-                                                             "Sum",
-                                                             "Tan",
-                                                             "Tanh",
-                                                             "ThresholdedRelu",
-                                                             "Tile",
-                                                             "Transpose",
-                                                             "Trilu",
-                                                             "Unsqueeze",
-                                                             "Where",
-                                                             "Xor"};
-  return node.domain.empty() && types.contains(node.op_type);
+  if (is_any_of(node, {"BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Compress",
+                       "DepthToSpace", "PRelu", "RegexFullMatch", "ReverseSequence", "SpaceToDepth", "StringConcat",
+                       "Swish"})) {
+    return false;
+  }
+  using namespace onnx::trait;  // NOLINT(google-build-using-namespace)
+  return has_trait(node, elementwise | broadcasting | moves_data | reduction) ||
+         is_any_of(node, {"Gemm", "MatMul", "Pad", "Trilu"});
 }
 
 /// Returns the integers in a constant, or nothing if the value is not a constant.
@@ -425,7 +341,7 @@ void add_axes(const Node& node, Forms& forms) {
     forms.push_back(
         {"squeeze_axes", fmt::format("its axes '{}' are computed from '{}'; TensorRT accepts only a constant",
                                      axes->name, search.found->name)});
-  } else if (node.op_type.starts_with("Reduce")) {
+  } else if (has_trait(node, onnx::trait::reduction)) {
     const Value* source = axes;
     while (source->producer != nullptr && onnx::is_any_of(*source->producer, {"Cast", "Identity"}) &&
            source->producer->input(0) != nullptr) {
@@ -647,7 +563,7 @@ void add_low_rank(const Node& node, Forms& forms) {
   const bool is_softmax = onnx::is_any_of(node, {"Softmax", "LogSoftmax", "Hardmax"});
   std::size_t least = 0;
   if (onnx::is_any_of(node, {"ArgMax", "ArgMin"}) || (is_softmax && node.graph->opset() >= since_axis_alone)) least = 2;
-  if (node.op_type.starts_with("Reduce") || node.is("CumSum")) least = 1;
+  if (has_trait(node, onnx::trait::reduction) || node.is("CumSum")) least = 1;
   if (node.is("LRN")) least = 4;
   if (input->shape->size() >= least) return;
   forms.push_back({"rank_too_low",

@@ -112,6 +112,8 @@ inline constexpr Traits quantizes = 1U << 11U;
 inline constexpr Traits reads_shape = 1U << 12U;
 /// Input 1 holds indices along `axis` of input 0.
 inline constexpr Traits indexes_axis = 1U << 13U;
+/// Compares two tensors; the result is boolean.
+inline constexpr Traits compares = 1U << 15U;
 /// Goes through a sequence of vectors with a state; `layout` says whether time or the batch comes first.
 inline constexpr Traits recurrent = 1U << 14U;
 }  // namespace trait

@@ -36,8 +36,9 @@ bool jumps(const onnx::Node& node) {
     return input != nullptr && input->type && is_floating_point(*input->type) && output->type &&
            !is_floating_point(*output->type);
   }
-  return is_any_of(node, {"ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less",
-                          "LessOrEqual", "Mod", "NonZero", "NonMaxSuppression", "Round", "Sign", "TopK"});
+  return has_trait(node, onnx::trait::compares) ||
+         is_any_of(node, {"ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "NonMaxSuppression", "Round", "Sign",
+                          "TopK"});
 }
 
 /// Returns the nodes of the main graph from which a value is computed, at most `steps` nodes before it, nearest first.

@@ -179,6 +179,12 @@ void cast(NodeTypes& t) {
   }
 }
 
+void bit_cast(NodeTypes& t) {
+  const auto to = static_cast<ElementType>(t.node().int_or("to", 0));
+  if (to != ElementType::undefined) t.set_type(0, to);
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+}
+
 void cast_like(NodeTypes& t) {
   t.set_type(0, t.type(1));
   if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
@@ -223,66 +229,14 @@ void layer_norm(NodeTypes& t) {
 
 void add_elementwise(Table& table) {
   add(table, same,
-      {"Abs",
-       "Acos",
-       "Acosh",
-       "Asin",
-       "Asinh",
-       "Atan",
-       "Atanh",
-       "BitwiseNot",
-       "Ceil",
-       "Celu",
-       "Clip",
-       "Cos",
-       "Cosh",
-       "Elu",
-       "Erf",
-       "Exp",
-       "Floor",
-       "Gelu",
-       "GroupNormalization",
-       "HardSigmoid",
-       "HardSwish",
-       "LRN",
-       "LeakyRelu",
-       "Log",
-       "MeanVarianceNormalization",
-       "Mish",
-       "Neg",
-       "RMSNormalization",
-       "Reciprocal",
-       "Relu",
-       "ReverseSequence",
-       "RotaryEmbedding",
-       "Round",
-       "Scatter",
-       "ScatterElements",
-       "ScatterND",
-       "Selu",
-       "Shrink",
-       "Sigmoid",
-       "Sign",
-       "Sin",
-       "Sinh",
-       "Softplus",
-       "Softsign",
-       "Sqrt",
-       "Swish",
-       "Tan",
-       "Tanh",
-       "TensorScatter",
-       "ThresholdedRelu",
-       "Trilu"});
-  add(table, arithmetic,
-      {"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod", "Mul",
-       "Or", "Pow", "Sub", "Sum", "Xor"});
-  add(table, comparison, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"});
-  add(table, boolean_of, {"IsInf", "IsNaN", "Not"});
+      {"GroupNormalization", "LRN", "MeanVarianceNormalization", "RMSNormalization", "ReverseSequence",
+       "RotaryEmbedding", "Scatter", "ScatterElements", "ScatterND", "TensorScatter", "Trilu"});
+  add(table, boolean_of, {"IsInf", "IsNaN", "Not", "RegexFullMatch"});
   add(table, where, {"Where"});
   add(table, identity, {"Identity"});
   add(table, dropout, {"Dropout"});
   add(table, cast, {"Cast"});
+  add(table, bit_cast, {"BitCast"});
   add(table, cast_like, {"CastLike"});
   add(table, quantize, {"QuantizeLinear"});
   add(table, dequantize, {"DequantizeLinear"});
@@ -292,6 +246,9 @@ void add_elementwise(Table& table) {
   add(table, batch_normalization, {"BatchNormalization"});
   add(table, instance_normalization, {"InstanceNormalization"});
   add(table, p_relu, {"PRelu"});
+  add(table, comparison, trait::compares);
+  add(table, arithmetic, trait::broadcasting);
+  add(table, same, trait::elementwise);
 }
 
 }  // namespace graft::onnx::shape_rules

@@ -371,7 +371,7 @@ void add_products(Table& table) {
   add(table, conv_transpose, {"ConvTranspose"});
   add(table, pool, {"AveragePool", "LpPool", "MaxPool"});
   add(table, global_pool, {"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"});
-  add(table, recurrent, {"GRU", "LSTM", "RNN"});
+  add(table, recurrent, trait::recurrent);
   add(table, determinant, {"Det"});
   add(table, short_time_transform, {"STFT"});
 }

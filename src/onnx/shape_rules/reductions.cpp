@@ -79,9 +79,7 @@ void cumulative(NodeTypes& t) {
 }  // namespace
 
 void add_reductions(Table& table) {
-  add(table, reduction,
-      {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-       "ReduceSum", "ReduceSumSquare"});
+  add(table, reduction, trait::reduction);
   add(table, arg_reduction, {"ArgMax", "ArgMin"});
   add(table, top_k, {"TopK"});
   add(table, cumulative, {"CumProd", "CumSum"});

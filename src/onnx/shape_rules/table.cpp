@@ -11,6 +11,12 @@ void add(Table& table, Rule rule, std::initializer_list<std::string_view> op_typ
   for (const std::string_view op_type : op_types) table.emplace(op_type, rule);
 }
 
+void add(Table& table, Rule rule, Traits any_of) {
+  for (const OperatorSchema* schema : all_schemas()) {
+    if ((traits_of(schema->name) & any_of) != 0) table.emplace(schema->name, rule);
+  }
+}
+
 Dim product(const Shape& shape, std::size_t first, std::size_t last) {
   Dim result(1);
   for (std::size_t i = first; i < last; ++i) result = bounded(result * shape[i]);

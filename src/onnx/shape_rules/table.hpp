@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onnx/schema.hpp"
 #include "onnx/shape_rules.hpp"
 
 namespace graft::onnx::shape_rules {
@@ -18,6 +19,8 @@ using Table = std::map<std::string_view, Rule>;
 
 /// Adds a rule for several operators.
 void add(Table& table, Rule rule, std::initializer_list<std::string_view> op_types);
+/// Adds a rule for the operators that have one of these traits and no rule yet.
+void add(Table& table, Rule rule, Traits any_of);
 
 void add_elementwise(Table& table);
 void add_products(Table& table);

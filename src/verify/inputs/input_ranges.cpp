@@ -198,7 +198,7 @@ std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place
     const auto lowest = limits_of(node.input(1));
     const auto highest = limits_of(node.input(2));
     if (lowest && highest) limits.emplace(lowest->first, highest->second);
-  } else if (is_any_of(node, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})) {
+  } else if (has_trait(node, onnx::trait::compares)) {
     limits = limits_of(node.input(1 - place));
   }
   if (!limits || (limits->first >= 0 && limits->second <= 2)) return std::nullopt;

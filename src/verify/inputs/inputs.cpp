@@ -82,13 +82,11 @@ std::vector<std::size_t> counting_operands(std::string_view op_type) {
       {"CumSum", {1}},
       {"DFT", {1, 2}},
       {"Expand", {1}},
-      {"GRU", {4}},
       {"Gather", {1}},
       {"GatherElements", {1}},
       {"GatherND", {1}},
       {"HammingWindow", {0}},
       {"HannWindow", {0}},
-      {"LSTM", {4}},
       {"MaxUnpool", {1, 2}},
       {"MelWeightMatrix", {0, 1, 2, 3, 4}},
       {"NegativeLogLikelihoodLoss", {1}},
@@ -96,7 +94,6 @@ std::vector<std::size_t> counting_operands(std::string_view op_type) {
       {"OneHot", {0, 1}},
       {"Pad", {1, 3}},
       {"Pow", {0, 1}},
-      {"RNN", {4}},
       {"Range", {0, 1, 2}},
       {"Reshape", {1}},
       {"Resize", {2, 3}},
@@ -123,7 +120,9 @@ std::vector<std::size_t> counting_operands(std::string_view op_type) {
   };
   const auto found = operands.find(op_type);
   if (found != operands.end()) return found->second;
-  if (op_type.starts_with("Reduce")) return {1};
+  const onnx::Traits traits = onnx::traits_of(op_type);
+  if ((traits & onnx::trait::recurrent) != 0) return {4};
+  if ((traits & onnx::trait::reduction) != 0) return {1};
   return {};
 }
 
