@@ -702,13 +702,9 @@ std::optional<std::string> advice_on_type(const onnx::Node& node) {
 
 std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Release& release) {
   constexpr std::int64_t broadcasting_since = 7;
-  constexpr auto broadcast =
-      std::to_array<std::string_view>({"Add", "And", "Div", "Equal", "Gemm", "Greater", "Less", "Max", "Mean", "Min",
-                                       "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Xor"});
   const std::int64_t opset = node.graph->opset();
-  if (opset >= broadcasting_since || std::find(broadcast.begin(), broadcast.end(), node.op_type) == broadcast.end()) {
-    return std::nullopt;
-  }
+  const bool broadcasts = has_trait(node, onnx::trait::broadcasting) || node.is("Gemm");
+  if (opset >= broadcasting_since || !broadcasts) return std::nullopt;
   const FormFact known = form_fact(release, "broadcast_before_7");
   if (known.runs != Answer::no) return std::nullopt;
   return fmt::format("operator set {}, which has other broadcasting rules; TensorRT accepts it from {} on ({})", opset,
