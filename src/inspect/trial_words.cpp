@@ -1,11 +1,10 @@
-// Messages about a missing GPU are left out if there are other messages.
+// The engine driver leaves out messages about a missing GPU if there are other messages.
 #include "inspect/trial_words.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -14,30 +13,15 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns TensorRT's errors in one string. Errors about a missing GPU are left out if there are others.
+/// Returns TensorRT's errors in one string.
 std::string words_of_messages(const json& answer) {
   std::vector<std::string> said;
-  std::vector<std::string> of_the_gpu;
   for (const json& message : answer.value("messages", json::array())) {
     if (message.value("severity", "") == "warning") continue;
     std::string text = message.value("message", "");
-    auto& list = text.find("catchCudaError") == std::string::npos ? said : of_the_gpu;
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+    if (std::find(said.begin(), said.end(), text) == said.end()) said.push_back(std::move(text));
   }
-  return fmt::format("{}", fmt::join(said.empty() ? of_the_gpu : said, "; "));
-}
-
-/// Removes the lines about a missing GPU from an error that has another reason.
-std::string without_gpu(const std::string& message) {
-  std::istringstream lines(message);
-  std::vector<std::string> kept;
-  bool has_reason = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("catchCudaError") != std::string::npos) continue;
-    has_reason = has_reason || line.find("Error Code") != std::string::npos;
-    kept.push_back(line);
-  }
-  return has_reason ? fmt::format("{}", fmt::join(kept, "\n")) : message;
+  return fmt::format("{}", fmt::join(said, "; "));
 }
 
 bool is_part_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -78,8 +62,7 @@ std::string words_of(const Trial& trial) {
 }
 
 std::string words_of_error(const json& error) {
-  return fmt::format("{} [{}, {}]", without_gpu(error.value("message", "")), error.value("code", ""),
-                     error.value("function", ""));
+  return fmt::format("{} [{}, {}]", error.value("message", ""), error.value("code", ""), error.value("function", ""));
 }
 
 std::string words_beside_the_error(const json& answer) {
@@ -87,9 +70,8 @@ std::string words_beside_the_error(const json& answer) {
   const std::string described = answer["errors"][0].value("message", "");
   for (const json& message : answer.value("messages", json::array())) {
     const std::string text = message.value("message", "");
-    const bool is_the_error = text.find("ModelImporter.cpp") != std::string::npos ||
-                              described.find(text) != std::string::npos ||
-                              text.find("catchCudaError") != std::string::npos;
+    const bool is_the_error =
+        text.find("ModelImporter.cpp") != std::string::npos || described.find(text) != std::string::npos;
     const bool is_said = words.find(text) != std::string::npos;
     if (message.value("severity", "") != "warning" && !is_the_error && !is_said) words += "; " + text;
   }

@@ -12,13 +12,6 @@ using nlohmann::json;
 
 json error_message(const char* text) { return {{"severity", "error"}, {"message", text}}; }
 
-TEST(TrialWords, a_gpu_that_is_not_there_is_not_the_reason_where_there_is_another) {
-  const json gpu = error_message("catchCudaError: no device");
-  EXPECT_EQ(words_of({.outcome = Outcome::failed, .answer = {{"messages", {gpu, error_message("no kernel")}}}}),
-            "no kernel");
-  EXPECT_EQ(words_of({.outcome = Outcome::failed, .answer = {{"messages", {gpu}}}}), "catchCudaError: no device");
-}
-
 TEST(TrialWords, a_process_that_ended_or_hangs) {
   EXPECT_EQ(words_of({.outcome = Outcome::crashed, .answer = {{"return_code", 3}}}),
             "the process ended with exit code 3");

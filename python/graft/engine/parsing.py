@@ -88,7 +88,7 @@ def parser_errors(parser: Any) -> list[dict[str, Any]]:
                 "node": facts["node_name"],
                 "op_type": facts["node_operator"],
                 "index": facts["node"],
-                "message": facts["desc"],
+                "message": without_gpu(facts["desc"]),
                 "code": getattr(code, "name", str(code)),
                 "function": facts["func"],
                 "file": facts["file"],
@@ -117,13 +117,23 @@ def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> 
 
 def describe_parser_error(error: dict[str, Any]) -> str:
     node = f"node {error['node']!r} ({error['op_type']})" if error["op_type"] else "the model"
-    return f"{node}: {without_gpu(error['message'])} [{error['code']}, {error['function']}]"
+    return f"{node}: {error['message']} [{error['code']}, {error['function']}]"
+
+
+# Lines of TensorRT about a missing GPU name this function of TensorRT.
+GPU_CHECK = "catchCudaError"
 
 
 def without_gpu(message: str) -> str:
-    """Removes the lines about a missing GPU from an error that has another reason. `graft inspect` does the same."""
-    kept = [line for line in message.splitlines() if "catchCudaError" not in line]
+    """Removes the lines about a missing GPU from an error that has another reason."""
+    kept = [line for line in message.splitlines() if GPU_CHECK not in line]
     return "\n".join(kept) if any("Error Code" in line for line in kept) else message
+
+
+def messages_without_gpu(messages: list[dict[str, str]], has_reason: bool) -> list[dict[str, str]]:
+    """Removes the messages about a missing GPU if there is another reason: `has_reason`, or another error."""
+    kept = [each for each in messages if GPU_CHECK not in each["message"]]
+    return kept if has_reason or any(each["severity"] != "warning" for each in kept) else messages
 
 
 def network_inputs(network: Any) -> list[NetworkInput]:

@@ -20,7 +20,13 @@ from graft.engine.flavors import Flavor, flavor_named
 from graft.engine.folders import links_folder
 from graft.engine.libraries import check_library
 from graft.engine.options import allow_aliased_ports
-from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
+from graft.engine.parsing import (
+    check_model_file,
+    describe_plugin_layer,
+    messages_without_gpu,
+    network_inputs,
+    parse_model,
+)
 from graft.engine.profiles import add_profile, check_profiles
 from graft.engine.session import Session, creator_key, describe_creator
 from graft.engine.shapes import NetworkInput, ShapeRange, parse_shape_ranges, profile_ranges, suggested_ranges
@@ -259,7 +265,9 @@ class TrialWorker:
         else:
             answer = {"outcome": "crashed", "return_code": code}
             answer["signal"] = signal.Signals(-code).name if code < 0 else None
-        answer |= {"messages": self._messages, "output": list(self._output), "last_messages": list(self._last)}
+        has_reason = answer["outcome"] == "shapes" or bool(answer.get("errors"))
+        messages = messages_without_gpu(self._messages, has_reason)
+        answer |= {"messages": messages, "output": list(self._output), "last_messages": list(self._last)}
         self._forget()
         return answer
 
