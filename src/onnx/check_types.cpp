@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "graft/error.hpp"
 #include "onnx/faults.hpp"
@@ -67,20 +66,18 @@ std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
 
 }  // namespace
 
-std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& accepts) {
-  Model inferred = model.clone();
-  infer_around_faults(inferred, [](const Node& /*node*/, const Error& /*error*/) {});
+std::vector<TypeFault> find_type_faults(const Model& inferred, const AcceptsTypes& accepts) {
   const std::int64_t opset = inferred.graph().opset();
   std::vector<TypeFault> faults;
   std::size_t position = 0;
-  for (const Node* outer : std::as_const(inferred).graph().nodes()) {
+  for (const Node* outer : inferred.graph().nodes()) {
     const auto check = [&](const Node& node) {
       const std::size_t here = position++;
-      if (!node.domain.empty() || model.functions.contains({node.domain, node.op_type, node.overload})) return;
+      if (!node.domain.empty() || inferred.functions.contains({node.domain, node.op_type, node.overload})) return;
       const auto fault = type_fault_in(node, opset);
       if (!fault || (accepts != nullptr && accepts(inferred, *outer))) return;
       faults.push_back(
-          {here, fmt::format("{}: {}: {} (operator set {})", model.source, describe(node), *fault, opset)});
+          {here, fmt::format("{}: {}: {} (operator set {})", inferred.source, describe(node), *fault, opset)});
     };
     check(*outer);
     for (const Graph* inner : outer->subgraphs()) inner->for_each_node(check);
@@ -117,7 +114,9 @@ void check_has_outputs(const Model& model) {
 
 void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts) {
   check_has_outputs(model);
-  const std::vector<TypeFault> faults = find_type_faults(model, accepts);
+  Model inferred = model.clone();
+  infer_around_faults(inferred, [](const Node& /*node*/, const Error& /*error*/) {});
+  const std::vector<TypeFault> faults = find_type_faults(inferred, accepts);
   if (faults.empty()) return;
   throw Error(fmt::format("{}\nInsert a Cast in the program that wrote the model", faults.front().message));
 }

@@ -12,8 +12,7 @@
 namespace graft::onnx {
 
 /// Returns whether a node runs although its schema does not allow the types of its inputs. The node is in the main
-/// graph of a copy of the model, in which types are inferred; a node in a sub-graph is represented by the node that
-/// holds it.
+/// graph of a model in which types are inferred; a node in a sub-graph is represented by the node that holds it.
 using AcceptsTypes = std::function<bool(const Model& inferred, const Node& node)>;
 
 struct TypeFault {
@@ -22,9 +21,9 @@ struct TypeFault {
 };
 
 /// Returns the nodes of ai.onnx, in the graph and in sub-graphs, whose inputs have types that their schemas do not
-/// allow. The types are inferred in a copy; an input of unknown type is allowed. Before opset 13, only inputs that have
-/// to be of one type are checked. Nodes that `accepts` accepts are passed over. The call costs one shape inference.
-[[nodiscard]] std::vector<TypeFault> find_type_faults(const Model& model, const AcceptsTypes& accepts = nullptr);
+/// allow. Types must be inferred; an input of unknown type is allowed. Before opset 13, only inputs that have to be of
+/// one type are checked. Nodes that `accepts` accepts are passed over.
+[[nodiscard]] std::vector<TypeFault> find_type_faults(const Model& inferred, const AcceptsTypes& accepts = nullptr);
 
 /// Returns the next step after an error about an input of type string, which names up to three nodes that read the
 /// input and the number of the others.
@@ -33,7 +32,7 @@ struct TypeFault {
 /// Throws Error for a model without outputs, which TensorRT does not build.
 void check_has_outputs(const Model& model);
 
-/// Throws the Error of check_has_outputs, and Error for the first of find_type_faults.
+/// Throws the Error of check_has_outputs, and Error for the first of find_type_faults in a copy with inferred types.
 void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts = nullptr);
 
 }  // namespace graft::onnx
