@@ -142,7 +142,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   verify::LayerReport report =
       toolkit::compare_tensors(models.reference, models.candidate, std::move(options), watch_of(progress));
   progress.clear();
-  console.say(present::inputs_text<report::LayersReport>(report));
+  console.say(present::inputs_text(report));
   console.say(present::layers_text(report, console.verbose));
   for (const std::string& warning : present::layers_warnings(report)) console.warn(warning);
   if (!arguments.reduce.empty()) {

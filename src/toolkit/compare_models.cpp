@@ -98,7 +98,7 @@ std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, c
                                      : runtime::make_limited_engine(engine);
 }
 
-/// Returns VerifyReport::without_own_kernels.
+/// Returns ComparedModels::without_own_kernels.
 std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate, const CompareOptions& options) {
   if (options.common.candidate_kernels == runtime::OperatorKernels::functions) return {};
   bool has_any = false;
@@ -115,9 +115,8 @@ std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate
 }
 
 /// Adds to the report which engines ran the models, and why, and which operators had no kernels of their own.
-template <class Report>
-void add_engines(Report& report, const Work& work, const CompareOptions& options, const graft::onnx::Model& reference,
-                 const graft::onnx::Model& candidate) {
+void add_engines(report::ComparedModels& report, const Work& work, const CompareOptions& options,
+                 const graft::onnx::Model& reference, const graft::onnx::Model& candidate) {
   report.ran_in = work.used().names();
   report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), {&reference, &candidate});
   report.without_own_kernels = without_own_kernels(candidate, options);

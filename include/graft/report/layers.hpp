@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -408,30 +407,15 @@ struct ReducedFiles {
 };
 
 /// The comparison of all tensors that two models have in common.
-struct LayersReport {
-  std::string reference_file;
-  std::string candidate_file;
+struct LayersReport : ComparedModels {
   std::vector<ComparedLayer> layers;
   std::optional<std::size_t> weakest;  ///< The index of the layer that loses the most signal, if more than 6 dB.
   std::optional<Failure> failure;
   std::optional<Divergence> first;
   std::optional<std::size_t> nan_begins;
   std::vector<LargeConstant> large_constants;
-  std::vector<std::string> problems;
-  std::vector<std::string> inputs;
-  bool has_data = false;  ///< Whether the caller gave the inputs.
-  InputRanges ranges;
-  std::set<std::string, std::less<>> large_integers = {};
-  std::string why_sizes;
-  std::size_t runs = 0;
   std::size_t reference_tensors = 0;
   std::size_t candidate_tensors = 0;
-  std::vector<std::string> unreached = {};  ///< Filled by a caller that also compares the outputs.
-  std::optional<Dispute> dispute = {};      ///< If set, the layers show the results of one engine only.
-  std::string ran_in = {};
-  std::vector<std::string> left_out = {};
-  bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
-  std::vector<std::string> without_own_kernels = {};
   std::optional<ReducedFiles> reduced_files = {};
   std::optional<std::string> emulated = {};
 
@@ -461,34 +445,20 @@ struct LayersReport {
         std::find_if(layers.begin(), layers.end(), [](const ComparedLayer& layer) { return !layer.equal(); });
     return found == layers.end() ? nullptr : &*found;
   }
-  [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
 
   static constexpr auto fields() {
-    return std::tuple{
+    constexpr std::tuple verdicts{
         field("verdict", nullptr, &LayersReport::verdict,
               "The verdict on the outputs: 'same', 'different', 'nothing compared' or 'disputed'. Internal tensors may "
               "differ where it is 'same'."),
         field(nullptr, "equal", &LayersReport::is_same, "Whether the verdict on the outputs is 'same'."),
         field("nothing_compared", &LayersReport::nothing_compared,
               "Whether nothing was compared of some output; other outputs may differ."),
-        field("runs", &LayersReport::runs, "The number of runs of both models."),
-        field("inputs", &LayersReport::inputs,
-              "The inputs with type and shape in the first run: 'image: f32[2, 1, 8, 8]'."),
+    };
+    constexpr std::tuple problem_list{
         field("problems", &LayersReport::problems, "Inputs or outputs that one model lacks."),
-        field("dispute", nullptr, &LayersReport::dispute_text,
-              "The engines that disagree, and the first node where they do; mostly empty."),
-        field(nullptr, "dispute", &LayersReport::dispute,
-              "The model that two CPU engines compute differently; there is no verdict on the two models then."),
-        field("ran_in", &LayersReport::ran_in,
-              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'."),
-        field("left_out", &LayersReport::left_out,
-              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
-              "and how this engine rewrote the model; mostly empty."),
-        field("unreached", &LayersReport::unreached,
-              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
-              "of the same name, type and shape that differ and on which no output depends in any run, nodes with the "
-              "same inputs and outputs but another operator or attribute, and branches "
-              "and loop bodies that no run executed, except those inside a reported branch or body."),
+    };
+    constexpr std::tuple tensors{
         field("reference_tensors", &LayersReport::reference_tensors,
               "The number of tensors that the reference computes. Those that are not compared lie between the compared "
               "ones."),
@@ -510,23 +480,15 @@ struct LayersReport {
               "Constants of the candidate beyond the range of the emulated type."),
         field("tensors", "layers", &LayersReport::layers,
               "The compared tensors, in the candidate's order of computation."),
-        field(nullptr, "reference", &LayersReport::reference_file, "The file of the reference."),
-        field(nullptr, "candidate", &LayersReport::candidate_file, "The file of the candidate."),
-        field(nullptr, "ranges", &LayersReport::ranges, "The ranges of synthetic inputs, by name."),
-        field("large_integers", &LayersReport::large_integers,
-              "Synthetic inputs whose integers are 0 to 3 in the first run and of any size up to 2147483647 in the "
-              "others."),
-        field("why_sizes", &LayersReport::why_sizes,
-              "The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones; "
-              "mostly empty."),
-        field("without_own_kernels", &LayersReport::without_own_kernels,
-              "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
-              "TensorRT-RTX runs as plugins."),
+    };
+    constexpr std::tuple options{
         field(nullptr, "reduced", &LayersReport::reduced_files,
               "The files of the nodes where the models first differ; null if none were written."),
         field("emulated", &LayersReport::emulated,
               "The type in which the candidate was emulated: 'f16', 'bf16' or 'int8'; None without emulation."),
     };
+    return std::tuple_cat(verdicts, run_fields(), problem_list, engine_fields(), tensors, file_fields(),
+                          synthetic_input_fields(), kernel_fields(), options);
   }
 
  private:

@@ -138,24 +138,83 @@ struct ComparedOutput {
   [[nodiscard]] std::int64_t same_top() const { return figures.same_top; }
 };
 
-/// The comparison of the outputs of two models.
-struct VerifyReport {
+/// The two models of a comparison, their inputs and the CPU engines that ran them.
+struct ComparedModels {
   std::string reference_file;
   std::string candidate_file;
-  std::vector<ComparedOutput> outputs;
-  std::vector<std::string> problems;
+  std::vector<std::string> problems;  ///< Inputs or outputs that do not correspond.
   std::vector<std::string> inputs;
   bool has_data = false;  ///< Whether the caller gave the inputs.
   InputRanges ranges;
   std::set<std::string, std::less<>> large_integers = {};
   std::string why_sizes;
   std::size_t runs = 0;
-  std::vector<std::string> unreached = {};
-  std::optional<Dispute> dispute = {};  ///< If set, no output was compared.
+  std::vector<std::string> unreached = {};  ///< Filled where the outputs are compared.
+  /// If set, there is no verdict: no output was compared, and layers show the results of one engine only.
+  std::optional<Dispute> dispute = {};
   std::string ran_in = {};
   std::vector<std::string> left_out = {};
   bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
   std::vector<std::string> without_own_kernels = {};
+
+  [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
+
+  // The fields, in groups that each report has together.
+ protected:
+  static constexpr auto file_fields() {
+    return std::tuple{
+        field(nullptr, "reference", &ComparedModels::reference_file, "The file of the reference."),
+        field(nullptr, "candidate", &ComparedModels::candidate_file, "The file of the candidate."),
+    };
+  }
+  static constexpr auto run_fields() {
+    return std::tuple{
+        field("runs", &ComparedModels::runs, "The number of runs of both models."),
+        field("inputs", &ComparedModels::inputs,
+              "The inputs with type and shape in the first run: 'image: f32[2, 1, 8, 8]'."),
+    };
+  }
+  static constexpr auto synthetic_input_fields() {
+    return std::tuple{
+        field(nullptr, "ranges", &ComparedModels::ranges, "The ranges of synthetic inputs, by name."),
+        field("large_integers", &ComparedModels::large_integers,
+              "Synthetic inputs whose integers are 0 to 3 in the first run and of any size up to 2147483647 in the "
+              "others."),
+        field("why_sizes", &ComparedModels::why_sizes,
+              "The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones; "
+              "mostly empty."),
+    };
+  }
+  static constexpr auto engine_fields() {
+    return std::tuple{
+        field("dispute", nullptr, &ComparedModels::dispute_text,
+              "The engines that disagree, and the first node where they do; mostly empty."),
+        field(nullptr, "dispute", &ComparedModels::dispute,
+              "The model that two CPU engines compute differently; there is no verdict then."),
+        field("ran_in", &ComparedModels::ran_in,
+              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'."),
+        field("left_out", &ComparedModels::left_out,
+              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
+              "and how this engine rewrote the model; mostly empty."),
+        field("unreached", &ComparedModels::unreached,
+              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
+              "of the same name, type and shape that differ and on which no output depends in any run, nodes with the "
+              "same inputs and outputs but another operator or attribute, and branches "
+              "and loop bodies that no run executed, except those inside a reported branch or body."),
+    };
+  }
+  static constexpr auto kernel_fields() {
+    return std::tuple{
+        field("without_own_kernels", &ComparedModels::without_own_kernels,
+              "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
+              "TensorRT-RTX runs as plugins."),
+    };
+  }
+};
+
+/// The comparison of the outputs of two models.
+struct VerifyReport : ComparedModels {
+  std::vector<ComparedOutput> outputs;
 
   [[nodiscard]] bool equal() const {
     return !dispute && runs > 0 && problems.empty() &&
@@ -174,12 +233,9 @@ struct VerifyReport {
   }
   [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
   [[nodiscard]] std::string verdict_text() const { return model_verdict_text(verdict()); }
-  [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
 
   static constexpr auto fields() {
-    return std::tuple{
-        field(nullptr, "reference", &VerifyReport::reference_file, "The file of the reference."),
-        field(nullptr, "candidate", &VerifyReport::candidate_file, "The file of the candidate."),
+    constexpr std::tuple own{
         field("verdict", nullptr, &VerifyReport::verdict,
               "'same'; 'different'; 'nothing compared': no output element was finite in both models, or the outputs "
               "are random, which proves nothing; or 'disputed': the CPU engines disagree on one of the models."),
@@ -189,34 +245,8 @@ struct VerifyReport {
         field("outputs", &VerifyReport::outputs, "The outputs, in the order of the reference."),
         field("problems", &VerifyReport::problems,
               "Inputs or outputs that one model lacks or that differ in type or shape."),
-        field("runs", &VerifyReport::runs, "The number of runs of both models."),
-        field("inputs", &VerifyReport::inputs,
-              "The inputs with type and shape in the first run: 'image: f32[2, 1, 8, 8]'."),
-        field(nullptr, "ranges", &VerifyReport::ranges, "The ranges of synthetic inputs, by name."),
-        field("large_integers", &VerifyReport::large_integers,
-              "Synthetic inputs whose integers are 0 to 3 in the first run and of any size up to 2147483647 in the "
-              "others."),
-        field("why_sizes", &VerifyReport::why_sizes,
-              "The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones; "
-              "mostly empty."),
-        field("dispute", nullptr, &VerifyReport::dispute_text,
-              "The engines that disagree, and the first node where they do; mostly empty."),
-        field(nullptr, "dispute", &VerifyReport::dispute,
-              "The model that two CPU engines compute differently; there is no verdict then."),
-        field("ran_in", &VerifyReport::ran_in,
-              "The CPU engines that ran the models, for example 'ONNX Runtime 1.31.1'."),
-        field("left_out", &VerifyReport::left_out,
-              "Why a model did not run in the first choice of engines, known wrong results of the engine that ran it, "
-              "and how this engine rewrote the model; mostly empty."),
-        field("unreached", &VerifyReport::unreached,
-              "Differences that the inputs did not exercise where the verdict is 'same', one sentence each: weights "
-              "of the same name, type and shape that differ and on which no output depends in any run, nodes with the "
-              "same inputs and outputs but another operator or attribute, and branches "
-              "and loop bodies that no run executed, except those inside a reported branch or body."),
-        field("without_own_kernels", &VerifyReport::without_own_kernels,
-              "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
-              "TensorRT-RTX runs as plugins."),
     };
+    return std::tuple_cat(file_fields(), own, run_fields(), synthetic_input_fields(), engine_fields(), kernel_fields());
   }
 };
 

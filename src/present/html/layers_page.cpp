@@ -51,7 +51,7 @@ std::vector<ComparedTensor> tensors_of(const report::LayersReport& report) {
 }
 
 html::Report layers_page(const onnx::Model& candidate, const report::LayersReport& report) {
-  html::Report page = new_comparison_page(report);
+  html::Report page = new_comparison_page(report, report.verdict());
   if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
   if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {
     page.summary.push_back({"inside", hidden});

@@ -212,20 +212,16 @@ std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report) {
   return tensors;
 }
 
-template <class Report>
-html::Report new_comparison_page(const Report& report) {
-  html::Report page = new_model_report("verify", report.candidate_file);
-  page.summary.push_back({"reference", report.reference_file});
-  page.summary.push_back({"result", fmt::format("{} on {}", report::model_verdict_text(report.verdict()),
-                                                count_text(report.runs, "run"))});
-  for (const std::string& input : report.inputs) page.summary.push_back({"input", input});
-  if (!report.ran_in.empty()) page.summary.push_back({"CPU engine", report.ran_in});
-  for (const std::string& line : report.left_out) page.summary.push_back({"CPU engine", line});
+html::Report new_comparison_page(const report::ComparedModels& models, report::Verdict verdict) {
+  html::Report page = new_model_report("verify", models.candidate_file);
+  page.summary.push_back({"reference", models.reference_file});
+  page.summary.push_back(
+      {"result", fmt::format("{} on {}", report::model_verdict_text(verdict), count_text(models.runs, "run"))});
+  for (const std::string& input : models.inputs) page.summary.push_back({"input", input});
+  if (!models.ran_in.empty()) page.summary.push_back({"CPU engine", models.ran_in});
+  for (const std::string& line : models.left_out) page.summary.push_back({"CPU engine", line});
   return page;
 }
-
-template html::Report new_comparison_page(const report::VerifyReport& report);
-template html::Report new_comparison_page(const report::LayersReport& report);
 
 void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {
@@ -254,7 +250,7 @@ void add_comparison(html::Report& page, const onnx::Model& candidate, const std:
 }
 
 html::Report verify_page(const onnx::Model& candidate, const report::VerifyReport& report) {
-  html::Report page = new_comparison_page(report);
+  html::Report page = new_comparison_page(report, report.verdict());
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
   add_comparison(page, candidate, tensors_of(report), report.problems);
   return page;

@@ -38,9 +38,8 @@ struct ComparedTensor {
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report);
 
 /// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models and those
-/// that did not. `Report` is VerifyReport or LayersReport.
-template <class Report>
-[[nodiscard]] html::Report new_comparison_page(const Report& report);
+/// that did not.
+[[nodiscard]] html::Report new_comparison_page(const report::ComparedModels& models, report::Verdict verdict);
 
 /// Adds the kinds, the candidate's graph, histograms of errors and a table of `tensors`, which are in the order of
 /// computation.

@@ -51,28 +51,24 @@ Cell verdict_cell(report::Verdict verdict) {
   return {report::tensor_verdict_text(verdict), color};
 }
 
-template <class Report>
-Listing inputs_text(const Report& report) {
+Listing inputs_text(const report::ComparedModels& models) {
   Listing text;
-  text.add(fmt::format("reference {}, candidate {}{}{}", report.reference_file, report.candidate_file,
-                       report.ran_in.empty() ? "" : ", computed by ", report.ran_in),
+  text.add(fmt::format("reference {}, candidate {}{}{}", models.reference_file, models.candidate_file,
+                       models.ran_in.empty() ? "" : ", computed by ", models.ran_in),
            Color::faint);
-  for (const auto& [name, range] : report.ranges) {
+  for (const auto& [name, range] : models.ranges) {
     text.add(fmt::format("synthetic '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
                          range.why.empty() ? "" : ", since " + range.why),
              Color::faint);
   }
-  for (const std::string& name : report.large_integers) {
+  for (const std::string& name : models.large_integers) {
     text.add(fmt::format("synthetic '{}' is 0 to 3 in the first run, and has integers of any size in the others", name),
              Color::faint);
   }
-  if (!report.why_sizes.empty()) text.add(report.why_sizes, Color::faint);
-  for (const std::string& line : report.left_out) text.add(line, Color::caution);
+  if (!models.why_sizes.empty()) text.add(models.why_sizes, Color::faint);
+  for (const std::string& line : models.left_out) text.add(line, Color::caution);
   return text;
 }
-
-template Listing inputs_text(const report::VerifyReport& report);
-template Listing inputs_text(const report::LayersReport& report);
 
 Listing dispute_text(const report::Dispute& dispute) {
   Listing text;

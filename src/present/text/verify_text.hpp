@@ -15,9 +15,8 @@ namespace graft::present {
 [[nodiscard]] Cell verdict_cell(report::Verdict verdict);
 
 /// Returns the files, the CPU engines that ran them and those that did not, and the ranges, integers and unusual sizes
-/// of synthetic inputs. `Report` is VerifyReport or LayersReport.
-template <class Report>
-[[nodiscard]] Listing inputs_text(const Report& report);
+/// of synthetic inputs.
+[[nodiscard]] Listing inputs_text(const report::ComparedModels& models);
 
 /// Returns the message that two CPU engines disagree on a model, so that no verdict is given.
 [[nodiscard]] Listing dispute_text(const report::Dispute& dispute);

@@ -1,6 +1,7 @@
 // Copies the options that VerifyOptions and LayerOptions have in common, and sets the facts that their reports share.
 #pragma once
 
+#include "graft/report/verify.hpp"
 #include "onnx/model.hpp"
 #include "verify/compare/compare.hpp"
 
@@ -23,10 +24,9 @@ void copy_shared_options(const From& from, To& to) {
   to.threads = from.threads;
 }
 
-/// Sets the files of a VerifyReport or LayersReport, whether the caller gave inputs, and whether only the candidate is
-/// quantized.
-template <class Report, class Options>
-void describe_comparison(Report& report, const onnx::Model& reference, const onnx::Model& candidate,
+/// Sets the files of a report, whether the caller gave inputs, and whether only the candidate is quantized.
+template <class Options>
+void describe_comparison(report::ComparedModels& report, const onnx::Model& reference, const onnx::Model& candidate,
                          const Options& options) {
   report.reference_file = reference.source;
   report.candidate_file = candidate.source;
