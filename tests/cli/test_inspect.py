@@ -1161,6 +1161,22 @@ def test_operators_of_onnx_ml_and_sequences_get_no_advice_that_fails(graft, tmp_
             assert graft(*arguments).code in (0, 1), step
 
 
+def test_advice_on_a_sequence_names_why_it_is_not_replaced(graft, tmp_path):
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "x"], ["list"]),
+        helper.make_node("SequenceAt", ["list", "place"], ["y"]),
+    ]
+    place = helper.make_tensor_value_info("place", INT64, [])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3]), place], [("y", [2, 3])])
+    found = verdicts(graft("inspect", model, "--probe", "none", "--json"))
+    instead = "export the network with tensors instead of sequences and optionals"
+    assert found["list"]["advice"] == instead
+    reason = (
+        "graft convert does not replace it with layers that TensorRT has: its position or its sequence is not known"
+    )
+    assert found["y"]["advice"] == f"{reason}; {instead}"
+
+
 def test_ranges_of_all_values_that_decide_sizes_are_printed(graft, tmp_path):
     integer = helper.make_tensor_value_info
     sizes = integer("s", INT64, [2])

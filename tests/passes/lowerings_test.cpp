@@ -94,6 +94,7 @@ TEST(Lowerings, AreInTheListOnceForEachForm) {
   for (const Lowering& lowering : lowerings()) {
     EXPECT_FALSE(lowering.form.empty()) << lowering.op_type;
     EXPECT_FALSE(lowering.refused.empty()) << lowering.op_type;
+    EXPECT_TRUE(lowering.advice.empty() || lowering.advice.starts_with("graft convert ")) << lowering.op_type;
     const auto same = [&](const Lowering& other) {
       return other.op_type == lowering.op_type && other.refused == lowering.refused;
     };

@@ -38,7 +38,7 @@ namespace graft::present {
 [[nodiscard]] std::string nothing_compared_warning(const std::string& name, const std::string& why,
                                                    bool is_lost_in_noise, bool is_empty,
                                                    const report::Difference& worst, bool has_data);
-/// Returns a warning for each string of VerifyReport::unreached.
+/// Returns a warning for each string of ComparedModels::unreached.
 [[nodiscard]] std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data);
 /// Returns a warning for each output that is the same by its tolerance, but differs by more than rounding explains
 /// (ComparedOutput::beyond_rounding).
