@@ -25,11 +25,11 @@ std::optional<Replacement> lower_recurrent_layout(Site& site) {
   const onnx::Node& node = site.node();
   if (node.int_or("layout", 0) == 0) return std::nullopt;
   Replacement result;
-  // X and the initial states have a batch, of LSTM also the initial cell state. Sequence lengths and weights stay as
+  // X and the initial states have a batch, the seventh input of LSTM among them. Sequence lengths and weights stay as
   // they are.
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const bool has_batch = i == 0 || i == 5 || (i == 6 && node.is("LSTM"));
+    const bool has_batch = i == 0 || i == 5 || i == 6;
     if (!site.has_input(i)) {
       inputs.emplace_back("_");
     } else if (has_batch) {
