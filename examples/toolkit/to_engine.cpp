@@ -28,9 +28,9 @@ int main(int argc, char** argv) try {
   const auto quantized =
       gt::quantize(converted.model, {.precision = gt::Precision::int8, .data = {{input, images}}, .watch = watch});
   const gt::ShapeRange shapes{{1, 8, 8, 1}, {8, 8, 8, 1}, {64, 8, 8, 1}};
-  const gt::BuildResult built =
+  const gt::BuildReport built =
       gt::build(quantized.model, argv[3], {.targets = {"sm120"}, .shapes = {{input, shapes}}, .watch = watch});
-  std::printf("%s: %zu layers, %s\n", argv[3], built.layers, built.tensorrt.c_str());
+  std::printf("%s: %zu layers, %s\n", argv[3], built.network.layer_count, built.tensorrt.title().c_str());
   return same ? 0 : 1;
 } catch (const graft::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -36,19 +36,6 @@ struct BenchArguments {
   bool without_peers = false;
 };
 
-/// Returns a listener that with -v prints the command of the driver and its messages.
-toolkit::DriverListener bench_listener(const Console& console, Progress& progress) {
-  return {.on_start =
-              [&console](const engine::EngineDriver& driver) {
-                console.detail(fmt::format("{} -m {}", driver.python.string(), driver.module));
-              },
-          .on_log =
-              [&console, &progress](std::string_view /*severity*/, std::string_view message) {
-                if (console.verbose) progress.clear();
-                console.detail(message);
-              }};
-}
-
 Exit bench_operators(const Console& console, const BenchArguments& arguments) {
   const DeferInterrupts defer;
   Progress progress(console);
@@ -60,7 +47,11 @@ Exit bench_operators(const Console& console, const BenchArguments& arguments) {
                                 .seed = arguments.seed,
                                 .cases = arguments.cases,
                                 .peers = !arguments.without_peers,
-                                .listener = bench_listener(console, progress)},
+                                .on_log =
+                                    [&](std::string_view /*severity*/, std::string_view message) {
+                                      if (console.verbose) progress.clear();
+                                      console.detail(message);
+                                    }},
                                watch_of(progress));
   progress.clear();
   console.print(present::operators_text(result));

@@ -1,5 +1,5 @@
 // graft build: builds a TensorRT engine with Graft's plugins from an ONNX model.
-#include "toolkit/build.hpp"
+#include "graft/toolkit/build.hpp"
 
 #include <fmt/format.h>
 
@@ -61,57 +61,36 @@ constexpr std::array<DriverOption, 16> driver_options{{
 struct BuildArguments {
   std::string model;
   std::string output;
-  std::vector<std::string> targets;
-  std::vector<std::string> shapes;
   std::vector<std::string> libraries;
-  std::string tensorrt = "auto";
-  std::string timing_cache;
   std::string plugins = "auto";
-  std::string time_limit;
-  std::string profiling_verbosity;
-  std::map<std::string, std::vector<std::string>> options;  // the values of driver_options, by name
+  std::map<std::string, std::vector<std::string>> values;  ///< The values of options of the engine driver, by name.
   std::map<std::string, bool> flags;
-  bool layers = false;
+  toolkit::BuildOptions options = {};
 };
-
-/// Returns the arguments of the engine driver, whose options have the same names.
-std::vector<std::string> driver_options_of(const Console& console, const BuildArguments& arguments) {
-  std::vector<std::string> words{"--tensorrt=" + arguments.tensorrt};
-  const auto add = [&](const char* option, const std::vector<std::string>& values) {
-    for (const std::string& value : values) words.push_back(fmt::format("{}={}", option, value));
-  };
-  add("--target", arguments.targets);
-  add("--shapes", arguments.shapes);
-  if (!arguments.timing_cache.empty()) add("--timing-cache", {arguments.timing_cache});
-  if (!arguments.time_limit.empty()) add("--time-limit", {arguments.time_limit});
-  if (!arguments.profiling_verbosity.empty()) add("--profiling-verbosity", {arguments.profiling_verbosity});
-  for (const auto& [option, values] : arguments.options) add(option.c_str(), values);
-  for (const auto& [flag, is_set] : arguments.flags) {
-    if (is_set) words.push_back(flag);
-  }
-  if (console.verbose) words.emplace_back("--verbose");
-  return words;
-}
 
 toolkit::BuildReport build_engine(const Console& console, const BuildArguments& arguments,
                                   const toolkit::Model& model) {
   Progress progress(console);
-  const toolkit::BuildRequest request{.name = arguments.model,
-                                      .file = arguments.model,
-                                      .engine = arguments.output,
-                                      .options = driver_options_of(console, arguments),
-                                      .libraries = arguments.libraries,
-                                      .plugins = arguments.plugins == "auto",
-                                      .layers = arguments.layers,
-                                      .listener = listener_of(console, progress)};
-  return toolkit::build_engine(model, request, watch_of(progress));
+  toolkit::BuildOptions options = arguments.options;
+  options.model_file = arguments.model;
+  options.plugins = arguments.plugins == "auto";
+  options.plugin_libraries.assign(arguments.libraries.begin(), arguments.libraries.end());
+  for (const auto& [option, values] : arguments.values) {
+    for (const std::string& value : values) options.driver_options.push_back(fmt::format("{}={}", option, value));
+  }
+  for (const auto& [flag, is_set] : arguments.flags) {
+    if (is_set) options.driver_options.push_back(flag);
+  }
+  options.on_log = log_of(console, progress);
+  options.watch = watch_of(progress);
+  return toolkit::build(model, arguments.output, options);
 }
 
 Exit build(const Console& console, const BuildArguments& arguments, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) console.warn(note);
   std::vector<NamedFile> read{{"the input model", arguments.model}};
   for (const std::string& library : arguments.libraries) read.push_back({"a plugin library", library});
-  check_files_apart({{"-o", arguments.output}, {"--timing-cache", arguments.timing_cache}}, read);
+  check_files_apart({{"-o", arguments.output}, {"--timing-cache", arguments.options.timing_cache.string()}}, read);
   check_is_onnx(arguments.model);
   toolkit::check_plugin_libraries(arguments.libraries);
   const toolkit::Model model = toolkit::load(arguments.model);
@@ -119,24 +98,22 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
   const DeferInterrupts defer;
   const toolkit::BuildReport report = build_engine(console, arguments, model);
   for (const std::string& note : report.notes) console.warn(note);
-  warn_of(console, report.warnings);
-  console.say(present::build_text(report, arguments.output));
-  const auto next = present::canary_of_own_plugins(report, arguments.model);
+  warn_of(console, report.tensorrt_warnings);
+  console.say(present::build_text(report));
   if (report.layers) {
     if (!report.layers->unknown.empty()) {
       console.warn(fmt::format("the engine's layers cannot be listed: {}", report.layers->unknown));
     }
     console.print(present::engine_layers_text(*report.layers));
   }
-  if (next) {
+  if (const auto next = present::canary_of_own_plugins(report)) {
     console.say();
     console.say(present::next_table({*next}));
   }
-  console.result(present::build_json(report, arguments.model));
+  console.result(present::build_json(report));
   if (!report.targets_without_plugins.empty()) console.error(report.missing_code);
-  const std::string computed_wrongly = present::computed_wrongly_text(report, arguments.model);
-  if (!computed_wrongly.empty()) console.error(computed_wrongly);
-  return report.targets_without_plugins.empty() && computed_wrongly.empty() ? Exit::done : Exit::answer_is_no;
+  if (!report.computed_wrongly.empty()) console.error(present::computed_wrongly_text(report));
+  return report.is_sound() ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace
@@ -161,13 +138,13 @@ void add_build(Program& program) {
       ->required();
   command->add_option("-o,--output", arguments->output, "engine file to write")->type_name("FILE")->required();
   command
-      ->add_option("--target", arguments->targets,
+      ->add_option("--target", arguments->options.targets,
                    "GPU architectures, for example sm120,sm121, or current (default with TensorRT-RTX: Ampere and "
                    "later; with TensorRT: current)")
       ->type_name("LIST")
       ->delimiter(',');
   command
-      ->add_option("--shapes", arguments->shapes,
+      ->add_option("--shapes", arguments->values["--shapes"],
                    "minimum, optimum and maximum shape of a dynamic input, NAME=MIN..OPT..MAX; repeatable")
       ->type_name("RANGE");
   command
@@ -182,9 +159,9 @@ void add_build(Program& program) {
       ->check(one_of({"auto", "never"}));
   program.add_operators_option(*command);
   command->add_flag(
-      "--layers", arguments->layers,
+      "--layers", arguments->options.layers,
       "list the engine's layers with their types and nodes, and report nodes that were quantized but do not read int8");
-  command->add_option("--tensorrt", arguments->tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
+  command->add_option("--tensorrt", arguments->options.tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   for (const DriverOption& option : driver_options) {
@@ -192,27 +169,29 @@ void add_build(Program& program) {
       command->add_flag(option.name, arguments->flags[option.name], option.description);
       continue;
     }
-    Option* added = command->add_option(option.name, arguments->options[option.name], option.description);
+    Option* added = command->add_option(option.name, arguments->values[option.name], option.description);
     added->type_name(option.type);
     const std::string_view name = option.name;
     if (name == "--optimization-level") added->expected(1)->check(range(0, 5));
     if (name == "--dla" || name == "--device") added->expected(1)->check(range(0, 1000000));
   }
   command
-      ->add_option("--profiling-verbosity", arguments->profiling_verbosity,
+      ->add_option("--profiling-verbosity", arguments->values["--profiling-verbosity"],
                    "layer information stored in the engine: none, layer_names_only, detailed (TensorRT's default: "
                    "layer_names_only)")
       ->type_name("HOW")
+      ->expected(1)
       ->check(one_of({"none", "layer_names_only", "detailed"}));
   command
-      ->add_option("--timing-cache", arguments->timing_cache,
+      ->add_option("--timing-cache", arguments->options.timing_cache,
                    "timing cache to read and extend; several builds may share it; TensorRT-RTX does not use one")
       ->type_name("FILE");
   command
-      ->add_option("--time-limit", arguments->time_limit,
+      ->add_option("--time-limit", arguments->values["--time-limit"],
                    "a build that prints no message for longer is stopped as hanging (default: 3600), and so is the "
                    "loading of a plugin library (default: 120)")
       ->type_name("SECONDS")
+      ->expected(1)
       ->check(positive());
 }
 

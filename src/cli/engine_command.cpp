@@ -10,17 +10,13 @@
 
 namespace graft::cli {
 
-toolkit::DriverListener listener_of(const Console& console, Progress& progress) {
-  return {.on_start =
-              [&console](const engine::EngineDriver& driver) {
-                console.detail(fmt::format("engine driver: {} -m graft.engine", driver.python.string()));
-              },
-          .on_log =
-              [&console, &progress](std::string_view severity, std::string_view message) {
-                if (!console.verbose) return;
-                progress.clear();
-                console.detail(fmt::format("TensorRT {}: {}", severity, message));
-              }};
+toolkit::LogCallback log_of(const Console& console, Progress& progress) {
+  if (!console.verbose) return {};
+  return [&console, &progress](std::string_view severity, std::string_view message) {
+    progress.clear();
+    console.detail(severity == "command" ? fmt::format("engine driver: {}", message)
+                                         : fmt::format("TensorRT {}: {}", severity, message));
+  };
 }
 
 void warn_of(const Console& console, const std::vector<std::string>& warnings) {
@@ -35,7 +31,7 @@ nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::
   if (console.verbose && arguments.front() != "probe") command.emplace_back("--verbose");
   Progress progress(console);
   engine::EngineAnswer answer =
-      toolkit::ask_engine_driver(command, renamings, listener_of(console, progress), watch_of(progress));
+      toolkit::ask_engine_driver(command, renamings, log_of(console, progress), watch_of(progress));
   progress.clear();
   warn_of(console, answer.warnings);
   return std::move(answer.result);

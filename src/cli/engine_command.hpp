@@ -10,10 +10,10 @@
 
 namespace graft::cli {
 
-/// Returns a listener that with -v prints the command of the driver and TensorRT's messages.
-[[nodiscard]] toolkit::DriverListener listener_of(const Console& console, Progress& progress);
+/// Returns a function that prints the command of the driver and TensorRT's messages; empty without -v.
+[[nodiscard]] toolkit::LogCallback log_of(const Console& console, Progress& progress);
 
-/// Prints TensorRT's warnings, except with -v, where the listener has already printed them.
+/// Prints TensorRT's warnings, except with -v, where they have already been printed.
 void warn_of(const Console& console, const std::vector<std::string>& warnings);
 
 /// Runs a command of the engine driver. TensorRT's warnings are printed on standard error if the command succeeds; its

@@ -21,6 +21,9 @@ struct EngineDriver {
   std::filesystem::path python;
   std::filesystem::path package_folder;
   std::string module = "graft.engine";
+
+  /// Returns the command for messages: "/usr/bin/python3 -m graft.engine".
+  [[nodiscard]] std::string command_text() const { return python.string() + " -m " + module; }
 };
 
 /// Returns the driver of this installation. The interpreter is the first that exists of: the environment variable

@@ -5,14 +5,20 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "engine/read_fields.hpp"
 #include "onnx/node_ref.hpp"
 
 namespace graft::engine {
 namespace {
 
+using report::EngineLayer;
+using report::EngineTensor;
+using report::FloatIsland;
 using NodesByName = std::map<std::string, const onnx::Node*, std::less<>>;
 
 /// Returns the nodes by the names that TensorRT's parser uses; it names a node without a name after its first output.
@@ -62,21 +68,10 @@ std::size_t count_int8_inputs(const onnx::Node& node) {
   return static_cast<std::size_t>(is_computed(node.input(0))) + static_cast<std::size_t>(is_computed(node.input(1)));
 }
 
-std::vector<EngineTensor> read_tensors(const nlohmann::json& layer, const char* side) {
-  std::vector<EngineTensor> tensors;
-  for (const auto& tensor : layer[side]) tensors.push_back({tensor.value("tensor", ""), tensor.value("type", "")});
-  return tensors;
-}
-
 EngineLayer read_layer(const NodesByName& nodes, const nlohmann::json& told) {
-  EngineLayer layer{.name = told.value("name", ""),
-                    .kind = told.value("kind", ""),
-                    .inputs = read_tensors(told, "inputs"),
-                    .outputs = read_tensors(told, "outputs"),
-                    .nodes = {},
-                    .is_matrix = false};
+  auto layer = read_fields<EngineLayer>(told);
   layer.is_matrix = is_matrix_kind(layer.kind);
-  for (const std::string& name : told.value("nodes", std::vector<std::string>())) {
+  for (const std::string& name : std::exchange(layer.nodes, {})) {
     const std::string outer(outermost(name));
     const auto known = nodes.find(outer);
     const bool is_told = std::find(layer.nodes.begin(), layer.nodes.end(), outer) != layer.nodes.end();
@@ -105,25 +100,8 @@ std::vector<FloatIsland> find_islands(const NodesByName& nodes, const std::vecto
 
 }  // namespace
 
-std::map<std::string, std::size_t> count_reads(const std::vector<EngineLayer>& layers) {
-  std::map<std::string, std::size_t> counts;
-  for (const EngineLayer& layer : layers) {
-    std::set<std::string> types;
-    for (const EngineTensor& tensor : layer.inputs) types.insert(tensor.type);
-    for (const std::string& type : types) ++counts[type];
-  }
-  return counts;
-}
-
-std::vector<EngineLayer> matrix_layers(const EngineLayers& engine) {
-  std::vector<EngineLayer> found;
-  std::copy_if(engine.layers.begin(), engine.layers.end(), std::back_inserter(found),
-               [](const EngineLayer& layer) { return layer.is_matrix; });
-  return found;
-}
-
-EngineLayers engine_layers(const onnx::Model& model, const nlohmann::json& told) {
-  EngineLayers engine;
+report::EngineLayers read_engine_layers(const onnx::Model& model, const nlohmann::json& told) {
+  report::EngineLayers engine;
   if (!told.is_object() || !told["layers"].is_array()) {
     engine.unknown = told.is_object() ? told.value("reason", "") : "the engine driver did not report them";
     return engine;

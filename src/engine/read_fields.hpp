@@ -18,7 +18,7 @@ void read_value(const nlohmann::json& json, T& value) {
       }
     });
   } else if constexpr (requires { value.has_value(); }) {
-    read_value(json, value.emplace());
+    if (!json.is_null()) read_value(json, value.emplace());
   } else if constexpr (requires { value.emplace_back(); }) {
     for (const nlohmann::json& item : json) read_value(item, value.emplace_back());
   } else {

@@ -57,10 +57,7 @@ std::string to_json(const QuantizeResult& result) {
       present::types_json(std::get<TypesReport>(made.report), files_of(made), made.precision, made.has_data, ""));
 }
 
-std::string to_json(const BuildResult& result) {
-  const BuildDetails& built = details_of(result);
-  return text_of(present::build_json(built.report, built.model));
-}
+std::string to_json(const BuildReport& report) { return text_of(present::build_json(report)); }
 
 std::string to_json(const CanaryResult& result) { return text_of(present::to_json(result)); }
 

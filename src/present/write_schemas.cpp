@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "graft/report/build.hpp"
 #include "graft/report/doctor.hpp"
 #include "graft/report/layers.hpp"
 #include "graft/report/ops.hpp"
@@ -39,7 +40,11 @@ Json schema_of_ops() {
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
   using graft::present::schema_of_report;
-  return {{"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
+  return {{"graft.build.schema.json",
+           schema_of_report<graft::report::BuildReport>(
+               "graft build", 1,
+               "The engine that was written, the network that TensorRT made of the model, and the plugins in it.")},
+          {"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
                                            "graft doctor", 1, "What was found on this machine, and what is missing.")},
           {"graft.ops.schema.json", schema_of_ops()},
           {"graft.plugins.schema.json",

@@ -16,6 +16,7 @@
 #include "graft/toolkit/build.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/fields.hpp"
 #include "python/results.hpp"
 #include "python/shape_ranges.hpp"
 
@@ -25,7 +26,7 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 using toolkit::BuildOptions;
-using toolkit::BuildResult;
+using toolkit::BuildReport;
 using toolkit::PluginLayer;
 
 toolkit::MemoryLimits limits_of(const std::map<std::string, std::uint64_t>& memory) {
@@ -55,7 +56,7 @@ std::optional<toolkit::ProfilingVerbosity> verbosity_of(const std::optional<std:
   throw Error("verbosity: found " + *word + "; allowed are none, layer_names_only and detailed");
 }
 
-BuildResult build(const toolkit::Model& model, const std::filesystem::path& engine,
+BuildReport build(const toolkit::Model& model, const std::filesystem::path& engine,
                   const std::vector<std::string>& targets, const PyShapeRanges& shapes,
                   const std::vector<PyShapeRanges>& profiles, const std::map<std::string, std::uint64_t>& memory,
                   std::optional<int> optimization_level,
@@ -97,57 +98,41 @@ BuildResult build(const toolkit::Model& model, const std::filesystem::path& engi
   });
 }
 
-std::string seconds_of(const BuildResult& result) {
-  const std::string text = std::to_string(result.seconds);
+std::string seconds_of(const BuildReport& report) {
+  const std::string text = std::to_string(report.seconds);
   return text.substr(0, text.find('.') + 2) + " s";
 }
 
-std::string describe(const BuildResult& result) {
-  std::string text = "<graft.BuildResult: " + count_of(result.layers, "layer") + ", " +
-                     count_of(result.plugins.size(), "plugin") + ", " + count_of(result.bytes, "byte") + ", " +
-                     result.tensorrt + ", " + seconds_of(result);
-  if (!result.warnings.empty()) text += ", " + count_of(result.warnings.size(), "warning");
+std::string describe(const BuildReport& report) {
+  std::string text = "<graft.BuildResult: " + count_of(report.layer_count(), "layer") + ", " +
+                     count_of(report.plugins().size(), "plugin") + ", " + count_of(report.bytes, "byte") + ", " +
+                     report.tensorrt_title() + ", " + seconds_of(report);
+  const std::size_t warnings = report.warnings().size();
+  if (warnings != 0) text += ", " + count_of(warnings, "warning");
   return text + ">";
 }
 
-std::vector<std::pair<std::string, std::string>> rows_of(const BuildResult& result) {
+std::vector<std::pair<std::string, std::string>> rows_of(const BuildReport& report) {
   std::vector<std::pair<std::string, std::string>> rows{
-      {"engine", count_of(result.bytes, "byte") + ", " + count_of(result.layers, "layer")},
-      {"built by", result.tensorrt + " in " + seconds_of(result)}};
-  for (const std::string& target : result.targets) rows.emplace_back("for", target);
-  for (const PluginLayer& plugin : result.plugins) rows.emplace_back(plugin.node, plugin.plugin + ": " + plugin.why);
-  for (const std::string& warning : result.warnings) rows.emplace_back("warning", warning);
+      {"engine", count_of(report.bytes, "byte") + ", " + count_of(report.layer_count(), "layer")},
+      {"built by", report.tensorrt_title() + " in " + seconds_of(report)}};
+  for (const std::string& target : report.targets) rows.emplace_back("for", target);
+  for (const PluginLayer& plugin : report.plugins()) rows.emplace_back(plugin.node, plugin.plugin + ": " + plugin.why);
+  for (const std::string& warning : report.warnings()) rows.emplace_back("warning", warning);
   return rows;
 }
 
 }  // namespace
 
 void add_engines(nb::module_& module) {
-  nb::class_<PluginLayer>(module, "PluginLayer", "A layer of the engine that is a plugin.")
-      .def_ro("node", &PluginLayer::node, "The name of the node in the model.")
-      .def_ro("plugin", &PluginLayer::plugin, "The name of the plugin's creator in TensorRT's registry.")
-      .def_ro("version", &PluginLayer::version, "The version of the plugin, for example '1'.")
-      .def_ro("why", &PluginLayer::why, "The reason for the plugin, for example 'int8 input and output'.")
-      .def("__repr__",
-           [](const PluginLayer& layer) { return "<plugin " + layer.plugin + " of '" + layer.node + "'>"; });
-  nb::class_<BuildResult> result(module, "BuildResult", "The result of graft.build.");
-  result.def_ro("bytes", &BuildResult::bytes, "The size of the engine's file.")
-      .def_ro("seconds", &BuildResult::seconds,
-              "The time of the build in seconds, including the start of TensorRT's process.")
-      .def_ro("tensorrt", &BuildResult::tensorrt,
-              "The TensorRT that built the engine, for example 'TensorRT-RTX 1.7.1.116'.")
-      .def_ro("targets", &BuildResult::targets, "The given targets; empty: the default of TensorRT, see graft.build.")
-      .def_ro("layers", &BuildResult::layers, "The number of layers of the engine.")
-      .def_ro("plugins", &BuildResult::plugins, "The layers of the engine that are plugins.")
-      .def_ro("warnings", &BuildResult::warnings,
-              "Graft's warnings about operators and GPUs without plugins, then TensorRT's.")
-      .def_ro("targets_without_plugins", &BuildResult::targets_without_plugins,
-              "Targets on which the engine's plugins cannot run, because the plugin library has no code for them.")
-      .def_ro("computed_wrongly", &BuildResult::computed_wrongly,
-              "The nodes that this release of TensorRT is known to compute otherwise than ONNX defines; the engine was "
-              "written and computes wrong values.");
-  add_texts(result, describe);
-  result.def("_repr_html_", [](const BuildResult& built) { return table_of(rows_of(built)); });
+  nb::class_<PluginLayer> layer(module, "PluginLayer", "A layer of the engine that is a plugin.");
+  add_fields(layer);
+  layer.def("__repr__",
+            [](const PluginLayer& plugin) { return "<plugin " + plugin.plugin + " of '" + plugin.node + "'>"; });
+  nb::class_<BuildReport> report(module, "BuildResult", "The result of graft.build.");
+  add_fields(report);
+  add_texts(report, describe);
+  report.def("_repr_html_", [](const BuildReport& built) { return table_of(rows_of(built)); });
   module.def("build", build, "model"_a, "engine"_a, nb::kw_only(), "targets"_a, "shapes"_a, "profiles"_a, "memory"_a,
              "optimization_level"_a.none(), "formats"_a, "timing_cache"_a, "tf32"_a, "version_compatible"_a,
              "exclude_lean_runtime"_a, "embed_plugins"_a, "refit"_a, "strip_weights"_a, "weight_streaming"_a,

@@ -89,10 +89,10 @@ nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch) {
       }
       engine::EngineDriver driver = engine::find_engine_driver();
       driver.module = "graft.bench";
-      if (bench.listener.on_start) bench.listener.on_start(driver);
+      if (bench.on_log) bench.on_log("command", driver.command_text());
       return run_driver(driver, command,
                         {.on_progress = [&](std::string_view phase, double part) { work.report(part, phase); },
-                         .on_log = bench.listener.on_log,
+                         .on_log = bench.on_log,
                          .should_stop = [&] { return work.is_cancelled(); }});
     });
   } catch (const engine::Interrupted&) {

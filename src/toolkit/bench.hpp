@@ -13,7 +13,6 @@
 #include "graft/report/bench.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
-#include "toolkit/engine_driver.hpp"
 
 namespace graft::toolkit {
 
@@ -25,7 +24,7 @@ struct OperatorBench {
   std::optional<std::uint32_t> seed = {};  ///< Seed of random cases, which replace the listed cases.
   std::uint32_t cases = 0;                 ///< Number of random cases for each operator.
   bool peers = true;                       ///< False: only Graft's kernels are timed.
-  DriverListener listener = {};
+  LogCallback on_log = {};
 };
 
 /// Returns the result event of python/graft/bench (its README lists the members). Throws Error for an operator that

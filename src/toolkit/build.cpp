@@ -1,140 +1,321 @@
-// `build`: translates options into arguments of the engine driver, and its answer into a BuildResult.
+// Prepares a model for the engine driver so that operators become plugins, and maps the engine's layers to nodes.
 #include "graft/toolkit/build.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "engine/engine_layers.hpp"
+#include "engine/plugin_library.hpp"
+#include "engine/plugin_nodes.hpp"
+#include "engine/read_fields.hpp"
+#include "graft/engine_error.hpp"
 #include "graft/error.hpp"
-#include "onnx/node_ref.hpp"
-#include "toolkit/build.hpp"
-#include "toolkit/shape_ranges.hpp"
+#include "graft/setting.hpp"
+#include "inspect/different_tensors.hpp"
+#include "inspect/plugin_need.hpp"
+#include "inspect/tensorrt_release.hpp"
+#include "inspect/tensorrt_support.hpp"
+#include "inspect/verdicts.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/check_types.hpp"
+#include "onnx/declared_shapes.hpp"
+#include "onnx/functions.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/operator_calls.hpp"
+#include "onnx/operator_name.hpp"
+#include "onnx/operator_node.hpp"
+#include "onnx/standard_operators.hpp"
+#include "onnx/temporary_folder.hpp"
+#include "toolkit/access.hpp"
+#include "toolkit/build_arguments.hpp"
+#include "toolkit/cuda_architectures.hpp"
+#include "toolkit/cut.hpp"
+#include "toolkit/engine_driver.hpp"
+#include "toolkit/inspect.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-std::string text_of(ProfilingVerbosity verbosity) {
-  switch (verbosity) {
-    case ProfilingVerbosity::none: return "none";
-    case ProfilingVerbosity::detailed: return "detailed";
-    case ProfilingVerbosity::layer_names_only: break;
-  }
-  return "layer_names_only";
+/// Returns the release of the TensorRT of a build, or nothing if there are no rules for it.
+std::optional<inspect::Release> release_of(const report::TensorRTIdentity& tensorrt) {
+  return inspect::find_release(fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version));
 }
 
-/// The arguments of the engine driver for the options of a build.
-class DriverWords {
- public:
-  explicit DriverWords(const Model& model) : outputs_(model.outputs()) {}
+/// Sets `targets_without_plugins` and `missing_code`: on a target for which the plugin library has no code, the engine
+/// loads and its plugins fail.
+void find_targets_without_plugins(const onnx::Model& given, BuildReport& report) {
+  const std::vector<std::string> architectures = cuda_architectures();
+  const bool is_default = report.targets.empty() && report.tensorrt.flavor == "rtx";
+  const DefaultTargets defaults = default_targets();
+  std::vector<std::string> present = is_default ? defaults.with_code : std::vector<std::string>();
+  std::vector<std::string> missing = is_default ? defaults.without_code : std::vector<std::string>();
+  for (const std::string& target : report.targets)
+    (runs_on(architectures, target) ? present : missing).push_back(target);
+  if (missing.empty()) return;
+  const std::string need =
+      inspect::find_plugin_need(given, release_of(report.tensorrt).value_or(inspect::newest_measured_release()));
+  std::vector<std::string> remedies;
+  if (need.empty()) {
+    remedies.push_back(fmt::format("Build without plugins: {}; ", setting_name(Setting::without_plugins)));
+  }
+  if (!present.empty()) {
+    remedies.push_back(fmt::format("{}uild for the GPUs that it has code for: {} {}; ", remedies.empty() ? 'B' : 'b',
+                                   setting_name(Setting::targets), fmt::join(present, ",")));
+  }
+  report.missing_code = fmt::format(
+      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; it has {}{}\n{}{} a library "
+      "with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel that "
+      "GRAFT_CUDA_ARCHITECTURES=all make wheel builds",
+      fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them",
+      is_default ? " (without a target TensorRT-RTX builds for Ampere and later GPUs)" : "",
+      architectures_text(architectures),
+      need.empty() ? "" : fmt::format("; without plugins TensorRT does not run {}", need), fmt::join(remedies, ""),
+      remedies.empty() ? "Use" : "or use");
+  report.targets_without_plugins = std::move(missing);
+}
 
-  std::vector<std::string> of(const BuildOptions& options) {
-    add("--tensorrt", options.tensorrt);
-    for (const std::string& target : options.targets) add("--target", target);
-    for (const auto& shape : options.shapes) add("--shapes", text_of(shape));
-    for (const ShapeRanges& profile : options.profiles) add_profile(profile);
-    add_memory(options.memory);
-    for (const auto& [name, format] : options.formats) add_format(name, format);
-    add("--optimization-level", options.optimization_level);
-    if (!options.timing_cache.empty()) add("--timing-cache", options.timing_cache.string());
-    add("--tf32", options.tf32);
-    add("--version-compatible", options.version_compatible);
-    add("--exclude-lean-runtime", options.exclude_lean_runtime);
-    add("--embed-plugins", options.embed_plugins);
-    add("--refit", options.refit);
-    add("--strip-weights", options.strip_weights);
-    add("--weight-streaming", options.weight_streaming);
-    if (options.dla) {
-      add("--dla", std::optional(options.dla->core));
-      add("--gpu-fallback", options.dla->gpu_fallback);
+/// Whether the engine driver builds with TensorRT-RTX for these options.
+bool builds_with_rtx(const BuildOptions& options) {
+  std::vector<std::string> question = choice_arguments(options);
+  question.insert(question.begin(), "choose");
+  return ask_engine_driver(question, {}, {}, options.watch).result.value("flavor", "") == "rtx";
+}
+
+void check_has_no_strings(const onnx::Model& model) {
+  for (const onnx::Value* input : model.graph().inputs()) {
+    if (input->initializer || input->type != onnx::ElementType::string) continue;
+    throw Error(Error::Kind::answer_is_no,
+                fmt::format("{}: input '{}' is of type string, which TensorRT does not accept\n{}", model.source,
+                            input->name, onnx::step_for_strings(model, *input)));
+  }
+}
+
+/// Throws the Error with which `convert` refuses the model, so that no engine is built from a node that ONNX forbids:
+/// TensorRT builds some of these nodes, and what it computes for them is not defined.
+void check_model(const onnx::Model& model, const BuildOptions& options, const std::vector<std::string>& libraries) {
+  check_nodes(model);
+  inspect::ProbeOptions trials;
+  trials.trials.libraries = libraries;
+  trials.trials.tensorrt = options.tensorrt;
+  trials.trials.targets = options.targets;
+  check_types(model, trials, [&options] { return options.watch.cancel.is_cancelled(); });
+}
+
+/// Whether a function in the file that is not a function of Graft's operators has a node that may become a plugin. Such
+/// a function has to be inlined, so that the node becomes a node of the graph.
+bool has_operators_in_functions(const onnx::Model& model) {
+  return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
+    bool found = false;
+    std::as_const(*entry.second.body).for_each_node([&](const onnx::Node& node) {
+      found = found || find_operator_for(node) || onnx::find_onnx_operator(node) != nullptr;
+    });
+    return found && onnx::is_plain_call(entry.first);
+  });
+}
+
+/// Returns a note for each operator that no loaded library has: TensorRT builds such an operator from its function.
+std::vector<std::string> built_from_functions(const onnx::Model& model) {
+  std::map<std::string, std::size_t> counts;
+  for (const onnx::Node* node : calls_without_operator(model)) ++counts[onnx::called_operator(*node)];
+  std::vector<std::string> lines;
+  for (const auto& [name, count] : counts) {
+    lines.push_back(fmt::format(
+        "{}{} is built from its function, as native layers: no loaded library has this operator; with {} it becomes a "
+        "plugin",
+        name, count == 1 ? "" : fmt::format(" ({} nodes)", count), setting_name(Setting::operator_libraries)));
+  }
+  return lines;
+}
+
+/// Returns the error, with the operator of ONNX that a node of an unknown operator means by a slip.
+EngineError with_operator_meant(const EngineError& error, const onnx::Model& model) {
+  EngineFailure failure = error.failure();
+  if (failure.message.find("Plugin not found") == std::string::npos) return error;
+  std::string meant;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const bool is_known = onnx::is_standard_operator(node.domain, node.op_type) || find_operator_for(node) ||
+                          model.find_function(node) != nullptr;
+    const auto name = is_known || !meant.empty() ? std::nullopt : onnx::standard_operator_meant(node);
+    if (!name) return;
+    meant = fmt::format("If you mean {0} with {1}, set the node's operator type to {0}{2}", *name, onnx::describe(node),
+                        node.domain.empty() ? "" : " and remove its domain");
+  });
+  if (meant.empty()) return error;
+  failure.next_step = failure.next_step.empty() ? meant : fmt::format("{}\n{}", meant, failure.next_step);
+  return {error.kind(), std::move(failure)};
+}
+
+/// Returns the error with the names that describe() gives to nodes without a name.
+EngineError with_names(const EngineError& error, const onnx::Model& model) {
+  EngineFailure failure = error.failure();
+  const nlohmann::json facts = nlohmann::json::parse(failure.facts);
+  const auto nodes = model.graph().nodes();
+  for (const auto& each : facts.value("errors", nlohmann::json::array())) {
+    const std::string op = each.value("op_type", "");
+    const std::string unnamed = fmt::format("node '' ({})", op);
+    const std::size_t at = failure.message.find(unnamed);
+    const auto index = each.value("index", std::int64_t{-1});
+    if (at == std::string::npos || index < 0 || index >= static_cast<std::int64_t>(nodes.size())) continue;
+    const onnx::Node& node = *nodes[static_cast<std::size_t>(index)];
+    // The index of a node in a body is one in that body.
+    if (node.op_type == op) failure.message.replace(at, unnamed.size(), onnx::describe(node));
+  }
+  return {error.kind(), std::move(failure)};
+}
+
+bool has_onnx_operators(const onnx::Model& model) {
+  bool found = false;
+  model.graph().for_each_node(
+      [&](const onnx::Node& node) { found = found || onnx::find_onnx_operator(node) != nullptr; });
+  return found;
+}
+
+/// Adds the nodes that compute a different tensor in the network than ONNX defines and that no rule has found.
+/// `parsed`: the model as TensorRT parsed it. `tensors`: the member of this name of the engine driver's result.
+void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& tensors,
+                           std::vector<report::NodeSupport>& nodes) {
+  for (const auto& different : inspect::find_different_tensors(parsed, tensors)) {
+    const onnx::Node& node = *parsed.graph().find_local(different.name)->producer;
+    const NodeRef ref = onnx::ref_of(node);
+    const bool is_known = std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& each) {
+      return each.node.id == ref.id && each.support != report::Support::native;
+    });
+    if (is_known) continue;
+    std::erase_if(nodes, [&](const report::NodeSupport& each) { return each.node.id == ref.id; });
+    report::NodeSupport& added = nodes.emplace_back();
+    added.node = ref;
+    added.op = onnx::qualified_operator_name(node);
+    added.judge = report::Judge::builder;
+    inspect::note_different_tensor(different.reason, false, added);
+  }
+}
+
+/// Returns a warning for each input or output of the engine whose name is not the model's: TensorRT renames an input
+/// that is also an output.
+std::vector<std::string> renamed_tensors(const onnx::Graph& graph, const report::ParsedNetwork& network) {
+  std::vector<std::string> warnings;
+  const auto compare = [&](const char* kind, const std::vector<onnx::Value*>& values,
+                           const std::vector<report::NetworkTensor>& tensors) {
+    std::vector<std::string> own;
+    for (const onnx::Value* value : values) own.push_back(value->name);
+    const auto is_known = [&](const std::string& name) { return std::find(own.begin(), own.end(), name) != own.end(); };
+    std::vector<std::string> others;
+    for (const report::NetworkTensor& tensor : tensors) {
+      if (is_known(tensor.name)) {
+        std::erase(own, tensor.name);
+      } else {
+        others.push_back(tensor.name);
+      }
     }
-    add("--device", options.device);
-    add("--plugin-override", options.plugin_override);
-    if (options.verbosity) add("--profiling-verbosity", text_of(*options.verbosity));
-    if (options.time_limit) add("--time-limit", fmt::format("{}", *options.time_limit));
-    return std::move(words_);
-  }
+    if (others.size() > own.size()) return;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      warnings.push_back(
+          fmt::format("the engine's {} is named '{}' instead of '{}': add an Identity between the input and the output "
+                      "of this name "
+                      "to the model, so that they have different names",
+                      kind, others[i], own[i]));
+    }
+  };
+  compare("input", graph.inputs(), network.inputs);
+  compare("output", graph.outputs(), network.outputs);
+  return warnings;
+}
 
- private:
-  /// Adds option and value as a single argument, because a separate value that begins with - would be parsed as an
-  /// option.
-  void add(const char* option, const std::string& value) { words_.push_back(fmt::format("{}={}", option, value)); }
-  void add(const char* option, const char* value) { add(option, std::string(value)); }
-  void add(const char* option, const std::optional<int>& value) {
-    if (value) add(option, std::to_string(*value));
+/// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
+/// rewrites as lowered, the others with their own advice. Returns none for a release without rules.
+std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
+                                                       const report::TensorRTIdentity& tensorrt) {
+  const std::optional<inspect::Release> release = release_of(tensorrt);
+  if (!release) return {};
+  onnx::Model model = given.clone();
+  inspect::infer_and_note_faults(model, {});
+  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(model, {}, *release);
+  std::erase_if(nodes, [](const report::NodeSupport& node) { return node.cause != inspect::computed_wrongly; });
+  for (report::NodeSupport& node : nodes) {
+    if (node.advice != inspect::advice_to_convert()) continue;  // it has advice of its own
+    node.support = report::Support::lowered;
+    node.advice = "`graft convert` rewrites it";
   }
-  void add(const char* option, bool is_set) {
-    if (is_set) words_.emplace_back(option);
-  }
-
-  void add_profile(const ShapeRanges& profile) {
-    std::vector<std::string> ranges;
-    for (const auto& shape : profile) ranges.push_back(text_of(shape));
-    add("--profile", fmt::format("{}", fmt::join(ranges, ",")));
-  }
-
-  void add_memory(const MemoryLimits& memory) {
-    const auto limit = [&](const char* pool, const std::optional<std::uint64_t>& bytes) {
-      if (bytes) add("--memory", fmt::format("{}={}B", pool, *bytes));
-    };
-    limit("workspace", memory.workspace);
-    limit("tacticSharedMemory", memory.tactic_shared_memory);
-    limit("tacticDRAM", memory.tactic_dram);
-    limit("dlaSRAM", memory.dla_sram);
-    limit("dlaLocalDRAM", memory.dla_local_dram);
-    limit("dlaGlobalDRAM", memory.dla_global_dram);
-  }
-
-  void add_format(const std::string& name, const PortFormat& format) {
-    const bool is_output =
-        std::any_of(outputs_.begin(), outputs_.end(), [&](const Port& port) { return port.name == name; });
-    add(is_output ? "--output-format" : "--input-format",
-        fmt::format("{}={}{}{}", name, format.type, format.type.empty() ? "" : ":", fmt::join(format.formats, "+")));
-  }
-
-  std::vector<Port> outputs_;
-  std::vector<std::string> words_;
-};
-
-BuildResult result_of(BuildReport&& report, const std::string& model) {
-  const nlohmann::json& built = report.built;
-  const nlohmann::json& network = built.at("network");
-  BuildResult result{.bytes = built.value("bytes", std::uint64_t{0}),
-                     .seconds = built.value("seconds", 0.0),
-                     .tensorrt = engine::tensorrt_in(built).title(),
-                     .targets = built.value("targets", std::vector<std::string>()),
-                     .layers = network.value("layer_count", std::size_t{0}),
-                     .plugins = {},
-                     .warnings = report.notes,
-                     .targets_without_plugins = report.targets_without_plugins,
-                     .computed_wrongly = report.computed_wrongly};
-  if (!report.missing_code.empty()) result.warnings.push_back(report.missing_code);
-  result.warnings.insert(result.warnings.end(), report.warnings.begin(), report.warnings.end());
-  for (const report::NodeSupport& node : report.computed_wrongly) {
-    result.warnings.push_back(fmt::format("{}: {} builds this node and computes it wrongly: {}\n{}",
-                                          onnx::describe(node.node), result.tensorrt, node.reason, node.advice));
-  }
-  for (const auto& plugin : network.at("plugins")) {
-    const std::string node = plugin.value("layer", "");
-    result.plugins.push_back({.node = node,
-                              .plugin = plugin.value("name", ""),
-                              .version = plugin.value("version", ""),
-                              .why = report.plugin_reason(node)});
-  }
-  result.details = std::make_shared<const BuildDetails>(BuildDetails{.report = std::move(report), .model = model});
-  return result;
+  return nodes;
 }
 
 }  // namespace
 
-BuildResult build(const Model& model, const std::filesystem::path& engine, const BuildOptions& options) {
-  BuildRequest request{.name = model.source(),
-                       .engine = engine.string(),
-                       .options = DriverWords(model).of(options),
-                       .plugins = options.plugins};
-  for (const auto& library : options.plugin_libraries) request.libraries.push_back(library.string());
-  return result_of(build_engine(model, request, options.watch), request.name);
+BuildReport build(const Model& given, const std::filesystem::path& engine, const BuildOptions& options) {
+  const std::string& name = given.source();
+  check_is_one_network(options.model_file, name);
+  std::vector<std::string> libraries;
+  for (const auto& library : options.plugin_libraries) libraries.push_back(library.string());
+  onnx::Model model = model_of(given).clone();
+  check_model(model, options, libraries);
+  check_has_no_strings(model);
+  check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
+  std::vector<std::string> notes = file_warnings(model, ModelAccess::origin_of(given));
+  if (options.plugins && has_operators_in_functions(model)) {
+    onnx::InlineOptions inlining;
+    inlining.which = onnx::is_plain_call;
+    inline_functions(model, inlining);
+  }
+  // The full TensorRT has native layers for these operators of ONNX.
+  if (options.plugins && has_onnx_operators(model) && builds_with_rtx(options)) adopt_onnx_operators(model);
+  const engine::PluginNodes plugin_nodes = engine::find_plugin_nodes(model);
+  if (options.plugins) {
+    for (std::string& note : built_from_functions(model)) notes.push_back(std::move(note));
+  }
+  const bool with_plugins = options.plugins && !plugin_nodes.empty();
+  if (with_plugins) {
+    libraries = plugin_libraries(name, std::move(libraries), plugin_nodes, [&] {
+      return inspect::find_plugin_need(model_of(given), inspect::newest_measured_release());
+    });
+  }
+  std::optional<onnx::TemporaryFolder> folder;
+  std::string file = options.model_file.string();
+  engine::Renamings renamings;
+  // TensorRT's parser prefers a function in the file to the plugin of the same name, so the functions are removed.
+  if (with_plugins) detach_functions(model);
+  if (with_plugins || file.empty()) {
+    folder.emplace();
+    file = (folder->path() / "model.onnx").string();
+    onnx::write_onnx(model, file);
+    renamings.emplace_back(file, name);
+  }
+  std::vector<std::string> command = build_arguments(given, options);
+  command.insert(command.begin(), {"build", file, "--output=" + engine.string()});
+  for (const std::string& library : libraries) command.push_back("--plugin-library=" + library);
+  engine::EngineAnswer answer;
+  try {
+    answer = ask_engine_driver(command, renamings, options.on_log, options.watch);
+  } catch (const EngineError& error) {
+    throw with_operator_meant(with_names(error, model), model);
+  }
+  BuildReport report{engine::read_fields<report::BuiltEngine>(answer.result)};
+  report.model = name;
+  for (report::PluginLayer& plugin : report.network.plugins) {
+    const auto known = plugin_nodes.find(plugin.node);
+    plugin.why = known != plugin_nodes.end() ? known->second.why : "the model requests this plugin by name";
+  }
+  report.notes = std::move(notes);
+  for (std::string& warning : renamed_tensors(model.graph(), report.network)) {
+    report.notes.push_back(std::move(warning));
+  }
+  report.tensorrt_warnings = std::move(answer.warnings);
+  report.computed_wrongly = find_computed_wrongly(model_of(given), report.tensorrt);
+  const bool is_given_model = !folder;
+  add_different_tensors(is_given_model ? model_of(given) : model,
+                        answer.result.value("tensors", nlohmann::json::object()), report.computed_wrongly);
+  if (with_plugins && engine::has_own_plugin_library(libraries)) {
+    find_targets_without_plugins(model_of(given), report);
+  }
+  if (options.layers) report.layers = engine::read_engine_layers(model, answer.result["engine_layers"]);
+  return report;
 }
 
 void set_python(const std::filesystem::path& interpreter) { engine::set_python(interpreter); }

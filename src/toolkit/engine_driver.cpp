@@ -28,16 +28,16 @@ bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
 }  // namespace
 
 engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments, const engine::Renamings& renamings,
-                                       const DriverListener& listener, const Watch& watch) {
+                                       const LogCallback& on_log, const Watch& watch) {
   Work work(watch);
   try {
     return work.run([&] {
       const engine::EngineDriver driver = engine::find_engine_driver();
-      if (listener.on_start) listener.on_start(driver);
+      if (on_log) on_log("command", driver.command_text());
       engine::EngineAnswer answer = graft::engine::ask_engine_driver(
           driver, arguments,
           {.on_progress = [&](std::string_view phase, double fraction) { work.report(fraction, phase); },
-           .on_log = listener.on_log,
+           .on_log = on_log,
            .should_stop = [&] { return work.is_cancelled(); }},
           renamings);
       if (loads_own_plugins_alone(arguments)) {

@@ -1,9 +1,7 @@
 // Runs commands of the engine driver, with progress and cancellation.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/engine_session.hpp"
@@ -11,17 +9,11 @@
 
 namespace graft::toolkit {
 
-/// The functions that are called while the driver runs; each may be empty.
-struct DriverListener {
-  std::function<void(const engine::EngineDriver&)> on_start;
-  std::function<void(std::string_view severity, std::string_view message)> on_log;
-};
-
 /// Runs a command of the engine driver. Where only Graft's own plugin library is loaded, warnings about missing
-/// attributes are left out, because Graft's creators have defaults for them. Throws the errors of
-/// graft::engine::ask_engine_driver; Cancelled.
+/// attributes are left out, because Graft's creators have defaults for them. `on_log` may be empty. Throws the errors
+/// of graft::engine::ask_engine_driver; Cancelled.
 [[nodiscard]] engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments,
-                                                     const engine::Renamings& renamings, const DriverListener& listener,
+                                                     const engine::Renamings& renamings, const LogCallback& on_log,
                                                      const Watch& watch);
 
 /// Throws EngineError for a plugin library that is not a regular file.

@@ -39,8 +39,8 @@ nlohmann::json layer(const char* kind, const std::vector<std::string>& types, co
 
 TEST(EngineLayers, NodesThatRoundAreLeftOut) {
   const onnx::Model model = product();
-  const EngineLayers engine =
-      engine_layers(model, {{"layers", {layer("gemm", {"i8", "i8"}, {"qx", "dx", "product", "inner | sum (Add)"})}}});
+  const report::EngineLayers engine = read_engine_layers(
+      model, {{"layers", {layer("gemm", {"i8", "i8"}, {"qx", "dx", "product", "inner | sum (Add)"})}}});
   ASSERT_EQ(engine.layers.size(), 1);
   EXPECT_TRUE(engine.layers[0].is_matrix);
   EXPECT_THAT(engine.layers[0].nodes, ElementsAre("product", "sum"));
@@ -49,18 +49,18 @@ TEST(EngineLayers, NodesThatRoundAreLeftOut) {
 
 TEST(EngineLayers, AProductThatReadsLessInInt8ThanTheModelSaysIsAnIsland) {
   const onnx::Model model = product();
-  const EngineLayers engine =
-      engine_layers(model, {{"layers", {layer("gemm", {"i8", "f32"}, {"product"}), layer("kgen", {"f32"}, {"sum"})}}});
+  const report::EngineLayers engine = read_engine_layers(
+      model, {{"layers", {layer("gemm", {"i8", "f32"}, {"product"}), layer("kgen", {"f32"}, {"sum"})}}});
   ASSERT_EQ(engine.islands.size(), 1);
   EXPECT_EQ(engine.islands[0].node, (NodeRef{.id = "product_out", .name = "product", .op = "MatMul", .domain = ""}));
   EXPECT_EQ(engine.islands[0].type, "f32");
-  EXPECT_EQ(count_reads(engine.layers).at("f32"), 2);
-  EXPECT_EQ(matrix_layers(engine).size(), 1);
+  EXPECT_EQ(engine.reads().at("f32"), 2);
+  EXPECT_EQ(engine.matrix_layers().size(), 1);
 }
 
 TEST(EngineLayers, WhatIsNotToldIsNotKnown) {
-  EXPECT_EQ(engine_layers(product(), {{"layers", nullptr}, {"reason", "no inspector"}}).unknown, "no inspector");
-  EXPECT_FALSE(engine_layers(product(), nullptr).unknown.empty());
+  EXPECT_EQ(read_engine_layers(product(), {{"layers", nullptr}, {"reason", "no inspector"}}).unknown, "no inspector");
+  EXPECT_FALSE(read_engine_layers(product(), nullptr).unknown.empty());
 }
 
 }  // namespace

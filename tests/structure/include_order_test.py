@@ -31,7 +31,6 @@ OF_THE_PROGRAM = {"graft", "toolkit", "present", "cli"}
 # exposes the graph of a model. An entry that is no longer needed fails the test.
 BESIDE_PUBLIC_HEADERS = {
     "bench.hpp",
-    "build.hpp",
     "canary.hpp",
     "compare_models.hpp",
     "convert.hpp",

@@ -38,9 +38,9 @@ TEST(Build, SaysWhichNodesArePluginsAndWhy) {
   always.plugins = Plugins::always;
   always.check = false;
   const Model model = convert(load(digits("digits.onnx")), always).model;
-  const BuildResult result = build(model, engine(), for_sm89());
-  EXPECT_EQ(result.bytes, std::filesystem::file_size(engine()));
-  EXPECT_THAT(result.plugins,
+  const BuildReport report = build(model, engine(), for_sm89());
+  EXPECT_EQ(report.bytes, std::filesystem::file_size(engine()));
+  EXPECT_THAT(report.network.plugins,
               Contains(AllOf(Field(&PluginLayer::plugin, "L2Normalize"), Field(&PluginLayer::why, Not(IsEmpty())))));
   std::filesystem::remove(engine());
 }
@@ -57,9 +57,9 @@ TEST(Build, TakesProfilesLimitsFormatsAndFlags) {
   options.verbosity = ProfilingVerbosity::detailed;
   options.time_limit = 1000;
   options.plugins = false;
-  const BuildResult result = build(load(digits("digits.onnx")), engine(), options);
-  EXPECT_GT(result.layers, 0);
-  EXPECT_THAT(result.plugins, IsEmpty());
+  const BuildReport report = build(load(digits("digits.onnx")), engine(), options);
+  EXPECT_GT(report.network.layer_count, 0);
+  EXPECT_THAT(report.network.plugins, IsEmpty());
   std::filesystem::remove(engine());
 }
 

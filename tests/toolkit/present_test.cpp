@@ -55,7 +55,6 @@ TEST(Present, QuantizeTellsOfBothWays) {
 
 TEST(Present, AnEmptyResultIsAnError) {
   EXPECT_THAT(message_of([] { static_cast<void>(to_json(InspectResult{})); }), HasSubstr("the result is empty"));
-  EXPECT_THAT(message_of([] { static_cast<void>(to_json(BuildResult{})); }), HasSubstr("the result is empty"));
 }
 
 TEST(Memory, WhatIsSerializedIsParsed) {

@@ -37,6 +37,13 @@ template <class Member>
   return {name, name, member, description, true};
 }
 
+/// Returns a field whose key JSON leaves out where the value is empty, with another name in Python. It may be null.
+template <class Member>
+[[nodiscard]] constexpr Field<Member> field_if_any(const char* name, const char* key, Member member,
+                                                   const char* description) {
+  return {name, key, member, description, true};
+}
+
 /// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type.
 template <class Member>
 struct Inlined {

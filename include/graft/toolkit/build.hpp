@@ -1,21 +1,22 @@
 // Builds a TensorRT engine from a model.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "graft/report/inspect.hpp"
+#include "graft/report/build.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 
 namespace graft::toolkit {
+
+using report::BuildReport;
+using report::PluginLayer;
 
 /// The shapes of a dynamic input for which an engine is built.
 struct ShapeRange {
@@ -54,7 +55,7 @@ struct Dla {
 enum class ProfilingVerbosity : std::uint8_t { none, layer_names_only, detailed };
 
 struct BuildOptions {
-  /// GPU architectures such as "sm89"; empty: TensorRT's choice, with a warning in BuildResult.
+  /// GPU architectures such as "sm89"; empty: TensorRT's choice, with a warning in the report.
   std::vector<std::string> targets = {};
   ShapeRanges shapes = {};  ///< Ranges of every optimization profile.
   /// Further ranges, one element for each optimization profile; empty: a single profile with `shapes`.
@@ -82,34 +83,15 @@ struct BuildOptions {
   /// Plugin libraries to load in addition to Graft's own, which is loaded where a node needs it.
   std::vector<std::filesystem::path> plugin_libraries = {};
   std::string tensorrt = "auto";  ///< The TensorRT to build with: "auto", "rtx" or "full".
+  bool layers = false;            ///< Report the kernels of the engine.
+  /// The ONNX file from which the model was loaded. TensorRT reads this file in place of a temporary copy of the model,
+  /// unless operators have to become plugins. Empty: a temporary copy.
+  std::filesystem::path model_file = {};
+  /// Further options of the engine driver, as `graft build` spells them: "--memory=workspace=2GiB".
+  std::vector<std::string> driver_options = {};
+  /// Called with every message of TensorRT; empty: the report has the warnings, and the Error the errors.
+  LogCallback on_log = {};
   Watch watch = {};
-};
-
-/// A layer of the engine that is a plugin.
-struct PluginLayer {
-  std::string node;  ///< The name of the node in the model.
-  std::string plugin;
-  std::string version;
-  std::string why;  ///< The reason for the plugin: "int8 input and output".
-};
-
-struct BuildDetails;
-
-struct BuildResult {
-  std::uint64_t bytes = 0;  ///< The size of the engine's file.
-  double seconds = 0;
-  std::string tensorrt;  ///< "TensorRT-RTX 1.7.1.116"
-  std::vector<std::string> targets;
-  std::size_t layers = 0;
-  std::vector<PluginLayer> plugins;
-  std::vector<std::string> warnings;  ///< Graft's warnings about operators and GPUs without plugins, then TensorRT's.
-  /// Targets on which the engine's plugins cannot run, because the plugin library has no code for them: the engine was
-  /// written, and `warnings` says how to continue. Empty where the plugins can run on all targets.
-  std::vector<std::string> targets_without_plugins = {};
-  /// The nodes that this release of TensorRT is known to compute otherwise than ONNX defines: the engine was written,
-  /// and computes wrong values. `advice` says how to continue. Empty where no such node is known.
-  std::vector<report::NodeSupport> computed_wrongly = {};
-  std::shared_ptr<const BuildDetails> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
 /// Builds an engine with the installed TensorRT, through its Python bindings, in a child process: a crash of TensorRT
@@ -119,8 +101,9 @@ struct BuildResult {
 ///
 /// Throws Error (missing_tool) where Python, TensorRT or the plugin library is missing; Error (answer_is_no) with
 /// TensorRT's reasons where TensorRT refuses the model; Error (bad_input) for options that this TensorRT does not
-/// support, naming them; Cancelled.
-[[nodiscard]] GRAFT_API BuildResult build(const Model& model, const std::filesystem::path& engine,
+/// support, naming them; Cancelled. An engine that is known to compute wrong values, or whose plugins cannot run on a
+/// target, does not throw: BuildReport::is_sound.
+[[nodiscard]] GRAFT_API BuildReport build(const Model& model, const std::filesystem::path& engine,
                                           const BuildOptions& options = {});
 
 /// Sets the Python interpreter that has TensorRT installed. GRAFT_PYTHON of the environment takes precedence. Call it

@@ -22,7 +22,7 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_json(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const QuantizeResult& result);
-[[nodiscard]] GRAFT_API std::string to_json(const BuildResult& result);
+[[nodiscard]] GRAFT_API std::string to_json(const BuildReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const CanaryResult& result);
 /// Returns the value of the key `cut` in the JSON of `graft convert --cut --json`.
 [[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);

@@ -15,6 +15,11 @@ namespace graft::toolkit {
 /// callback may throw: the work then ends, and the exception reaches the caller.
 using ProgressCallback = std::function<void(double fraction, std::string_view text)>;
 
+/// Called with each message of a process that works for the caller, and first with the command of the process. The
+/// severity is "command", "internal_error", "error", "warning", "info", "verbose" or "output", which is text that the
+/// process printed. Calls do not overlap, and may come from other threads than the caller's.
+using LogCallback = std::function<void(std::string_view severity, std::string_view message)>;
+
 /// Cancels work from another thread, from a signal handler or from a ProgressCallback. Copies are the same token. A
 /// token stays cancelled. Moving a token copies it.
 class CancelToken {

@@ -1,15 +1,18 @@
 // The result of `graft build` as JSON.
 #pragma once
 
-#include <string>
-
-#include "present/json/values.hpp"
-#include "toolkit/build.hpp"
+#include "graft/report/build.hpp"
+#include "present/json/fields.hpp"
 
 namespace graft::present {
 
-/// Returns the result event of the engine driver (see python/graft/engine/README.md) with the reason for each plugin,
-/// and `layers` and `layer_summary` if they were requested.
-[[nodiscard]] Json build_json(const toolkit::BuildReport& report, const std::string& model);
+/// Returns the fields of the report. The keys of plugin libraries are in alphabetical order, as those of the other
+/// structs are declared.
+[[nodiscard]] inline Json build_json(const report::BuildReport& report) {
+  Json json = json_of_fields(report);
+  Json& libraries = json["plugin_libraries"];
+  libraries = nlohmann::json(libraries);
+  return json;
+}
 
 }  // namespace graft::present

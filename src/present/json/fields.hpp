@@ -20,6 +20,8 @@ template <report::Reflected Report>
 [[nodiscard]] Json json_of_fields(const Report& report);
 template <class T>
 [[nodiscard]] Json json_of_value(const std::vector<T>& values);
+template <class T>
+[[nodiscard]] Json json_of_value(const std::map<std::string, T, std::less<>>& values);
 
 /// Returns the JSON of a field's value. A node and a tensor are their names, an enumeration the name of the value, and
 /// a number that JSON cannot represent a string.

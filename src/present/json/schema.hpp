@@ -19,14 +19,14 @@ namespace graft::present {
 
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_fields();
-template <class T>
-[[nodiscard]] Json schema_of_value(const std::type_identity<std::vector<T>>& type);
 
 // Declared here for values that contain values of these types.
 template <class T>
 [[nodiscard]] Json schema_of_value(const std::type_identity<std::optional<T>>& type);
 template <class T>
 [[nodiscard]] Json schema_of_value(const std::type_identity<std::vector<T>>& type);
+template <class T>
+[[nodiscard]] Json schema_of_value(const std::type_identity<std::map<std::string, T, std::less<>>>& type);
 
 /// Returns the schema of a field's value, as json_of_value writes it.
 template <class T>

@@ -7,93 +7,88 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string_view>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "engine/engine_session.hpp"
-#include "onnx/node_ref.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "present/text/shell_quoted.hpp"
 
 namespace graft::present {
 namespace {
 
-std::string shape_text(const nlohmann::json& tensor) {
+std::string shape_text(const report::NetworkTensor& tensor) {
   std::string text;
-  for (const auto& dim : tensor["shape"]) text += (text.empty() ? "" : "x") + (dim == -1 ? "?" : dim.dump());
-  return fmt::format("{} {}", tensor.value("dtype", ""), text.empty() ? "scalar" : text);
+  for (const std::int64_t dim : tensor.shape)
+    text += (text.empty() ? "" : "x") + (dim == -1 ? "?" : std::to_string(dim));
+  return fmt::format("{} {}", tensor.dtype, text.empty() ? "scalar" : text);
 }
 
 /// Returns the ranges of an input in the optimization profiles.
-std::string ranges_text(const nlohmann::json& profiles, const std::string& name) {
+std::string ranges_text(const report::BuildReport& report, const std::string& name) {
   std::string text;
-  for (const auto& profile : profiles) {
-    if (profile.contains(name)) text += (text.empty() ? "  for " : ", or ") + profile[name].get<std::string>();
+  for (const auto& profile : report.profiles) {
+    const auto range = profile.find(name);
+    if (range != profile.end()) text += (text.empty() ? "  for " : ", or ") + range->second;
   }
   return text;
 }
 
 }  // namespace
 
-Listing build_text(const toolkit::BuildReport& report, const std::string& engine) {
-  const nlohmann::json& built = report.built;
+Listing build_text(const report::BuildReport& report) {
   Listing text;
   std::string targets;
-  for (const auto& target : built["targets"]) targets += ", " + target.get<std::string>();
+  for (const std::string& target : report.targets) targets += ", " + target;
   text.add({"wrote ",
-            {engine, Color::strong},
-            fmt::format(": {}, {}{}, {:.1f} s", bytes_text(built.value("bytes", std::uint64_t{0})),
-                        engine::tensorrt_in(built).title(), targets, built.value("seconds", 0.0))});
-  const nlohmann::json& network = built["network"];
-  const nlohmann::json& plugins = network["plugins"];
+            {report.engine, Color::strong},
+            fmt::format(": {}, {}{}, {:.1f} s", bytes_text(report.bytes), report.tensorrt.title(), targets,
+                        report.seconds)});
+  const report::ParsedNetwork& network = report.network;
   Table table;
-  for (const char* side : {"inputs", "outputs"}) {
-    for (const auto& tensor : network[side]) {
-      const std::string name = tensor.value("name", "");
-      table.add({{side == std::string_view("inputs") ? "input" : "output", Color::faint},
-                 name,
-                 shape_text(tensor) + ranges_text(built["profiles"], name)});
+  const auto add_ports = [&](const char* kind, const std::vector<report::NetworkTensor>& tensors) {
+    for (const report::NetworkTensor& tensor : tensors) {
+      table.add({{kind, Color::faint}, tensor.name, shape_text(tensor) + ranges_text(report, tensor.name)});
     }
-  }
+  };
+  add_ports("input", network.inputs);
+  add_ports("output", network.outputs);
   table.add({{"layers", Color::faint},
-             network["layer_count"].dump(),
-             plugins.empty() ? "all native" : count_text(plugins.size(), "of them a plugin", "of them plugins")});
+             std::to_string(network.layer_count),
+             network.plugins.empty() ? "all native"
+                                     : count_text(network.plugins.size(), "of them a plugin", "of them plugins")});
   std::map<std::pair<std::string, std::string>, std::size_t> counts;  // a network may have dozens of equal plugins
-  for (const auto& plugin : plugins) {
-    const std::string name = fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", ""));
-    ++counts[{name, report.plugin_reason(plugin.value("layer", ""))}];
+  for (const report::PluginLayer& plugin : network.plugins) {
+    ++counts[{fmt::format("{} {}", plugin.plugin, plugin.version), plugin.why}];
   }
   for (const auto& [plugin, count] : counts) {
     table.add({{"plugin", Color::faint},
                count == 1 ? plugin.first : fmt::format("{} x {}", count, plugin.first),
                plugin.second});
   }
-  const bool has_tf32 = built["options"].value("tf32", false);
+  const bool has_tf32 = report.options.tf32;
   table.add(
       {{"TF32", Color::faint},
        has_tf32 ? "allowed" : "off",
        has_tf32 ? "f32 layers may compute with 10 bits of mantissa" : "f32 layers compute in f32; --tf32 allows TF32"});
-  for (const auto& library : built["plugin_libraries"]) {
-    if (library.value("embedded", false)) {
-      table.add({{"library", Color::faint}, library.value("path", ""), "embedded in the engine"});
-    }
+  for (const report::LoadedPluginLibrary& library : report.plugin_libraries) {
+    if (library.embedded) table.add({{"library", Color::faint}, library.path, "embedded in the engine"});
   }
   text.add(std::move(table));
   return text;
 }
 
-std::string computed_wrongly_text(const toolkit::BuildReport& report, const std::string& model) {
+std::string computed_wrongly_text(const report::BuildReport& report) {
   if (report.computed_wrongly.empty()) return {};
   std::string text;
   for (const report::NodeSupport& node : report.computed_wrongly) {
-    text += fmt::format("{}{}: {} builds this node and computes it wrongly: {}; {}", text.empty() ? "" : "\n",
-                        onnx::describe(node.node), engine::tensorrt_in(report.built).title(), node.reason, node.advice);
+    text += fmt::format("{}{}; {}", text.empty() ? "" : "\n", report.describe_fault(node), node.advice);
   }
   const bool is_any_rewritten =
       std::any_of(report.computed_wrongly.begin(), report.computed_wrongly.end(),
                   [](const report::NodeSupport& node) { return node.support == report::Support::lowered; });
   if (!is_any_rewritten) return text;
-  const std::filesystem::path file = model;
+  const std::filesystem::path file = report.model;
   const std::filesystem::path converted = file.parent_path() / (file.stem().string() + ".graft.onnx");
   return fmt::format("{}\nRewrite the model and build the result: graft convert {} -o {}{}", text, shell_path(file),
                      shell_path(converted), library_options());

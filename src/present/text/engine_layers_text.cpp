@@ -4,22 +4,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstddef>
+#include <string>
 #include <utility>
-
-#include "onnx/node_ref.hpp"
+#include <vector>
 
 namespace graft::present {
 namespace {
 
-std::string types_of(const std::vector<engine::EngineTensor>& tensors) {
+std::string types_of(const std::vector<report::EngineTensor>& tensors) {
   std::string text;
-  for (const engine::EngineTensor& tensor : tensors) text += (text.empty() ? "" : ", ") + tensor.type;
+  for (const report::EngineTensor& tensor : tensors) text += (text.empty() ? "" : ", ") + tensor.type;
   return text;
 }
 
-std::string text_of_reads(const std::vector<engine::EngineLayer>& layers) {
+std::string text_of_reads(const report::EngineLayers::Counts& reads) {
   std::string text;
-  for (const auto& [type, count] : count_reads(layers)) {
+  for (const auto& [type, count] : reads) {
     text += fmt::format("{}{} read{} {}", text.empty() ? "" : ", ", count, count == 1 ? "s" : "", type);
   }
   return text.empty() ? "no layer has an input" : text;
@@ -27,11 +28,11 @@ std::string text_of_reads(const std::vector<engine::EngineLayer>& layers) {
 
 }  // namespace
 
-Listing engine_layers_text(const engine::EngineLayers& engine) {
+Listing engine_layers_text(const report::EngineLayers& engine) {
   Listing text;
   if (!engine.unknown.empty()) return text;
   Table table;
-  for (const engine::EngineLayer& layer : engine.layers) {
+  for (const report::EngineLayer& layer : engine.layers) {
     const std::string nodes = fmt::format("{}", fmt::join(layer.nodes, ", "));
     table.add({{layer.kind, layer.is_matrix ? Color::strong : Color::none},
                fmt::format("{} -> {}", types_of(layer.inputs), types_of(layer.outputs)),
@@ -40,16 +41,16 @@ Listing engine_layers_text(const engine::EngineLayers& engine) {
   text.add("");
   text.add("Layers of the engine: types of their inputs and outputs, and the model's nodes in them");
   text.add(std::move(table));
-  const std::vector<engine::EngineLayer> matrices = matrix_layers(engine);
-  text.add(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
-  if (!matrices.empty()) {
-    text.add(fmt::format(
-        "{}: {}", count_text(matrices.size(), "convolution or matrix product", "convolutions and matrix products"),
-        text_of_reads(matrices)));
+  text.add(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.reads())));
+  const std::size_t matrices = engine.matrix_layers().size();
+  if (matrices != 0) {
+    text.add(fmt::format("{}: {}",
+                         count_text(matrices, "convolution or matrix product", "convolutions and matrix products"),
+                         text_of_reads(engine.matrix_reads())));
   }
-  for (const engine::FloatIsland& island : engine.islands) {
+  for (const report::FloatIsland& island : engine.islands) {
     text.add(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear precede it",
-                         onnx::describe(island.node), island.type));
+                         island.node_text(), island.type));
   }
   return text;
 }

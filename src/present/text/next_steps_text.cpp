@@ -501,15 +501,13 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
   return commands;
 }
 
-std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,
-                                                 const std::filesystem::path& model) {
+std::optional<NextCommand> canary_of_own_plugins(const report::BuildReport& report) {
   std::vector<std::string> libraries;
   std::set<std::string> operators;
-  for (const auto& plugin : report.built["network"]["plugins"]) {
-    const OperatorType* type = find_operator(plugin.value("name", ""));
+  for (const report::PluginLayer& plugin : report.network.plugins) {
+    const OperatorType* type = find_operator(plugin.plugin);
     const OperatorLibrary* library = type == nullptr ? nullptr : library_of(*type);
-    if (library == nullptr || plugin.value("namespace", library->plugin_namespace) != library->plugin_namespace)
-      continue;
+    if (library == nullptr || plugin.plugin_namespace != library->plugin_namespace) continue;
     operators.emplace(type->name);
     if (std::find(libraries.begin(), libraries.end(), library->file) == libraries.end()) {
       libraries.push_back(library->file);
@@ -519,11 +517,12 @@ std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& rep
   std::string options = options_of(libraries);
   // The command names all libraries that the build loaded: with --plugin-lib, a canary adds no library by itself, and
   // runs Graft's own operators as plugins too.
-  for (const auto& library : report.built["plugin_libraries"]) {
-    options += fmt::format(" --plugin-lib {}", shell_path(library.value("path", "")));
+  for (const report::LoadedPluginLibrary& library : report.plugin_libraries) {
+    options += fmt::format(" --plugin-lib {}", shell_path(library.path));
   }
   return NextCommand{
-      fmt::format("graft canary {} -o {}{}", shell_path(model), shell_path(sibling_of(model, ".canary")), options),
+      fmt::format("graft canary {} -o {}{}", shell_path(report.model), shell_path(sibling_of(report.model, ".canary")),
+                  options),
       fmt::format("checks whether the CUDA kernel{} of {} compute{} the same as the CPU; this needs a GPU, and a build "
                   "does not check it",
                   operators.size() == 1 ? "" : "s", fmt::join(operators, ", "), operators.size() == 1 ? "s" : "")};

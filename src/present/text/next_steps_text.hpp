@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/build.hpp"
 #include "inspect/next_steps.hpp"
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
-#include "toolkit/build.hpp"
 #include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/inspect.hpp"
@@ -42,8 +42,7 @@ struct NextCommand {
 
 /// Returns the `graft canary` command that compares the results of the user's own plugins with the CPU, which no build
 /// does; nothing if the engine contains no such plugin.
-[[nodiscard]] std::optional<NextCommand> canary_of_own_plugins(const toolkit::BuildReport& report,
-                                                               const std::filesystem::path& model);
+[[nodiscard]] std::optional<NextCommand> canary_of_own_plugins(const report::BuildReport& report);
 
 /// Returns rows for each command: "next  graft convert ..." and the reason.
 [[nodiscard]] Table next_table(const std::vector<NextCommand>& commands);
