@@ -294,7 +294,7 @@ struct BuildReport : BuiltEngine {
   std::vector<std::string> targets_without_plugins = {};
   std::string missing_code = {};
   std::vector<NodeSupport> computed_wrongly = {};
-  std::optional<EngineLayers> layers = {};  ///< Nothing if they were not requested.
+  std::optional<EngineLayers> layers = {};  ///< Empty if they were not requested.
   std::vector<std::string> notes = {};      ///< Graft's notes on the file, on its operators, and on renamed tensors.
   std::vector<std::string> tensorrt_warnings = {};
 
@@ -330,12 +330,10 @@ struct BuildReport : BuiltEngine {
                   "`graft build` then has exit code 1."),
             field(nullptr, "missing_code", &BuildReport::missing_code,
                   "Why the plugins cannot run on these targets, and what to do; empty if they can run on all."),
-            field(
-                "computed_wrongly", &BuildReport::computed_wrongly,
-                "The nodes that this release of TensorRT is known to compute otherwise than ONNX defines; the engine "
-                "was "
-                "written and computes wrong values, and `graft build` has exit code 1. The verdict is 'lowered' where "
-                "`graft convert` rewrites the node, and 'native' where the advice says what to do."),
+            field("computed_wrongly", &BuildReport::computed_wrongly,
+                  "The nodes that this release of TensorRT is known to compute otherwise than ONNX defines; the engine "
+                  "was written and computes wrong values, and `graft build` has exit code 1. The verdict is 'lowered' "
+                  "where `graft convert` rewrites the node, and 'native' where the advice says what to do."),
             field("warnings", nullptr, &BuildReport::warnings,
                   "Graft's warnings about operators and GPUs without plugins, then TensorRT's, then one for each node "
                   "that is computed wrongly."),
