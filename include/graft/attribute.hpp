@@ -93,8 +93,8 @@ struct AttributeInfo {
   bool required = false;
 };
 
-/// Checks the type, the range and the choices. Returns invalid_argument otherwise; the message names the attribute, the
-/// value found and the values allowed.
+/// Checks the type, the range and the choices. Returns invalid_argument for a value that is not allowed; the message
+/// names the attribute, the value found and the values allowed.
 [[nodiscard]] Status check_attribute(const AttributeInfo& info, const AttributeValue& value);
 
 namespace detail {

@@ -75,10 +75,10 @@ concept OperatorDefinition =
   { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
 };
 
-/// Checks the number of inputs and outputs against the ports. Returns invalid_argument otherwise.
+/// Checks the number of inputs and outputs against the ports. Returns invalid_argument if a number does not match.
 [[nodiscard]] Status check_port_counts(const OperatorType& type, const Problem& problem);
 /// Checks that a type row matches the formats, and that `op` accepts it. `problem` has all inputs, the first `given` of
-/// them from the node. Returns unsupported otherwise; the message lists the allowed rows.
+/// them from the node. Returns unsupported if no row fits; the message lists the allowed rows.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
 /// Checks that the outputs have the shapes that infer_extents computes (not for an operator with shape inputs), and

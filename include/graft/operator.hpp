@@ -175,8 +175,8 @@ struct DropInField {
   std::string_view doc = {};  ///< The description of a translated field.
   bool is_required = false;   ///< Whether the other plugin has no default for the field.
 };
-/// A plugin of another library that an operator can replace under the plugin's own name and version. Its fields, their
-/// defaults and their meaning are those of the other library.
+/// A plugin of another library that an operator can replace under the plugin's own name and version. The other library
+/// defines its fields, their defaults and their meaning.
 struct DropIn {
   std::string_view plugin_name;
   std::string_view version;
@@ -269,8 +269,8 @@ class Operator {
   /// Returns the input whose memory an output may use: state that is updated in place. Both have the same type, layout
   /// and shape. Kernels also run where each has its own memory. Returns nothing for other outputs.
   [[nodiscard]] virtual std::optional<std::size_t> aliased_input(std::size_t output) const = 0;
-  /// Checks the number of tensors, their formats, ranks and sizes, as they are at run time. In all calls that take a
-  /// Problem, its inputs are those of the node: the operator supplies the inputs that are left out.
+  /// Checks the number of tensors, their formats, ranks and sizes, as they are at run time. All calls with a Problem
+  /// get the inputs of the node; the operator supplies the optional inputs that the node omits.
   [[nodiscard]] virtual Status check(const Problem& problem) const = 0;
   /// Returns the bytes of device scratch memory that run_cuda needs.
   [[nodiscard]] virtual std::size_t workspace(const Problem& problem) const = 0;
@@ -351,13 +351,13 @@ struct OperatorType {
   /// Returns the format in `row` of tensor `index` of a node with `given` inputs. The node's outputs are counted after
   /// its inputs.
   [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
-  /// Returns the output types of the first row that matches the input types, which may include or omit those of shape
-  /// inputs; nothing where no row matches.
+  /// Returns the output types of the first row that matches the input types, with or without the types of shape inputs;
+  /// nothing where no row matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
 
 /// Checks that the product of a tensor's extents, except those that are 0, is at most 2^48: no device holds more, and
-/// values computed from it (bytes, workspaces) then fit in 64 bits. Returns invalid_argument otherwise.
+/// values computed from it (bytes, workspaces) then fit in 64 bits. Returns invalid_argument for a larger tensor.
 [[nodiscard]] Status check_sizes(const OperatorType& type, const Problem& problem);
 
 /// Computes the extents of the outputs, as Problem needs them: a dimension that depends on data has its largest value.

@@ -219,8 +219,8 @@ struct OutputFigures {
   /// output is not judged because it depends on random numbers.
   std::string incomparable;
 
-  long double signal = 0;  ///< Sum of squares of the finite f32 numbers.
-  long double noise = 0;   ///< Sum of squared errors.
+  long double signal = 0;  ///< The signal: the sum of squares of the finite numbers of the output in f32.
+  long double noise = 0;   ///< The noise: the sum of the squared errors of these numbers.
 };
 
 /// The noise floor of a tensor: how much the reference differs from itself if its arithmetic rounds differently. A
@@ -236,7 +236,7 @@ struct NoiseFloor {
   /// Whether the tensors are equal only because of a suspect floor that no second engine confirmed.
   bool needs_confirmation = false;
   std::string why_unconfirmed;  ///< Why a second engine did not confirm the floor; empty if none tried or it did.
-  std::string text;             ///< The floor in words, as a part of a sentence.
+  std::string text;             ///< The floor in words, as a clause of a sentence.
 
   static constexpr auto fields() {
     return std::tuple{

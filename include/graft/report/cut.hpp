@@ -18,7 +18,7 @@ struct DetectionTail {
     suppression,  ///< NonMaxSuppression (YOLO, SSD, Faster R-CNN).
     best,         ///< TopK of the scores, and Gather of the boxes (DETR).
   };
-  /// How four numbers describe a box. For Kind::best the format is that of the network.
+  /// How four numbers describe a box. For Kind::best this is the format in which the network returns boxes.
   enum class Boxes : std::uint8_t { corners, center_and_size };
 
   Kind kind = Kind::suppression;

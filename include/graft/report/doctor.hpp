@@ -23,7 +23,7 @@ struct Gpu {
   }
 };
 
-/// The facts about what was found or not, each where it applies.
+/// Details of a finding. Each member is set only for the kinds of findings that have such a fact.
 struct Facts {
   std::optional<std::string> version = {};
   std::optional<std::string> path = {};

@@ -23,8 +23,7 @@ enum class Support : std::uint8_t {
   plugin,       ///< A plugin runs the node.
   unknown,      ///< No rule covers the node, and TensorRT was not run.
   not_asked,    ///< TensorRT was run on other nodes, and could not be on this one.
-  unsupported,  ///< Neither TensorRT nor Graft runs the node, by rule. Only TensorRT leads to the values after this
-                ///< one.
+  unsupported,  ///< Neither TensorRT nor Graft runs the node, by rule. The values below require a run of TensorRT.
   refused,      ///< TensorRT's parser refuses the node.
   fails,        ///< TensorRT's parser accepts the node, and the build fails.
   hangs,        ///< TensorRT does not finish within the time limit.

@@ -91,7 +91,8 @@ struct StandIn {
   std::string name;
   std::string version;
   std::vector<std::optional<std::string>> inputs;
-  std::string input_order;  ///< How the order differs from that of the operator's inputs; empty where it does not.
+  /// How the order of the plugin's inputs differs from the order of the operator's inputs; empty where it does not.
+  std::string input_order;
   std::vector<StandInField> plugin_fields;
   std::string doc;
 

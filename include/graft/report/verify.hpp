@@ -39,7 +39,7 @@ using InputRanges = std::map<std::string, InputRange, std::less<>>;
 /// An output of the reference and the corresponding output of the candidate, over all runs.
 struct ComparedOutput {
   TensorRef reference;  ///< The output with its type in the worst run.
-  TensorRef candidate;  ///< The name differs from that of the reference if outputs were paired by order.
+  TensorRef candidate;  ///< Differs from the name in the reference if outputs were paired by order.
   Tolerance tolerance;
   Difference worst;       ///< The difference of the run that is furthest outside, or nearest to, the limit.
   OutputFigures figures;  ///< The figures of all runs together.

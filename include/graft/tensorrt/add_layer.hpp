@@ -178,7 +178,7 @@ template <OperatorDefinition D>
 }
 
 /// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Shape inputs are the last
-/// inputs; trailing optional inputs may be left out. `plugin_namespace` is that of make_plugin. Throws Error as
+/// inputs; trailing optional inputs may be omitted. `plugin_namespace` is passed to make_plugin. Throws Error as
 /// make_plugin does, and where the network refuses the layer.
 template <OperatorDefinition D>
 nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,

@@ -52,15 +52,15 @@ struct CutResult {
   /// The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.
   double share_in_tensorrt = 0;
   std::vector<DetectionTail> tails;
-  /// The halves, run one after the other, compared with the whole network. Nothing where the outputs are the same and
-  /// ONNX Runtime does not load the half for the host.
+  /// The comparison of the halves, run one after the other, with the whole network. Nothing where the outputs are the
+  /// same but ONNX Runtime does not load the half for the host.
   std::optional<VerifyResult> verified;
-  /// Why the halves could not be compared, why nothing of their outputs could be, or why they are not verified
-  /// nevertheless; else empty.
+  /// Why the halves are not known to be correct: they could not be compared, no output could be compared, or ONNX
+  /// Runtime refuses the half for the host; empty otherwise.
   std::string not_verified;
   std::string host_engine;  ///< The CPU engine that computed the half for the host; empty where none did.
-  /// "ONNX Runtime 1.31.1: ...", the message with which it refuses the half for the host as its file has it. Empty
-  /// where it loads the half, where it is not installed, and where nothing was compared by choice.
+  /// The message with which ONNX Runtime refuses the file of the half for the host: "ONNX Runtime 1.31.1: ...". Empty
+  /// if ONNX Runtime loads the half, if it is not installed, and if the options disable the comparison.
   std::string host_refused;
 };
 

@@ -85,8 +85,8 @@ struct QuantizeOptions {
 /// The type that a node has in the result.
 struct QuantizedNode {
   NodeRef node;
-  /// "int8", "f8", "f16", "bf16" or "f32"; "f64", which f16 and bf16 leave as it is; "fused": computed in f32 inside
-  /// the kernel of an int8 or f8 node; empty: the node has no such type.
+  /// "int8", "f8", "f16", "bf16" or "f32"; "f64", which is not converted to f16 or bf16; "fused": computed in f32
+  /// inside the kernel of an int8 or f8 node; empty: the node has no such type.
   std::string type;
   std::string reason;  ///< Why the node stays in f32; empty for other nodes.
 };

@@ -63,8 +63,7 @@ struct TensorView {
 };
 using TensorViews = std::map<std::string, TensorView>;
 
-/// Returns an f32 tensor with a copy of the values. Throws Error where their number is not that of the shape's
-/// elements.
+/// Returns an f32 tensor with a copy of the values. Throws Error if the shape does not have that many elements.
 [[nodiscard]] GRAFT_API Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values);
 
 /// Returns the elements of an f32 tensor. Throws Error for another type.
