@@ -304,8 +304,8 @@ nlohmann::ordered_json to_json(std::string_view port, const TensorDesc& desc) {
           {"shape", std::vector(desc.extents.begin(), desc.extents.end())}};
 }
 
-/// Returns a name such as "LeakyReLU f16 1x64x56x56 alpha=0.1": the inputs, with a type where it differs from that of
-/// the first one, and the attributes that differ from their default, without the scales of i8.
+/// Returns a name such as "LeakyReLU f16 1x64x56x56 alpha=0.1": the inputs, each with its type if the type differs from
+/// the type of the first input, and the attributes that differ from their default, without the scales of i8.
 std::string name_of(const OperatorType& type, const Operator& op, const std::vector<TensorDesc>& inputs) {
   std::string name(type.name);
   for (const TensorDesc& desc : inputs) {
@@ -347,7 +347,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
   return result;
 }
 
-/// Returns the timings of the linked operators, then those of loaded libraries.
+/// Returns the timings of the linked operators, then the timings of the operators of loaded libraries.
 std::vector<ops::OperatorTimings> all_timings() {
   std::vector<ops::OperatorTimings> all = ops::operator_timings();
   const std::vector<ops::OperatorTimings> loaded = library_timings();

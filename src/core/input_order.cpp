@@ -1,4 +1,4 @@
-// Maps the inputs of a plugin to those of an operator that has them in another order.
+// Maps the inputs of a plugin to the inputs of an operator, which may have another order.
 #include "graft/input_order.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Names of settings for messages: those of the C++ fields, or those that a program has set.
+// Names of settings for messages: the C++ fields, or the names that a program has set.
 #include "graft/setting.hpp"
 
 #include <array>

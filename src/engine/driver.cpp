@@ -102,7 +102,7 @@ std::string text_of(const json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Returns the fields of an error event that not every event has, as JSON.
+/// Returns the members of an error event that only some errors have, as JSON.
 std::string facts_of(json event) {
   for (const char* name : {"event", "kind", "message", "next_step", "exit_code"}) event.erase(name);
   return event.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -156,7 +156,8 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
-/// The options of the driver, and other words of its messages, each with the setting that it is made from.
+/// The names in the driver's messages that an application may know otherwise (its options, for example), each with the
+/// setting whose name replaces it.
 constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
 #define GRAFT_SETTING(setting, field, option, keyword, driver_option) {driver_option, Setting::setting},
 #include "graft/settings.inc"

@@ -30,8 +30,7 @@ namespace graft::tensorrt {
 /// Returns a field that points into `value`, which has to outlive it.
 [[nodiscard]] nvinfer1::PluginField to_field(const char* name, const AttributeValue& value);
 
-/// Infers the output shapes as expressions of TensorRT's dimension expressions, including those of shape inputs'
-/// values.
+/// Infers the output shapes as TensorRT's dimension expressions; the values of shape inputs are such expressions, too.
 [[nodiscard]] Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inputs,
                                   std::span<const nvinfer1::DimsExprs> shape_inputs,
                                   std::span<nvinfer1::DimsExprs> outputs, nvinfer1::IExprBuilder& builder);

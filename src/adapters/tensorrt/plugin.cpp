@@ -71,8 +71,8 @@ class ArrangedInputs {
   std::span<const T> inputs_;
 };
 
-/// Returns the description of an input that is left out before later inputs: no elements, and the type of the first
-/// input.
+/// Returns the description of an input that a node omits although later inputs are present: no elements, and the type
+/// of the first input.
 nvinfer1::PluginTensorDesc left_out(const nvinfer1::PluginTensorDesc* inputs, std::size_t count) {
   nvinfer1::PluginTensorDesc desc{};
   desc.dims.nbDims = 1;

@@ -102,7 +102,7 @@ class EmptyContext final : public nvinfer1::IPluginResourceContext {
   [[nodiscard]] nvinfer1::IErrorRecorder* getErrorRecorder() const noexcept override { return nullptr; }
 };
 
-/// Dimension expressions that behave like those of TensorRT's builder, implemented with Graft's Dim.
+/// Dimension expressions that behave like the expressions of TensorRT's builder, implemented with Graft's Dim.
 class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv::VExprBuilder {
  public:
   Expressions() { mImpl = this; }

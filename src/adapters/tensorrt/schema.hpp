@@ -1,5 +1,5 @@
-// The name, version, namespace and fields under which TensorRT finds a plugin: an operator's own, and those of its
-// drop-ins.
+// The name, version, namespace and fields under which TensorRT finds a plugin: one schema for the operator itself, and
+// one for each of its drop-ins.
 #pragma once
 
 #include <optional>
