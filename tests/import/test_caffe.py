@@ -240,7 +240,7 @@ def test_what_is_given_for_weights(convert, weights, expected):
         (INPUT + layer("ReLU", "r", "nothing", "y"), "no earlier layer has the top 'nothing', which it reads"),
         (INPUT + 'layer { name: "r" type: "ReLU" bottom: "x" top: "" }', "a top has no name"),
         ('layers { layer { name: "c" type: "conv" } bottom: "x" top: "y" }', "first format (V0)"),
-        ('input: "x" input_dim: 2 input_dim: 3\n' + layer("ReLU", "r", "x", "y"), "2 `input_dim` for 1 `input`"),
+        ('input: "x" input_dim: 2 input_dim: 3\n' + layer("ReLU", "r", "x", "y"), "2 fields `input_dim` and 1 fields `input`"),
         (
             layer("Data", "d", "", "x", "data_param { batch_size: 4 } transform_param { crop_size: 227 }")
             + layer("ReLU", "r", "x", "y"),
@@ -274,7 +274,7 @@ def test_what_is_given_for_a_network(convert, text, expected):
         ("LRN", "lrn_param { local_size: 4 }", "`local_size` is 4"),
         ("Exp", "exp_param { base: 0 }", "`base` is 0"),
         ("Log", "log_param { base: -2 }", "`base` is -2"),
-        ("Eltwise", "eltwise_param { coeff: 1 coeff: 2 }", "2 `coeff` for 1 bottoms"),
+        ("Eltwise", "eltwise_param { coeff: 1 coeff: 2 }", "`coeff` has 2 values for 1 bottoms"),
         ("Reshape", "reshape_param { shape { dim: -2 } }", "dimension -2"),
         ("Permute", "permute_param { order: 0 order: 0 }", "is not a permutation"),
         ("Softmax", "softmax_param { axis: 4 }", "axis 4 is out of range for 4 dimensions"),

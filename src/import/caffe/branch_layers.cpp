@@ -40,7 +40,7 @@ void normalize(LayerConverter& layer) {
   layer.give(layer.add_operator(*op, {layer.input(), factors}));
 }
 
-/// Reorg of YOLOv2 turns the rows and columns of each block into channels. Darknet's order is that of reorg_cpu in its
+/// Reorg of YOLOv2 turns the rows and columns of each block into channels, in the order of reorg_cpu in Darknet's
 /// blas.c: the bottom is read as if it had channels / stride^2 planes of a larger image.
 void reorganize(LayerConverter& layer) {
   const ReorgParameter& p = layer.layer().reorg_param();

@@ -40,7 +40,8 @@ void prior_box(LayerConverter& layer) {
     constexpr float same = 1e-6F;
     const auto equal = [&](float other) { return std::fabs(ratio - other) < same; };
     if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` is {}; allowed are values above 0", ratio));
-    if (ratios.size() > most_sizes) layer.fail(fmt::format("it has more than {} `aspect_ratio`", most_sizes));
+    if (ratios.size() > most_sizes)
+      layer.fail(fmt::format("`aspect_ratio` has too many values; allowed are at most {}", most_sizes));
     if (std::any_of(ratios.begin(), ratios.end(), equal)) continue;
     ratios.push_back(ratio);
     if (p.flip()) ratios.push_back(1 / ratio);
@@ -79,7 +80,7 @@ void prior_box(LayerConverter& layer) {
     for (float& number : numbers) number = std::clamp(number, 0.F, 1.F);
   }
   if (p.variance_size() != 0 && p.variance_size() != 1 && p.variance_size() != 4) {
-    layer.fail(fmt::format("it has {} `variance`; allowed are 1 and 4", p.variance_size()));
+    layer.fail(fmt::format("`variance` has {} values; allowed are 1 and 4", p.variance_size()));
   }
   for (std::size_t i = 0; i < boxes * 4; ++i) {
     const int place = p.variance_size() == 4 ? static_cast<int>(i % 4) : 0;
@@ -314,8 +315,8 @@ void detection_output(LayerConverter& layer) {
 }
 
 /// Proposal computes the boxes that a network proposes (Faster R-CNN's proposal_layer, written in C++ by several
-/// branches): rows of [0, x1, y1, x2, y2], the best first, and their scores as second top. Coordinates are those of the
-/// image, and a box from 0 to 15 is 16 wide.
+/// branches): rows of [0, x1, y1, x2, y2], the best first, and their scores as second top. Coordinates are pixels of
+/// the image, and a box from 0 to 15 is 16 wide.
 void proposal(LayerConverter& layer) {
   const ProposalParameter& p = layer.layer().proposal_param();
   const std::vector<float> ratios =

@@ -321,12 +321,12 @@ bool is_for_testing(const NetState& state, const LayerParameter& layer) {
   return std::none_of(layer.exclude().begin(), layer.exclude().end(), is_met);
 }
 
-/// Returns whether a layer reads data. The names of layers of branches that read files (DenseImageData, VideoData) end
-/// in Data, too.
+/// Returns whether a layer reads data. Layers of branches that read files (DenseImageData, VideoData) have names that
+/// end in Data, too.
 bool gives_data(const std::string& type) { return type == "Input" || type.ends_with("Data"); }
 
-/// Returns whether a layer is for training and its reports, which a deployed network does not need. SoftmaxWithLoss is
-/// kept as a Softmax.
+/// Returns whether a layer only computes a loss, an accuracy or another report, which a deployed network does not need.
+/// SoftmaxWithLoss is kept as a Softmax.
 bool is_left_out(const std::string& type) {
   constexpr std::array<std::string_view, 6> types = {"Accuracy",   "BoxAnnotatorOHEM", "DetectionEvaluate",
                                                      "HDF5Output", "MultiAccuracy",    "Silence"};
@@ -356,7 +356,7 @@ std::string default_of(const google::protobuf::FieldDescriptor& field) {
   }
 }
 
-/// Adds the fields of a message; those of messages inside it have names that begin with `prefix`.
+/// Adds the fields of a message; the names of the fields of messages inside it begin with `prefix`.
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the schema
 void add_fields(const google::protobuf::Descriptor& message, const std::string& prefix,
                 std::vector<CaffeField>& fields) {
@@ -526,7 +526,7 @@ class Importer {
     note_unused_weights();
   }
 
-  /// Describes the unknown fields of layers that are converted; those of other layers do not matter.
+  /// Describes the unknown fields of layers that are converted; unknown fields of other layers have no effect.
   [[nodiscard]] std::string unknown_fields() const {
     std::string text;
     for (const UnknownField& field : text_.unknown) {
@@ -599,12 +599,15 @@ class Importer {
   /// Adds the inputs of the network itself; inputs that are layers are added with the layers.
   void add_inputs() {
     if (network_.input_dim_size() != 0 && network_.input_dim_size() != 4 * network_.input_size()) {
-      throw Error(fmt::format("the network has {} `input_dim` for {} `input`; allowed are 4 for each",
-                              network_.input_dim_size(), network_.input_size()));
+      throw Error(fmt::format(
+          "the network has {} fields `input_dim` and {} fields `input`; allowed are 4 `input_dim` for each `input`",
+          network_.input_dim_size(), network_.input_size()));
     }
     if (network_.input_shape_size() > 1 && network_.input_shape_size() != network_.input_size()) {
-      throw Error(fmt::format("the network has {} `input_shape` for {} `input`", network_.input_shape_size(),
-                              network_.input_size()));
+      throw Error(
+          fmt::format("the network has {} fields `input_shape` and {} fields `input`; allowed is one `input_shape` for "
+                      "each `input`",
+                      network_.input_shape_size(), network_.input_size()));
     }
     for (int i = 0; i < network_.input_size(); ++i) {
       std::optional<Shape> shape;
@@ -624,8 +627,9 @@ class Importer {
       std::optional<Shape> shape;
       const auto& shapes = layer.input_param().shape();
       if (shapes.size() > 1 && shapes.size() != layer.top_size()) {
-        throw Error(fmt::format("layer '{}' ({}): it has {} `shape` for {} tops", layer.name(), layer.type(),
-                                shapes.size(), layer.top_size()));
+        throw Error(
+            fmt::format("layer '{}' ({}): `shape` occurs {} times for {} tops; allowed are 1 and one for each top",
+                        layer.name(), layer.type(), shapes.size(), layer.top_size()));
       }
       if (layer.has_input_param() && !shapes.empty()) shape = shape_of(shapes[std::min(i, shapes.size() - 1)]);
       if (layer.has_memory_data_param() && i == 0) {

@@ -18,8 +18,9 @@ namespace graft {
 
 struct CaffeOptions {
   std::vector<std::string> outputs;  ///< Blobs to keep as outputs; if empty, all blobs that no layer reads.
-  std::map<std::string, Shape, std::less<>> input_shapes;  ///< Replace the shapes in the file, by the name of the blob.
-  Origin* origin = nullptr;                                ///< Filled in unless it is null.
+  /// Shapes by the name of the blob, which replace the shapes in the file.
+  std::map<std::string, Shape, std::less<>> input_shapes;
+  Origin* origin = nullptr;  ///< Filled in unless it is null.
   /// Has the meaning of ImportOptions::progress in read_model.hpp.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };

@@ -17,7 +17,7 @@ namespace graft::caffe {
 
 class LayerConverter : public NodeBuilder {
  public:
-  /// `pieces` are those of the file of weights.
+  /// `pieces` hold the large blobs of the file of weights, see onnx/wire.hpp.
   LayerConverter(LayerParameter& layer, const onnx::Pieces& pieces, onnx::Graph& graph, onnx::ContentsMap& contents,
                  ConstantBudget& budget, std::vector<onnx::Value*> inputs)
       : NodeBuilder(graph, contents, budget, layer.name(), layer.type()),

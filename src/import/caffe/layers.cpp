@@ -397,7 +397,8 @@ void bias(LayerConverter& layer) {
 void eltwise(LayerConverter& layer) {
   const EltwiseParameter& p = layer.layer().eltwise_param();
   if (p.coeff_size() != 0 && static_cast<std::size_t>(p.coeff_size()) != layer.input_count()) {
-    layer.fail(fmt::format("it has {} `coeff` for {} bottoms", p.coeff_size(), layer.input_count()));
+    layer.fail(fmt::format("`coeff` has {} values for {} bottoms; allowed is one for each", p.coeff_size(),
+                           layer.input_count()));
   }
   if (p.coeff_size() != 0 && p.operation() != EltwiseParameter::SUM)
     layer.fail("it has `coeff`, which is allowed only with the operation SUM");
@@ -436,7 +437,8 @@ void slice(LayerConverter& layer) {
   Ints sizes;
   if (p.slice_point_size() != 0) {
     if (p.slice_point_size() != tops - 1)
-      layer.fail(fmt::format("it has {} `slice_point` for {} tops", p.slice_point_size(), tops));
+      layer.fail(
+          fmt::format("`slice_point` has {} values for {} tops; allowed are {}", p.slice_point_size(), tops, tops - 1));
     std::int64_t last = 0;
     for (const std::uint32_t point : p.slice_point()) {
       sizes.push_back(static_cast<std::int64_t>(point) - last);

@@ -49,8 +49,9 @@ std::string how_to_go_on() {
       setting_name(Setting::kept_outputs));
 }
 
-/// Returns the outputs of a graph for which none were chosen. The ends of loops, and copies of weights and of the sides
-/// of a Switch that only order nodes, are left out if there are other outputs.
+/// Returns the outputs of a graph for which the caller chose none: all tensors that no node reads. If others remain,
+/// three kinds are skipped: Exit nodes of loops, the outputs of a Switch, and copies of constants and of Switch outputs
+/// whose only purpose is the order of nodes (control inputs).
 std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& nodes) {
   std::set<std::string> only_ordered;
   for (const NodeDef& node : graph.node()) {

@@ -295,7 +295,7 @@ void guarded_product(NodeConverter& node) {
   node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
 }
 
-/// Returns whether the sign of a number is set, that of -0 included: 1 / -0 is -inf.
+/// Returns whether the sign of a number is set, including the sign of -0: 1 / -0 is -inf.
 onnx::Value* has_minus_sign(NodeConverter& node, onnx::Value* x, onnx::ElementType type) {
   onnx::Value* zero = node.scalar_of(0, type);
   onnx::Value* inverse = node.add("Div", {node.scalar_of(1, type), x});

@@ -199,8 +199,8 @@ onnx::Value* depthwise_convolved(NodeConverter& node) {
   return order.back(node, node.add("Conv", {x, filter}, attributes));
 }
 
-/// Returns the normalized tensor of a FusedBatchNorm. With `is_training`, the statistics are those of the batch, which
-/// a network that was frozen in this state computes.
+/// Returns the normalized tensor of a FusedBatchNorm. With `is_training` it is normalized with the statistics of the
+/// batch, as a network that was frozen in this state does.
 onnx::Value* normalized(NodeConverter& node) {
   const ChannelOrder order(node, node.rank(node.input(0)).value_or(4));
   const float epsilon = node.float_or("epsilon", 1e-4F);

@@ -32,22 +32,24 @@ struct NodeSet {
 struct Reading {
   const TensorFlowOptions& options;
   const FunctionDefLibrary& library;
-  const onnx::Pieces& pieces;  ///< Pieces of the file, which hold large tensors.
+  /// The large tensors of the file, which were cut out before it was parsed (onnx/wire.hpp).
+  const onnx::Pieces& pieces;
   onnx::ContentsMap contents = {};
-  /// Names of the nodes by operator that Graft does not read.
+  /// Names of nodes whose operator Graft does not read, by operator.
   std::map<std::string, std::vector<std::string>> unknown = {};
-  /// Bodies of functions that became branches and loops.
+  /// Copies of the functions that are bodies of branches and loops.
   std::list<GraphDef> bodies = {};
-  std::unordered_set<const NodeDef*> needed = {};  ///< The nodes of all scopes.
+  std::unordered_set<const NodeDef*> needed = {};  ///< The nodes of all scopes that the outputs need.
   Origin origin = {};
   std::size_t converted = 0;  ///< Number of converted nodes.
   // The limits below apply because nested functions and loops could grow without end, and a constant of one number can
   // stand for any size.
-  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Bytes for inlined functions.
+  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Remaining bytes for inlined functions.
   ConstantBudget constants = {};
-  std::size_t room_for_searches = 1 << 20;     ///< Nodes visited in searches for a Switch.
-  std::size_t room_for_plans = 1 << 16;        ///< Nodes in all scopes together.
-  std::size_t room_for_conversions = 1 << 17;  ///< Conversions of nodes; a loop's condition is converted twice.
+  std::size_t room_for_searches = 1 << 20;  ///< Remaining nodes to visit in searches for a Switch.
+  std::size_t room_for_plans = 1 << 16;     ///< Remaining nodes of all scopes together.
+  /// Remaining conversions of nodes; a loop's condition is converted twice.
+  std::size_t room_for_conversions = 1 << 17;
 };
 
 class Scope;
