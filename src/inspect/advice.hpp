@@ -8,10 +8,10 @@
 
 namespace graft::inspect {
 
-/// Replaces the general advice to run `graft convert` by the reason for which it does not rewrite the node and by what
-/// is left to do, or by other advice where no lowering was tried on the node. In other advice, the clause on what
-/// `graft convert` does is replaced by that reason where a lowering was tried.
-/// `near_misses` are those of the conversion of the same model.
+/// Completes the advice on nodes that `graft convert` does not rewrite. Where a lowering was tried on the node, the
+/// clause on `graft convert` becomes the condition that the node does not meet, followed by what the user can do. Where
+/// none was tried, the general advice to run `graft convert` is replaced by other advice. `near_misses` are the near
+/// misses of the conversion of the same model.
 void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses);
 
 /// Whether the advice on a node names the cut, which leaves the node to the host.

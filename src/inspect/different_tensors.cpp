@@ -49,8 +49,7 @@ bool differs(const Shape& defined, const Sizes& built) {
   return false;
 }
 
-/// Returns whether TensorRT has another element type. The driver's name of a type that Graft does not have says
-/// nothing.
+/// Returns whether TensorRT has another element type. A type that Graft does not know is ignored.
 bool differs(onnx::ElementType defined, const std::string& built) {
   const std::optional<onnx::ElementType> type = onnx::parse_element_type(built);
   const bool is_known_change = defined == onnx::ElementType::f64 && type == onnx::ElementType::f32;

@@ -33,7 +33,7 @@ bool moves_elements(const onnx::Node& node) {
                                 "SequenceInsert", "SplitToSequence", "TensorScatter", "Trilu", "Where"});
 }
 
-/// Integers above 2^24 are not exact in f32.
+/// Whether a Cast reads or returns integers: f32 does not hold every integer above 2^24.
 bool casts_integers(const onnx::Node& node) { return is_integer(node.input(0)) || is_integer(node.output()); }
 
 bool computes_in_f64(const onnx::Node& node) {

@@ -10,8 +10,8 @@ namespace graft::inspect {
 
 /// Returns a description of the first node that a release is not known to run without a plugin: an operator that has no
 /// function in the model, an operator of ONNX that a plugin of Graft computes, or a node in the function of an
-/// operator. Returns an empty string if the plugins of the model are all that differs from a build without plugins, in
-/// which TensorRT builds the functions of the operators.
+/// operator. Returns an empty string if a build without plugins runs every node, because TensorRT can build the
+/// operators from their functions.
 [[nodiscard]] std::string find_plugin_need(const onnx::Model& model, const Release& release);
 
 }  // namespace graft::inspect

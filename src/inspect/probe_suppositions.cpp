@@ -1,4 +1,5 @@
-// Assumes the outputs of failing nodes, and copies those of plugins, so that the nodes after them can be probed.
+// Assumes types and shapes for the outputs of failing nodes, and copies the types and shapes that plugins report, so
+// that the nodes after them can be probed.
 #include <fmt/format.h>
 
 #include <algorithm>

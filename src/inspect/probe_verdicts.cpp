@@ -275,8 +275,8 @@ void warn_of_name(const onnx::Node& node, const Answers& answers, NodeSupport& v
   verdict.advice = taken->advice;
 }
 
-/// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named. A node with
-/// a fault stays one that does not run, because what TensorRT computes for it is not defined.
+/// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named. The verdict
+/// on a node with a fault stays, because ONNX does not define what such a node computes.
 void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   verdict.judge = answers.level;
   const json* layer = plugin_layer(answers.asked, answers.report, node);

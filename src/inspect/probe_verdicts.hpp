@@ -50,9 +50,9 @@ struct NoTensorRT {
 [[nodiscard]] std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options,
                                                            std::function<bool()> should_stop);
 
-/// Probes TensorRT with a model, corrects the verdicts, and writes the smallest parts. `nodes` are those of judge_nodes
-/// for the same model. Throws EngineError or NoTensorRT if TensorRT does not start, Error for shapes that do not fit
-/// the model, and Interrupted if the process was stopped.
+/// Probes TensorRT with a model, corrects the verdicts, and writes the smallest parts. `nodes` is the result of
+/// judge_nodes for the same model. Throws EngineError or NoTensorRT if TensorRT does not start, Error for shapes that
+/// do not fit the model, and Interrupted if the process was stopped.
 [[nodiscard]] ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
                                           const TrialCallbacks& callbacks, std::vector<NodeSupport>& nodes);
 

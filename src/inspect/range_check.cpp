@@ -1,4 +1,5 @@
-// TensorRT reports such ranges only as a build that fails, which would look like a verdict on the model.
+// TensorRT reports a range that no input can have only as a build that fails, which would look like a verdict on the
+// model.
 #include "inspect/range_check.hpp"
 
 #include <fmt/format.h>

@@ -142,8 +142,8 @@ class DynamicSizes {
     std::map<std::string, Points> points;  ///< The points of each input.
     bool is_computable = false;            ///< Whether shape inference accepts the usual sizes.
   };
-  /// Returns the points of each input, adapted from a plan until shape inference accepts them, or those of the plan
-  /// itself if it accepts no usual sizes.
+  /// Returns the points of each input, adapted from a plan until shape inference accepts them. If it accepts no usual
+  /// sizes, returns the points of the plan without changes.
   Fit fit(const SizePlan& plan, SizeChecker& checker) const {
     std::map<std::string, Range, std::less<>> ranges = ranges_of(plan, {});
     if (!find_usual_sizes(plan, checker, ranges)) return {points_of(ranges_of(plan, {})), false};

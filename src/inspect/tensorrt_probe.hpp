@@ -43,7 +43,7 @@ struct Finding {
 struct ProbeReport {
   std::vector<Finding> findings;
   std::map<const onnx::Node*, std::string> not_asked;  ///< Why TensorRT could not be probed with a node.
-  /// The assumption about a failing node before a probed node, such as "'a' made what 'x' is, f32[1, 4]".
+  /// The assumption about a failing node before a probed node, such as "the output of 'a' were like 'x', f32[1, 4]".
   std::map<const onnx::Node*, std::string> supposed;
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the layer.
   std::set<const onnx::Node*> over_budget;        ///< The nodes of `not_asked` for which the budget was spent.
@@ -55,7 +55,8 @@ struct ProbeReport {
   std::size_t pieces = 0;
   /// Clauses on the tensors of the main graph that differ from ONNX's in what TensorRT built, by the tensor's name.
   std::map<std::string, std::string, std::less<>> different;
-  std::set<const onnx::Node*> runs_inside;  ///< Nodes in branches and bodies that run, next to one that does not.
+  /// Nodes that run, in branches and bodies that also hold a node that does not run.
+  std::set<const onnx::Node*> runs_inside;
 };
 
 /// Probes TensorRT with the whole model first, then with the model without the parts that were found to fail. Every

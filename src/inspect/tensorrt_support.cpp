@@ -223,7 +223,7 @@ void add_pooling(const onnx::Node& node, Forms& forms) {
   add_pooling_past_end(node, forms);
 }
 
-/// Adds the forms of an LRN that TensorRT's layer does not accept. The limits are those of ILRNLayer.
+/// Adds the forms of an LRN that TensorRT's layer does not accept. ILRNLayer documents the limits.
 void add_lrn(const onnx::Node& node, Forms& forms) {
   constexpr std::int64_t largest_window = 15;
   if (const std::int64_t size = node.int_or("size", 1); size < 1 || size > largest_window || size % 2 == 0) {

@@ -67,10 +67,10 @@ struct Danger {
 /// Returns advice on a node of the standard domain that TensorRT does not run.
 [[nodiscard]] std::string advice_on_refusal(const onnx::Node& node);
 
-/// Returns the advice on a node that `graft convert` rewrites under conditions.
+/// Returns the advice on a node that `graft convert` rewrites only under conditions.
 [[nodiscard]] std::string advice_to_convert();
-/// Returns the advice on a node that neither TensorRT nor `graft convert` nor an operator of Graft can do something
-/// with.
+/// Returns the advice on a node that TensorRT does not run, `graft convert` does not rewrite, and no operator of Graft
+/// computes.
 [[nodiscard]] std::string advice_to_write_one();
 
 /// Returns the advice on a plugin in the body of an If, Loop or Scan.

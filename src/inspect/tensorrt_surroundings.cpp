@@ -32,7 +32,7 @@ constexpr std::string_view cast_u8 = "cast to i32 or f32 before the node, and to
 constexpr std::string_view keep_the_shape =
     "let the tensor have its largest shape from the first step on, and write into a part of it in each step";
 
-constexpr std::size_t largest_rank = 8;  ///< Dims::MAX_DIMS
+constexpr std::size_t largest_rank = 8;  ///< Dims::MAX_DIMS of TensorRT.
 
 enum class Step { into_inputs, stop, found };
 
@@ -40,7 +40,8 @@ constexpr std::size_t search_limit = 2000;
 
 struct Search {
   const Value* found = nullptr;
-  bool reached_limit = false;  ///< Whether values were left out, so that nothing found is not an answer.
+  /// Whether the search ended at its limit, so that `found` may be null although a value fits.
+  bool reached_limit = false;
 };
 
 /// Visits the values that `start` is computed from, `start` first, until `visit` finds one or `search_limit` values
@@ -135,7 +136,7 @@ std::optional<Shape> read_dimensions(const Value& value) {
 /// When the condition of an If is known.
 enum class Condition {
   constant,   ///< When the parser reads the node: TensorRT keeps one branch.
-  undecided,  ///< When the sizes of inputs are known, or not at all: TensorRT compares symbols and ranges of sizes.
+  undecided,  ///< If TensorRT can decide it from the symbols and ranges of the inputs' sizes; otherwise never.
   computed,   ///< When the engine runs.
 };
 
@@ -181,7 +182,8 @@ const Node* find_owner(const onnx::Graph& body) {
 
 bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
 
-/// u8 passes through TensorRT only from an input of the network into Cast, and from Cast to an output of the network.
+/// Adds the forms of u8. TensorRT accepts u8 only from an input of the network into Cast, and from Cast to an output of
+/// the network.
 void add_u8(const Node& node, Forms& forms) {
   for (const Value* output : node.outputs) {
     if (!is_u8(output)) continue;
@@ -290,7 +292,8 @@ const Value* find_step_of_index(const Value& size) {
   return nullptr;
 }
 
-/// TensorRT computes sizes from shapes, and from inputs of the network that are integers.
+/// Adds the forms of computed sizes. TensorRT computes sizes from shapes, and from inputs of the network that are
+/// integers.
 void add_sizes(const Node& node, Forms& forms) {
   for (const std::size_t index : size_inputs(node)) {
     const Value* size = node.input(index);
@@ -324,7 +327,8 @@ void add_sizes(const Node& node, Forms& forms) {
   }
 }
 
-/// Axes that are no constant: what TensorRT's parser can work out differs by operator.
+/// Adds the forms of a node whose axes are not constant. Which axes TensorRT's parser can compute itself differs by
+/// operator.
 void add_axes(const Node& node, Forms& forms) {
   const Value* axes = node.input(1);
   if (axes == nullptr || axes->producer == nullptr || axes->constant()) return;
@@ -458,7 +462,8 @@ void add_scan(const Node& node, Forms& forms) {
   add_carried(node, 0, 0, 0, node.inputs.size() - scanned, forms);
 }
 
-/// An If, Loop or Scan in the body of a Loop or Scan that reads nothing of the step: it does the same in each.
+/// Adds the form of an If, Loop or Scan in the body of a Loop or Scan that reads nothing that changes from step to
+/// step, so that it computes the same in each step.
 void add_same_in_each_step(const Node& node, Forms& forms) {
   if (node.subgraphs().empty() || !is_in_body(*node.graph)) return;
   // Only with a constant itself as the condition does TensorRT's parser leave the If out.
@@ -489,7 +494,7 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
        "compute it before the loop"});
 }
 
-/// An If whose branches return tensors of different ranks.
+/// Adds the form of an If whose branches return tensors of different ranks.
 void add_branches(const Node& node, Forms& forms) {
   const std::vector<onnx::Graph*> branches = node.subgraphs();
   const Condition condition = find_condition(node);
@@ -510,7 +515,7 @@ void add_branches(const Node& node, Forms& forms) {
   }
 }
 
-/// An If in the branch of an If, outside of any Loop or Scan.
+/// Adds the form of an If in a branch of another If, outside of any Loop or Scan.
 void add_nested_if(const Node& node, Forms& forms) {
   if (has_constant_condition(node)) return;
   const Node* outer = nullptr;
@@ -533,7 +538,7 @@ void add_nested_if(const Node& node, Forms& forms) {
        true});
 }
 
-/// A cubic Resize of what an If, Loop or Scan computed.
+/// Adds the form of a cubic Resize that reads the result of an If, Loop or Scan.
 void add_resize_after_body(const Node& node, Forms& forms) {
   constexpr std::size_t first_resized_axis = 2;
   const Value* input = node.input(0);
@@ -555,7 +560,7 @@ void add_resize_after_body(const Node& node, Forms& forms) {
                    "", true});
 }
 
-/// Layers that TensorRT has from a rank on.
+/// Adds the form of a node whose input has a lower rank than TensorRT's layer accepts.
 void add_low_rank(const Node& node, Forms& forms) {
   constexpr std::int64_t since_axis_alone = 13;  // Before, Softmax took its input as a matrix.
   const Value* input = node.input(0);
@@ -572,7 +577,7 @@ void add_low_rank(const Node& node, Forms& forms) {
                    "put an Unsqueeze before it and a Squeeze after it"});
 }
 
-/// Tensors of more dimensions than Dims of TensorRT holds.
+/// Adds the form of a node with a tensor of more dimensions than TensorRT's Dims holds.
 void add_high_rank(const Node& node, Forms& forms) {
   const Value* value = find_rank_above_limit(node);
   if (value == nullptr) return;
@@ -582,7 +587,8 @@ void add_high_rank(const Node& node, Forms& forms) {
                    "merge dimensions with Reshape before the node, so that at most 8 remain"});
 }
 
-/// Spatial dimensions, strides and dilations for which TensorRT has no convolution or pooling.
+/// Adds the forms of convolutions and poolings with more spatial dimensions, or with strides and dilations, that
+/// TensorRT's layers do not have.
 void add_convolution(const Node& node, Forms& forms) {
   constexpr std::size_t batch_and_channels = 2;
   constexpr std::size_t most_spatial = 3;
@@ -613,7 +619,7 @@ bool has_dynamic_axis(const Value* value, std::size_t axis) {
   return value != nullptr && value->shape && axis < value->shape->size() && !(*value->shape)[axis].is_constant();
 }
 
-/// Sizes that TensorRT has to know when it parses the node.
+/// Adds the forms of nodes with dynamic sizes that TensorRT has to know when it parses the node.
 void add_dynamic_sizes(const Node& node, Forms& forms) {
   if (node.is("ConvTranspose") && has_dynamic_axis(node.input(0), 1)) {
     forms.push_back({"conv_transpose_dynamic_channels", "the number of channels of its input is dynamic",
@@ -642,7 +648,8 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
   }
 }
 
-/// ONNX Runtime takes a Slice without axes whose starts are fewer than the dimensions for one of the first dimensions.
+/// Adds the form of a Slice without axes whose starts are fewer than the dimensions. ONNX Runtime slices the first
+/// dimensions then; TensorRT refuses the node.
 void add_slice(const Node& node, Forms& forms) {
   const Value* data = node.input(0);
   const Value* starts = node.input(1);
@@ -657,7 +664,7 @@ void add_slice(const Node& node, Forms& forms) {
                    "add the axes"});
 }
 
-/// The parameters of STFT, which TensorRT's parser works out as it reads the node.
+/// Adds the form of an STFT with parameters that are not constant: TensorRT's parser reads them with the node.
 void add_stft(const Node& node, Forms& forms) {
   for (const std::size_t index : {1, 2, 3}) {
     const Value* value = node.input(index);

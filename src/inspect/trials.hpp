@@ -93,8 +93,9 @@ class Trials {
 
 /// The progress of one trial.
 struct TrialProgress {
-  std::string_view action;   ///< "parse" or "build"; "load TensorRT" before the first trial.
-  std::size_t number = 0;    ///< Number of the trial among those of this action, from 1; 0 while TensorRT is loaded.
+  std::string_view action;  ///< "parse" or "build"; "load TensorRT" before the first trial.
+  /// Number of the trial among the trials with this action, from 1; 0 while TensorRT is loaded.
+  std::size_t number = 0;
   std::size_t nodes = 0;     ///< Number of nodes of the model.
   double fraction = 0;       ///< An estimate, because the total number of trials is not known in advance.
   std::string_view outcome;  ///< The outcome as the driver names it; empty until the trial has ended.

@@ -26,13 +26,14 @@ using report::Support;
 [[nodiscard]] constexpr bool is_open(Support verdict) {
   return verdict == Support::unknown || verdict == Support::not_asked;
 }
-/// Whether only TensorRT itself, with --probe, leads to that verdict.
+/// Whether only a run of TensorRT (--probe) leads to that verdict.
 [[nodiscard]] constexpr bool is_by_tensorrt(Support verdict) {
   return verdict == Support::not_asked || verdict > Support::unsupported;
 }
 
-/// Returns "TensorRT runs it as it is". `by_rules`: TensorRT was not asked about the model, so nothing is promised.
-/// `release`: the release that was named, about which the installed TensorRT cannot be asked.
+/// Returns a description of a verdict, such as "TensorRT runs it as it is". With `by_rules`, TensorRT was not run on
+/// the model, and the description claims only what the rules say. `release` is the release that the user named; the
+/// installed TensorRT may be another one.
 [[nodiscard]] std::string meaning_of(Support verdict, bool by_rules = false,
                                      const std::optional<Release>& release = std::nullopt);
 
