@@ -17,7 +17,7 @@
 namespace graft {
 namespace kernels {
 
-/// Traits describe the definition of an operator:
+/// The CUDA variants of an operator that divides by a norm. Traits describe the definition of the operator:
 ///   Op, the definition, which has split_workspace
 ///   std::span<const std::int64_t> axes(const Op&, const Problem&)
 ///   Normalizer normalizer(const Op&)
@@ -169,7 +169,7 @@ struct NormKernels {
 
 }  // namespace kernels
 
-/// Returns the variants. NormKernels describes Traits.
+/// Returns the variants of an operator that Traits (see NormKernels) describe.
 template <class Traits>
 [[nodiscard]] std::span<const Variant<typename Traits::Op>> norm_kernels() {
   using Kernels = kernels::NormKernels<Traits>;

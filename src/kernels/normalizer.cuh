@@ -30,8 +30,8 @@ struct Normalizer {
   }
 };
 
-/// A further factor for each channel. A channel is `inner` adjacent elements of what is normalized together; 0: all of
-/// them.
+/// A further factor for each channel. A channel is `inner` adjacent elements of a vector; with 0, all elements are one
+/// channel.
 struct ChannelWeights {
   const float* values = nullptr;  ///< Null for operators that only normalize.
   std::int64_t inner = 0;

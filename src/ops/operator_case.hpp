@@ -80,7 +80,7 @@ using Attributes = std::vector<CaseAttribute>;
 /// A problem whose speed `graft bench` reports, and the speed that it has to reach. Zero means no requirement.
 struct TimedCase {
   Attributes attributes = {};
-  std::vector<TensorDesc> inputs;  ///< Optional inputs at the end may be left out.
+  std::vector<TensorDesc> inputs;  ///< The inputs; optional ones at the end may be absent.
   double of_copy = 0;              ///< Required fraction of the bandwidth of a device-to-device copy.
   double of_eager = 0;             ///< Required speed as a multiple of PyTorch's eager mode.
   double operations =
@@ -122,7 +122,7 @@ struct HostTensor {
   std::vector<std::byte> bytes;  ///< desc.storage_bytes() bytes.
 };
 
-/// Returns the type row that these inputs match, or null where no row does. Optional inputs may be left out.
+/// Returns the type row that these inputs match, or null where no row does. Optional inputs may be absent.
 [[nodiscard]] const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs);
 
 /// Returns the output descriptions that infer_extents and the type rows determine. Throws std::invalid_argument if

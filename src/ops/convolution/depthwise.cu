@@ -65,7 +65,7 @@ struct DepthwiseTask {
   Divisor by_tile_rows;
   Divisor by_chunks;
   Divisor by_positions;
-  Divisor by_channels;  ///< Divides by the channels of a tile.
+  Divisor by_channels;  ///< Divides by the number of channels of a tile.
   Divisor by_lanes;
   Divisor by_patch_columns;
   /// depthwise_vectors: strips of the batch for one tile of channels. depthwise_planes: strips of all images. Otherwise

@@ -17,7 +17,7 @@ struct FewOutputsTask : PatchTask {
   int channel_bytes;  ///< Bytes of a pixel that hold channels; the bytes after them are padding.
   int pixel_stride;   ///< Bytes from one pixel to the next.
   bool linear;        ///< Whether y is linear; otherwise it is hwc8.
-  Divisor by_steps;   ///< Divides by `steps`, the steps of a tile.
+  Divisor by_steps;   ///< Divides by `steps`, the number of steps of a tile.
 };
 
 /// The layout of shared memory: two stages, then the offsets of the taps. A stage holds the first halves of all pixels

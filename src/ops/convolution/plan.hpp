@@ -23,8 +23,8 @@ struct ConvolutionAxis {
 struct ConvolutionPlan {
   static constexpr int axes = 3;
   std::int64_t batch = 0;
-  std::int64_t channels = 0;  ///< Channels of x.
-  std::int64_t outputs = 0;   ///< Channels of y.
+  std::int64_t channels = 0;  ///< Number of channels of x.
+  std::int64_t outputs = 0;   ///< Number of channels of y.
   std::int64_t group = 1;
   ConvolutionAxis axis[axes];
 

@@ -34,7 +34,7 @@ struct TensorCoreTask {
   int chunks = 0;               ///< Chunks of a sum.
   int filter_block_chunks = 0;  ///< Chunks from one block of a filter to the next.
   int filter_tap_chunks = 0;    ///< Chunks from one element of the window of a filter to the next.
-  Divisor by_block;             ///< Divides by the chunks of a block over the whole window.
+  Divisor by_block;             ///< Divides by the number of chunks of a block over the whole window.
   Divisor by_block_chunks;
   Divisor by_rest_chunks;
   Divisor by_kernel_width;

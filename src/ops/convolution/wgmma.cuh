@@ -25,8 +25,8 @@ namespace graft::ops::wgmma {
 /// The operations that turn sums into stored elements.
 struct Finish {
   ConvolutionEpilogue epilogue;
-  const float* bias = nullptr;   ///< Per output channel.
-  const float* scale = nullptr;  ///< Per output channel; i8 only.
+  const float* bias = nullptr;   ///< A number for each output channel.
+  const float* scale = nullptr;  ///< A number for each output channel; i8 only.
   bool leaks = false;            ///< Whether the activation is leaky_relu.
   bool bounds = false;           ///< Whether values are clamped to `low` and `high`, for i8 in steps of y.
   float low = 0;
@@ -67,8 +67,8 @@ struct Sizes {
   int taps_w = 1, taps = 1;
   int chunk = 128;         ///< Bytes: 128, 64 or 32.
   int weight_chunk = 128;  ///< Bytes of weights that are copied at once; a multiple of `chunk`.
-  int chunks_of_tap = 1;   ///< Chunks in the channels of a pixel.
-  int stages = 1;          ///< Stages of depth that make a sum.
+  int chunks_of_tap = 1;   ///< Number of chunks in the channels of a pixel.
+  int stages = 1;          ///< Number of stages of depth in a sum.
   bool flat = false;       ///< Whether output pixels are input pixels; x is then copied as a matrix.
   bool gathered = false;   ///< Whether pixels are copied 16 bytes at a time.
   bool permuted = false;   ///< Whether filters are copied in an order that gives each thread adjacent channels of y.
@@ -79,7 +79,7 @@ struct Sizes {
   // blocks, are split: each is computed by a cluster of blocks, between which its depth is divided.
   int whole_tiles = 0;
   int split_tiles = 0;  ///< The number of split tiles, at most one per cluster.
-  int cluster = 1;      ///< A power of two.
+  int cluster = 1;      ///< Number of blocks that share a split tile; a power of two.
 };
 
 /// The shape of the work of a block: M pixels x N channels.

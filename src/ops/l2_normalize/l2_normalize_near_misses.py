@@ -163,7 +163,7 @@ MISSES = [
     ("epsilon_subtracted", "epsilon is subtracted", IMAGE, SUM + "a = Sub(s, eps_large) r = Sqrt(a) y = Div(x, r)"),
     (
         "epsilon_added_to_norm",
-        "epsilon is added to the norm, which is none of the three modes",
+        "epsilon is added to the norm, which is not one of the three modes",
         IMAGE,
         NORM + "a = Add(r, eps_large) y = Div(x, a)",
     ),

@@ -62,7 +62,7 @@ struct SuppressionPlan : WorkspaceParts {
   std::int64_t selected_indices = 0;
   std::int64_t selected_boxes = 0;
   std::int64_t sort = 0;
-  std::int64_t suppressed = 0;  ///< See ChunkTask.
+  std::int64_t suppressed = 0;  ///< Byte offset of ChunkTask::suppressed.
   std::int64_t overlapped = 0;
 };
 

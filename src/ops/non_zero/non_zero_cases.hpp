@@ -1,4 +1,5 @@
-// Cases of NonZero: sizes around those of its blocks and tiles, all ranks, and few, half and all of the elements set.
+// Cases of NonZero: as many elements as a block or tile holds, and one more or fewer; all ranks; few, half and all of
+// the elements set.
 #pragma once
 
 #include "ops/non_zero/non_zero.hpp"

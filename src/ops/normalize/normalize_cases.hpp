@@ -16,7 +16,7 @@ namespace graft::ops {
   struct Options {
     bool across = false;
     bool shared = false;
-    int given = 1;  ///< Number of inputs after x.
+    int given = 1;  ///< Number of inputs that the case has in addition to x.
   };
   const auto add = [&](const TensorDesc& x, const Options& options, const std::string& what = "",
                        Fill fill = Fill::normal, Attributes attributes = {}) -> OperatorCase& {

@@ -107,7 +107,7 @@ Status run_task(const Padding& op, const Problem& problem, const Buffers& buffer
   if (problem.outputs[0].extents.element_count() == 0) return {};
   const bool aligned = is_aligned(buffers.inputs[0], vector_bytes) && is_aligned(buffers.outputs[0], vector_bytes);
   if (problem.inputs[0].layout != Layout::linear && !aligned) {
-    return invalid_argument("Padding: hwc8 and the addresses of chw32 tensors must be multiples of 16");
+    return invalid_argument("Padding: the addresses of hwc8 and chw32 tensors must be multiples of 16");
   }
   return Run(make_task(op, problem, buffers, aligned), context);
 }

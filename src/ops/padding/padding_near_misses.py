@@ -32,13 +32,13 @@ SPLIT = "t = Slice(x, i1, i3, i3) c, k = Split<axis=3>(t, ones_of_two) "
 MISSES = [
     (
         "reflect_and_edge",
-        "reflected before, the edge repeated behind",
+        "reflected before the tensor, the edge repeated after it",
         WIDE.format(9),
         BEFORE + "e = Slice(x, i4, i5, i3) r = Concat<axis=3>(e, e) " + CAT,
     ),
     (
         "not_flipped",
-        "the columns before and behind are not turned round",
+        "the columns before and after the tensor are not reversed",
         WIDE.format(9),
         "l = Slice(x, i1, i3, i3) r = Slice(x, i2, i4, i3) " + CAT,
     ),
@@ -50,7 +50,7 @@ MISSES = [
     ),
     (
         "of_another",
-        "the border is that of another tensor",
+        "the border is taken from another tensor",
         TWO_WIDE,
         "l = Slice(z, i2, i0, i3, minus1) r = Slice(z, i3, i1, i3, minus1) " + CAT,
     ),
@@ -81,7 +81,7 @@ MISSES = [
     ("permuted", "the columns change places", WIDE.format(8), "y = Gather<axis=3>(x, permuted)"),
     (
         "zeros_and_ones",
-        "zeros before, ones behind",
+        "zeros before the tensor, ones after it",
         "(float[4,4,3,5] x) => (float[4,4,3,7] y)",
         "a = Concat<axis=3>(zeros_column, x) y = Concat<axis=3>(a, ones_column)",
     ),

@@ -32,17 +32,17 @@ struct RowsTask {
   int vectors_to;
   int shift;  ///< Offset of a byte in its row of y minus its offset in the row of x.
 
-  int warp_rows;  ///< Rows of a warp, at most 30.
-  int lanes_log;  ///< Lanes of a row.
-  int steps;      ///< Vectors of a lane in a row.
-  int parts;      ///< Parts of a row, one warp each.
+  int warp_rows;  ///< Rows that a warp stores, at most 30.
+  int lanes_log;  ///< Binary logarithm of the number of lanes that store one row.
+  int steps;      ///< Vectors that each lane stores in a row.
+  int parts;      ///< Number of parts of a row; each warp stores one part.
   Divisor by_parts;
 
   int border_vectors;  ///< The most vectors around the begin of a row.
   Divisor by_border_vectors;
-  int table_from;  ///< The table's first unit, counted from the border of two rows.
-  int table_to;    ///< The unit after the table's last one.
-  int row;         ///< Units of a row.
+  int table_from;  ///< The first unit of the table, counted from the border between two rows.
+  int table_to;    ///< The unit after the last unit of the table.
+  int row;         ///< Number of units in a row.
   Columns columns;
   AnyLines lines;
 };

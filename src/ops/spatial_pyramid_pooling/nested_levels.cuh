@@ -17,12 +17,13 @@ namespace detail {
 
 /// Tuned on an H200.
 struct NestedLevelsPolicy {
-  static constexpr int warps = 4;          ///< Warps of a block in which each warp pools a plane.
-  static constexpr int loads = 4;          ///< Loads of a thread at a time where a block or a cluster pools a plane.
+  static constexpr int warps = 4;  ///< Warps of a block in which each warp pools a plane.
+  /// Number of loads that a thread issues before it uses the first, where a block or a cluster pools a plane.
+  static constexpr int loads = 4;
   static constexpr int most_shares = 4;    ///< Warps that share a quarter of the rows where a block pools a plane.
   static constexpr int enough_planes = 4;  ///< Planes per multiprocessor from which on a warp may pool a plane.
   static constexpr int bin_threads = 512;  ///< Threads of a block that are divided equally between bins.
-  static constexpr int bin_loads = 8;      ///< Loads of a thread of such a block at a time, without a cluster.
+  static constexpr int bin_loads = 8;      ///< Number of these loads in a block of bin_threads without a cluster.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   /// The least number of blocks on a multiprocessor. With two, which is all that 2x16x1024x1024 needs, two of its 32
   /// clusters would not fit next to the others.
@@ -40,12 +41,12 @@ struct NestedLevelsPlan {
   int width = 0;
   int quarter = 0;            ///< Rows of a bin of level 4.
   int log2_column_lanes = 0;  ///< Binary logarithm of the vectors of a row.
-  int bins = 0;               ///< Bins of all levels in a channel.
+  int bins = 0;               ///< Number of bins of all levels in one channel.
   int channels = 0;
   int first_bin[3] = {-1, -1, -1};  ///< The first bin of levels 4, 2 and 1; -1 for a level that is not requested.
-  Divisor by_row_vectors = {};      ///< Divides by the vectors of a row of a bin of level 4.
+  Divisor by_row_vectors = {};      ///< Divides by the number of vectors in a row of a bin of level 4.
   Divisor by_channels = {};
-  float count = 0;  ///< Elements of a bin of level 4.
+  float count = 0;  ///< Number of elements in a bin of level 4.
   float x_scale = 1;
   Quantizer quantizer = {};
 };

@@ -18,7 +18,7 @@ namespace detail {
 /// Tuned on an H200.
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
-  static constexpr int rows_in_flight = 4;  ///< Loads of a thread at a time.
+  static constexpr int rows_in_flight = 4;  ///< Number of loads that a thread issues before it uses the first.
   /// Threads of all blocks on a multiprocessor from which on blocks have fewer threads: while a small block computes,
   /// other blocks load.
   static constexpr std::int64_t enough_threads = 1024;
@@ -42,19 +42,21 @@ struct PlanesPlan {
   int height = 0;
   int width = 0;
   int block_planes = 1;
-  int log2_blocks = 0;     ///< Blocks that share a plane.
-  int log2_pieces = 0;     ///< Pieces of the rows of a cell in a block.
-  int accesses = 0;        ///< Accesses to a row.
+  int log2_blocks = 0;     ///< Binary logarithm of the number of blocks that share a plane.
+  int log2_pieces = 0;     ///< Binary logarithm of the number of pieces into which a block divides the rows of a cell.
+  int accesses = 0;        ///< Number of accesses to a row.
   int staged_vectors = 0;  ///< Vectors of 16 bytes at the beginning of shared memory that hold staged planes.
   int column_stride = 0;   ///< Elements from one piece of a cell of rows to the next.
   int strip_stride = 0;    ///< Elements from one cell of rows to the next.
-  int log2_step = 0;       ///< Columns that a thread reduces to one before they are stored in shared memory: N or one.
-  Divisor by_row = {};     ///< Divides by `accesses`.
-  Divisor by_plane = {};   ///< Divides by the pieces of a plane in a block.
+  /// Binary logarithm of the number of columns that a thread reduces to one before it stores them in shared memory: N
+  /// or one.
+  int log2_step = 0;
+  Divisor by_row = {};    ///< Divides by `accesses`.
+  Divisor by_plane = {};  ///< Divides by the number of pieces of a plane in a block.
   Divisor by_row_cells = {};
   Divisor by_axis_bins = {};
   Divisor by_channels = {};
-  int log2_bin_lanes = 0;  ///< Lanes that share a bin along a row.
+  int log2_bin_lanes = 0;  ///< Binary logarithm of the number of lanes that share a bin along a row.
   float x_scale = 1;
   Quantizer quantizer = {};
 };

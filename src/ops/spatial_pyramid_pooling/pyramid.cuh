@@ -31,7 +31,7 @@ struct PyramidLevel {
   int first_bin = 0;       ///< Index of the first bin among the bins of all levels of a channel.
   int divisor = 0;         ///< The divisor of averages, or 0 if it is the number of elements.
   Divisor by_side = {};
-  Divisor by_bins = {};  ///< Divides by the bins of the level in a channel.
+  Divisor by_bins = {};  ///< Divides by the number of bins of this level in one channel.
 };
 
 struct PyramidAxes {
@@ -41,8 +41,8 @@ struct PyramidAxes {
 
 struct Pyramid {
   int levels = 0;
-  int bins = 0;       ///< Bins of all levels in a channel.
-  int axis_bins = 0;  ///< Bins of all levels along one side.
+  int bins = 0;       ///< Number of bins of all levels in one channel.
+  int axis_bins = 0;  ///< Number of bins of all levels along one side.
   int channels = 0;
   PyramidLevel level[most_levels] = {};
   PyramidAxes axes;

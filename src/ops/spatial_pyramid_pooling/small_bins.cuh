@@ -14,8 +14,9 @@ namespace detail {
 struct SmallBinsPolicy {
   static constexpr int log2_lanes = 3;
   static constexpr int lanes = 1 << log2_lanes;
-  static constexpr int loads = 6;                              ///< Loads of a lane.
-  static constexpr std::int64_t most = std::int64_t{1} << 20;  ///< Elements of x, and of y.
+  /// Number of loads that a lane issues before it uses the first.
+  static constexpr int loads = 6;
+  static constexpr std::int64_t most = std::int64_t{1} << 20;  ///< The largest number of elements of x, and of y.
 };
 
 /// The positions of the bins of an axis as in bin_at(), in 31 bits.

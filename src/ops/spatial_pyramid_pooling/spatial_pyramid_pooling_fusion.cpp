@@ -387,7 +387,7 @@ std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx:
   };
 }
 
-/// Returns the text that tells what is assumed of windows that were made for one size.
+/// Returns a sentence on the assumption of the rewrite about windows that fit only one image size.
 std::string assumption(const Pyramid& found) {
   const std::string size = fmt::format("{} x {}", (*found.frozen)[0], (*found.frozen)[1]);
   std::string others;

@@ -15,8 +15,9 @@ namespace detail {
 
 /// Tuned on an H100.
 struct WholePolicy {
-  static constexpr int in_flight = 4;  ///< Loads of a thread at a time if a block pools a plane.
-  static constexpr int in_lane = 2;    ///< Loads of a lane at a time if lanes of a warp pool a plane.
+  /// Number of loads that a thread issues before it uses the first, if a block pools a plane.
+  static constexpr int in_flight = 4;
+  static constexpr int in_lane = 2;  ///< Number of these loads if lanes of a warp pool a plane.
   static constexpr int most_threads = 512;
   static constexpr int most_in_warp = 128;  ///< Vectors of a plane up to which lanes of one warp pool it.
 };
