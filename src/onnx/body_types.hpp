@@ -28,10 +28,10 @@ struct FollowedRow {
 /// it, and no opset before f8_opset has f8.
 [[nodiscard]] std::int64_t oldest_opset_with(ElementType type);
 
-/// Infers the types of the node's outputs from those of its inputs, by the rules of infer_shapes. Returns what is wrong
-/// with the types of the inputs by ONNX's schemas, and how to fix it, or what is wrong with the shapes. Returns nothing
-/// if neither is wrong, or if a type that is unknown may be right. In a function the types are wrong if any opset from
-/// the row's oldest one on refuses them; in layers, if every opset from 17 on does.
+/// Infers the types of the node's outputs from the types of its inputs, by the rules of infer_shapes. Returns what is
+/// wrong with the types of the inputs by ONNX's schemas, and how to fix it, or what is wrong with the shapes. Returns
+/// nothing if neither is wrong, or if a type that is unknown may be right. In a function the types are wrong if any
+/// opset from the row's oldest one on refuses them; in layers, if every opset from 17 on does.
 [[nodiscard]] std::optional<std::string> type_fault(Node& node, const FollowedRow& row);
 
 /// Returns the lowest opset >= 17 that accepts the types of the node's inputs, or 17 if none does, which type_fault()

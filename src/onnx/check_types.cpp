@@ -21,8 +21,8 @@ namespace {
 /// The first opset of the table of types.
 constexpr std::int64_t first_known = 13;
 
-/// Returns the types that an opset allows; null where they are not known. Before opset 13 the result is that of opset
-/// 13 if the operator had the same inputs.
+/// Returns the types that an opset allows; null where they are not known. For an opset before 13, returns the types of
+/// opset 13 if the operator had the same inputs.
 const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
   if (opset >= first_known) return find_schema_types(op_type, opset);
   const SchemaPorts* ports = find_schema_ports(op_type, opset);

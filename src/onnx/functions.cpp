@@ -221,7 +221,7 @@ bool uses_changed_operator(const Graph& graph, std::int64_t from, std::int64_t t
   return changed;
 }
 
-/// Raises the opset of the model, or those of the functions to inline, until no operator of a body differs between
+/// Raises the opset of the model, or the opsets of the functions to inline, until no operator of a body differs between
 /// both.
 void agree_on_opsets(Model& model, const InlineOptions& options) {
   std::int64_t wanted = model.graph().opset();

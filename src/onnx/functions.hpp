@@ -61,8 +61,8 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
                 const std::optional<FollowedRow>& row = std::nullopt);
 
-/// Returns the properties of a node on which the function of its operator may depend. The type is f32 if that of the
-/// first input is unknown, and the rank is -1 if it is unknown.
+/// Returns the properties of a node on which the function of its operator may depend. If the type of the first input is
+/// unknown, the type is f32; if its rank is unknown, the rank is -1.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
 /// Return the function and the native form that the operator's definition has for these inputs. Throw body_error() if

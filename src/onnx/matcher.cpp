@@ -782,8 +782,8 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
   return parts;
 }
 
-/// Returns why the pattern does not match beyond a node at which a part of it matches, at the reader that comes
-/// furthest.
+/// Returns why the rest of the pattern does not match around a node at which a part of it matches: the reason of the
+/// reader of this node that matches the most nodes.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
   const std::string begin = fmt::format("{} and the nodes before it match", describe(node));
   std::string reason;

@@ -81,7 +81,7 @@ struct Match {
   [[nodiscard]] std::optional<std::string> text(std::string_view name) const;  ///< Returns a bound string attribute.
 };
 
-/// The attempt to match that came furthest, for --explain.
+/// The attempt to match the pattern that matched the most nodes, for --explain.
 struct NearMiss {
   Node* node = nullptr;  ///< The node at which the root was tried.
   std::size_t matched_nodes = 0;
@@ -89,7 +89,8 @@ struct NearMiss {
   std::string reason;             ///< Why it failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern needs 2".
 };
 
-/// Matches with `root` as the pattern's last node. If that fails and `near` is given, stores there how far it came.
+/// Matches with `root` as the pattern's last node. If the match fails and `near` is given, stores in `near` how many
+/// nodes matched, and why the next one did not.
 [[nodiscard]] std::optional<Match> match(const Pattern& pattern, Node& root, NearMiss* near = nullptr);
 
 /// The matches in a graph, without its sub-graphs, no two of which share a node, and the near misses in which at least

@@ -290,7 +290,7 @@ struct FunctionKey {
   friend auto operator<=>(const FunctionKey&, const FunctionKey&) = default;  // NOLINT(modernize-use-nullptr): it errs
 };
 
-/// A model-local function. Inputs, outputs and opset_imports of the body are those of the function.
+/// A model-local function. The body holds its inputs, outputs and opset_imports.
 struct FunctionDefinition {
   FunctionKey key;
   std::vector<std::string> attributes;  ///< Attributes without a default; a call must have them if the body needs them.

@@ -13,7 +13,7 @@
 
 namespace graft::onnx {
 
-/// The newest opset of ai.onnx and the newest IR version that Graft reads, which are those of onnx 1.23. Newer ones are
+/// The newest opset of ai.onnx and the newest IR version that Graft reads: the versions of onnx 1.23. Newer ones are
 /// refused because their meaning is unknown.
 inline constexpr std::int64_t newest_opset = 28;
 inline constexpr std::int64_t newest_ir_version = 14;

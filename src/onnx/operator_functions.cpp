@@ -107,8 +107,8 @@ bool takes(const OperatorType& type, std::size_t port, DType dtype) {
                      [&](const TypeRow& row) { return row.formats[port] == Format(dtype); });
 }
 
-/// Returns the value of an input that may also be an attribute: the default if it is left out, or the number if it is a
-/// constant of one element. Returns nothing for any other input.
+/// Returns the value of an input that may also be an attribute: the default if the node omits the input, or the number
+/// if the input is a constant of one element. Returns nothing for any other input.
 std::optional<AttributeValue> value_for_attribute(const Value* input, const AttributeInfo& info) {
   if (input == nullptr) return info.default_value;
   const auto constant = input->constant();

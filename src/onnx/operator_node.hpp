@@ -47,13 +47,13 @@ struct OperatorMatch {
 /// there is no such operator or if the node lacks an attribute that it requires. The node itself is not Graft's.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
 
-/// Returns the node's inputs in the order of its operator, with null for an input that is left out before others; the
-/// inputs of other nodes are returned as they are. Throws Error if a node under a drop-in name has more or fewer inputs
-/// than the plugin of that name, or leaves out a required one.
+/// Returns the node's inputs in the order of its operator, with null for an input that the node omits although later
+/// inputs are present; the inputs of other nodes are returned unchanged. Throws Error if a node under a drop-in name
+/// has more or fewer inputs than the plugin of that name, or omits a required one.
 [[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
 
-/// Returns the type of an input that is left out before others, which is that of an input with the same type
-/// constraint; nothing if it is unknown.
+/// Returns the type of an input that a node omits although later inputs are present: the type of an input with the same
+/// type constraint, or nothing if it is unknown.
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
@@ -67,7 +67,7 @@ struct RefusedType {
 [[nodiscard]] std::optional<RefusedType> refused_type(const OperatorType& type, std::span<Value* const> inputs,
                                                       ElementType (*cast)(ElementType) = nullptr);
 
-/// Adds a tensor without elements, which stands for an input that is left out before others.
+/// Adds a tensor without elements, which stands for an input that a node omits although later inputs are present.
 Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element);
 
 /// Creates the operator of a node with the node's attributes, checked. Returns null if find_operator_for finds no

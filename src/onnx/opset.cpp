@@ -160,7 +160,7 @@ class Raiser {
     node.outputs.resize(std::min<std::size_t>(node.outputs.size(), 1));
   }
 
-  /// Appends dimensions of 1 to an input, whose dimensions correspond to those of `of` from `axis` on: b becomes
+  /// Appends dimensions of 1 to an input, so that its first dimension broadcasts to dimension `axis` of `of`: b becomes
   /// Unsqueeze(b).
   void align_left(Node& node, std::size_t input, const Value& of, std::int64_t axis) {
     Value* value = node.input(input);

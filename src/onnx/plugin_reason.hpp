@@ -13,8 +13,9 @@ namespace graft::onnx {
 /// The metadata key that holds why `convert` left a node to a plugin.
 inline constexpr std::string_view reason_note = "graft.reason";
 
-/// Returns the reason that `convert` wrote on the node; else the reason of a user's rule; else that of the operator for
-/// the type in which the node computes. The node must have an operator (find_operator_for).
+/// Returns the reason that `convert` wrote on the node; otherwise the reason of a user's rule; otherwise the reason in
+/// the operator's definition for the type in which the node computes. The node must have an operator
+/// (find_operator_for).
 [[nodiscard]] std::string reason_for_plugin(const Node& node);
 
 /// Returns the first input of such a node whose type no plugin of its operator accepts, or nothing. f64 counts as f32,

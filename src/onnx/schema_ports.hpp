@@ -21,7 +21,7 @@ struct SchemaPorts {
   /// inputs.
   std::string_view inputs;
   std::size_t fewest_inputs = 0;
-  std::string_view outputs;  ///< Letters like those of `inputs`.
+  std::string_view outputs;  ///< Letters with the meaning that they have in `inputs`.
   std::size_t fewest_outputs = 0;
   std::string_view attributes;  ///< The names, in order, with a space between them.
 

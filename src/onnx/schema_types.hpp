@@ -45,7 +45,7 @@ struct SchemaTypes {
   /// For each output, the letter of the inputs that have its type; '.' if no input has it. The last letter holds
   /// for all further outputs.
   std::string_view outputs;
-  std::array<TypeSet, 5> of;  ///< The types of each letter, those of `a` first.
+  std::array<TypeSet, 5> of;  ///< The types of each letter, beginning with `a`.
 
   /// Returns the letter of a port. A port after the last letter has that letter, even if the operator has no such port;
   /// '.' if there are no letters.

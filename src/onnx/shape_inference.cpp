@@ -154,8 +154,8 @@ class Inference {
     for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
   }
 
-  /// Infers the branches of an If and returns those that can be taken. Exporters write a branch with Squeeze for the
-  /// size 1 next to one for other sizes: a branch that the sizes contradict is not the one that is taken.
+  /// Infers the branches of an If and returns the branches that can run. Exporters write a branch with Squeeze for the
+  /// size 1 next to one for other sizes: a branch that the sizes contradict is not the one that runs.
   std::vector<Graph*> possible_branches(const NodeTypes& types) {
     std::vector<Graph*> branches = types.node().subgraphs();
     if (Graph* taken = subgraph(types.node(), taken_branch(types.numbers(0)))) branches = {taken};

@@ -1,4 +1,4 @@
-// Creates and removes folders, also those of killed processes.
+// Creates and removes folders, and removes the folders of killed processes.
 #include "onnx/temporary_folder.hpp"
 
 #include <fmt/format.h>
