@@ -21,8 +21,8 @@ using report::RuleOutcome;
 /// otherwise a count.
 [[nodiscard]] std::string replaced_text(const Rewrite& rewrite);
 
-/// Returns whether `a` is more useful than `b` to a user who wants to know why nothing was rewritten: patterns of the
-/// user's own libraries come first, then those of which a larger share matched.
+/// Returns whether `a` is more useful than `b` to a user who wants to know why nothing was rewritten: near misses of
+/// patterns of the user's own libraries come first; among others, a larger matched share comes first.
 [[nodiscard]] bool is_nearer(const NearMiss& a, const NearMiss& b);
 
 /// Returns whether a rewrite was made by a cleanup pass.

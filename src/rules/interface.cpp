@@ -407,7 +407,8 @@ class InterfaceRule {
     }
   }
 
-  /// Runs the old model on two batches and the new one on both at once. Returns the difference, or an empty string.
+  /// Runs the old model on two batches one after the other, and the new model on both at once. Returns the difference,
+  /// or an empty string.
   [[nodiscard]] std::string difference(const onnx::Model& before, const onnx::Model& after, std::int64_t batch) const {
     if (!rewriter_.options().prove) return "";
     const std::unique_ptr<runtime::CompiledModel> reference = rewriter_.engine().compile(before);
@@ -523,7 +524,8 @@ class InterfaceRule {
     }
   }
 
-  /// Returns those of `from` and of the graph's inputs that the way back from `to` reaches first.
+  /// Returns the inputs of the part that ends at `to`: on each path back from `to`, the first tensor that is in `from`
+  /// or is an input of the graph.
   [[nodiscard]] static std::vector<const onnx::Value*> inputs_reached(const std::vector<const onnx::Value*>& to,
                                                                       const std::vector<const onnx::Value*>& from) {
     std::vector<const onnx::Value*> result;

@@ -43,7 +43,7 @@ class NamePattern {
 
   [[nodiscard]] bool matches(const std::string& name) const;
   /// Returns the new name for a name that matches: `to`, in which $1 is the match of the first `*`, `?` or group, $0
-  /// the name, and $$ a dollar. Returns a name that does not match as it is.
+  /// the name, and $$ a dollar. A name that does not match is returned unchanged.
   [[nodiscard]] std::string renamed(const std::string& name, const std::string& to) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool is_exact() const { return !expression_; }

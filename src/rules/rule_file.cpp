@@ -28,7 +28,8 @@ constexpr std::size_t most_rule_bytes = std::size_t{4} << 20U;
 struct KindInfo {
   std::string_view key;
   Kind kind;
-  std::vector<std::string> options;  ///< The allowed keys, without those of all kinds: `optional` and `reason`.
+  /// The keys that a kind of rule allows, in addition to `optional` and `reason`, which every kind allows.
+  std::vector<std::string> options;
 };
 
 const std::vector<KindInfo>& kinds() {
@@ -244,7 +245,7 @@ class Reader : private YamlReader {
     }
   }
 
-  /// Lists all operators by their origin, those of the user's libraries first: "libmy_ops.so has Snake; Graft's are
+  /// Lists all operators by their origin, beginning with the user's libraries: "libmy_ops.so has Snake; Graft's are
   /// L2Normalize, ...".
   static std::string lists_of_operators() {
     std::string text;

@@ -167,7 +167,8 @@ struct RemovableIf {
   std::string sized_by_data = {};  ///< An operator in the kept branch whose size data decide.
 };
 
-/// Returns whether all outputs of `branch` are constants without elements whose shapes may be those of `other`.
+/// Returns whether all outputs of `branch` are constants without elements, and the outputs of `other` may have the same
+/// shapes.
 bool gives_no_elements(const onnx::Graph& branch, const onnx::Graph& other) {
   for (std::size_t i = 0; i < branch.outputs().size(); ++i) {
     const auto constant = branch.outputs()[i]->constant();

@@ -94,8 +94,8 @@ std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string
   return std::nullopt;
 }
 
-/// Returns the replacement of a Concat of tensors that have the batch with tensors of a batch of 1, or nothing for any
-/// other node.
+/// Returns the replacement of a Concat in which some inputs have the dynamic batch and others have a batch of 1;
+/// nothing for any other node.
 std::optional<Frozen> frozen_concat(const onnx::Node& node, const std::string& batch) {
   Frozen frozen;
   bool has_batch = false;
@@ -175,8 +175,8 @@ bool has_batch(const onnx::Value& value, const std::string& batch) {
   return value.shape && !value.shape->empty() && value.shape->front() == Dim::symbol(batch);
 }
 
-/// Changes all such nodes in a copy of the model, so that they follow the batch, and returns them. A node after another
-/// one is found in a later round, when shapes have been inferred again.
+/// Changes all nodes that fit only a batch of 1 in a copy of the model, so that they follow the batch, and returns
+/// them. A node after another one is found in a later round, when shapes have been inferred again.
 std::vector<Frozen> find_and_unfreeze(onnx::Model& model, const std::string& batch) {
   std::vector<Frozen> all;
   constexpr int most_rounds = 4096;

@@ -56,8 +56,8 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
   return places;
 }
 
-/// Returns the dimensions of one item, or nothing if one is unknown, the item is too large, or the first axis, that of
-/// the batch, is moved.
+/// Returns the dimensions of one item. Returns nothing if a dimension is unknown, if the item is too large, or if the
+/// Transpose moves the first axis, which is the batch.
 std::optional<std::vector<std::int64_t>> item_dims(const onnx::Node& transpose) {
   const auto permutation = transpose.ints("perm");
   const onnx::Value* x = transpose.input(0);

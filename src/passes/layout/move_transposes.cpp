@@ -310,7 +310,7 @@ std::optional<Move> move_of(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// Returns what is known of the shape before a Transpose.
+/// Returns the shape before a Transpose, given the shape after it.
 std::optional<Shape> untransposed(const std::optional<Shape>& shape, const Permutation& permutation) {
   if (!shape || permutation.empty()) return shape;
   Shape result(shape->size(), Dim(0));

@@ -30,7 +30,7 @@ struct Replacement {
   std::string by_definition = {};               ///< See Proposal.
 
   void line(const std::string& text) { nodes += text + "\n"; }
-  /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or that of a Cast.
+  /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or the name of a Cast that is added.
   std::string in_f32(const std::string& name, onnx::ElementType from);
   /// Writes the line that computes `output`, of type `to`, with `computation`, whose result is f32.
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);

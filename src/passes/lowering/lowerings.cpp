@@ -124,8 +124,8 @@ constexpr std::array grid_sample_guards = {
              "images of fixed size (the batch may be dynamic)", sample_by_gather},
 };
 
-/// Returns the replacement as the body of a function. Its inputs are those of the node, its constants, and the other
-/// tensors that it reads.
+/// Returns the replacement as the body of a function. Its inputs are the inputs of the node, its constants, and the
+/// other tensors that it reads.
 std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, const Replacement& replacement) {
   auto function = std::make_shared<onnx::FunctionDefinition>();
   function->key = {"", node.op_type, ""};
@@ -200,7 +200,7 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
   return proposal;
 }
 
-/// Returns the cost of the new nodes and that of a plugin, or an empty string if the region cannot be extracted.
+/// Returns the cost of the new nodes and the cost of a plugin, or an empty string if the region cannot be extracted.
 std::string cost_text(const onnx::Model& model, const Proposal& proposal) {
   if (proposal.nodes.front()->graph != &model.graph()) return "";
   try {
