@@ -89,13 +89,13 @@ class Definition:
     doc: str
     source: str
     attributes: tuple[Attribute, ...]
-    """Those that are keywords."""
+    """The attributes that are keyword arguments."""
     numbers: tuple[Attribute, ...]
-    """Those that have the name of an input: a number in its place is the attribute's value."""
+    """The attributes with the name of an input: a number that is passed for the input is the attribute's value."""
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     rows: tuple[tuple[str, ...], ...]
-    """Types of all ports that go together."""
+    """The combinations of types that the ports may have."""
 
     @property
     def has_data_sizes(self) -> bool:

@@ -57,7 +57,7 @@ class Caller {
                                       const toolkit::CancelToken& cancel);
 
 /// Runs `work(watch, caller)` in a worker thread and returns its result. The work may use Python only through `caller`.
-/// Throws the exception of a Python function, or that of the work.
+/// Throws the exception of a Python function, or the exception of the work.
 template <class Function>
 auto run_watched(const nanobind::object& progress, const std::optional<toolkit::CancelToken>& given, Function&& work) {
   using Result = std::invoke_result_t<Function, const toolkit::Watch&, Caller&>;

@@ -93,18 +93,20 @@ void add_cuts(nb::module_& module) {
       .def_ro("share_in_tensorrt", &CutResult::share_in_tensorrt,
               "The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.")
       .def_ro("tails", &CutResult::tails)
-      .def_ro("verified", &CutResult::verified,
-              "The VerifyResult of the halves, run one after the other, compared with the whole network; or None, also "
-              "where the outputs are the same and ONNX Runtime refuses the half for the host.")
       .def_ro(
-          "not_verified", &CutResult::not_verified,
-          "Why the halves could not be compared, why nothing of their outputs could be, or why they are not verified "
-          "nevertheless; empty otherwise.")
+          "verified", &CutResult::verified,
+          "The VerifyResult of the halves, run one after the other, compared with the whole network; None where they "
+          "could not be compared, and where the outputs are the same but ONNX Runtime refuses the half for the host.")
+      .def_ro("not_verified", &CutResult::not_verified,
+              "Why the halves are not known to be correct: they could not be compared, no output could be compared, or "
+              "ONNX "
+              "Runtime refuses the half for the host; empty otherwise.")
       .def_ro("host_engine", &CutResult::host_engine,
               "The CPU engine that computed the half for the host; empty where none did.")
-      .def_ro("host_refused", &CutResult::host_refused,
-              "The message with which ONNX Runtime refuses the half for the host; empty where it loads it, where it is "
-              "not installed, and where nothing was compared by choice.")
+      .def_ro(
+          "host_refused", &CutResult::host_refused,
+          "The message with which ONNX Runtime refuses the half for the host; empty if ONNX Runtime loads the half or "
+          "is not installed, and with verify=False.")
       .def(
           "save", [](const CutResult& result, const std::filesystem::path& file) { return save(result, file); },
           "file"_a, nb::call_guard<nb::gil_scoped_release>(),

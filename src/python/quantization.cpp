@@ -120,7 +120,7 @@ std::string describe(const QuantizeResult& result) {
   std::string text = "<graft.QuantizeResult " + result.model.source() + ":";
   const std::map<std::string, std::size_t> counts = counts_of(result);
   for (const auto& [type, count] : counts) text += " " + count_of(count, "node") + " " + type + ",";
-  if (counts.empty()) text += " no node has another type,";
+  if (counts.empty()) text += " no node has a narrower type,";
   text += result.met ? " limits met" : " limits not met";
   if (!result.notes.empty()) text += ", " + count_of(result.notes.size(), "note");
   return text + ">";
@@ -131,10 +131,10 @@ std::string describe(const QuantizeResult& result) {
 void add_quantization(nb::module_& module) {
   nb::class_<QuantizedNode>(module, "QuantizedNode", "The type that a node has in the result.")
       .def_ro("node", &QuantizedNode::node)
-      .def_ro(
-          "type", &QuantizedNode::type,
-          "'int8', 'f8', 'f16', 'bf16' or 'f32'; 'f64', which f16 and bf16 leave as it is; 'fused': computed in f32 "
-          "inside the kernel of an int8 or f8 node; empty: the node has no such type.")
+      .def_ro("type", &QuantizedNode::type,
+              "'int8', 'f8', 'f16', 'bf16' or 'f32'; 'f64', which is not converted to f16 or bf16; 'fused': computed "
+              "in f32 "
+              "inside the kernel of an int8 or f8 node; empty: the node has no such type.")
       .def_ro("reason", &QuantizedNode::reason, "Why the node stays in f32; empty for other nodes.")
       .def("__repr__", [](const QuantizedNode& node) {
         return "<" + text_of(node.node) + ": " + node.type + (node.reason.empty() ? "" : ", " + node.reason) + ">";

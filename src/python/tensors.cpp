@@ -11,7 +11,7 @@ namespace {
 
 toolkit::TensorType type_of(const std::string& input, const std::string& name) {
   if (const auto type = toolkit::parse_tensor_type(name)) return *type;
-  throw Error("input '" + input + "': found " + name + ", which is no type of tensors");
+  throw Error("input '" + input + "': found " + name + ", which is not a tensor type");
 }
 
 std::span<const std::byte> bytes_of(const BytesIn& array) {

@@ -55,7 +55,7 @@ using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtim
                                                    const graft::onnx::Model& candidate, CompareOptions options,
                                                    const Watch& watch, const EngineAround& around = {});
 
-/// Compares every tensor that both models have. Options and errors are those of compare_outputs.
+/// Compares every tensor that both models have. Has the options and errors of compare_outputs.
 [[nodiscard]] verify::LayerReport compare_tensors(const graft::onnx::Model& reference,
                                                   const graft::onnx::Model& candidate, CompareOptions options,
                                                   const Watch& watch);

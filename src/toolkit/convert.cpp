@@ -127,8 +127,8 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
   return sizes;
 }
 
-/// Compares the values of the converted model with those of the original. Sets only `values`, `values_not_compared` and
-/// `seconds.compare`, because another thread runs TensorRT on the model at the same time.
+/// Compares the values of the converted model with the values of the original. Sets only `values`,
+/// `values_not_compared` and `seconds.compare`, because another thread runs TensorRT on the model at the same time.
 void compare_values(Conversion& conversion, const ConvertOptions& options, int threads, const Watch& watch) {
   if (!options.check) {
     conversion.values_not_compared = "the check of the result was skipped";
@@ -152,7 +152,7 @@ void compare_values(Conversion& conversion, const ConvertOptions& options, int t
   }
 }
 
-/// Runs the passes and sets all members of the conversion except those of the check of its result.
+/// Runs the passes and sets all members of the conversion except the results of the check.
 void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
              const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
   graft::onnx::Model& model = conversion.model;

@@ -69,7 +69,7 @@ struct Conversion {
   std::optional<std::filesystem::path> data_file;     ///< The file with the weights, next to `output`, if any.
   Seconds seconds;
 
-  /// Whether TensorRT was not run, so that all verdicts are those of rules.
+  /// Whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !check; }
   /// Whether TensorRT runs `model`; nothing where that is not known. Where TensorRT was run, it has to have built the
   /// model.
@@ -81,8 +81,8 @@ struct Conversion {
   [[nodiscard]] bool are_rules_done() const;
 };
 
-/// The check of the result of a conversion. It compares the values of the result with those of the original, and at the
-/// same time builds the result with the installed TensorRT, for suggested sizes where the options have none.
+/// The check of the result of a conversion. It compares the values of the result with the values of the original, and
+/// at the same time builds the result with the installed TensorRT, for suggested sizes where the options have none.
 class ResultCheck {
  public:
   /// Starts the process of TensorRT, which loads while the network is rewritten. Without `probe` TensorRT is not run.
@@ -91,8 +91,8 @@ class ResultCheck {
 
   /// Throws Error for ranges of sizes that the inputs of the model cannot have.
   void check_ranges(const graft::onnx::Model& model) const;
-  /// Does the same for the model before its conversion, unless rules may still change it. Throws the errors of
-  /// check_types, too; where TensorRT is not run, those of check_types_and_outputs.
+  /// Checks the model before its conversion in the same way, unless rules may still change it. Throws the errors of
+  /// check_types, too; where TensorRT is not run, the errors of check_types_and_outputs.
   void check_ranges_before(const graft::onnx::Model& model) const;
 
   /// Sets `values` and `check` of a conversion, and corrects the verdicts on its nodes. May be called once. Throws the

@@ -169,12 +169,13 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   if (ids.empty()) return std::nullopt;
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
-    throw NoCut(Error::Kind::answer_is_no,
-                fmt::format("{}: no cut is possible: all arithmetic depends on nodes that TensorRT does not run or "
-                            "computes wrongly, or these need its result, or a half would begin with a sequence or with "
-                            "a tensor of unknown type\nRun the network in a runtime that has its operators; ONNX "
-                            "Runtime has those of ONNX",
-                            model.source));
+    throw NoCut(
+        Error::Kind::answer_is_no,
+        fmt::format("{}: no cut is possible: every layer with arithmetic reads the result of a node that TensorRT "
+                    "does not run or computes wrongly, or such a node reads the result of the layer, or a half "
+                    "would begin with a sequence or with a tensor of unknown type\nRun the network in a runtime "
+                    "that has its operators; ONNX Runtime has the operators of ONNX",
+                    model.source));
   }
   inspect::Halves halves = inspect::halves_of(model, *found);
   CutResult result;

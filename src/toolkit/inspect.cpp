@@ -37,8 +37,8 @@
 namespace graft::toolkit {
 namespace {
 
-/// Copies the verdict on the converted model to the nodes that are lowered: to those with the name of the node that
-/// failed, or else to all of them.
+/// Copies a bad or unknown verdict on the converted model to lowered nodes of the original: to the nodes whose name the
+/// converted node has, or to all lowered nodes if no name fits.
 void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vector<report::NodeSupport>& nodes) {
   const auto bad = std::find_if(converted.begin(), converted.end(),
                                 [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
@@ -62,8 +62,8 @@ void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vecto
   }
 }
 
-/// Calls the nodes lowered that do not run as they are, or of which that is not known, in a model that runs once it is
-/// converted. `why` says how that is known.
+/// Sets the verdict `lowered` on the nodes that do not run, or may not run, of a model that runs after its conversion.
+/// `why` says how this is known.
 void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::string_view why) {
   for (report::NodeSupport& node : nodes) {
     if (!inspect::is_bad(node.support) && !inspect::is_open(node.support)) continue;
@@ -75,8 +75,9 @@ void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::stri
   }
 }
 
-/// Judges what `graft convert` makes of the model: a node is lowered only where no rule is against that, and a node
-/// that does not run as it is is lowered where no rule is against any node of that.
+/// Corrects the verdicts by the rules on the converted model. If the original runs by rule except for lowered nodes,
+/// these stay lowered only if no rule is against the converted model. If the original does not run, its failing nodes
+/// become lowered if no rule is against the converted model.
 void judge_converted(const onnx::Model& converted, const inspect::Release& release,
                      std::vector<report::NodeSupport>& nodes) {
   const bool any_lowered = std::any_of(nodes.begin(), nodes.end(), [](const report::NodeSupport& node) {

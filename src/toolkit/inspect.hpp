@@ -43,7 +43,7 @@ struct Inspection {
   /// Whether no build of the file can have ImportOptions::shapes: the file has other sizes, or none, for an input.
   bool given_shapes_need_conversion = false;
 
-  /// Whether TensorRT was not run, so that all verdicts are those of rules.
+  /// Whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
   /// Whether TensorRT built the model, or the converted model.
   [[nodiscard]] bool is_built() const { return probe && probe->built; }

@@ -1,4 +1,4 @@
-// Converts the options of comparisons from the public interface to those of the libraries.
+// Converts the options of comparisons from the public interface to the options of the libraries.
 #pragma once
 
 #include "graft/toolkit/precision.hpp"

@@ -258,7 +258,7 @@ class Drawing {
   }
 
   LayoutSizes sizes_;
-  std::vector<Slot> slots_;  ///< The slots of the nodes, followed by those of the lines.
+  std::vector<Slot> slots_;  ///< The slots of the nodes, followed by the slots of the lines.
   std::vector<std::vector<std::size_t>> rows_;
   std::vector<Line> lines_;
 };

@@ -13,7 +13,7 @@ namespace graft::present {
 
 /// Returns the times of the operators. `result` is the JSON of python/graft/bench, whose README lists its members.
 [[nodiscard]] Listing operators_text(const nlohmann::json& result);
-/// Returns a warning for each case that failed or whose result differs from those of the peers.
+/// Returns a warning for each case that failed, or whose result differs from the result of a peer.
 [[nodiscard]] std::vector<std::string> operators_warnings(const nlohmann::json& result);
 [[nodiscard]] Json operators_json(nlohmann::json result);
 

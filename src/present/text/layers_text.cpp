@@ -224,7 +224,7 @@ void add_not_compared(Listing& text, const report::LayersReport& report) {
   }
 }
 
-/// Adds the tolerances that differ from those of the tensors' own types, with the number of tensors.
+/// Adds the tolerances that differ from the tolerance of the tensor's own type, with the number of tensors.
 void add_tolerances(Listing& text, const report::LayersReport& report) {
   std::map<std::string, std::size_t> counts;
   for (const report::ComparedLayer& layer : report.layers) {

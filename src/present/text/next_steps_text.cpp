@@ -106,8 +106,9 @@ std::string note_on_values(const onnx::Model& model, const std::vector<std::stri
   return note;
 }
 
-/// Returns the ranges for a half of a network that was cut: those of the probe if it has all of them, otherwise
-/// suggested ranges, because values between the halves have no range in the probe and all ranges have to fit together.
+/// Returns the ranges for a half of a network that was cut: the ranges of the probe if it has one for each input,
+/// otherwise suggested ranges, because values between the halves have no range in the probe and all ranges have to fit
+/// together.
 std::vector<std::string> ranges_for_half(const onnx::Model& half, const std::optional<report::ProbeSummary>& probe) {
   std::vector<std::string> suggested = ranges_for(half, std::nullopt).ranges;
   if (!probe) return suggested;
@@ -147,12 +148,14 @@ std::string why_to_build(bool was_asked, bool is_built) {
                    : "no rule predicts a problem; it was not built";
 }
 
-/// Returns that a build has to run where the release is installed whose rules were applied, if a release was named.
+/// Returns a note that the build has to run where the release that the user named is installed; empty if the user named
+/// none.
 std::string where_to_build(const std::optional<inspect::Release>& release) {
   return release ? fmt::format("; run the build where {} is installed", inspect::title_of(*release)) : "";
 }
 
-/// Returns that the answers of the installed TensorRT may be those of another release, if a release was named.
+/// Returns a note that the command should run where the release that the user named is installed; empty if the user
+/// named none.
 std::string note_on_installed(const std::optional<inspect::Release>& release) {
   return release ? fmt::format("; run it where {} is installed, because another release may behave differently",
                                inspect::title_of(*release))
@@ -305,13 +308,13 @@ std::string convert_command(const toolkit::Conversion& conversion, const Repeate
   return command + library_options();
 }
 
-/// Returns what to do about rules that could not be done.
+/// Returns the command that explains the rules that could not be applied.
 NextCommand next_for_rules(const toolkit::Conversion& conversion, bool cuts) {
   return {convert_command(conversion, {.cuts = cuts, .explains = true}),
           "explains each rule; correct the rules that could not be done, or mark them as optional"};
 }
 
-/// Returns what to do about a result that TensorRT does not run, or of which that is not known.
+/// Returns the next command after a conversion whose result TensorRT does not run, or may not run.
 NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
   const std::vector<report::NodeSupport>& nodes = conversion.nodes;
   const std::string release = conversion.release ? fmt::format(" --for {}", inspect::name_of(*conversion.release)) : "";

@@ -30,7 +30,7 @@ namespace graft::present {
 [[nodiscard]] std::vector<std::string> verify_warnings(const report::VerifyReport& report);
 
 /// Returns a warning about the first tensor whose noise floor is so large that hardly any difference would be found.
-/// `ran_in` is that of the report.
+/// `ran_in` names the engines of the report.
 [[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors,
                                                       const std::string& ran_in, bool has_data);
 /// Returns a warning about an output without a verdict. `why` is the reason in the report; it is empty if the numbers
