@@ -22,15 +22,15 @@ struct CalibrationData {
   std::string identity;  ///< Identifies the data: the names of the files, their sizes, the recipe.
 };
 
-/// Throws Error naming `source` for an array of floating-point numbers without a finite one, with which nothing can be
-/// judged.
+/// Throws Error naming `source` if an array of floating-point numbers contains only NaN and infinities: such an array
+/// shows no range.
 void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source);
 
-/// Opens a .npz file (an array for each input of the model, or one array for its only input) or a .npy file. The first
-/// axis counts samples: one run uses as many as the model's first dimension, or one if that is dynamic; the remainder
-/// is left out. Or opens a folder of images, which need a recipe, or of .npz and .npy files, each with the inputs of
-/// one run. Files are read in the order of their names. `limit` is the maximum number of samples; 0: all. Throws Error
-/// naming the file and the input that do not fit.
+/// Opens calibration data: a .npz file (an array for each input of the model, or one array for its only input), a .npy
+/// file, or a folder of images, which need a recipe, or of .npz and .npy files, each with the inputs of one run. In a
+/// single file the first axis counts samples: one run uses as many as the model's first dimension, or one if that is
+/// dynamic; the remainder is not used. Files of a folder are read in the order of their names. `limit` is the maximum
+/// number of samples; 0: all. Throws Error naming the file and the input that do not fit.
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                                     const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
 

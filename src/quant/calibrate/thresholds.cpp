@@ -74,8 +74,9 @@ struct PrefixSums {
 };
 
 /// Returns the divergence of the first `kept` bins, the last of which also holds the numbers beyond, from the same bins
-/// in `levels` levels, each spread evenly over those of its bins that are not empty. It is a sum over bins of P log(P /
-/// Q), with P and Q divided by their sums; where Q is constant over a level the sums are differences of prefix sums.
+/// in `levels` levels, each spread evenly over the bins of the level that are not empty. It is a sum over bins of P
+/// log(P / Q), with P and Q divided by their sums; where Q is constant over a level the sums are differences of prefix
+/// sums.
 double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::size_t kept, std::size_t levels) {
   const double all = sums.counts.back();
   const double beyond = all - sums.counts[kept];
@@ -99,7 +100,7 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
 }
 
 /// Returns the threshold of the least divergence, as NVIDIA published it (S. Migacz, 8-bit inference with TensorRT, GTC
-/// 2017). Zeros take no part: they lose nothing in int8, and those of a ReLU would outweigh all others.
+/// 2017). Zeros do not count: they lose nothing in int8, and the zeros after a ReLU would outweigh all other numbers.
 double least_divergence(const Histogram& histogram) {
   constexpr std::size_t most_bins = 2048;
   constexpr std::size_t levels = 128;

@@ -50,7 +50,7 @@ void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axi
   replace_constant(node, input, dims, numbers);
 }
 
-/// Divides the output of a layer, without what an Add after it adds.
+/// Divides the weights and the bias of a layer. divide_sum() divides the constant of an Add after it.
 void divide_layer(onnx::Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
@@ -71,7 +71,7 @@ class Division {
   /// Returns how many neighboring channels of the tensor must be divided by the same number: after a Flatten, a plane.
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
-  /// Applies the steps, with one divisor for each `columns` channels.
+  /// Applies the steps. `by` has one divisor for each group of `columns` neighboring channels.
   void apply(const Divisors& by) const {
     for (const auto& step : steps_) step(by);
   }

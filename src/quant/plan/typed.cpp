@@ -90,11 +90,12 @@ double smallest_number(onnx::ElementType type) {
   return std::ldexp(1.0, type == onnx::ElementType::f16 ? f16_exponent : bf16_exponent);
 }
 
-/// The effect of the type on a constant.
+/// A constant in the narrow type, and the numbers that the type does not hold.
 struct ConstantFit {
-  double beyond = 0;             ///< A number beyond the range of the type, or 0.
-  double vanishing = 0;          ///< A number that becomes 0, if all do that are not 0; or 0.
-  onnx::TensorData converted{};  ///< The constant, with the largest and smallest number for these.
+  double beyond = 0;     ///< A number beyond the range of the type, or 0.
+  double vanishing = 0;  ///< A number that becomes 0 in the type, if all numbers do; otherwise 0.
+  /// The constant; numbers beyond the range become the largest number of the type, and vanishing ones the smallest.
+  onnx::TensorData converted{};
 };
 
 ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow) {
@@ -122,7 +123,8 @@ ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow) {
   return result;
 }
 
-/// Returns whether a number that is too large only has to be larger than all others.
+/// Returns whether a number that is too large for the type may become its largest number, because the node only needs a
+/// number larger than all others.
 bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;

@@ -14,7 +14,7 @@ namespace graft::quant {
 struct WeightLayout {
   std::vector<std::int64_t> dims;
   std::int64_t groups = 1;
-  bool outputs_first = false;  ///< Whether the first axis is that of the outputs: in Conv, and in Gemm with transB.
+  bool outputs_first = false;  ///< Whether the first axis counts the outputs, as in Conv, and in Gemm with transB.
 
   [[nodiscard]] std::size_t elements() const;
   [[nodiscard]] std::size_t inputs() const;
@@ -37,7 +37,7 @@ struct WeightedLayer {
   [[nodiscard]] bool is_convolution() const { return !node->is("Gemm") && !node->is("MatMul"); }
   [[nodiscard]] onnx::Node& last() const { return add != nullptr ? *add : *node; }
   [[nodiscard]] onnx::Value& output() const { return *last().output(); }  ///< Returns the output with the bias.
-  /// Returns how many axes of the output come after that of the channels.
+  /// Returns the number of axes of the output after the axis of the channels.
   [[nodiscard]] std::size_t axes_after_channels() const;
   /// Returns whether nothing else reads the weights.
   [[nodiscard]] bool owns_weights() const;

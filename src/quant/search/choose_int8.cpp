@@ -25,7 +25,7 @@ constexpr std::int64_t sensitivity_samples = 8;
 constexpr std::int64_t samples_to_smooth = 128;
 /// Means settle after 16 to 32 samples, and the tensors between two layers are held for all of them.
 constexpr std::int64_t samples_to_correct = 32;
-/// The most bytes of the f32 network's outputs that are kept.
+/// The maximum number of bytes of the f32 network's outputs that are kept for comparisons.
 constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 
 using Kept = std::map<std::string, std::string, std::less<>>;
@@ -355,7 +355,7 @@ class Int8Chooser {
     return judgment;
   }
 
-  /// Compares the outputs of a model with those of the f32 network, for this number of samples.
+  /// Compares the outputs of a model with the outputs of the f32 network, for this number of samples.
   [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples) const {
     std::vector<verify::OutputFigures> outputs;
     if (samples == 0) return outputs;

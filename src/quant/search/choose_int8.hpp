@@ -29,10 +29,10 @@ namespace graft::quant {
 
 /// Changes of weights and biases that reduce the loss by int8.
 struct Improvements {
-  bool equalize = false;  ///< Before calibration, see equalize_across_layers.
-  bool smooth = false;    ///< Before calibration, see smooth_quant.
-  bool round = false;     ///< Changes the int8 model, see adaround.
-  bool bias = false;      ///< Changes the int8 model last, see correct_bias.
+  bool equalize = false;  ///< Equalizes layers before the calibration, see equalize_across_layers.
+  bool smooth = false;    ///< Smooths inputs of layers before the calibration, see smooth_quant.
+  bool round = false;     ///< Rounds each weight of the int8 model up or down, see adaround.
+  bool bias = false;      ///< Corrects biases of the int8 model, after all other changes, see correct_bias.
 };
 
 struct Int8Options {

@@ -146,7 +146,8 @@ class Chooser {
     return inputs;
   }
 
-  /// Returns the figures of an output. Those of random numbers do not count: each run draws others.
+  /// Returns the figures of an output. An output of random numbers does not count, because each run draws different
+  /// numbers.
   [[nodiscard]] verify::OutputFigures judged(const onnx::Value& output, const runtime::TensorMap& expected,
                                              const runtime::TensorMap& found) const {
     const auto random = random_.find(&output);
@@ -289,9 +290,9 @@ class Chooser {
     }
   }
 
-  /// Lets tensors leave f32 whose large negative numbers become minus infinity, unless an output misses the limit by
-  /// it, as it does if a row has nothing else. Then all of them are kept together, since a mask is computed and read by
-  /// several nodes.
+  /// Decides on the tensors whose large negative numbers (masks) become minus infinity in the narrow type. They leave
+  /// f32 unless an output then misses the limit, as it does if a whole row is masked. In that case all of them stay in
+  /// f32, because several nodes compute and read a mask.
   void keep_infinite(std::vector<verify::OutputFigures>& outputs) {
     if (infinite_.empty()) return;
     if (!verify::score_of(outputs).meets(wanted_db())) {
@@ -657,11 +658,11 @@ class Chooser {
   std::vector<runtime::TensorMap> inputs_;  ///< The inputs of each run.
   std::vector<runtime::TensorMap> expected_;
   std::map<std::string, verify::TypeEffect, std::less<>> effects_;
-  /// Tensors beyond the range that may be minus infinity, and what they reach.
+  /// Tensors with numbers beyond the range that may become minus infinity, each with a text on the range.
   std::vector<std::pair<const onnx::Value*, std::string>> infinite_;
-  /// The nodes that sum, by the tensor that was added for their sum.
+  /// The nodes whose internal sums are measured, by the tensor that was added to compute the sum.
   std::map<std::string, const onnx::Node*, std::less<>> summing_;
-  std::map<std::string, verify::TensorRange, std::less<>> sums_;  ///< The ranges of these tensors.
+  std::map<std::string, verify::TensorRange, std::less<>> sums_;  ///< The ranges of the tensors that were added.
   std::map<std::string, const onnx::Node*, std::less<>> by_key_;
   KeptNodes kept_;
   std::size_t asked_ = 0;
