@@ -23,7 +23,7 @@ class OverLimit : public Error {
   explicit OverLimit(const std::string& text) : Error(text) {}
 };
 
-/// Thrown for what make_budget_engine refuses, so that the other engines below may run it.
+/// Thrown when make_budget_engine refuses a run, so that another engine may run the model.
 class OverBudget : public OverLimit {
  public:
   explicit OverBudget(const std::string& text) : OverLimit(text) {}
@@ -56,9 +56,9 @@ struct RunCost {
 [[nodiscard]] std::unique_ptr<Engine> make_limited_engine(const Engine& engine);
 
 /// Wraps an engine that compares models of the file that holds `model` on inputs that Graft makes. The engine refuses
-/// with OverLimit what make_limited_engine refuses, and each run with which a comparison takes too much memory or time.
-/// Both limits are larger than those of make_budget_engine, and runs do not share the time. `given` are the sizes that
-/// the caller chose, by input: where Graft chooses sizes, less memory is allowed.
+/// with OverLimit the models that make_limited_engine refuses, and each run with which a comparison takes too much
+/// memory or time. Both limits are larger than the limits of make_budget_engine, and runs do not share the time.
+/// `given` are the sizes that the caller chose, by input: where Graft chooses sizes, less memory is allowed.
 [[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(
     const Engine& engine, const onnx::Model& model,
     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& given);

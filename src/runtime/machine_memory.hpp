@@ -1,4 +1,5 @@
-// The memory that a process may use: that of the machine, or of the container that it runs in.
+// The memory that a process may use: the memory of the machine, or the limit of the container in which the process
+// runs.
 #pragma once
 
 #include <filesystem>

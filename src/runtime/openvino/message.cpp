@@ -18,7 +18,8 @@ bool is_source_place(std::string_view word) {
   return word.find(".cpp:") != std::string_view::npos || word.find(".hpp:") != std::string_view::npos;
 }
 
-/// Removes the frame at the start, places in sources, and addresses, which differ from run to run.
+/// Removes the words "Exception from", the condition of a failed check, places in sources, and addresses, which differ
+/// from run to run.
 std::string clean(std::string_view line) {
   constexpr std::string_view frame = "Exception from ";
   constexpr std::string_view failed = "' failed at ";

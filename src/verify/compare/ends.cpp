@@ -58,8 +58,8 @@ std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape
   return sizes;
 }
 
-/// Returns up to 12 different sizes in the order of the nodes: first those in shapes, then those of constants that are
-/// added or multiplied, such as position embeddings.
+/// Returns up to 12 different sizes in the order of the nodes: first the sizes in shapes, then the sizes of constants
+/// that are added or multiplied, such as position embeddings.
 std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   constexpr std::size_t most = 12;
   constexpr std::int64_t largest = 1024;

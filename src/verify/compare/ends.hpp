@@ -104,7 +104,7 @@ class MadeUpInputs {
 
  private:
   struct Sizes {
-    std::optional<std::int64_t> first;  ///< The first dimension; nothing for that of the options.
+    std::optional<std::int64_t> first;  ///< The first dimension; nothing: the first dimension in the options.
     std::int64_t size;
     const onnx::Node* holder;  ///< The node that holds the size as a constant; null for the usual sizes.
     /// The symbol of a dimension that differs from the others, and its size.

@@ -258,7 +258,7 @@ class Verification {
            inputs_.size() == fed_inputs(candidate_).size();
   }
 
-  /// Returns inputs at the edges. Their first dimension differs from that of the other runs.
+  /// Returns inputs at the edges. Their first dimension differs from the first dimension of the other runs.
   static const std::vector<InputOptions>& edge_inputs() {
     static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
                                                {.values = InputValues::negative, .first_size = 3},

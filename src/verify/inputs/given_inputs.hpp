@@ -1,5 +1,5 @@
-// Places the data, shapes and ranges that a caller gives for the inputs of two models. Names and layouts may be those
-// of either model.
+// Places the data, shapes and ranges that a caller gives for the inputs of two models, in the names and the layout of
+// either model.
 #pragma once
 
 #include <map>

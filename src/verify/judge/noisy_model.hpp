@@ -60,7 +60,8 @@ struct DoubtfulTensor {
   std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
   /// Brings a tensor of a draw into the order of `reference`; empty if the order is the same.
   std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
-  /// Whether the second engine measures with the noise of f32 what the first measures with that of f64.
+  /// Whether the tensor is f64, which the second engine measures with the rounding of f32, and the first engine with
+  /// the rounding of f64.
   bool is_of_f64 = false;
 };
 

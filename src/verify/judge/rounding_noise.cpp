@@ -480,8 +480,8 @@ class Noise {
     return moved;
   }
 
-  /// Returns the factor by which the noise of a sum exceeds that of one result: the square root of the number of its
-  /// terms, divided by `epsilons`, at least 1.
+  /// Returns the factor by which the noise of a sum exceeds the noise of a single result: the square root of the number
+  /// of its terms, divided by `epsilons`, at least 1.
   Value* share_of_sum(Graph& graph, Value& sum, Value& terms) {
     const auto dims = fixed_dims(sum);
     const auto dims_before = fixed_dims(terms);
@@ -505,8 +505,8 @@ class Noise {
     return f64_factors_;
   }
 
-  /// Returns the factors for f64: an engine that computes f64 in f64 gets factors that differ from 1 by epsilons of
-  /// f64, and an engine that computes it in f32, where such factors are 1, gets those of f32.
+  /// Returns the factors for f64. An engine that computes f64 in f64 gets factors that differ from 1 by epsilons of
+  /// f64. An engine that computes it in f32, where these factors round to 1, gets the factors of f32.
   Value* make_f64_factors() {
     constexpr ElementType type = ElementType::f64;
     Value* wide = cast(root_, &factors_, type);

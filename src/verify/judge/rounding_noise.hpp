@@ -43,8 +43,8 @@ struct NoisyGraph {
 /// inside alone does not count.
 [[nodiscard]] bool depends_on_f64(const onnx::Value& value);
 
-/// Returns the factors of a draw, each 1 plus or minus four epsilons of f32; the noisy model derives those of f64. All
-/// factors of draw 0 are 1.
+/// Returns the factors of a draw, each 1 plus or minus four epsilons of f32; the noisy model derives the factors of f64
+/// from them. All factors of draw 0 are 1.
 [[nodiscard]] onnx::TensorData noise_factors(std::uint64_t draw);
 
 }  // namespace graft::verify

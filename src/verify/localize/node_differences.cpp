@@ -34,7 +34,7 @@ std::string input_text(const onnx::Value* value, const std::optional<onnx::Tenso
   return constant ? "the constant " + constant->type_and_shape() : fmt::format("the computed '{}'", value->name);
 }
 
-/// Returns how a weight differs from that of the other model, with the order or the factor if that explains the
+/// Returns how a weight differs from the weight of the other model, with the order or the factor if that explains the
 /// difference; empty if they agree.
 std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {

@@ -134,7 +134,7 @@ bool is_element_by_element(const onnx::Model& model) {
 /// A number beyond this magnitude counts as infinite.
 constexpr double huge = 1e30;
 
-/// Replaces elements of the rewrite's result that need not agree by those of the original: where the original is
+/// Replaces elements of the rewrite's result that need not agree by the elements of the original: where the original is
 /// infinite or NaN, and where the rewrite is infinite and the original is a huge number of the same sign. Exporters
 /// clip to the largest float where no limit was meant.
 void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
@@ -166,7 +166,7 @@ std::map<std::string, onnx::ElementType> inferred_types(const onnx::Model& model
   return types;
 }
 
-/// Returns the largest number of the inputs' types: 65504 if an input is f16, otherwise that of f32.
+/// Returns the largest number of the inputs' types: 65504 if an input is f16, otherwise the largest number of f32.
 double largest_number(const onnx::Model& model) {
   double largest = std::numeric_limits<float>::max();
   for (const onnx::Value* input : model.graph().inputs()) {
@@ -246,7 +246,7 @@ void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   });
 }
 
-/// Whether an input that is slow to run has sizes that became dynamic.
+/// Whether with_open_sizes() replaced a size of an input that is so large that each run takes long.
 bool opens_large_input(const onnx::Model& before, const onnx::Model& opened) {
   const auto& inputs = before.graph().inputs();
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
@@ -303,8 +303,8 @@ std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::
 namespace {
 
 /// Returns the sizes to try: all different, larger and different, all the same, all 1. Sizes that are too large are
-/// left out, unless no other sizes remain. Sizes that were fixed before start with larger numbers, for which borders
-/// and windows were made.
+/// omitted, unless no other sizes remain. Symbols that replace fixed sizes of the file begin with larger sizes, because
+/// the network has borders and windows that need them.
 std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_elements) {
   const std::vector<std::string> symbols = symbols_of_inputs(model);
   constexpr std::array<std::int64_t, 8> different{2, 3, 5, 7, 4, 6, 9, 8};
@@ -744,7 +744,7 @@ class Proof {
     }
   }
 
-  /// Rejects results with many elements one step off. Rounding goes to the other step only for a number in the middle
+  /// Rejects results in which many elements are one step off. Different rounding only moves a number in the middle
   /// between two steps, which is rare.
   static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
