@@ -43,7 +43,7 @@ constexpr std::array<DriverOption, 16> driver_options{{
     {"--input-format", "FORMAT",
      "allowed memory formats of an input, NAME=FORMAT, several joined by +, optionally with a type: x=f16:hwc8+linear; "
      "repeatable"},
-    {"--output-format", "FORMAT", "allowed memory formats of an output, as --input-format has them"},
+    {"--output-format", "FORMAT", "allowed memory formats of an output, written as for --input-format"},
     {"--tf32", nullptr,
      "allow f32 layers to compute in TF32, with 10 bits of mantissa; by default they compute in f32"},
     {"--version-compatible", nullptr, "build an engine that later versions of TensorRT can also load"},
