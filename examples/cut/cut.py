@@ -11,7 +11,8 @@ if cut is None:
 print(cut, f"{cut.share_in_tensorrt:.1%} of the arithmetic in TensorRT")
 for tail in cut.tails:
     print(
-        f"boxes {tail.boxes}, scores {tail.scores}: overlap above {tail.overlap} goes, scores above {tail.lowest_score}"
+        f"boxes {tail.boxes}, scores {tail.scores}: keep scores above {tail.lowest_score}, "
+        f"remove boxes that overlap by more than {tail.overlap}"
     )
 image = np.load(sys.argv[2])["image"]
 print(graft.Session(cut.network).run({"image": image})["detections"].shape, cut.verified)

@@ -1,5 +1,5 @@
 # Writes ONNX files with Graft's nodes by onnx.helper.
-"""write_onnx.py graft|drop-in FILE.onnx: InstanceNorm and LeakyReLU under Graft's names, or under those of older plugins."""
+"""write_onnx.py graft|drop-in FILE.onnx: InstanceNorm and LeakyReLU with Graft's names, or with older plugins' names."""
 
 import sys
 
@@ -9,7 +9,7 @@ INPUT, OUTPUT = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3, 3
 
 
 def graft_names() -> list:
-    """Returns nodes in Graft's domain; attributes that are left out have their defaults."""
+    """Returns nodes in Graft's domain; omitted attributes have their defaults."""
     return [
         helper.make_node("InstanceNorm", ["image"], ["normal"], domain="graft", epsilon=1e-3, scales=[1.0, 2.0, 3.0]),
         helper.make_node("LeakyReLU", ["normal"], ["result"], domain="graft", alpha=0.1),
