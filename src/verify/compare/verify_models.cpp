@@ -228,9 +228,10 @@ class Verification {
       if (may_be_beyond_rounding(output)) by_run[output.worst_run].push_back(&output);
     }
     NoisyModel noisy(engine_, reference_, options, F64Noise::of_f32);
-    for (const auto& [run, outputs] : by_run) {
+    for (const auto& in_run : by_run) {
+      const std::vector<ComparedOutput*>& outputs = in_run.second;
       std::map<std::string, NoiseFloor> floors;
-      noisy.run(inputs_of(run), [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
+      noisy.run(inputs_of(in_run.first), [&](const runtime::TensorMap& still, const runtime::TensorMap& moved) {
         for (const ComparedOutput* output : outputs) {
           const onnx::TensorData& before = still.at(output->reference.name);
           floors[output->reference.name].add(before, before, moved.at(output->reference.name));
