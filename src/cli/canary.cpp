@@ -1,8 +1,9 @@
 // graft canary: writes a folder with a script that finds the first node that the TensorRT of a GPU machine computes
 // wrongly.
-#include "toolkit/canary.hpp"
+#include "graft/toolkit/canary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -17,8 +18,9 @@
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
-#include "present/json/canary_json.hpp"
+#include "present/json/fields.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/tensors.hpp"
 
 namespace graft::cli {
 namespace {
@@ -33,38 +35,36 @@ struct CanaryArguments {
 
 /// Reads the model. A network of another format is read with the sizes of the data and shapes; an ONNX model keeps the
 /// sizes of its file, so that dynamic sizes stay dynamic in TensorRT.
-toolkit::Model read_model(const CanaryArguments& arguments, const runtime::TensorMap& data, const TypedShapes& shapes) {
+toolkit::Model read_model(const CanaryArguments& arguments, const toolkit::CanaryOptions& canary) {
   toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
   if (toolkit::format_of(arguments.model.model) != toolkit::Format::onnx) {
-    options.shapes = {shapes.begin(), shapes.end()};
-    for (const auto& [name, tensor] : data) options.shapes.emplace(name, tensor.dims);
+    options.shapes = canary.shapes;
+    for (const auto& [name, tensor] : canary.data) options.shapes.emplace(name, tensor.shape);
   }
   return toolkit::load(arguments.model.model, options);
 }
 
 Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::check_is_one_network(arguments.model.model, arguments.model.model);
-  const runtime::TensorMap data = read_tensors(console, "--data", arguments.data);
-  if (!data.empty() && arguments.seeds != 0) {
+  toolkit::CanaryOptions options;
+  options.data = toolkit::to_public(read_tensors(console, "--data", arguments.data), "--data");
+  if (!options.data.empty() && arguments.seeds != 0) {
     throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove one of the two options");
   }
   const TypedShapes shapes = parse_shapes(shapes_option, arguments.model.shapes, false);
   Progress progress(console);
-  toolkit::CanaryOptions options;
   options.shapes = {shapes.begin(), shapes.end()};
   options.plugin_libraries = {arguments.libraries.begin(), arguments.libraries.end()};
   if (arguments.seeds != 0) options.seeds = arguments.seeds;
   options.watch = watch_of(progress);
   const DeferInterrupts defer;
-  const toolkit::CanaryResult result =
-      toolkit::write_canary(read_model(arguments, data, shapes), arguments.folder, options, data,
-                            {.data = "--data", .shapes = shapes_option, .ranges = {}});
+  const report::CanaryReport report = toolkit::write_canary(read_model(arguments, options), arguments.folder, options);
   progress.clear();
-  const std::string folder = result.folder.string();
+  const std::string folder = report.folder.string();
   console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs",
-                          console.paint(folder, Color::strong), count_text(result.tensors.size(), "tensor"),
-                          count_text(result.runs, "run"), present::output_count(result)));
-  for (const toolkit::CanaryOmission& omission : result.left_out) {
+                          console.paint(folder, Color::strong), count_text(report.tensors.size(), "tensor"),
+                          count_text(report.runs, "run"), report.output_count()));
+  for (const report::CanaryOmission& omission : report.left_out) {
     const std::string text = fmt::format("not compared: '{}': {}", omission.tensor, omission.why);
     if (omission.is_output) {
       console.warn(fmt::format("{}; the model in {} does not return it", text, folder));
@@ -75,8 +75,8 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   console.say(
       fmt::format("\nNext, on the machine with the GPU, in a Python environment with NumPy, TensorRT and PyTorch or "
                   "cuda-python\n  {}",
-                  present::canary_command(result)));
-  console.result(present::to_json(result));
+                  fmt::join(report.next(), "\n  ")));
+  console.result(present::json_of_fields(report));
   return Exit::done;
 }
 

@@ -10,9 +10,9 @@
 #include "present/html/quantize_int8_page.hpp"
 #include "present/html/verify_page.hpp"
 #include "present/json/build_json.hpp"
-#include "present/json/canary_json.hpp"
 #include "present/json/convert_json.hpp"
 #include "present/json/cut_json.hpp"
+#include "present/json/fields.hpp"
 #include "present/json/inspect_json.hpp"
 #include "present/json/quantize_json.hpp"
 #include "present/json/verify_json.hpp"
@@ -59,7 +59,7 @@ std::string to_json(const QuantizeResult& result) {
 
 std::string to_json(const BuildReport& report) { return text_of(present::build_json(report)); }
 
-std::string to_json(const CanaryResult& result) { return text_of(present::to_json(result)); }
+std::string to_json(const CanaryResult& result) { return text_of(present::json_of_fields(result)); }
 
 std::string to_json(const CutResult& result) { return text_of(present::to_json(result, {})); }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graft/report/build.hpp"
+#include "graft/report/canary.hpp"
 #include "graft/report/doctor.hpp"
 #include "graft/report/layers.hpp"
 #include "graft/report/ops.hpp"
@@ -44,6 +45,8 @@ std::map<std::string, Json> schemas() {
            schema_of_report<graft::report::BuildReport>(
                "graft build", 1,
                "The engine that was written, the network that TensorRT made of the model, and the plugins in it.")},
+          {"graft.canary.schema.json",
+           schema_of_report<graft::report::CanaryReport>("graft canary", 1, "The folder that was written.")},
           {"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
                                            "graft doctor", 1, "What was found on this machine, and what is missing.")},
           {"graft.ops.schema.json", schema_of_ops()},

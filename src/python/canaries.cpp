@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "graft/toolkit/canary.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/fields.hpp"
 #include "python/results.hpp"
 #include "python/tensors.hpp"
 
@@ -41,10 +41,8 @@ CanaryResult canary(const toolkit::Model& model, const std::filesystem::path& fo
 }
 
 std::string compared_text(const CanaryResult& result) {
-  const auto outputs = std::count_if(result.tensors.begin(), result.tensors.end(),
-                                     [](const CanaryTensor& tensor) { return tensor.is_output; });
   return count_of(result.tensors.size(), "tensor") + " to compare in each of " + count_of(result.runs, "run") + ", " +
-         std::to_string(outputs) + " of them outputs";
+         std::to_string(result.output_count()) + " of them outputs";
 }
 
 std::string describe(const CanaryResult& result) {
@@ -65,30 +63,18 @@ std::vector<std::pair<std::string, std::string>> rows_of(const CanaryResult& res
 }  // namespace
 
 void add_canaries(nb::module_& module) {
-  nb::class_<CanaryTensor>(module, "CanaryTensor", "A tensor that the canary compares.")
-      .def_ro("tensor", &CanaryTensor::tensor)
-      .def_ro("node", &CanaryTensor::node, "The node that computes the tensor.")
-      .def_ro("is_output", &CanaryTensor::is_output)
-      .def_ro("elements", &CanaryTensor::elements)
-      .def_ro("samples", &CanaryTensor::samples, "The number of elements that are compared, evenly distributed.")
-      .def("__repr__", [](const CanaryTensor& tensor) {
-        return "<'" + tensor.tensor.name + "' by " + text_of(tensor.node) + ": " + std::to_string(tensor.samples) +
-               " of " + std::to_string(tensor.elements) + " elements>";
-      });
-  nb::class_<CanaryOmission>(module, "CanaryOmission", "A tensor that the canary does not compare.")
-      .def_ro("tensor", &CanaryOmission::tensor)
-      .def_ro("node", &CanaryOmission::node)
-      .def_ro("is_output", &CanaryOmission::is_output,
-              "Whether the tensor is an output of the model; the model in the folder does not return it.")
-      .def_ro("why", &CanaryOmission::why)
-      .def("__repr__",
-           [](const CanaryOmission& omission) { return "<'" + omission.tensor + "': " + omission.why + ">"; });
+  nb::class_<CanaryTensor> tensor(module, "CanaryTensor", "A tensor that the canary compares.");
+  add_fields(tensor);
+  tensor.def("__repr__", [](const CanaryTensor& compared) {
+    return "<'" + compared.tensor.name + "' by " + text_of(compared.node) + ": " + std::to_string(compared.samples) +
+           " of " + std::to_string(compared.elements) + " elements>";
+  });
+  nb::class_<CanaryOmission> omission(module, "CanaryOmission", "A tensor that the canary does not compare.");
+  add_fields(omission);
+  omission.def("__repr__",
+               [](const CanaryOmission& left_out) { return "<'" + left_out.tensor + "': " + left_out.why + ">"; });
   nb::class_<CanaryResult> result(module, "CanaryResult", "The folder that graft.canary wrote.");
-  result.def_ro("folder", &CanaryResult::folder)
-      .def_ro("files", &CanaryResult::files, "Names of the files in the folder.")
-      .def_ro("tensors", &CanaryResult::tensors, "The compared tensors, in the order of computation.")
-      .def_ro("left_out", &CanaryResult::left_out)
-      .def_ro("runs", &CanaryResult::runs);
+  add_fields(result);
   add_texts(result, describe);
   result.def("_repr_html_", [](const CanaryResult& written) { return table_of(rows_of(written)); });
   module.def("canary", canary, "model"_a, "folder"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a,

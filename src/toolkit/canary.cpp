@@ -1,6 +1,6 @@
 // Runs a model on the CPU and writes the values and tolerances of its tensors to a folder, with the model and the
 // script.
-#include "toolkit/canary.hpp"
+#include "graft/toolkit/canary.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "io/npy.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/extract.hpp"
@@ -26,11 +27,13 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/staged_folder.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/canary_script.hpp"
 #include "toolkit/tensor_files.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare/ends.hpp"
 #include "verify/compare/pieces.hpp"
+#include "verify/inputs/given_inputs.hpp"
 #include "verify/inputs/random_values.hpp"
 #include "verify/judge/noise_floor.hpp"
 #include "verify/localize/layers.hpp"
@@ -373,23 +376,22 @@ std::vector<std::string> copy_libraries(const std::vector<fs::path>& libraries, 
 
 }  // namespace
 
-CanaryResult write_canary(const Model& model, const fs::path& folder, const CanaryOptions& options) {
-  return write_canary(model, folder, options, to_internal(options.data, "CanaryOptions::data"),
-                      {.data = "CanaryOptions::data", .shapes = "CanaryOptions::shapes", .ranges = {}});
-}
-
-CanaryResult write_canary(const Model& given, const fs::path& folder, const CanaryOptions& options,
-                          runtime::TensorMap data, const verify::GivenNames& names) {
+CanaryResult write_canary(const Model& given, const fs::path& folder, const CanaryOptions& options) {
+  const verify::GivenNames names{.data = std::string(setting_name(Setting::canary_data)),
+                                 .shapes = std::string(setting_name(Setting::canary_shapes)),
+                                 .ranges = {}};
   Work work(options.watch, CpuEngine::automatic, Purpose::values);
   return work.run([&] {
-    if (options.seeds == 0) throw Error("CanaryOptions::seeds: found 0, allowed is an integer from 1");
+    if (options.seeds == 0) {
+      throw Error(fmt::format("{}: found 0, allowed is an integer from 1", setting_name(Setting::canary_seeds)));
+    }
     fs::path target = folder.lexically_normal();
     if (!target.has_filename()) target = target.parent_path();  // "canary/"
     onnx::StagedFolder staged(target);
     const onnx::Model& model = model_of(given);
     verify::VerifyOptions common;
     common.shapes = {options.shapes.begin(), options.shapes.end()};
-    if (!data.empty()) common.data.push_back(std::move(data));
+    if (!options.data.empty()) common.data.push_back(to_internal(options.data, names.data));
     CanaryRuns runs(work, model, make_runs(work, model, common, options.seeds, names));
 
     CanaryResult result;

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
-#include "graft/node_ref.hpp"
+#include "graft/report/canary.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -15,6 +13,10 @@
 #include "graft/toolkit/tensor.hpp"
 
 namespace graft::toolkit {
+
+using report::CanaryOmission;
+using report::CanaryTensor;
+using CanaryResult = report::CanaryReport;
 
 struct CanaryOptions {
   Tensors data = {};      ///< Inputs by name; the first axis of each counts samples. Empty: synthetic inputs.
@@ -24,33 +26,6 @@ struct CanaryOptions {
   /// functions of Graft's operators. Empty: TensorRT builds the functions from its own layers.
   std::vector<std::filesystem::path> plugin_libraries = {};
   Watch watch = {};
-};
-
-/// A tensor that the canary compares.
-struct CanaryTensor {
-  TensorRef tensor;
-  NodeRef node;  ///< The node that computes the tensor.
-  bool is_output = false;
-  std::int64_t elements = 0;
-  std::int64_t samples = 0;  ///< Number of elements that are compared, evenly distributed.
-};
-
-/// A tensor that the canary does not compare.
-struct CanaryOmission {
-  std::string tensor;
-  NodeRef node;
-  /// Whether the tensor is an output of the model; the model in the folder does not return it.
-  bool is_output = false;
-  std::string why;
-};
-
-struct CanaryResult {
-  std::string model;  ///< Model::source of the model that was written.
-  std::filesystem::path folder;
-  std::vector<std::string> files;     ///< Names of the files in the folder.
-  std::vector<CanaryTensor> tensors;  ///< The compared tensors, in the order of computation.
-  std::vector<CanaryOmission> left_out;
-  std::size_t runs = 0;
 };
 
 /// Writes a folder, completely or not at all: the model, inputs, the CPU's values of its tensors, the tolerance of each
