@@ -17,7 +17,6 @@
 #include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
-#include "graft/toolkit/import.hpp"
 #include "present/json/fields.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/tensors.hpp"
@@ -33,17 +32,6 @@ struct CanaryArguments {
   std::size_t seeds = 0;
 };
 
-/// Reads the model. A network of another format is read with the sizes of the data and shapes; an ONNX model keeps the
-/// sizes of its file, so that dynamic sizes stay dynamic in TensorRT.
-toolkit::Model read_model(const CanaryArguments& arguments, const toolkit::CanaryOptions& canary) {
-  toolkit::ImportOptions options{.weights = arguments.model.weights, .shapes = {}, .outputs = arguments.model.outputs};
-  if (toolkit::format_of(arguments.model.model) != toolkit::Format::onnx) {
-    options.shapes = canary.shapes;
-    for (const auto& [name, tensor] : canary.data) options.shapes.emplace(name, tensor.shape);
-  }
-  return toolkit::load(arguments.model.model, options);
-}
-
 Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::check_is_one_network(arguments.model.model, arguments.model.model);
   toolkit::CanaryOptions options;
@@ -52,13 +40,17 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
     throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove one of the two options");
   }
   const TypedShapes shapes = parse_shapes(shapes_option, arguments.model.shapes, false);
-  Progress progress(console);
   options.shapes = {shapes.begin(), shapes.end()};
+  // In TensorRT, dynamic sizes of an ONNX model stay dynamic; readers of other formats need sizes.
+  toolkit::Shapes known = options.shapes;
+  for (const auto& [name, tensor] : options.data) known.emplace(name, tensor.shape);
+  Progress progress(console);
   options.plugin_libraries = {arguments.libraries.begin(), arguments.libraries.end()};
   if (arguments.seeds != 0) options.seeds = arguments.seeds;
   options.watch = watch_of(progress);
   const DeferInterrupts defer;
-  const report::CanaryReport report = toolkit::write_canary(read_model(arguments, options), arguments.folder, options);
+  const report::CanaryReport report =
+      toolkit::write_canary(load_model(arguments.model, known), arguments.folder, options);
   progress.clear();
   const std::string folder = report.folder.string();
   console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs",

@@ -49,6 +49,13 @@ toolkit::ImportOptions import_options(const ModelArguments& arguments) {
   return {.weights = arguments.weights, .shapes = {shapes.begin(), shapes.end()}, .outputs = arguments.outputs};
 }
 
+toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes) {
+  const bool is_onnx = toolkit::format_of(arguments.model) == toolkit::Format::onnx;
+  return toolkit::load(
+      arguments.model,
+      {.weights = arguments.weights, .shapes = is_onnx ? toolkit::Shapes() : shapes, .outputs = arguments.outputs});
+}
+
 void check_is_onnx(const std::string& model) {
   const toolkit::Format format = toolkit::format_of(model);
   if (format == toolkit::Format::onnx) return;

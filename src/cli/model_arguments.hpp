@@ -34,6 +34,10 @@ void add_kept_outputs(Command& command, ModelArguments& arguments);
 /// Returns the import options that WEIGHTS, --input and --keep-output set.
 [[nodiscard]] toolkit::ImportOptions import_options(const ModelArguments& arguments);
 
+/// Reads the model. A network of another format is read with these shapes of its inputs; an ONNX model keeps the shapes
+/// of its file.
+[[nodiscard]] toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes);
+
 /// Throws Error for a network of another format, with the `graft convert` command that converts the network to ONNX.
 void check_is_onnx(const std::string& model);
 

@@ -1,17 +1,24 @@
 // graft run: runs a model on the CPU, reads inputs from NumPy files and writes the outputs to one.
-#include "toolkit/run.hpp"
+#include "graft/toolkit/run.hpp"
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/engine_option.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
+#include "graft/report/run.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/tensors.hpp"
+#include "toolkit/cut.hpp"
 #include "toolkit/tensor_files.hpp"
+#include "toolkit/tensors.hpp"
 
 namespace graft::cli {
 namespace {
@@ -25,31 +32,46 @@ struct RunArguments {
   std::string engine = default_engine_name;
 };
 
+/// Compiles the model. The two halves of a cut network are compiled one by one.
+toolkit::Session compile(const RunArguments& arguments, const toolkit::TensorViews& inputs) {
+  const toolkit::SessionOptions options{.threads = arguments.threads,
+                                        .own_kernels = arguments.kernels == "own",
+                                        .engine = engine_of(arguments.engine),
+                                        .watch = {}};
+  if (is_cut_network(arguments.model.model)) return toolkit::Session(toolkit::load_cut(arguments.model.model), options);
+  toolkit::Shapes shapes;
+  for (const auto& [name, tensor] : inputs) shapes.emplace(name, tensor.shape);
+  return toolkit::Session(load_model(arguments.model, shapes), options);
+}
+
 Exit run(const Console& console, const RunArguments& arguments) {
   toolkit::check_tensor_file(arguments.output);
   check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
-  const runtime::TensorMap inputs = read_tensors(console, "--input", arguments.inputs);
-  const toolkit::ModelFiles files{
-      .model = arguments.model.model, .weights = arguments.model.weights, .outputs = arguments.model.outputs};
-  const auto kernels = arguments.kernels == "own" ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;
-  const toolkit::RunReport report =
-      toolkit::run_files(files, inputs, kernels, arguments.threads, engine_of(arguments.engine));
+  const runtime::TensorMap tensors = read_tensors(console, "--input", arguments.inputs);
+  const toolkit::TensorViews inputs = toolkit::views_of(tensors, "--input");
+  toolkit::Session session = compile(arguments, inputs);
+  const auto started = std::chrono::steady_clock::now();
+  const toolkit::TensorViews outputs = session.run_views(inputs);
+  report::RunReport report{.model = arguments.model.model,
+                           .output = arguments.output,
+                           .kernels = arguments.kernels,
+                           .engine = arguments.engine,
+                           .ran_in = session.ran_in(),
+                           .left_out = session.left_out(),
+                           .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(),
+                           .outputs = {}};
+  for (const auto& [name, tensor] : outputs) {
+    report.outputs.push_back({.name = name, .type = to_string(tensor.dtype), .shape = tensor.shape});
+  }
   {
     const DeferInterrupts defer;
-    toolkit::write_tensors(arguments.output, report.outputs);
+    toolkit::write_tensors(arguments.output, toolkit::to_internal(outputs, "output"));
   }
   console.say(fmt::format("wrote {}: {:.0f} ms on the CPU, by {}", console.paint(arguments.output, Color::strong),
                           report.seconds * 1000, report.ran_in));
   for (const std::string& line : report.left_out) console.warn(line);
   console.say(present::outputs_table(report.outputs));
-  console.result({{"model", arguments.model.model},
-                  {"output", arguments.output},
-                  {"kernels", arguments.kernels},
-                  {"engine", arguments.engine},
-                  {"ran_in", report.ran_in},
-                  {"left_out", report.left_out},
-                  {"seconds", report.seconds},
-                  {"outputs", present::outputs_json(report.outputs)}});
+  console.result(present::json_of_fields(report));
   return Exit::done;
 }
 

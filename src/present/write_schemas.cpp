@@ -16,6 +16,7 @@
 #include "graft/report/layers.hpp"
 #include "graft/report/ops.hpp"
 #include "graft/report/plugins.hpp"
+#include "graft/report/run.hpp"
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
 
@@ -53,6 +54,8 @@ std::map<std::string, Json> schemas() {
           {"graft.plugins.schema.json",
            schema_of_report<graft::report::PluginsReport>(
                "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
+          {"graft.run.schema.json",
+           schema_of_report<graft::report::RunReport>("graft run", 1, "The outputs that were written.")},
           {"graft.verify.schema.json",
            schema_of_command<graft::report::VerifyReport>(
                "graft.verify", 1, "Each output of the reference compared with that of the candidate.")},

@@ -14,6 +14,7 @@
 #include "graft/toolkit/operators.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
+#include "python/fields.hpp"
 #include "python/results.hpp"
 
 namespace graft::python {
@@ -64,11 +65,9 @@ Model parse(const nb::bytes& onnx, const std::string& name, const toolkit::Shape
 }  // namespace
 
 void add_models(nb::module_& module) {
-  nb::class_<Port>(module, "Port", "An input or an output of a model.")
-      .def_ro("name", &Port::name)
-      .def_ro("type", &Port::type, "'f32', 'i64' ...; '?' where the file has no type.")
-      .def_ro("shape", &Port::shape, "The sizes, -1 for a dynamic dimension; None where not even the rank is known.")
-      .def("__repr__", [](const Port& port) { return "<" + text_of(port) + ">"; });
+  nb::class_<Port> port(module, "Port", "An input or an output of a model.");
+  add_fields(port);
+  port.def("__repr__", [](const Port& shown) { return "<" + text_of(shown) + ">"; });
   nb::class_<Model>(
       module, "Model",
       "A network as an ONNX model, whatever format it was read from. A model is immutable: functions return "

@@ -1,24 +1,19 @@
-// Session, which runs a compiled model many times, and run_files, which runs a network once.
+// Session, which runs a compiled model many times.
 #include "graft/toolkit/run.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "graft/error.hpp"
-#include "import/cut_network.hpp"
-#include "import/read_model.hpp"
 #include "runtime/budget.hpp"
 #include "runtime/chain.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/cpu_engines.hpp"
-#include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/work.hpp"
 
@@ -133,49 +128,6 @@ void Session::run(const TensorViews& inputs, const std::function<void(const Tens
     model.run(to_internal(inputs, "input"),
               [&](const runtime::TensorMap& outputs) { look(views_of(outputs, "output")); });
   });
-}
-
-namespace {
-
-/// Compiles the network of the files, and records the engines in the report.
-std::unique_ptr<runtime::CompiledModel> compile_files(const ModelFiles& files,
-                                                      const std::map<std::string, Shape, std::less<>>& shapes,
-                                                      const runtime::CompileOptions& options, CpuEngine choice,
-                                                      Purpose purpose, RunReport& report) {
-  UsedEngines used;
-  const std::unique_ptr<runtime::Engine> engine = make_noting_engine(engine_of(choice, purpose), used);
-  const std::unique_ptr<runtime::Engine> limited = runtime::make_limited_engine(*engine);
-  const auto finish = [&](std::unique_ptr<runtime::CompiledModel> compiled,
-                          const std::vector<const onnx::Model*>& models) {
-    report.ran_in = used.names();
-    report.left_out = engines_left_out(used, choice, purpose, models);
-    return compiled;
-  };
-  if (is_cut_network(files.model)) {
-    const graft::CutNetwork network = read_cut_network(files.model);
-    return finish(compile(network.first(), network.second(), network.outputs, options, *limited),
-                  {&network.first(), &network.second()});
-  }
-  const onnx::Model model =
-      read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
-  return finish(limited->compile(model, options), {&model});
-}
-
-}  // namespace
-
-RunReport run_files(const ModelFiles& files, const runtime::TensorMap& inputs, runtime::OperatorKernels kernels,
-                    int threads, CpuEngine engine) {
-  check_own_kernels(engine, kernels != runtime::OperatorKernels::functions);
-  std::map<std::string, Shape, std::less<>> shapes;
-  for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-  RunReport report;
-  const std::unique_ptr<runtime::CompiledModel> compiled =
-      compile_files(files, shapes, {.kernels = kernels, .extra_outputs = {}, .threads = threads}, engine,
-                    purpose_of_run(kernels != runtime::OperatorKernels::functions), report);
-  const auto started = std::chrono::steady_clock::now();
-  report.outputs = run_with_disputes_as_errors([&] { return compiled->run(inputs); });
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  return report;
 }
 
 }  // namespace graft::toolkit

@@ -43,7 +43,6 @@ BESIDE_PUBLIC_HEADERS = {
     "plugins.hpp",
     "quantize.hpp",
     "reduced_case.hpp",
-    "run.hpp",
     "suggest.hpp",
     "tensor_files.hpp",
     "tensors.hpp",

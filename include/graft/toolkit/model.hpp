@@ -2,24 +2,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "graft/report/port.hpp"
 #include "graft/toolkit/export.hpp"
 
 namespace graft::toolkit {
 
-/// An input or an output of a model.
-struct Port {
-  std::string name;
-  std::string type;  ///< "f32", "i64" ...; "?" where the file has no type.
-  /// The sizes, -1 for a dynamic dimension; nothing where not even the rank is known.
-  std::optional<std::vector<std::int64_t>> shape;
-};
+using report::Port;
 
 /// A network as an ONNX model, whatever format it was read from. The value is immutable: copies share the weights, and
 /// several threads may use it. Weights of a file beyond 64 MiB stay in the file until they are needed: an application

@@ -1,4 +1,4 @@
-// Writes a row or a JSON object for each tensor.
+// Writes a row for each tensor.
 #include "present/text/tensors.hpp"
 
 #include <fmt/format.h>
@@ -6,21 +6,13 @@
 
 namespace graft::present {
 
-Table outputs_table(const runtime::TensorMap& tensors) {
+Table outputs_table(const std::vector<report::Port>& outputs) {
   Table table;
-  for (const auto& [name, tensor] : tensors) {
-    const std::string dims = fmt::format("{}", fmt::join(tensor.dims, "x"));
-    table.add({name, fmt::format("{} {}", to_string(tensor.type), dims.empty() ? "scalar" : dims)});
+  for (const report::Port& output : outputs) {
+    const std::string dims = fmt::format("{}", fmt::join(*output.shape, "x"));
+    table.add({output.name, fmt::format("{} {}", output.type, dims.empty() ? "scalar" : dims)});
   }
   return table;
-}
-
-Json outputs_json(const runtime::TensorMap& tensors) {
-  Json listed = Json::array();
-  for (const auto& [name, tensor] : tensors) {
-    listed.push_back({{"name", name}, {"type", to_string(tensor.type)}, {"shape", tensor.dims}});
-  }
-  return listed;
 }
 
 }  // namespace graft::present

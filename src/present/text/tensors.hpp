@@ -1,15 +1,14 @@
-// The types and shapes of tensors, in words and as JSON.
+// The types and shapes of tensors, in words.
 #pragma once
 
-#include "present/json/values.hpp"
+#include <vector>
+
+#include "graft/report/port.hpp"
 #include "present/text/table.hpp"
-#include "runtime/engine.hpp"
 
 namespace graft::present {
 
-/// Returns a row for each tensor: "logits  f32 2x10".
-[[nodiscard]] Table outputs_table(const runtime::TensorMap& tensors);
-/// Returns [{"name", "type", "shape"}].
-[[nodiscard]] Json outputs_json(const runtime::TensorMap& tensors);
+/// Returns a row for each output of a run: "logits  f32 2x10". Every output has a shape.
+[[nodiscard]] Table outputs_table(const std::vector<report::Port>& outputs);
 
 }  // namespace graft::present
