@@ -21,7 +21,8 @@
 #include "present/html/convert_page.hpp"
 #include "present/html/cut_page.hpp"
 #include "present/json/convert_json.hpp"
-#include "present/json/cut_json.hpp"
+#include "present/json/fields.hpp"
+#include "present/json/write_cut.hpp"
 #include "present/text/convert_text.hpp"
 #include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
@@ -222,17 +223,17 @@ std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& 
   }
 }
 
-void say_cut(const Console& console, const toolkit::CutResult& result, const toolkit::CutFiles& files) {
+void say_cut(const Console& console, const toolkit::CutResult& result) {
   console.say();
   console.say(present::cut_title(result));
-  console.say(present::cut_table(result, files));
+  console.say(present::cut_table(result));
   if (const std::string warning = present::cut_warning(result); !warning.empty()) console.warn(warning);
-  console.say(fmt::format("wrote {}, which names both halves", console.paint(files.network.string(), Color::strong)));
+  console.say(fmt::format("wrote {}, which names both halves", console.paint(result.file.string(), Color::strong)));
 }
 
 /// Whether both halves together compute the same as the whole network, or --no-prove disabled this comparison.
 bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments) {
-  return arguments.no_prove || (result.verified && result.verified->verdict() == toolkit::Verdict::same);
+  return arguments.no_prove || result.verdict == report::Verdict::same;
 }
 
 Exit convert(const Console& console, ConvertArguments& arguments) {
@@ -258,12 +259,11 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
     check.run(conversion, watch_of(checking), trial_details(console, checking));
     checking.clear();
   }
-  const std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
-  std::optional<toolkit::CutFiles> files;
+  std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
   if (arguments.cut) {
     const DeferInterrupts defer;
     if (halves) {
-      files = save(*halves, arguments.output);
+      present::write_cut(*halves, arguments.output);
       conversion.output = arguments.output;
     } else {
       toolkit::write(conversion, arguments.output);
@@ -280,15 +280,15 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
     write_report(console, page, arguments.report);
   }
   say_result(console, conversion, arguments);
-  if (halves) say_cut(console, *halves, *files);
+  if (halves) say_cut(console, *halves);
   const std::vector<present::NextCommand> next =
-      halves ? present::next_commands(conversion, *halves, *files) : present::next_commands(conversion);
+      halves ? present::next_commands(conversion, *halves) : present::next_commands(conversion);
   if (!next.empty()) {
     console.say();
     console.say(present::next_table(next));
   }
   Json json = present::to_json(conversion);
-  if (arguments.cut) json["cut"] = halves ? present::to_json(*halves, *files) : Json();
+  if (arguments.cut) json["cut"] = halves ? present::json_of_fields(*halves) : Json();
   console.result(json);
   const bool is_right = conversion.are_rules_done() && conversion.are_values_kept();
   if (halves) return is_good(*halves, arguments) && is_right ? Exit::done : Exit::answer_is_no;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graft/error.hpp"
+#include "graft/report/cut.hpp"
 #include "graft/setting.hpp"
 #include "onnx/join.hpp"
 #include "onnx/onnx_io.hpp"
@@ -21,9 +22,9 @@ Json parse(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(fmt::format("{}: cannot be opened", path.string()));
   Json json = Json::parse(file, nullptr, false);
-  if (!json.is_object() || json.value("schema", Json()) != cut_schema) {
+  if (!json.is_object() || json.value("schema", Json()) != report::cut_schema) {
     throw Error(fmt::format("{}: this is not a network that {} wrote: \"schema\": \"{}\" is missing", path.string(),
-                            setting_name(Setting::cut), cut_schema));
+                            setting_name(Setting::cut), report::cut_schema));
   }
   return json;
 }

@@ -3,15 +3,11 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "onnx/model.hpp"
 
 namespace graft {
-
-/// The value of the key "schema" in the file.
-inline constexpr std::string_view cut_schema = "graft.cut/1";
 
 struct CutNetwork {
   onnx::Model tensorrt;

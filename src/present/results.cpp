@@ -11,11 +11,11 @@
 #include "present/html/verify_page.hpp"
 #include "present/json/build_json.hpp"
 #include "present/json/convert_json.hpp"
-#include "present/json/cut_json.hpp"
 #include "present/json/fields.hpp"
 #include "present/json/inspect_json.hpp"
 #include "present/json/quantize_json.hpp"
 #include "present/json/verify_json.hpp"
+#include "present/json/write_cut.hpp"
 #include "present/text/quantize_text.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
@@ -61,7 +61,9 @@ std::string to_json(const BuildReport& report) { return text_of(present::build_j
 
 std::string to_json(const CanaryResult& result) { return text_of(present::json_of_fields(result)); }
 
-std::string to_json(const CutResult& result) { return text_of(present::to_json(result, {})); }
+std::string to_json(const CutResult& result) { return text_of(present::json_of_fields(result)); }
+
+CutFiles save(CutResult& result, const std::filesystem::path& file) { return present::write_cut(result, file); }
 
 std::string to_page(const InspectResult& result) { return html_of(present::inspect_page(details_of(result))); }
 

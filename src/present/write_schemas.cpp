@@ -12,6 +12,7 @@
 
 #include "graft/report/build.hpp"
 #include "graft/report/canary.hpp"
+#include "graft/report/cut.hpp"
 #include "graft/report/doctor.hpp"
 #include "graft/report/layers.hpp"
 #include "graft/report/ops.hpp"
@@ -38,6 +39,15 @@ Json schema_of_ops() {
   return schema;
 }
 
+/// Returns the schema of the file that names both halves of a network.
+Json schema_of_cut() {
+  Json schema = graft::present::schema_of_report<graft::report::CutHalves>(
+      "the file that names both halves of a network that graft convert --cut wrote", 1,
+      "Tensors between the halves have the same name in both; a dynamic size is -1.");
+  schema["properties"]["schema"] = {{"const", graft::report::cut_schema}};
+  return schema;
+}
+
 /// Returns the schemas by the names of their files.
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
@@ -48,6 +58,7 @@ std::map<std::string, Json> schemas() {
                "The engine that was written, the network that TensorRT made of the model, and the plugins in it.")},
           {"graft.canary.schema.json",
            schema_of_report<graft::report::CanaryReport>("graft canary", 1, "The folder that was written.")},
+          {"graft.cut.schema.json", schema_of_cut()},
           {"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
                                            "graft doctor", 1, "What was found on this machine, and what is missing.")},
           {"graft.ops.schema.json", schema_of_ops()},

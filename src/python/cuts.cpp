@@ -53,10 +53,10 @@ std::optional<CutResult> cut(const toolkit::Model& model, const std::string& jud
 }
 
 std::string describe(const CutResult& result) {
-  const std::string tensorrt = count_of(result.nodes_in_tensorrt, "node") + " in TensorRT";
-  const std::string host = count_of(result.nodes_on_host, "node") + " on the host";
-  return "<graft.CutResult " + result.network.tensorrt.source() + ": " +
-         (result.network.tensorrt_is_first ? tensorrt + ", then " + host : host + ", then " + tensorrt) + ", " +
+  const std::string tensorrt = count_of(result.tensorrt.nodes, "node") + " in TensorRT";
+  const std::string host = count_of(result.host.nodes, "node") + " on the host";
+  return "<graft.CutResult " + result.tensorrt_model.source() + ": " +
+         (result.tensorrt_is_first ? tensorrt + ", then " + host : host + ", then " + tensorrt) + ", " +
          count_of(result.between.size(), "tensor") + " between>";
 }
 
@@ -83,33 +83,15 @@ void add_cuts(nb::module_& module) {
       .def_ro("host", &CutFiles::host)
       .def("__repr__", [](const CutFiles& files) { return "<" + files.network.string() + ">"; });
   nb::class_<CutResult> result(module, "CutResult", "The result of graft.cut.");
+  add_fields(result);
   result.def_ro("model", &CutResult::model, "The model that was cut.")
-      .def_ro("network", &CutResult::network)
-      .def_ro("between", &CutResult::between, "The tensors that the first half passes to the second.")
-      .def_ro("causes", &CutResult::causes,
-              "The nodes that TensorRT does not run or computes wrongly, also those in subgraphs.")
-      .def_ro("nodes_in_tensorrt", &CutResult::nodes_in_tensorrt)
-      .def_ro("nodes_on_host", &CutResult::nodes_on_host)
-      .def_ro("share_in_tensorrt", &CutResult::share_in_tensorrt,
-              "The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.")
-      .def_ro("tails", &CutResult::tails)
-      .def_ro(
-          "verified", &CutResult::verified,
-          "The VerifyResult of the halves, run one after the other, compared with the whole network; None where they "
-          "could not be compared, and where the outputs are the same but ONNX Runtime refuses the half for the host.")
-      .def_ro("not_verified", &CutResult::not_verified,
-              "Why the halves are not known to be correct: they could not be compared, no output could be compared, or "
-              "ONNX "
-              "Runtime refuses the half for the host; empty otherwise.")
-      .def_ro("host_engine", &CutResult::host_engine,
-              "The CPU engine that computed the half for the host; empty where none did.")
-      .def_ro(
-          "host_refused", &CutResult::host_refused,
-          "The message with which ONNX Runtime refuses the half for the host; empty if ONNX Runtime loads the half or "
-          "is not installed, and with verify=False.")
+      .def_prop_ro("network", &CutResult::network)
+      .def_ro("verified", &CutResult::verified,
+              "The VerifyResult of the halves, run one after the other, compared with the whole network; or None, also "
+              "where the outputs are the same and ONNX Runtime refuses the half for the host.")
       .def(
-          "save", [](const CutResult& result, const std::filesystem::path& file) { return save(result, file); },
-          "file"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "save", [](CutResult& result, const std::filesystem::path& file) { return save(result, file); }, "file"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
           "Writes the half for TensorRT to `file`, and next to it the other half (.host.onnx) and the file that names "
           "both "
           "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves. Returns CutFiles.");

@@ -11,14 +11,12 @@
 #include "graft/error.hpp"
 #include "inspect/cut.hpp"
 #include "inspect/detection_tail.hpp"
-#include "onnx/atomic_file.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
 #include "runtime/answer.hpp"
 #include "runtime/chain.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
-#include "toolkit/cut_json.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/verify_options.hpp"
 #include "toolkit/work.hpp"
@@ -26,11 +24,11 @@
 namespace graft::toolkit {
 namespace {
 
-graft::CutNetwork to_internal(const CutNetwork& network) {
-  return {.tensorrt = model_of(network.tensorrt).clone(),
-          .host = model_of(network.host).clone(),
-          .tensorrt_is_first = network.tensorrt_is_first,
-          .outputs = network.outputs};
+graft::CutNetwork to_internal(const CutResult& result) {
+  return {.tensorrt = model_of(result.tensorrt_model).clone(),
+          .host = model_of(result.host_model).clone(),
+          .tensorrt_is_first = result.tensorrt_is_first,
+          .outputs = result.outputs};
 }
 
 /// An engine that runs a model with the metadata `mark`, or a copy of this model, as its two halves one after the
@@ -88,6 +86,10 @@ bool is_among(const onnx::Node& node, const std::set<std::string, std::less<>>& 
   });
 }
 
+report::CutHalf half_of(const Model& model) {
+  return {.nodes = model.node_count(), .inputs = model.inputs(), .outputs = model.outputs()};
+}
+
 /// Returns what was not compared of the outputs, and why.
 std::string not_compared_text(const VerifyResult& verified) {
   std::string text;
@@ -113,7 +115,7 @@ std::string host_refused(const onnx::Model& host, const Watch& watch) {
 }
 
 void run_halves(CutResult& result, const CutOptions& cut_options) {
-  const graft::CutNetwork network = to_internal(result.network);
+  const graft::CutNetwork network = to_internal(result);
   onnx::Model joined = join(network);
   joined.metadata[HalvesEngine::mark] = "";
   const Model candidate = ModelAccess::make(std::move(joined));
@@ -124,20 +126,21 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network, result.host_engine);
     });
-    if (result.verified->verdict() == Verdict::nothing_compared)
-      result.not_verified = not_compared_text(*result.verified);
+    result.verdict = result.verified->verdict();
+    if (result.verdict == Verdict::nothing_compared) result.not_verified = not_compared_text(*result.verified);
   } catch (const Error& error) {
     if (error.kind() != Error::Kind::bad_input && error.kind() != Error::Kind::missing_tool) throw;
     result.not_verified = error.what();
     result.host_engine.clear();
   }
   result.host_refused = host_refused(network.host, cut_options.watch);
-  if (result.host_refused.empty() || !result.verified || result.verified->verdict() != Verdict::same) return;
+  if (result.host_refused.empty() || result.verdict != Verdict::same) return;
   result.not_verified = fmt::format(
       "{}\nONNX Runtime refuses the half for the host; {} computed it, and both halves together equal the whole "
       "network",
       result.host_refused, result.host_engine);
   result.verified.reset();
+  result.verdict.reset();
 }
 
 }  // namespace
@@ -180,13 +183,12 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   inspect::Halves halves = inspect::halves_of(model, *found);
   CutResult result;
   result.model = ModelAccess::make(model.clone());
-  result.nodes_in_tensorrt = halves.tensorrt.graph().node_count();
-  result.nodes_on_host = halves.host.graph().node_count();
-  result.network = {.tensorrt = ModelAccess::make(std::move(halves.tensorrt)),
-                    .host = ModelAccess::make(std::move(halves.host)),
-                    .tensorrt_is_first = found->tensorrt_is_first,
-                    .outputs = {}};
-  for (const onnx::Value* output : model.graph().outputs()) result.network.outputs.push_back(output->name);
+  result.tensorrt_model = ModelAccess::make(std::move(halves.tensorrt));
+  result.host_model = ModelAccess::make(std::move(halves.host));
+  result.tensorrt_is_first = found->tensorrt_is_first;
+  result.tensorrt = half_of(result.tensorrt_model);
+  result.host = half_of(result.host_model);
+  for (const onnx::Value* output : model.graph().outputs()) result.outputs.push_back(output->name);
   result.between = ports_of(found->between);
   result.share_in_tensorrt = found->arithmetic_in_tensorrt / found->arithmetic;
   for (const NodeSupport& node : inspection.nodes) {
@@ -222,17 +224,13 @@ std::vector<Port> CutNetwork::inputs() const {
   return ports;
 }
 
+CutNetwork CutResult::network() const {
+  return {.tensorrt = tensorrt_model, .host = host_model, .tensorrt_is_first = tensorrt_is_first, .outputs = outputs};
+}
+
 CutFiles cut_files(const std::filesystem::path& file) {
   const std::filesystem::path stem = file.parent_path() / file.stem();
   return {.network = stem.string() + ".cut.json", .tensorrt = file, .host = stem.string() + ".host.onnx"};
-}
-
-CutFiles save(const CutResult& result, const std::filesystem::path& file) {
-  CutFiles files = cut_files(file);
-  result.network.tensorrt.save(files.tensorrt);
-  result.network.host.save(files.host);
-  onnx::write_file(files.network, json_of_cut(result, files).dump(2) + "\n");
-  return files;
 }
 
 void check_is_one_network(const std::filesystem::path& file, const std::string& name) {

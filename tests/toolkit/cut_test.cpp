@@ -40,9 +40,9 @@ std::vector<std::string> names_of(const std::vector<Port>& ports) {
 TEST(Cut, TakesTheEndOfADetectorToTheHost) {
   const auto result = cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false});
   ASSERT_TRUE(result);
-  EXPECT_TRUE(result->network.tensorrt_is_first);
+  EXPECT_TRUE(result->tensorrt_is_first);
   EXPECT_THAT(names_of(result->between), UnorderedElementsAre("boxes", "scores"));
-  EXPECT_THAT(result->network.outputs, ElementsAre("detections", "chosen"));
+  EXPECT_THAT(result->outputs, ElementsAre("detections", "chosen"));
   ASSERT_EQ(result->causes.size(), 1);
   EXPECT_EQ(result->causes[0].node.op, "NonMaxSuppression");
   EXPECT_GT(result->share_in_tensorrt, 0.99);
@@ -60,8 +60,8 @@ TEST(Cut, ThePairComputesWhatOnnxRuntimeComputedWithTheWhole) {
       cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->verified) << "nobody asked";
-  EXPECT_THAT(names_of(result->network.inputs()), ElementsAre("image"));
-  Session session(result->network);
+  EXPECT_THAT(names_of(result->network().inputs()), ElementsAre("image"));
+  Session session(result->network());
   const Tensors outputs = session.run({{"image", stored.at("image")}});
   EXPECT_EQ(outputs.at("chosen").data, stored.at("chosen").data);
   const std::vector<float> found = values_of(outputs.at("detections"));
@@ -80,12 +80,12 @@ TEST(Cut, ASessionOfThePairIsWatched) {
   SessionOptions options;
   double last = 0;
   options.watch.progress = [&](double fraction, std::string_view) { last = fraction; };
-  Session session(result->network, options);
+  Session session(result->network(), options);
   EXPECT_EQ(last, 1);
   EXPECT_EQ(session.run({{"image", stored.at("image")}}).size(), 2);
   options.watch.cancel.cancel();
   EXPECT_THROW(static_cast<void>(session.run({{"image", stored.at("image")}})), Cancelled);
-  EXPECT_THROW(static_cast<void>(Session(result->network, options)), Cancelled);
+  EXPECT_THROW(static_cast<void>(Session(result->network(), options)), Cancelled);
 }
 
 TEST(Cut, WhatAPluginRunsStaysInTensorRT) { EXPECT_FALSE(cut(load(detector("detector.onnx")))); }
@@ -101,15 +101,15 @@ TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
 TEST(Cut, IsSavedAndRead) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "graft_cut_test";
   std::filesystem::create_directories(folder);
-  const auto result =
+  auto result =
       cut(load(detector("detector.onnx")), {.inspect = {.judge = Judge::rule}, .plugins = false, .verify = false});
   ASSERT_TRUE(result);
   const CutFiles files = save(*result, folder / "small.onnx");
   EXPECT_EQ(files.network.filename(), "small.cut.json");
   const CutNetwork read = load_cut(files.network);
   EXPECT_TRUE(read.tensorrt_is_first);
-  EXPECT_EQ(read.outputs, result->network.outputs);
-  EXPECT_EQ(read.host.node_count(), result->nodes_on_host);
+  EXPECT_EQ(read.outputs, result->outputs);
+  EXPECT_EQ(read.host.node_count(), result->host.nodes);
   const Model whole = load(files.network);
   EXPECT_THAT(names_of(whole.outputs()), ElementsAre("detections", "chosen"));
   EXPECT_EQ(verify(load(detector("detector.onnx")), whole).verdict(), Verdict::same);

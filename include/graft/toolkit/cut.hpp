@@ -1,7 +1,6 @@
 // Cuts a network in two where neither TensorRT nor a plugin runs a part of it.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -42,26 +41,15 @@ struct CutOptions {
   Watch watch = {};                         ///< Used in place of `inspect.watch`.
 };
 
-struct CutResult {
-  Model model;  ///< The model that was cut.
-  CutNetwork network;
-  std::vector<Port> between;        ///< The tensors that the first half passes to the second.
-  std::vector<NodeSupport> causes;  ///< The nodes that TensorRT does not run or computes wrongly, also in subgraphs.
-  std::size_t nodes_in_tensorrt = 0;
-  std::size_t nodes_on_host = 0;
-  /// The share of the multiplications and additions in TensorRT, 0 to 1, as far as sizes are known.
-  double share_in_tensorrt = 0;
-  std::vector<DetectionTail> tails;
-  /// The comparison of the halves, run one after the other, with the whole network. Nothing where the outputs are the
-  /// same but ONNX Runtime does not load the half for the host.
-  std::optional<VerifyResult> verified;
-  /// Why the halves are not known to be correct: they could not be compared, no output could be compared, or ONNX
-  /// Runtime refuses the half for the host; empty otherwise.
-  std::string not_verified;
-  std::string host_engine;  ///< The CPU engine that computed the half for the host; empty where none did.
-  /// The message with which ONNX Runtime refuses the file of the half for the host: "ONNX Runtime 1.31.1: ...". Empty
-  /// if ONNX Runtime loads the half, if it is not installed, and if the options disable the comparison.
-  std::string host_refused;
+/// The report with both halves as models.
+struct CutResult : report::CutReport {
+  Model model = {};  ///< The model that was cut.
+  Model tensorrt_model = {};
+  Model host_model = {};
+  /// The comparison of the verdict, which to_page draws (graft/toolkit/present.hpp); nothing where there is no verdict.
+  std::optional<VerifyResult> verified = {};
+
+  [[nodiscard]] GRAFT_API CutNetwork network() const;
 };
 
 /// Cuts a network in two. TensorRT gets the half with more arithmetic: either the nodes before those that it does not
@@ -78,7 +66,8 @@ struct CutFiles {
 
 /// Writes the half for TensorRT to `file`, and next to it the other half and the file that names both: "detector.onnx",
 /// "detector.host.onnx", "detector.cut.json". Each file is written completely or not at all, "detector.cut.json" last.
-GRAFT_API CutFiles save(const CutResult& result, const std::filesystem::path& file);
+/// The result then has the names of the files.
+GRAFT_API CutFiles save(CutResult& result, const std::filesystem::path& file);
 
 /// Reads both halves from the file that names them. `load` reads the same file as one network. Throws Error naming the
 /// file and the key for a malformed file.

@@ -63,7 +63,7 @@ std::set<std::string> ids_of(const toolkit::Model& half) {
 class Marks {
  public:
   explicit Marks(const toolkit::CutResult& result)
-      : tensorrt_(ids_of(result.network.tensorrt)), host_(ids_of(result.network.host)) {
+      : tensorrt_(ids_of(result.tensorrt_model)), host_(ids_of(result.host_model)) {
     for (const toolkit::NodeSupport& cause : result.causes) causes_.insert(cause.node.id);
   }
   /// Returns the key of the node's kind, or an empty string for a node that no output needs.
@@ -138,7 +138,7 @@ html::Table outputs_of(const toolkit::VerifyResult& verified) {
 void add_summary(html::Report& page, const toolkit::CutResult& result) {
   page.summary.push_back({"two halves", cut_title(result)});
   std::vector<html::Fact> halves{{"TensorRT", tensorrt_text(result)}, {"the host", host_text(result)}};
-  if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
+  if (!result.tensorrt_is_first) std::swap(halves[0], halves[1]);
   page.summary.push_back({"first", halves[0].name + ": " + halves[0].text});
   page.summary.push_back({"then", halves[1].name + ": " + halves[1].text});
   if (const std::string text = verified_text(result); !text.empty()) page.summary.push_back({"verified", text});

@@ -32,12 +32,12 @@ std::string type_text(const toolkit::Port& port) {
 }
 
 std::string tensorrt_text(const toolkit::CutResult& result) {
-  return fmt::format("{}, {} of the arithmetic", count_text(result.nodes_in_tensorrt, "node"),
+  return fmt::format("{}, {} of the arithmetic", count_text(result.tensorrt.nodes, "node"),
                      share_text(result.share_in_tensorrt));
 }
 
 std::string host_text(const toolkit::CutResult& result) {
-  return fmt::format("{}, {}", count_text(result.nodes_on_host, "node"),
+  return fmt::format("{}, {}", count_text(result.host.nodes, "node"),
                      result.host_refused.empty() ? "for ONNX Runtime" : "which ONNX Runtime refuses");
 }
 
@@ -61,7 +61,7 @@ std::string tail_text(const toolkit::DetectionTail& tail) {
 }
 
 std::string verified_text(const toolkit::CutResult& result) {
-  if (!result.verified || result.verified->verdict() != toolkit::Verdict::same) return {};
+  if (!result.verified || result.verdict != toolkit::Verdict::same) return {};
   const std::string& engines = result.verified->ran_in;
   return fmt::format("both halves together equal the whole network, in {}, computed by {}{}",
                      count_text(result.verified->runs, "run"), engines,
@@ -72,17 +72,16 @@ std::string cut_title(const toolkit::CutResult& result) {
   std::set<std::string> operators;
   for (const toolkit::NodeSupport& cause : result.causes) operators.insert(cause.node.op);
   const auto wrong = std::count_if(result.causes.begin(), result.causes.end(), inspect::is_computed_wrongly);
-  return fmt::format("Cut {} {} that {}: {}", result.network.tensorrt_is_first ? "before" : "after",
-                     count_text(result.causes.size(), "node"),
-                     inspect::problem_text(result.causes.size(), static_cast<std::size_t>(wrong)),
-                     fmt::join(operators, ", "));
+  return fmt::format(
+      "Cut {} {} that {}: {}", result.tensorrt_is_first ? "before" : "after", count_text(result.causes.size(), "node"),
+      inspect::problem_text(result.causes.size(), static_cast<std::size_t>(wrong)), fmt::join(operators, ", "));
 }
 
-Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files) {
+Table cut_table(const toolkit::CutResult& result) {
   std::vector<std::vector<Cell>> halves;
-  halves.push_back({"TensorRT", files.tensorrt.string(), tensorrt_text(result)});
-  halves.push_back({"the host", files.host.string(), host_text(result)});
-  if (!result.network.tensorrt_is_first) std::swap(halves[0], halves[1]);
+  halves.push_back({"TensorRT", result.tensorrt.file.string(), tensorrt_text(result)});
+  halves.push_back({"the host", result.host.file.string(), host_text(result)});
+  if (!result.tensorrt_is_first) std::swap(halves[0], halves[1]);
   Table table;
   for (std::size_t i = 0; i < halves.size(); ++i) {
     halves[i].insert(halves[i].begin(), i == 0 ? "first" : "then");
@@ -103,13 +102,13 @@ namespace {
 
 /// Returns what is wrong with the result of the comparison, or an empty string.
 std::string comparison_warning(const toolkit::CutResult& result) {
-  if (result.verified && result.verified->verdict() == toolkit::Verdict::nothing_compared) {
+  if (result.verdict == toolkit::Verdict::nothing_compared) {
     return "the halves were run, and " + result.not_verified;
   }
   if (!result.not_verified.empty())
     return "the halves were not compared with the whole network: " + result.not_verified;
-  if (!result.verified || result.verified->verdict() == toolkit::Verdict::same) return {};
-  if (result.verified->verdict() == toolkit::Verdict::disputed) {
+  if (!result.verified || result.verdict == toolkit::Verdict::same) return {};
+  if (result.verdict == toolkit::Verdict::disputed) {
     return "the halves were run, but without a verdict: " + result.verified->dispute_text();
   }
   std::vector<std::string> wrong;
@@ -125,7 +124,7 @@ std::string cut_warning(const toolkit::CutResult& result) {
   if (result.host_refused.empty()) return comparison_warning(result);
   std::string text =
       fmt::format("the half for the host is not ready, because ONNX Runtime refuses it: {}\n", result.host_refused);
-  if (!result.host_engine.empty() && !result.verified) {
+  if (!result.host_engine.empty() && !result.verdict) {
     text += fmt::format("{} computed it here, and both halves together equal the whole network\n", result.host_engine);
   } else if (const std::string message = result.host_refused.substr(result.host_refused.find(": ") + 2);
              result.not_verified.find(message) == std::string::npos) {

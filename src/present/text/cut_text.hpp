@@ -27,7 +27,7 @@ namespace graft::present {
 [[nodiscard]] std::string verified_text(const toolkit::CutResult& result);
 
 /// Returns both halves in the order in which they run, the tensors between them, and the box selection of detectors.
-[[nodiscard]] Table cut_table(const toolkit::CutResult& result, const toolkit::CutFiles& files);
+[[nodiscard]] Table cut_table(const toolkit::CutResult& result);
 
 /// Returns a warning if the halves differ from the whole network or could not be compared with it; empty if they are
 /// the same or if no comparison was requested.

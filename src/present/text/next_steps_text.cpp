@@ -477,26 +477,23 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
   return commands;
 }
 
-std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, const toolkit::CutResult& cut,
-                                       const toolkit::CutFiles& files) {
+std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, const toolkit::CutResult& cut) {
   const bool is_refused = !cut.host_refused.empty();
-  const bool is_same =
-      cut.verified ? cut.verified->verdict() == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
-  const bool is_different = cut.verified && cut.verified->verdict() == toolkit::Verdict::different;
+  const bool is_same = cut.verdict ? cut.verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
   const NextCommand comparison{
-      verify_command(conversion, files.network),
+      verify_command(conversion, cut.file),
       "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};
   if (!conversion.are_rules_done()) return {next_for_rules(conversion, true)};
-  if (is_different || !conversion.are_values_kept()) return {comparison};
-  const onnx::Model& half = model_of(cut.network.tensorrt);
+  if (cut.verdict == toolkit::Verdict::different || !conversion.are_values_kept()) return {comparison};
+  const onnx::Model& half = model_of(cut.tensorrt_model);
   std::vector<NextCommand> commands;
   const std::vector<std::string> ranges = ranges_for_half(half, conversion.check);
   commands.push_back(
-      {build_command(conversion, half, files.tensorrt, operators_of_libraries(half), ranges),
+      {build_command(conversion, half, cut.tensorrt.file, operators_of_libraries(half), ranges),
        "builds the half for TensorRT" + where_to_build(conversion.release) + note_on_values(half, ranges)});
-  if (is_same || (!cut.verified && cut.not_verified.empty())) commands.push_back(comparison);
-  const std::string order = cut.network.tensorrt_is_first ? "the engine, and then the half for the host"
-                                                          : "the half for the host, and then the engine";
+  if (is_same || (!cut.verdict && cut.not_verified.empty())) commands.push_back(comparison);
+  const std::string order = cut.tensorrt_is_first ? "the engine, and then the half for the host"
+                                                  : "the half for the host, and then the engine";
   commands.push_back(
       {"", is_refused
                ? fmt::format("an application runs {}, in a runtime that has the nodes of this half", order)

@@ -34,7 +34,7 @@ struct NextCommand {
 /// Returns the next steps after a conversion whose result was cut: the build of the half for TensorRT, and the runs of
 /// both halves; if values differ or a rule was not applied, only the comparison.
 [[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion,
-                                                     const toolkit::CutResult& cut, const toolkit::CutFiles& files);
+                                                     const toolkit::CutResult& cut);
 
 /// Returns the command that compares the model before and after the conversion. Returns an empty string if no
 /// comparison was tried, or if it failed for a reason for which the command would fail too.
