@@ -9,6 +9,8 @@
 #include "cli/console.hpp"
 #include "cli/help.hpp"
 #include "cli/program.hpp"
+#include "graft/report/program.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
@@ -191,9 +193,9 @@ void add_completions(Program& program) {
       "completions", "prints a script with which a shell completes graft's commands and options",
       "graft completions bash | install -D /dev/stdin ~/.local/share/bash-completion/completions/graft",
       [shell, &app = program.app()](const Console& console) {
-        const std::string script = writers.at(*shell)(app);
-        print_lines(console, script);
-        console.result({{"shell", *shell}, {"script", script}});
+        const report::CompletionsReport report{.shell = *shell, .script = writers.at(*shell)(app)};
+        print_lines(console, report.script);
+        console.result(present::json_of_fields(report));
         return Exit::done;
       });
   command->add_option("SHELL", *shell, "bash, fish or zsh")->required()->check(one_of({"bash", "fish", "zsh"}));

@@ -9,6 +9,8 @@
 
 #include "cli/console.hpp"
 #include "cli/program.hpp"
+#include "graft/report/program.hpp"
+#include "present/json/fields.hpp"
 #include "toolkit/suggest.hpp"
 
 namespace graft::cli {
@@ -143,10 +145,10 @@ void add_help(Program& program) {
       "help", "prints the --help text of graft or of a command", "graft help convert",
       [name, man, &app](const Console& console) {
         const CLI::App& subject = name->empty() ? app : *app.get_subcommand(*name);
-        const std::string text =
-            *man ? man_page(app) : HelpFormatter().make_help(&subject, "", CLI::AppFormatMode::Normal);
-        print_lines(console, text);
-        console.result({{"help", text}});
+        const report::HelpReport report{*man ? man_page(app)
+                                             : HelpFormatter().make_help(&subject, "", CLI::AppFormatMode::Normal)};
+        print_lines(console, report.help);
+        console.result(present::json_of_fields(report));
         return Exit::done;
       });
   const Option* of_command =

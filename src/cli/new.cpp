@@ -9,6 +9,7 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/program.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "toolkit/new_project.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 /// Returns the shell commands that lead from the project to an engine. Their files are named after the operator, so
 /// that the files of other operators are not overwritten.
-std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
+std::vector<std::string> commands_for(const report::NewReport& project) {
   const std::string path = present::shell_path(project.folder);
   const std::optional<std::string>& prefix = project.package_folder;
   const std::string& name = project.operator_folder;
@@ -40,28 +41,22 @@ std::vector<std::string> commands_for(const toolkit::WrittenProject& project) {
 
 Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const DeferInterrupts defer;
-  const toolkit::WrittenProject written = toolkit::write_project(request);
-  const std::vector<std::string> commands = commands_for(written);
+  report::NewReport written = toolkit::write_project(request);
+  written.next = commands_for(written);
   const std::string what =
       written.was_there
           ? fmt::format("added to {}: the operator {}, in {} files and a line of {}.inc", written.folder.string(),
                         written.operator_name, written.files.size() - 1, written.name)
           : fmt::format("wrote {}: {} files, with the operator {}", written.folder.string(), written.files.size(),
                         written.operator_name);
-  console.say(fmt::format("{}\n\nNext\n  {}", what, fmt::join(commands, "\n  ")));
+  console.say(fmt::format("{}\n\nNext\n  {}", what, fmt::join(written.next, "\n  ")));
   if (!written.has_package && !written.is_configured) {
     console.warn(
         "the project needs Graft's headers and its CMake package, which are not installed with this program, because "
         "it is in a build folder\nInstall them from Graft's checkout with `make install PREFIX=DIR`, and add "
         "-DCMAKE_PREFIX_PATH=DIR to the first command");
   }
-  console.result({{"folder", written.folder.string()},
-                  {"name", written.name},
-                  {"operator", written.operator_name},
-                  {"like", request.kind},
-                  {"added", written.was_there},
-                  {"files", written.files},
-                  {"next", commands}});
+  console.result(present::json_of_fields(written));
   return Exit::done;
 }
 

@@ -10,12 +10,16 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
+#include "graft/report/program.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/operators.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "toolkit/suggest.hpp"
 
@@ -43,25 +47,27 @@ std::string_view name_of(Exit code) {
   return "internal";
 }
 
-/// Prints an error and returns its exit code. `facts` are further members of the JSON error object, which does not have
-/// the hint.
-int report(const Console& console, Exit code, const std::string& message, const Json& facts = Json::object(),
-           const std::string& hint = "") {
+/// Prints an error and returns its exit code. The JSON has `details` too, but not the hint.
+int print_error(const Console& console, Exit code, const std::string& message, const std::string& hint = "",
+                report::ErrorDetails details = {}) {
   console.error(message + hint);
-  Json error = {{"kind", name_of(code)}, {"message", message}};
-  error.update(facts);
-  console.result({{"error", error}});
+  details.kind = name_of(code);
+  details.message = message;
+  console.result(present::json_of_fields(report::ErrorReport{std::move(details)}));
   (void)std::fflush(stdout);
   return static_cast<int>(code);
 }
 
 /// Returns the facts about a failure in TensorRT's process, which docs/guide/plugin_not_found.md describes.
-Json facts_of(const EngineFailure& failure) {
-  Json facts = {{"failure", failure.kind}, {"next_step", failure.next_step}};
-  if (!failure.library.empty()) facts["library"] = failure.library;
-  if (!failure.cause.empty()) facts["cause"] = failure.cause;
-  facts["facts"] = Json::parse(failure.facts);
-  return facts;
+report::ErrorDetails details_of(const EngineFailure& failure) {
+  const auto if_any = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  return {.kind = {},
+          .message = {},
+          .failure = failure.kind,
+          .next_step = failure.next_step,
+          .library = if_any(failure.library),
+          .cause = if_any(failure.cause),
+          .facts = report::JsonText{failure.facts}};
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -218,19 +224,20 @@ int Program::parse_failure(const CLI::ParseError& error) const {
       (void)std::fputs(app_->help().c_str(), stderr);
       return static_cast<int>(Exit::bad_input);
     }
-    return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
+    return print_error(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
   }
   if (!parsed.empty()) {
     const DashedWords dashed(where, words_, rest);
     if (const std::string* late = dashed.late_option(); late != nullptr && dashed.are_left_after_options()) {
-      return report(console_, Exit::bad_input,
-                    fmt::format("{}: {} comes after --, where no word is an option\nWrite `{}`", name, *late,
-                                dashed.corrected_command()));
+      return print_error(console_, Exit::bad_input,
+                         fmt::format("{}: {} comes after --, where no word is an option\nWrite `{}`", name, *late,
+                                     dashed.corrected_command()));
     }
     if (const std::string* file = dashed.file()) {
-      return report(console_, Exit::bad_input,
-                    fmt::format("{}: {} begins with a dash, as options do; a file of this name is ./{}\nWrite `{}`",
-                                name, *file, *file, dashed.corrected_command()));
+      return print_error(
+          console_, Exit::bad_input,
+          fmt::format("{}: {} begins with a dash, as options do; a file of this name is ./{}\nWrite `{}`", name, *file,
+                      *file, dashed.corrected_command()));
     }
   }
   // Without a command, its options are unknown too. The first word is reported as the wrong one.
@@ -241,7 +248,7 @@ int Program::parse_failure(const CLI::ParseError& error) const {
   const std::string what = is_option        ? "there is no option"
                            : parsed.empty() ? "there is no command"
                                             : "one argument too many:";
-  return report(
+  return print_error(
       console_, Exit::bad_input,
       fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
 }
@@ -307,7 +314,7 @@ int Program::run(int argument_count, char** arguments) {
   try {
     parse({arguments + 1, arguments + argument_count});
   } catch (const Error& error) {
-    return report(console_, exit_of(error.kind()), error.what());
+    return print_error(console_, exit_of(error.kind()), error.what());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
     return parse_failure(error);
@@ -319,14 +326,15 @@ int Program::run(int argument_count, char** arguments) {
     console_.finish();
     return static_cast<int>(code);
   } catch (const EngineError& error) {
-    return report(console_, exit_of(error.kind()), error.what(), facts_of(error.failure()));
+    return print_error(console_, exit_of(error.kind()), error.what(), "", details_of(error.failure()));
   } catch (const Error& error) {
-    return report(console_, exit_of(error.kind()), error.what(), Json::object(), hint_for(error, *app_));
+    return print_error(console_, exit_of(error.kind()), error.what(), hint_for(error, *app_));
   } catch (const std::bad_alloc&) {
-    return report(console_, Exit::bad_input, "not enough memory\nUse a machine with more memory, or a smaller model");
+    return print_error(console_, Exit::bad_input,
+                       "not enough memory\nUse a machine with more memory, or a smaller model");
   } catch (const std::exception& error) {
-    return report(console_, Exit::internal,
-                  fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
+    return print_error(console_, Exit::internal,
+                       fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
   } catch (...) {
     // Exceptions of interrupted work do not reach this line, because DeferInterrupts has ended the program before.
     return static_cast<int>(Exit::internal);

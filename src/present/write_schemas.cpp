@@ -15,8 +15,10 @@
 #include "graft/report/cut.hpp"
 #include "graft/report/doctor.hpp"
 #include "graft/report/layers.hpp"
+#include "graft/report/new.hpp"
 #include "graft/report/ops.hpp"
 #include "graft/report/plugins.hpp"
+#include "graft/report/program.hpp"
 #include "graft/report/run.hpp"
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
@@ -52,27 +54,39 @@ Json schema_of_cut() {
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
   using graft::present::schema_of_report;
-  return {{"graft.build.schema.json",
-           schema_of_report<graft::report::BuildReport>(
-               "graft build", 1,
-               "The engine that was written, the network that TensorRT made of the model, and the plugins in it.")},
-          {"graft.canary.schema.json",
-           schema_of_report<graft::report::CanaryReport>("graft canary", 1, "The folder that was written.")},
-          {"graft.cut.schema.json", schema_of_cut()},
-          {"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
-                                           "graft doctor", 1, "What was found on this machine, and what is missing.")},
-          {"graft.ops.schema.json", schema_of_ops()},
-          {"graft.plugins.schema.json",
-           schema_of_report<graft::report::PluginsReport>(
-               "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
-          {"graft.run.schema.json",
-           schema_of_report<graft::report::RunReport>("graft run", 1, "The outputs that were written.")},
-          {"graft.verify.schema.json",
-           schema_of_command<graft::report::VerifyReport>(
-               "graft.verify", 1, "Each output of the reference compared with that of the candidate.")},
-          {"graft.verify.layers.schema.json",
-           schema_of_command<graft::report::LayersReport>(
-               "graft.verify.layers", 2, "Each tensor that both models have, and where they begin to differ.")}};
+  return {
+      {"graft.build.schema.json",
+       schema_of_report<graft::report::BuildReport>(
+           "graft build", 1,
+           "The engine that was written, the network that TensorRT made of the model, and the plugins in it.")},
+      {"graft.canary.schema.json",
+       schema_of_report<graft::report::CanaryReport>("graft canary", 1, "The folder that was written.")},
+      {"graft.cut.schema.json", schema_of_cut()},
+      {"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
+                                       "graft doctor", 1, "What was found on this machine, and what is missing.")},
+      {"graft.completions.schema.json",
+       schema_of_report<graft::report::CompletionsReport>("graft completions", 1, "The script that a shell reads.")},
+      {"graft.error.schema.json",
+       schema_of_report<graft::report::ErrorReport>("any command that fails with exit code 2, 3 or 4", 1,
+                                                    "Printed instead of a result.")},
+      {"graft.help.schema.json", schema_of_report<graft::report::HelpReport>("graft help", 1, "The text of the help.")},
+      {"graft.new.schema.json",
+       schema_of_report<graft::report::NewReport>(
+           "graft new", 1,
+           "The project that was written, or the operator that was added to one, and the commands that lead to an "
+           "engine.")},
+      {"graft.ops.schema.json", schema_of_ops()},
+      {"graft.plugins.schema.json",
+       schema_of_report<graft::report::PluginsReport>(
+           "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
+      {"graft.run.schema.json",
+       schema_of_report<graft::report::RunReport>("graft run", 1, "The outputs that were written.")},
+      {"graft.verify.schema.json",
+       schema_of_command<graft::report::VerifyReport>(
+           "graft.verify", 1, "Each output of the reference compared with that of the candidate.")},
+      {"graft.verify.layers.schema.json",
+       schema_of_command<graft::report::LayersReport>(
+           "graft.verify.layers", 2, "Each tensor that both models have, and where they begin to differ.")}};
 }
 
 /// Returns whether the file has this text already.

@@ -310,9 +310,9 @@ std::string python_name() {
   return fs::equivalent(python, chosen, ignored) && is_on_path(python) ? "python3" : chosen;
 }
 
-/// Sets `has_package` and `package_folder`. CMake searches the prefixes of folders on PATH itself, and a project gets
-/// the package of a wheel from `python3`.
-void find_package(WrittenProject& written) {
+/// Sets NewReport::has_package and package_folder. CMake searches the prefixes of folders on PATH itself, and a project
+/// gets the package of a wheel from `python3`.
+void find_package(report::NewReport& written) {
   const fs::path programs = executable_folder();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
@@ -342,13 +342,14 @@ std::vector<std::string> template_operator_names() {
   return names;
 }
 
-WrittenProject write_project(const NewProject& project) {
+report::NewReport write_project(const NewProject& project) {
   fs::path folder = project.folder.lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"
   const std::optional<fs::path> list = list_of(folder);
-  WrittenProject written;
+  report::NewReport written;
   written.folder = folder;
   written.name = list ? list->stem().string() : folder.filename().string();
+  written.kind = project.kind;
   written.was_there = list.has_value();
   check_project_name(written.name);
   const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "graft/report/new.hpp"
 
 namespace graft::toolkit {
 
@@ -32,28 +33,9 @@ struct NewProject {
   std::string operator_name = {};  ///< "BetaSwish"; empty, only in a new project: the name in the template.
 };
 
-struct WrittenProject {
-  std::filesystem::path folder;
-  std::string name;
-  std::string operator_name;
-  std::string operator_folder;
-  bool was_there = false;          ///< Whether the project existed and the operator was added to it.
-  std::vector<std::string> files;  ///< Files that were written or changed, relative to the folder, sorted.
-  /// Whether Graft's CMake package is next to the program, as in an installation and a wheel; not in a build tree.
-  bool has_package = false;
-  /// The folder of this package for CMAKE_PREFIX_PATH; nothing where CMake finds the package without it.
-  std::optional<std::string> package_folder;
-  /// The name by which a shell starts this program: `graft` where PATH leads to it, otherwise its path.
-  std::string program;
-  /// The name by which a shell starts the Python that has the packages for the operators' networks: `python3` or a
-  /// path.
-  std::string python;
-  bool is_configured = false;  ///< Whether the project's folder `build` is configured; CMake then rereads the list.
-};
-
 /// Writes the project completely or not at all. Where the folder is already a project of `graft new`, adds the named
 /// operator: its folder, and its line in the list of operators. Throws Error for a folder with other contents or that
 /// cannot be written, for an operator that exists already, and for a name that C++, CMake, ONNX or Graft reserves.
-[[nodiscard]] WrittenProject write_project(const NewProject& project);
+[[nodiscard]] report::NewReport write_project(const NewProject& project);
 
 }  // namespace graft::toolkit

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
@@ -43,6 +44,10 @@ template <class Member>
                                                    const char* description) {
   return {name, key, member, description, true};
 }
+/// A JSON value of another program, as text, which reports contain as it is.
+struct JsonText {
+  std::string text;
+};
 
 /// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type.
 template <class Member>

@@ -37,6 +37,8 @@ template <class T>
     return value.name;
   } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
     return value.string();
+  } else if constexpr (std::is_same_v<T, report::JsonText>) {
+    return Json::parse(value.text);
   } else {
     return value;
   }

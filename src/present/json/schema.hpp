@@ -39,6 +39,8 @@ template <class T>
     return {{"$ref", "#/definitions/number"}};
   } else if constexpr (std::is_integral_v<T>) {
     return {{"type", "integer"}};
+  } else if constexpr (std::is_same_v<T, report::JsonText>) {
+    return Json::object();
   } else {
     static_assert(std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view> ||
                   std::is_same_v<T, std::filesystem::path> || std::is_same_v<T, NodeRef> ||

@@ -1,0 +1,49 @@
+// The report of `new`: the project that was written, or the operator that was added to one.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "graft/report/field.hpp"
+
+namespace graft::report {
+
+struct NewReport {
+  std::filesystem::path folder;
+  std::string name;
+  std::string operator_name;
+  std::string operator_folder;
+  std::string kind;
+  bool was_there = false;
+  std::vector<std::string> files;
+  std::vector<std::string> next;  ///< The program sets it; the library names no options of the program.
+  /// Whether Graft's CMake package is next to the program, as in an installation and a wheel; not in a build tree.
+  bool has_package = false;
+  /// The folder of this package for CMAKE_PREFIX_PATH; nothing where CMake finds the package without it.
+  std::optional<std::string> package_folder;
+  /// The name by which a shell starts this program: `graft` where PATH leads to it, otherwise its path.
+  std::string program;
+  /// The name by which a shell starts the Python that has the packages for the operators' networks: `python3` or a
+  /// path.
+  std::string python;
+  bool is_configured = false;  ///< Whether the project's folder `build` is configured; CMake then rereads the list.
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("folder", &NewReport::folder, "The folder of the project."),
+        field("name", &NewReport::name, "The name of the project and of its library."),
+        field("operator_name", "operator", &NewReport::operator_name, "The operator that was written."),
+        field("kind", "like", &NewReport::kind,
+              "The template of the operator: 'elementwise', 'reduction', 'two_inputs' or 'data_sizes'."),
+        field("was_there", "added", &NewReport::was_there,
+              "Whether the project existed and the operator was added to it."),
+        field("files", &NewReport::files, "The files that were written or changed, relative to the folder, sorted."),
+        field("next", &NewReport::next, "The commands that lead from the project to an engine."),
+    };
+  }
+};
+
+}  // namespace graft::report
