@@ -419,7 +419,7 @@ def index_page(operators):
     return (
         NOTICE
         + "# Operators\n\n"
-        + table(("operator", "computes", "stands in for"), rows)
+        + table(("operator", "computes", "replaces"), rows)
         + "\n[Sub-graphs that `graft convert` replaces with these operators](fusions.md)\n"
     )
 

@@ -107,8 +107,8 @@ Status check_names(const OperatorType& added, const OperatorType& known, const s
     return invalid_argument(std::move(message));
   }
   if (share_a_drop_in(known, added)) {
-    message.append(" stands in for a plugin that ").append(known.name).append(", an ").append(owner);
-    message.append(", stands in for");
+    message.append(" replaces a plugin that ").append(known.name).append(", an ").append(owner);
+    message.append(", already replaces");
     return invalid_argument(std::move(message));
   }
   if (added.onnx_form && known.onnx_form && added.onnx_form->name == known.onnx_form->name) {

@@ -877,7 +877,7 @@ std::string advice_on_refusal(const onnx::Node& node) {
 
 std::string advice_to_write_one() {
   return fmt::format(
-      "no operator of Graft stands in for it; {} leaves it to the host; or write one, as "
+      "no operator of Graft replaces it; {} leaves it to the host; or write one, as "
       "docs/guide/add_an_operator.md describes",
       setting_name(Setting::cut));
 }

@@ -82,7 +82,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
   }
   std::string reason = reason_for_plugin(node);
   if (match.drop_in != nullptr) {
-    reason = fmt::format("Graft's {} stands in for {} {}; {}", match.type->name, match.drop_in->plugin_name,
+    reason = fmt::format("Graft's {} replaces the plugin {} {}; {}", match.type->name, match.drop_in->plugin_name,
                          match.drop_in->version, reason);
   } else if (const OperatorLibrary* library = library_of(*match.type)) {
     reason = fmt::format("from {}; {}", library->file, reason);
@@ -112,7 +112,7 @@ struct Near {
   bool is_taken_for_onnx = false;  ///< Whether TensorRT's parser takes the node for an operator of ONNX.
 };
 
-/// Returns why a node with the name of a plugin that Graft stands in for is not taken for it: its plugin_namespace,
+/// Returns why a node with the name of a plugin that Graft replaces is not taken for it: its plugin_namespace,
 /// plugin_version or domain differs.
 Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
   const auto text_of = [&](std::string_view attribute) {
@@ -121,18 +121,18 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
     return text == nullptr ? std::string() : *text;
   };
   if (const std::string space = text_of("plugin_namespace"); !space.empty()) {
-    return {fmt::format("Graft's {} stands in for {} without a namespace; found plugin_namespace = '{}'", type.name,
-                        node.op_type, space),
+    return {fmt::format("Graft's {} replaces the plugin {} without a namespace; found plugin_namespace = '{}'",
+                        type.name, node.op_type, space),
             fmt::format("remove plugin_namespace if you mean Graft's operator; otherwise {}", use_library())};
   }
   if (const std::string version = text_of("plugin_version"); !version.empty()) {
-    return {fmt::format("Graft's {} stands in for {} of version {}; found plugin_version = '{}'", type.name,
+    return {fmt::format("Graft's {} replaces the plugin {} of version {}; found plugin_version = '{}'", type.name,
                         node.op_type, fmt::join(versions, ", "), version),
             fmt::format("set the string attribute plugin_version to '{}' if you mean Graft's operator; otherwise {}",
                         fmt::join(versions, "' or '"), use_library())};
   }
-  return {fmt::format("Graft's {} stands in for {} where the node's domain is empty, {} or trt; found '{}'", type.name,
-                      node.op_type, onnx_domain, node.domain),
+  return {fmt::format("Graft's {} replaces the plugin {} where the node's domain is empty, {} or trt; found '{}'",
+                      type.name, node.op_type, onnx_domain, node.domain),
           fmt::format("set the node's domain to trt if you mean Graft's operator; otherwise {}", use_library())};
 }
 

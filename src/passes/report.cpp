@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace graft::passes {
 
@@ -29,21 +31,28 @@ bool is_cleanup(const ConvertReport& report, const Rewrite& rewrite) {
 
 std::vector<std::string> rejection_warnings(const ConvertReport& report) {
   // Networks repeat layers: a rewrite that is rejected at one layer is rejected at all of them, and reported once.
-  std::vector<std::pair<std::string, std::vector<const Rewrite*>>> alike;
+  std::vector<std::vector<const Rewrite*>> alike;
   for (const Rewrite& rewrite : report.rejected) {
     if (rewrite.pass.starts_with("rules_")) continue;
-    std::string what = fmt::format("{}: not done: {}{}", rewrite.pass, rewrite.replacement,
-                                   rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place));
-    auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& entry) { return entry.first == what; });
-    if (found == alike.end()) found = alike.emplace(found, std::move(what), std::vector<const Rewrite*>());
-    found->second.push_back(&rewrite);
+    const auto found = std::find_if(alike.begin(), alike.end(), [&](const std::vector<const Rewrite*>& group) {
+      const Rewrite& first = *group.front();
+      return std::tie(first.pass, first.replacement, first.place) ==
+             std::tie(rewrite.pass, rewrite.replacement, rewrite.place);
+    });
+    if (found == alike.end()) {
+      alike.push_back({&rewrite});
+    } else {
+      found->push_back(&rewrite);
+    }
   }
   std::vector<std::string> warnings;
-  for (const auto& [what, rewrites] : alike) {
-    const std::size_t more = rewrites.size() - 1;
-    warnings.push_back(fmt::format("{} instead of {}{}: {}", what, replaced_text(*rewrites.front()),
-                                   more == 0 ? "" : fmt::format(", and at {} more place{}", more, more == 1 ? "" : "s"),
-                                   rewrites.front()->proof));
+  for (const std::vector<const Rewrite*>& group : alike) {
+    const Rewrite& rewrite = *group.front();
+    const std::size_t more = group.size() - 1;
+    warnings.push_back(fmt::format(
+        "{}: the replacement of {} by {}{}{} was not applied: {}", rewrite.pass, replaced_text(rewrite),
+        rewrite.replacement, rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place),
+        more == 0 ? "" : fmt::format(", and at {} more place{},", more, more == 1 ? "" : "s"), rewrite.proof));
   }
   return warnings;
 }

@@ -381,7 +381,7 @@ class InterfaceRule {
     }
     model = std::move(before);
     rewriter_.record_rejected({.others = what}, replacement, reason(), why_not);
-    outcome_.notes.push_back(fmt::format("not done: {}", why_not));
+    outcome_.notes.push_back(fmt::format("the rule was not applied: {}", why_not));
   }
 
   /// Changes each Reshape whose constant sizes begin with the old batch, or with a multiple of it.

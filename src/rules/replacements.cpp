@@ -330,7 +330,7 @@ class RuleRun {
     }
     if (plan.with.graft != nullptr || (is_foreign && !has_function(plan.with))) {
       if (const std::string refusal = rewriter_.refusal_of_plugin_in(*region.graph); !refusal.empty()) {
-        outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, refusal));
+        outcome_.notes.push_back(fmt::format("{}: the rule was not applied: {}", region.name, refusal));
         return;
       }
     }
@@ -338,7 +338,7 @@ class RuleRun {
       try {
         static_cast<void>(checked_output_dtypes(plan, facts_of_inputs(plan, *region.graph).dtypes));
       } catch (const Error& error) {
-        outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, error.what()));
+        outcome_.notes.push_back(fmt::format("{}: the rule was not applied: {}", region.name, error.what()));
         return;
       }
     }
@@ -782,7 +782,8 @@ class RuleRun {
     if (rewriter_.apply(proposal)) {
       ++outcome_.applied;
     } else {
-      outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, rewriter_.last_rejected().proof));
+      outcome_.notes.push_back(
+          fmt::format("{}: the rule was not applied: {}", region.name, rewriter_.last_rejected().proof));
     }
   }
 

@@ -98,7 +98,7 @@ def test_the_first_version_has_neither_mask_nor_bias(graft, tmp_path, domain, pa
     np.testing.assert_allclose(run(graft, model, inputs, "--kernels", "own"), y, atol=1e-4, rtol=1e-5)
     (node,) = graft("inspect", model, "--json").json["nodes"]
     assert node["verdict"] == "plugin"
-    assert "DeformableConvolution stands in for MMCVDeformConv2d 1" in node["reason"]
+    assert "DeformableConvolution replaces the plugin MMCVDeformConv2d 1" in node["reason"]
 
 
 def test_fields_that_mean_something_else_are_refused(graft, tmp_path):

@@ -25,8 +25,8 @@ std::string withdrawn(std::string advice) {
 
 TEST(Advice, clauses_that_name_the_cut_are_removed) {
   const std::string cut(setting_name(Setting::cut));
-  EXPECT_EQ(withdrawn("none stands in for it; " + cut + " leaves it to the host; or write one"),
-            "none stands in for it; write one");
+  EXPECT_EQ(withdrawn("no operator replaces it; " + cut + " leaves it to the host; or write one"),
+            "no operator replaces it; write one");
   EXPECT_EQ(withdrawn(cut + ": the host runs the remaining nodes; or a plugin: another; or a third"),
             "a plugin: another; or a third");
   EXPECT_EQ(withdrawn("compute it outside of the body; or " + cut + " leaves it to the host"),

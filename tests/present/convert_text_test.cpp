@@ -190,17 +190,18 @@ TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
   report.rejected[1].pass = "rules_first";
   report.rejected[0].replacement = "Swish<>";
   EXPECT_THAT(passes::rejection_warnings(report),
-              ElementsAre("fuse_something: not done: Swish<> instead of node 'a' (Div): y differs"));
+              ElementsAre("fuse_something: the replacement of node 'a' (Div) by Swish<> was not applied: y differs"));
   report.rejected.push_back(report.rejected[0]);
   report.rejected.back().nodes = {node("c", "Div")};
   EXPECT_THAT(passes::rejection_warnings(report),
-              ElementsAre("fuse_something: not done: Swish<> instead of node 'a' (Div), "
-                          "and at 1 more place: y differs"));
+              ElementsAre("fuse_something: the replacement of node 'a' (Div) by Swish<>, and at 1 more place, was not "
+                          "applied: y differs"));
   report.rejected.pop_back();
   report.rejected[0].place = "swish_fusion.yaml:2:3";
   EXPECT_THAT(
       passes::rejection_warnings(report),
-      ElementsAre("fuse_something: not done: Swish<> (swish_fusion.yaml:2:3) instead of node 'a' (Div): y differs"));
+      ElementsAre("fuse_something: the replacement of node 'a' (Div) by Swish<> (swish_fusion.yaml:2:3) was not "
+                  "applied: y differs"));
 }
 
 TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {

@@ -43,7 +43,11 @@ Listing operators_text(const std::vector<report::OperatorFacts>& operators) {
     table.add({{facts.name, Color::strong}, facts.doc});
     std::string names;
     for (const report::StandIn& drop_in : facts.drop_ins) names += (names.empty() ? "" : ", ") + drop_in_text(drop_in);
-    if (!names.empty()) table.add({"", {"stands in for " + names, Color::faint}});
+    if (!names.empty()) {
+      table.add(
+          {"",
+           {(facts.drop_ins.size() == 1 ? "replaces the plugin " : "replaces the plugins ") + names, Color::faint}});
+    }
     if (facts.onnx_name) table.add({"", {"computes ONNX's " + *facts.onnx_name, Color::faint}});
     if (facts.library) table.add({"", {"from " + *facts.library, Color::faint}});
   }
