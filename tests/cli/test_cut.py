@@ -390,6 +390,30 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     assert "ran a rewritten copy, with layout = 1 of recurrent nodes replaced by layout = 0" in text
 
 
+def test_outputs_that_are_always_empty_end_as_in_verify(graft, detector, tmp_path):
+    """The verdict is not "same", the cut is written, and the next command compares other inputs."""
+    model = onnx.load(detector)
+    (least,) = (i for i in model.graph.initializer if i.name == "least")
+    least.CopyFrom(constant("least", np.array([2], np.float32)))  # no score is above 1
+    onnx.save(model, detector)
+    command = ("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
+    answer = graft(*command)
+    why = "nothing was compared of output 'chosen': it is empty in all runs"
+    assert answer.code == 1
+    assert why in " ".join(answer.err.split())
+    (_, comparison) = next_commands(answer)
+    assert comparison == f"graft verify {detector} {tmp_path / 'out.cut.json'}"
+    verified = graft("verify", detector, tmp_path / "out.cut.json")
+    assert verified.code == answer.code
+    assert why in " ".join(verified.err.split())
+    cut = graft(*command, "--json").json["cut"]
+    assert cut["verified"] == "nothing_compared"
+    assert why in cut["not_verified"]
+    least.CopyFrom(constant("least", np.array([0.25], np.float32)))
+    onnx.save(model, detector)
+    assert graft(*command).code == 0
+
+
 RANDOM_NODES = {
     "RandomNormalLike": helper.make_node("RandomNormalLike", ["a"], ["r"], "noise"),
     "RandomNormal": helper.make_node("RandomNormal", [], ["r"], "noise", shape=[4, 8]),

@@ -27,7 +27,7 @@ struct CompletionsReport {
   }
 };
 
-/// What failed, and the facts about it if it failed in TensorRT's process.
+/// A failure, with the facts about it if it happened in TensorRT's process.
 struct ErrorDetails {
   std::string kind;
   std::string message;

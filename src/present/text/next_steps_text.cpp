@@ -491,7 +491,8 @@ std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, co
   commands.push_back(
       {build_command(conversion, half, cut.tensorrt.file, operators_of_libraries(half), ranges),
        "builds the half for TensorRT" + where_to_build(conversion.release) + note_on_values(half, ranges)});
-  if (is_same || (!cut.verdict && cut.not_verified.empty())) commands.push_back(comparison);
+  const bool is_open = cut.verdict ? cut.verdict == toolkit::Verdict::nothing_compared : cut.not_verified.empty();
+  if (is_same || is_open) commands.push_back(comparison);
   const std::string order = cut.tensorrt_is_first ? "the engine, and then the half for the host"
                                                   : "the half for the host, and then the engine";
   commands.push_back(
