@@ -57,41 +57,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The module that defines each name.
+# The modules of names. Other classes are the extension's, and other functions are those of graft.toolkit.
 _HOMES = {
-    "BuildResult": "graft._toolkit",
-    "CanaryResult": "graft._toolkit",
-    "CancelToken": "graft._toolkit",
-    "ConvertResult": "graft._toolkit",
-    "CutNetwork": "graft._toolkit",
-    "CutResult": "graft._toolkit",
-    "InspectResult": "graft._toolkit",
-    "LayersResult": "graft._toolkit",
-    "Model": "graft._toolkit",
-    "NodeRef": "graft._toolkit",
-    "Port": "graft._toolkit",
-    "QuantizeResult": "graft._toolkit",
-    "TensorRef": "graft._toolkit",
-    "VerifyResult": "graft._toolkit",
     "cmake_prefix": "graft.cmake",
-    "Cancelled": "graft.errors",
-    "EngineError": "graft.errors",
-    "Error": "graft.errors",
+    **dict.fromkeys(("Cancelled", "EngineError", "Error"), "graft.errors"),
     "Session": "graft.toolkit",
-    "build": "graft.toolkit",
-    "canary": "graft.toolkit",
-    "convert": "graft.toolkit",
-    "cut": "graft.toolkit",
-    "inspect": "graft.toolkit",
-    "load": "graft.toolkit",
-    "load_cut": "graft.toolkit",
-    "load_operators": "graft.toolkit",
-    "pass_names": "graft.toolkit",
-    "quantize": "graft.toolkit",
-    "releases": "graft.toolkit",
-    "verify": "graft.toolkit",
-    "verify_layers": "graft.toolkit",
-    "write_calibration_cache": "graft.toolkit",
 }
 
 # Submodules that are imported when they are first used, because graft.torch needs PyTorch.
@@ -145,12 +115,13 @@ def __getattr__(name: str) -> object:
             # torch.compile pickles, and pickle looks up an attribute `torch` in every module. It ignores only
             # AttributeError.
             raise AttributeError(f"graft.{name} cannot be imported: {error}") from error
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'graft' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    home = _HOMES.get(name, "graft._toolkit" if name[0].isupper() else "graft.toolkit")
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_MODULES})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -19,7 +19,7 @@ import pathlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from graft import _toolkit, arrays, samples
 from graft.progress import Progress, shown
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     ShapeRanges = Mapping[str, Sequence[int] | tuple[Sequence[int], Sequence[int], Sequence[int]]]
     Precision = Literal["f16", "fp16", "bf16", "int8", "f8", "fp8"]
     CpuEngine = Literal["auto", "openvino", "onnxruntime", "both"]
+
+Result = TypeVar("Result")
 
 # The interpreter in which the engine driver looks for TensorRT; GRAFT_PYTHON of the environment takes precedence.
 _toolkit.set_python(sys.executable)
@@ -174,24 +176,7 @@ def inspect(
     that do not fit the model, an unknown release, and a release with the judges `parser` and `builder`;
     graft.Cancelled.
     """
-    with shown(progress, "inspect") as show:
-        return _toolkit.inspect(
-            _loaded(model, cancel),
-            judge=judge,
-            convert=convert,
-            release=release,
-            trial_seconds=trial_seconds,
-            max_builds=max_builds,
-            max_seconds=max_seconds,
-            shapes=_ranges(shapes),
-            targets=_listed(targets),
-            plugin_libraries=_paths(plugin_libraries),
-            tensorrt=tensorrt,
-            plugin_override=plugin_override,
-            reduce=_path(reduce),
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(_toolkit.inspect, "inspect", locals(), shapes=_ranges(shapes))
 
 
 def convert(
@@ -243,27 +228,7 @@ def convert(
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and an inconsistent model;
     graft.Cancelled.
     """
-    with shown(progress, "convert") as show:
-        return _toolkit.convert(
-            _loaded(model, cancel),
-            plugins=plugins,
-            only=list(only),
-            without=list(without),
-            release=release,
-            rules=_path(rules),
-            prove=prove,
-            prove_each=prove_each,
-            functions=functions,
-            engine=engine,
-            check=check,
-            max_seconds=max_seconds,
-            shapes=_ranges(shapes),
-            targets=_listed(targets),
-            plugin_libraries=_paths(plugin_libraries),
-            tensorrt=tensorrt,
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(_toolkit.convert, "convert", locals(), shapes=_ranges(shapes))
 
 
 def verify(
@@ -304,22 +269,7 @@ def verify(
     A candidate that differs raises nothing.
     """
     reference, candidate = _loaded(reference, cancel), _loaded(candidate, cancel)
-    with shown(progress, "verify") as show:
-        return _toolkit.verify(
-            reference,
-            candidate,
-            data=_packed(data, reference),
-            seeds=seeds,
-            shapes=_sizes(shapes),
-            ranges=dict(ranges or {}),
-            relative=relative,
-            absolute=absolute,
-            snr_db=snr_db,
-            own_kernels=own_kernels,
-            engine=engine,
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(_toolkit.verify, "verify", locals(), data=_packed(data, reference), shapes=_sizes(shapes))
 
 
 def verify_layers(
@@ -351,23 +301,9 @@ def verify_layers(
     """
     reference = _loaded(reference, cancel)
     candidate = reference if candidate is None else _loaded(candidate, cancel)
-    with shown(progress, "verify layers") as show:
-        return _toolkit.verify_layers(
-            reference,
-            candidate,
-            emulated=emulated,
-            data=_packed(data, reference),
-            seeds=seeds,
-            shapes=_sizes(shapes),
-            ranges=dict(ranges or {}),
-            relative=relative,
-            absolute=absolute,
-            snr_db=snr_db,
-            own_kernels=own_kernels,
-            engine=engine,
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(
+        _toolkit.verify_layers, "verify layers", locals(), data=_packed(data, reference), shapes=_sizes(shapes)
+    )
 
 
 def quantize(
@@ -435,36 +371,11 @@ def quantize(
     inputs, and options that the precision does not have; graft.Cancelled. A limit that is not met raises nothing: `met`
     of the result is False.
     """
-    network = _loaded(model, cancel)
-    with tempfile.TemporaryDirectory(prefix="graft-data-") as folder, shown(progress, f"quantize {precision}") as show:
-        tensors, path = _quantization_data(
-            data, network, pathlib.Path(folder), precision in ("int8", "f8", "fp8"), samples
-        )
-        return _toolkit.quantize(
-            network,
-            precision=precision,
-            data=tensors,
-            data_path=path,
-            shapes=_sizes(shapes),
-            keep=_listed(keep),
-            only=_listed(only),
-            typed_io=typed_io,
-            limit_db=limit_db,
-            recipe=_path(recipe),
-            samples=samples,
-            calibration=calibration,
-            percentile=percentile,
-            cache=_path(cache),
-            state=_path(state),
-            improve=_listed(improve),
-            rest=rest,
-            metric=metric,
-            max_drop=max_drop,
-            judged=judged,
-            engine=engine,
-            progress=show,
-            cancel=cancel,
-        )
+    given = {**locals(), "model": _loaded(model, cancel), "shapes": _sizes(shapes)}
+    with tempfile.TemporaryDirectory(prefix="graft-data-") as folder:
+        is_int8 = precision in ("int8", "f8", "fp8")
+        tensors, path = _quantization_data(data, given["model"], pathlib.Path(folder), is_int8, samples)
+        return _call(_toolkit.quantize, f"quantize {precision}", given, data=tensors, data_path=path)
 
 
 def write_calibration_cache(model: ModelLike, file: Path) -> int:
@@ -531,36 +442,15 @@ def build(
     reasons where TensorRT refuses the model; graft.Error (bad_input) for options that this TensorRT does not support,
     naming them; graft.Cancelled.
     """
-    with shown(progress, "build") as show:
-        return _toolkit.build(
-            _loaded(model, cancel),
-            os.fspath(engine),
-            targets=_listed(targets),
-            shapes=_ranges(shapes),
-            profiles=[_ranges(profile) for profile in profiles],
-            memory=dict(memory or {}),
-            optimization_level=optimization_level,
-            formats={name: (type_name, list(layouts)) for name, (type_name, layouts) in (formats or {}).items()},
-            timing_cache=_path(timing_cache),
-            tf32=tf32,
-            version_compatible=version_compatible,
-            exclude_lean_runtime=exclude_lean_runtime,
-            embed_plugins=embed_plugins,
-            refit=refit,
-            strip_weights=strip_weights,
-            weight_streaming=weight_streaming,
-            dla_core=dla_core,
-            gpu_fallback=gpu_fallback,
-            device=device,
-            plugin_override=plugin_override,
-            verbosity=verbosity,
-            time_limit=time_limit,
-            plugins=plugins,
-            plugin_libraries=_paths(plugin_libraries),
-            tensorrt=tensorrt,
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(
+        _toolkit.build,
+        "build",
+        locals(),
+        engine=os.fspath(engine),
+        shapes=_ranges(shapes),
+        profiles=[_ranges(profile) for profile in profiles],
+        formats={name: (type_name, list(layouts)) for name, (type_name, layouts) in (formats or {}).items()},
+    )
 
 
 def cut(
@@ -593,21 +483,7 @@ def cut(
     Returns None where no node is known to fail. Raises graft.Error (answer_is_no) where no half would compute anything
     in TensorRT, and the errors of graft.inspect and graft.verify.
     """
-    with shown(progress, "cut") as show:
-        return _toolkit.cut(
-            _loaded(model, cancel),
-            judge=judge,
-            max_seconds=max_seconds,
-            shapes=_ranges(shapes),
-            targets=_listed(targets),
-            plugin_libraries=_paths(plugin_libraries),
-            tensorrt=tensorrt,
-            plugins=plugins,
-            verify=verify,
-            engine=engine,
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(_toolkit.cut, "cut", locals(), shapes=_ranges(shapes))
 
 
 def canary(
@@ -641,17 +517,7 @@ def canary(
     not run on the CPU, and a model without an output that can be compared; graft.Cancelled.
     """
     model = _loaded(model, cancel)
-    with shown(progress, "canary") as show:
-        return _toolkit.canary(
-            model,
-            _path(folder),
-            data=_packed(data, model),
-            seeds=seeds,
-            shapes=_sizes(shapes),
-            plugin_libraries=_paths(plugin_libraries),
-            progress=show,
-            cancel=cancel,
-        )
+    return _call(_toolkit.canary, "canary", locals(), data=_packed(data, model), shapes=_sizes(shapes))
 
 
 def load_cut(file: Path) -> CutNetwork:
@@ -726,6 +592,18 @@ class Session:
         return f"<graft.Session of {self._model!r}>"
 
 
+def _call(function: Callable[..., Result], title: str, given: dict[str, Any], **converted: object) -> Result:
+    """Calls a function of the extension, with a bar of this title, with the arguments that the function of the same name
+    was given, as locals() has them. Those in `converted` are the caller's; the others are converted by their names."""
+    arguments = given | converted
+    with shown(given["progress"], title) as show:
+        if "model" in given:
+            arguments["model"] = _loaded(given["model"], given["cancel"])
+        for name in given.keys() & _CONVERSIONS.keys() - converted.keys():
+            arguments[name] = _CONVERSIONS[name](given[name])
+        return function(**arguments | {"progress": show})
+
+
 def _loaded(model: ModelLike, cancel: CancelToken | None) -> Model:
     """Returns the model, read without a progress bar: the calling function shows its own."""
     return load(model, progress=False, cancel=cancel)
@@ -762,6 +640,15 @@ def _paths(paths: Sequence[Path]) -> list[str | os.PathLike[str]]:
 
 def _listed(words: str | Sequence[str]) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
+
+
+# How the arguments of these names are handed to the extension; all others are handed over as they are.
+_CONVERSIONS: dict[str, Callable[[Any], object]] = {
+    **dict.fromkeys(("keep", "only", "without", "targets", "improve"), _listed),
+    **dict.fromkeys(("folder", "rules", "reduce", "recipe", "cache", "state", "timing_cache"), _path),
+    **dict.fromkeys(("ranges", "memory"), lambda given: dict(given or {})),
+    "plugin_libraries": _paths,
+}
 
 
 def _packed(data: samples.Data | None, model: Model) -> arrays.Packed:
