@@ -1,8 +1,6 @@
 // TensorRT's messages are collected until the outcome of the command is known.
 #include "engine/engine_session.hpp"
 
-#include <fmt/format.h>
-
 #include <cstddef>
 
 namespace graft::engine {

@@ -1,7 +1,6 @@
 // Runs one command of the engine driver and collects TensorRT's messages.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

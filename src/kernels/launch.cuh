@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "graft/status.hpp"
 #include "graft/tensor.hpp"

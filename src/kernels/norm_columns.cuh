@@ -2,8 +2,6 @@
 // vectors once and keeps it in registers.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"

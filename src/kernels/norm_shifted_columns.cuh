@@ -4,8 +4,6 @@
 // cache.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/launch.cuh"
 #include "kernels/norm_columns.cuh"
 #include "kernels/normalizer.cuh"

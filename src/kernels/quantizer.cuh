@@ -1,8 +1,6 @@
 // Division by the scale of an i8 tensor, and rounding to its steps, in few instructions.
 #pragma once
 
-#include <cfloat>
-
 #include "kernels/vector.cuh"
 
 namespace graft {

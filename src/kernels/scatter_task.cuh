@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "core/scatter.hpp"
 #include "graft/define_operator.hpp"

@@ -1,7 +1,6 @@
 // Indices into strided tensors on the GPU.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "graft/shape.hpp"

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "graft/float8.hpp"
 #include "onnx/tensor_data.hpp"

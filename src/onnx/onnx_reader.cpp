@@ -8,8 +8,6 @@
 #include <functional>
 #include <limits>
 #include <set>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "onnx/faults.hpp"

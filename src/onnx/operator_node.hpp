@@ -1,7 +1,6 @@
 // Finds the operators of nodes, and creates nodes of operators.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>

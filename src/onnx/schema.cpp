@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <utility>
 
 #include "onnx/model.hpp"
 

@@ -1,8 +1,6 @@
 // Holds the table of element types, and searches it.
 #include "onnx/schema_types.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 

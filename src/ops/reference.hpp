@@ -4,7 +4,6 @@
 #include <Eigen/Core>
 #include <concepts>
 #include <cstdint>
-#include <type_traits>
 
 #include "graft/define_operator.hpp"
 #include "graft/float8.hpp"

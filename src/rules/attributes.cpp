@@ -10,7 +10,6 @@
 #include "graft/registry.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/schema.hpp"
-#include "rules/text.hpp"
 
 namespace graft::rules {
 namespace {

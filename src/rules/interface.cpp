@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_set>
 #include <utility>
 

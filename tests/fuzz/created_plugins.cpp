@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "adapters/tensorrt/creator.hpp"

@@ -1,5 +1,4 @@
 // Tests the reader with malformed ONNX files: damaged copies, files that the fuzzer found, and handwritten files.
-#include <functional>
 
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/wire.hpp"

@@ -1,7 +1,6 @@
 // Reads the stored cases of an importer; the caller joins the parts of each case to a file.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 

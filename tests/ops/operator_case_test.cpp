@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
 // Tests the choice between native layers, plugins and standard operators, and the resulting model.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "passes/pipeline.hpp"

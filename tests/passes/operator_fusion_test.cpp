@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <vector>
 

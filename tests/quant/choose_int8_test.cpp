@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "graft/error.hpp"
 #include "onnx/onnx_io.hpp"

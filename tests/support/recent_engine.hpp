@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>

@@ -5,8 +5,6 @@
 
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "graft/operator.hpp"
 

@@ -2,8 +2,6 @@
 // library of other names gets its creators. Compiled into each plugin library, with the namespace of its plugins.
 #include "adapters/tensorrt/exports.hpp"
 
-#include <string>
-
 #include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
 #include "graft/registry.hpp"

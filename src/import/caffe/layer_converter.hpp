@@ -1,7 +1,6 @@
 // Converts a layer of a Caffe network to nodes of ONNX.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <span>
 #include <string>

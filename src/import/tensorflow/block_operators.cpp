@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
 
 #include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"

@@ -7,7 +7,6 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>

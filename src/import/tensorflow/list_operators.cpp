@@ -1,6 +1,5 @@
 // Converts lists of tensors, which loops fill and read. A list is a single tensor here, with its elements along the
 // first axis; for the arrays of TensorFlow 1, the "flow" is this tensor.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

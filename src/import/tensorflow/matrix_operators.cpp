@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <optional>
 
 #include "import/tensorflow/node_converter.hpp"
 

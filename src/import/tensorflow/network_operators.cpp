@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <utility>
 
 #include "graft/error.hpp"
 #include "import/messages.hpp"

@@ -9,7 +9,6 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "import/tensorflow/graph.hpp"

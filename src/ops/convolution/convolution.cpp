@@ -2,7 +2,6 @@
 #include "ops/convolution/convolution.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "ops/convolution/plan.hpp"

@@ -3,7 +3,6 @@
 // channels and rounded to TF32. Tensors in hwc8 are read in place, and tensor cores cut off the bits that TF32 does not
 // hold.
 #include <limits>
-#include <span>
 
 #include "kernels/divisor.cuh"
 #include "ops/convolution/plan.hpp"

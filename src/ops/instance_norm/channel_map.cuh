@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/vector.cuh"
 #include "ops/instance_norm/moments.cuh"

@@ -1,8 +1,6 @@
 // Definition of L2Normalize: checks and ONNX function.
 #include "ops/l2_normalize/l2_normalize.hpp"
 
-#include <algorithm>
-
 #include "core/reduction.hpp"
 
 namespace graft::ops {

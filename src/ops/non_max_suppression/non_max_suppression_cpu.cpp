@@ -1,6 +1,5 @@
 // Reference kernel of NonMaxSuppression.
 #include <algorithm>
-#include <numeric>
 
 #include "ops/non_max_suppression/non_max_suppression.hpp"
 #include "ops/non_max_suppression/overlap.hpp"

@@ -1,9 +1,7 @@
 // The sizes of a problem of RegionAlign.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "ops/region_align/region_align.hpp"
 #include "ops/region_align/sampling.hpp"

@@ -1,8 +1,6 @@
 // The parameters of the CUDA kernels of Upsampling, and the division of the work among threads.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/launch.cuh"
 #include "kernels/strides.cuh"
 #include "kernels/vector.cuh"

@@ -6,7 +6,6 @@
 // that follow expect axes from 0 on.
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "onnx/node_ref.hpp"
 #include "passes/passes.hpp"

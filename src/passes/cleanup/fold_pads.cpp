@@ -16,7 +16,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 // Pass remove_dead: removes nodes and constants that no output needs.
 //
 //   a = Neg(x); y = Relu(x)   becomes   y = Relu(x), where only y is an output
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -13,11 +13,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "onnx/schema.hpp"

@@ -10,7 +10,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string_view>
 #include <thread>

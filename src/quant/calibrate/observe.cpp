@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"

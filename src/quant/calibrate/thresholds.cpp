@@ -2,10 +2,8 @@
 #include "quant/calibrate/thresholds.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "graft/error.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <optional>
 
 #include "onnx/shape_inference.hpp"

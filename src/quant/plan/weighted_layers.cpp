@@ -2,10 +2,8 @@
 #include "quant/plan/weighted_layers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <numeric>
-#include <string_view>
 
 #include "onnx/schema.hpp"
 

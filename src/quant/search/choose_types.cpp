@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
-#include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "graft/error.hpp"

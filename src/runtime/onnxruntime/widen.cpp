@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "onnx/functions.hpp"

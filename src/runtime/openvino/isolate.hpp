@@ -2,7 +2,6 @@
 #pragma once
 
 #include <openvino/core/model.hpp>
-#include <set>
 #include <string>
 #include <string_view>
 

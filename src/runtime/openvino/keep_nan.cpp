@@ -3,7 +3,6 @@
 #include "runtime/openvino/keep_nan.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <openvino/core/model.hpp>

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"

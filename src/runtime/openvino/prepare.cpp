@@ -3,7 +3,6 @@
 #include "runtime/openvino/prepare.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 #include <utility>

@@ -8,7 +8,6 @@
 #include <exception>
 #include <filesystem>
 #include <istream>
-#include <limits>
 #include <new>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/frontend/onnx/frontend.hpp>
@@ -27,7 +26,6 @@
 #include <set>
 #include <streambuf>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "graft/setting.hpp"

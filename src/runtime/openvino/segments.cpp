@@ -12,7 +12,6 @@
 #include <openvino/op/tanh.hpp>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 namespace graft::runtime {
 namespace {

@@ -5,12 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

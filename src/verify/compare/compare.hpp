@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "graft/report/comparison.hpp"
 #include "onnx/model.hpp"

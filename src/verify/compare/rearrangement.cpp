@@ -9,7 +9,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "graft/error.hpp"

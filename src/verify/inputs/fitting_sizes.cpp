@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <utility>
 
 #include "graft/error.hpp"

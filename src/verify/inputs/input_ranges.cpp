@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "onnx/operator_node.hpp"

@@ -10,7 +10,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <utility>

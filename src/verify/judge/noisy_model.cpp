@@ -2,7 +2,6 @@
 #include "verify/judge/noisy_model.hpp"
 
 #include <cstdint>
-#include <memory>
 
 #include "graft/error.hpp"
 #include "verify/compare/ends.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "runtime/engine.hpp"
 #include "runtime/engine_limit.hpp"

@@ -1,9 +1,6 @@
 // Sets up the state that the steps of compare_layers share.
 #include "verify/localize/layer_state.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <utility>
 
 namespace graft::verify {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 
 #include "onnx/text.hpp"

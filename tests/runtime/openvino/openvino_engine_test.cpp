@@ -6,8 +6,6 @@
 
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <limits>
 #include <thread>
 
 #include "io/npy.hpp"
