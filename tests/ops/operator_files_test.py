@@ -158,8 +158,7 @@ def test_the_near_misses_that_are_stored_are_those_of_the_operators_folders(stan
     manifest = json.loads((GOLDEN / "near_misses" / "manifest.json").read_text())
     misses, controls = [], []
     for cases in importlib.import_module("operator_files").load_all("near_misses").values():
-        names = [name for name, *_ in cases.MISSES]
-        misses += [(f"{cases.PREFIX}_{name}.onnx", cases.EXPLAINED.get(name)) for name in names]
+        misses += [(f"{cases.PREFIX}_{miss.name}.onnx", miss.words) for miss in cases.MISSES]
         controls += [f"control_{name}.onnx" for name, *_ in cases.CONTROLS]
     assert [(entry["file"], entry.get("words")) for entry in manifest["near_misses"]] == misses
     assert [entry["file"] for entry in manifest["controls"]] == controls

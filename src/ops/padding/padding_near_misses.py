@@ -1,6 +1,7 @@
 # Networks that resemble Padding but compute something else, or must not be fused: see
 # tests/golden/generators/make_near_misses.py.
 import numpy as np
+from near_miss_cases import miss, same
 
 PREFIX = "padding"
 OPERATOR = "Padding"
@@ -29,111 +30,43 @@ CAT = "y = Concat<axis=3>(l, x, r)"
 # A flip as PaddlePaddle writes it: columns 1 and 2, one by one.
 SPLIT = "t = Slice(x, i1, i3, i3) c, k = Split<axis=3>(t, ones_of_two) "
 
+# fmt: off
 MISSES = [
-    (
-        "reflect_and_edge",
-        "reflected before the tensor, the edge repeated after it",
-        WIDE.format(9),
-        BEFORE + "e = Slice(x, i4, i5, i3) r = Concat<axis=3>(e, e) " + CAT,
-    ),
-    (
-        "not_flipped",
-        "the columns before and after the tensor are not reversed",
-        WIDE.format(9),
-        "l = Slice(x, i1, i3, i3) r = Slice(x, i2, i4, i3) " + CAT,
-    ),
-    (
-        "one_off",
-        "columns 3 and 2 stand before column 0, not 2 and 1",
-        WIDE.format(9),
-        "l = Slice(x, i3, i1, i3, minus1) " + AFTER + CAT,
-    ),
-    (
-        "of_another",
-        "the border is taken from another tensor",
-        TWO_WIDE,
-        "l = Slice(z, i2, i0, i3, minus1) r = Slice(z, i3, i1, i3, minus1) " + CAT,
-    ),
-    (
-        "border_is_output",
-        "the columns before x are an output of the network",
-        "(float[N,4,3,5] x) => (float[N,4,3,9] y, float[N,4,3,2] l)",
-        BEFORE + AFTER + CAT,
-    ),
-    (
-        "split_not_flipped",
-        "columns 1 and 2 stand before column 0 as they are, cut apart and joined again",
-        WIDE.format(7),
-        SPLIT + "l = Concat<axis=3>(c, k) y = Concat<axis=3>(l, x)",
-    ),
-    (
-        "split_used_elsewhere",
-        "a column of the border is needed by another node as well",
-        "(float[N,4,3,5] x) => (float[N,4,3,7] y, float[N,4,3,1] other)",
-        SPLIT + "l = Concat<axis=3>(k, c) y = Concat<axis=3>(l, x) other = Sigmoid(c)",
-    ),
-    (
-        "border_used_elsewhere",
-        "the columns before x are needed by another node as well",
-        "(float[N,4,3,5] x) => (float[N,4,3,9] y, float[N,4,3,2] other)",
-        BEFORE + AFTER + CAT + " other = Sigmoid(l)",
-    ),
-    ("permuted", "the columns change places", WIDE.format(8), "y = Gather<axis=3>(x, permuted)"),
-    (
-        "zeros_and_ones",
-        "zeros before the tensor, ones after it",
-        "(float[4,4,3,5] x) => (float[4,4,3,7] y)",
-        "a = Concat<axis=3>(zeros_column, x) y = Concat<axis=3>(a, ones_column)",
-    ),
-    (
-        "negated",
-        "the border changes its sign: an odd reflection",
-        WIDE.format(9),
-        "a = Slice(x, i2, i0, i3, minus1) l = Neg(a) b = Slice(x, i3, i1, i3, minus1) r = Neg(b) " + CAT,
-    ),
-    (
-        "double",
-        "double precision: the operator has no such type",
-        "(double[N,4,3,5] x) => (double[N,4,3,9] y)",
-        BEFORE + AFTER + CAT,
-    ),
+    miss("reflect_and_edge", "reflected before the tensor, the edge repeated after it", "which is not a mode of padding",
+         WIDE.format(9), BEFORE + "e = Slice(x, i4, i5, i3) r = Concat<axis=3>(e, e) " + CAT),
+    miss("not_flipped", "the columns before and after the tensor are not reversed", "becomes [1, 2, 0, 1, 2, 3, 4, 2, 3]",
+         WIDE.format(9), "l = Slice(x, i1, i3, i3) r = Slice(x, i2, i4, i3) " + CAT),
+    miss("one_off", "columns 3 and 2 are placed before column 0 instead of columns 2 and 1", "becomes [3, 2, 0, 1, 2, 3, 4, 3, 2]",
+         WIDE.format(9), "l = Slice(x, i3, i1, i3, minus1) " + AFTER + CAT),
+    miss("of_another", "the border is taken from another tensor", None,
+         TWO_WIDE, "l = Slice(z, i2, i0, i3, minus1) r = Slice(z, i3, i1, i3, minus1) " + CAT),
+    same("border_is_output", "the columns before x are an output of the network", "is an output of the graph",
+         "(float[N,4,3,5] x) => (float[N,4,3,9] y, float[N,4,3,2] l)", BEFORE + AFTER + CAT),
+    miss("split_not_flipped", "columns 1 and 2 stand before column 0 as they are, cut apart and joined again",
+         "becomes [1, 2, 0, 1, 2, 3, 4]", WIDE.format(7), SPLIT + "l = Concat<axis=3>(c, k) y = Concat<axis=3>(l, x)"),
+    same("split_used_elsewhere", "a column of the border is needed by another node as well", "is used by node 'Sigmoid",
+         "(float[N,4,3,5] x) => (float[N,4,3,7] y, float[N,4,3,1] other)",
+         SPLIT + "l = Concat<axis=3>(k, c) y = Concat<axis=3>(l, x) other = Sigmoid(c)"),
+    same("border_used_elsewhere", "the columns before x are needed by another node as well", "is used by node 'Sigmoid",
+         "(float[N,4,3,5] x) => (float[N,4,3,9] y, float[N,4,3,2] other)",
+         BEFORE + AFTER + CAT + " other = Sigmoid(l)"),
+    miss("permuted", "the columns change places", "which is not a mode of padding",
+         WIDE.format(8), "y = Gather<axis=3>(x, permuted)"),
+    miss("zeros_and_ones", "zeros before the tensor, ones after it", "the padding contains both 0 and 1",
+         "(float[4,4,3,5] x) => (float[4,4,3,7] y)",
+         "a = Concat<axis=3>(zeros_column, x) y = Concat<axis=3>(a, ones_column)"),
+    miss("negated", "the border changes its sign: an odd reflection", None, WIDE.format(9),
+         "a = Slice(x, i2, i0, i3, minus1) l = Neg(a) b = Slice(x, i3, i1, i3, minus1) r = Neg(b) " + CAT),
+    same("double", "double precision: the operator has no such type", None,
+         "(double[N,4,3,5] x) => (double[N,4,3,9] y)", BEFORE + AFTER + CAT),
 ]
-
-# Networks whose values equal the operator's, but that must not be fused for another reason.
-SAME_VALUES = {
-    "border_is_output",
-    "border_used_elsewhere",
-    "double",
-    "split_used_elsewhere",
-}
-
-# A part of the reason that `convert --explain` reports for each network.
-EXPLAINED = {
-    "reflect_and_edge": "which is not a mode of padding",
-    "not_flipped": "becomes [1, 2, 0, 1, 2, 3, 4, 2, 3]",
-    "one_off": "becomes [3, 2, 0, 1, 2, 3, 4, 3, 2]",
-    "border_is_output": "is an output of the graph",
-    "border_used_elsewhere": "is used by node 'Sigmoid",
-    "split_not_flipped": "becomes [1, 2, 0, 1, 2, 3, 4]",
-    "split_used_elsewhere": "is used by node 'Sigmoid",
-    "permuted": "which is not a mode of padding",
-    "zeros_and_ones": "the padding contains both 0 and 1",
-}
 
 CONTROLS = [
-    (
-        "padding_reflect",
-        {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 2]},
-        WIDE.format(9),
-        BEFORE + AFTER + CAT,
-    ),
-    (
-        "padding_split",
-        {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 0]},
-        WIDE.format(7),
-        SPLIT + "l = Concat<axis=3>(k, c) y = Concat<axis=3>(l, x)",
-    ),
+    ("padding_reflect", {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 2]}, WIDE.format(9), BEFORE + AFTER + CAT),
+    ("padding_split", {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 0]}, WIDE.format(7),
+     SPLIT + "l = Concat<axis=3>(k, c) y = Concat<axis=3>(l, x)"),
 ]
+# fmt: on
 
 
 def resembled(x):

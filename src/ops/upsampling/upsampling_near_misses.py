@@ -1,6 +1,7 @@
 # Networks that resemble Upsampling but compute something else, or must not be fused: see
 # tests/golden/generators/make_near_misses.py.
 import numpy as np
+from near_miss_cases import miss, same
 
 PREFIX = "upsampling"
 OPERATOR = "Upsampling"
@@ -55,117 +56,50 @@ CONSTANTS = {
 }
 
 
+# fmt: off
 MISSES = [
-    (
-        "tiled",
-        "the whole row is repeated, not each element",
-        WIDE.format(10),
-        "u = Unsqueeze(x, i3) t = Tile(u, repeats_before) y = Reshape(t, wider)",
-    ),
-    (
-        "channels",
-        "each channel is repeated, as grouped attention repeats its heads",
-        "(float[N,4,3,5] x) => (float[N,8,3,5] y)",
-        "u = Unsqueeze(x, i2) t = Tile(u, repeats_channels) y = Reshape(t, taller)",
-    ),
-    ("uneven", "the last column is there once only", WIDE.format(9), "y = Gather<axis=3>(x, uneven)"),
-    (
-        "repeat_used_elsewhere",
-        "the repeated elements are needed by another node as well",
-        "(float[N,4,3,5] x) => (float[N,4,3,10] y, float[N,4,3,5,2] other)",
-        "u = Unsqueeze(x, i4) t = Tile(u, repeats_columns) y = Reshape(t, wider) other = Sigmoid(t)",
-    ),
-    (
-        "of_two",
-        "two tensors alternate",
-        "(float[N,4,3,5] x, float[N,4,3,5] z) => (float[N,4,3,10] y)",
-        "a = Unsqueeze(x, i4) b = Unsqueeze(z, i4) t = Concat<axis=4>(a, b) y = Reshape(t, wider)",
-    ),
-    (
-        "weights_rounded",
-        "deconvolution: the weights are bilinear to one digit only",
-        LARGER.format(6, 10),
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, rounded)",
-    ),
-    (
-        "weights_doubled",
-        "deconvolution: the weights are twice the bilinear ones",
-        LARGER.format(6, 10),
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, doubled)",
-    ),
-    (
-        "wrong_stride",
-        "deconvolution: a kernel of 4 for stride 3",
-        LARGER.format(8, 14),
-        "y = ConvTranspose<strides=[3,3], pads=[1,1,1,1], group=4>(x, bilinear)",
-    ),
-    (
-        "channels_mixed",
-        "deconvolution: one channel takes a part of another",
-        LARGER.format(6, 10),
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1]>(x, mixing)",
-    ),
-    (
-        "channels_multiplied",
-        "deconvolution: each channel becomes two",
-        "(float[N,4,3,5] x) => (float[N,8,6,10] y)",
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, multiplied)",
-    ),
-    (
-        "with_bias",
-        "deconvolution: a bias is added",
-        LARGER.format(6, 10),
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, bilinear, bias4)",
-    ),
-    (
-        "dilated",
-        "deconvolution: the kernel is dilated",
-        LARGER.format(9, 13),
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], dilations=[2,2], group=4>(x, bilinear)",
-    ),
-    (
-        "weights_at_run_time",
-        "deconvolution: the weights are an input of the network",
-        "(float[N,4,3,5] x, float[4,1,4,4] w) => (float[N,4,6,10] y)",
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, w)",
-    ),
+    miss("tiled", "the whole row is repeated, not each element", "upsampling repeats each element next to itself",
+         WIDE.format(10), "u = Unsqueeze(x, i3) t = Tile(u, repeats_before) y = Reshape(t, wider)"),
+    miss("channels", "each channel is repeated, as grouped attention repeats its heads", "repeated [1, 2, 1, 1] times",
+         "(float[N,4,3,5] x) => (float[N,8,3,5] y)",
+         "u = Unsqueeze(x, i2) t = Tile(u, repeats_channels) y = Reshape(t, taller)"),
+    miss("uneven", "the last column is there once only", "becomes [0, 0, 1, 1, 2, 2, 3, 3, 4]",
+         WIDE.format(9), "y = Gather<axis=3>(x, uneven)"),
+    same("repeat_used_elsewhere", "the repeated elements are needed by another node as well",
+         "is used by node 'Sigmoid", "(float[N,4,3,5] x) => (float[N,4,3,10] y, float[N,4,3,5,2] other)",
+         "u = Unsqueeze(x, i4) t = Tile(u, repeats_columns) y = Reshape(t, wider) other = Sigmoid(t)"),
+    miss("of_two", "two tensors alternate", None, "(float[N,4,3,5] x, float[N,4,3,5] z) => (float[N,4,3,10] y)",
+         "a = Unsqueeze(x, i4) b = Unsqueeze(z, i4) t = Concat<axis=4>(a, b) y = Reshape(t, wider)"),
+    miss("weights_rounded", "deconvolution: the weights are bilinear to one digit only",
+         "differ from the weights of linear interpolation", LARGER.format(6, 10),
+         "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, rounded)"),
+    miss("weights_doubled", "deconvolution: the weights are twice the bilinear ones",
+         "differ from the weights of linear interpolation", LARGER.format(6, 10),
+         "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, doubled)"),
+    miss("wrong_stride", "deconvolution: a kernel of 4 for stride 3", "with stride [3, 3] is not an interpolation",
+         LARGER.format(8, 14), "y = ConvTranspose<strides=[3,3], pads=[1,1,1,1], group=4>(x, bilinear)"),
+    miss("channels_mixed", "deconvolution: one channel takes a part of another",
+         "differ from the weights of linear interpolation", LARGER.format(6, 10),
+         "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1]>(x, mixing)"),
+    miss("channels_multiplied", "deconvolution: each channel becomes two", "4 channels become 8",
+         "(float[N,4,3,5] x) => (float[N,8,6,10] y)",
+         "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, multiplied)"),
+    miss("with_bias", "deconvolution: a bias is added", "it has a bias",
+         LARGER.format(6, 10), "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, bilinear, bias4)"),
+    miss("dilated", "deconvolution: the kernel is dilated", "it is dilated", LARGER.format(9, 13),
+         "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], dilations=[2,2], group=4>(x, bilinear)"),
+    same("weights_at_run_time", "deconvolution: the weights are an input of the network", None,
+         "(float[N,4,3,5] x, float[4,1,4,4] w) => (float[N,4,6,10] y)",
+         "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, w)"),
 ]
-
-# Networks whose values equal the operator's, but that must not be fused for another reason.
-SAME_VALUES = {
-    "repeat_used_elsewhere",
-    "weights_at_run_time",
-}
-
-# A part of the reason that `convert --explain` reports for each network.
-EXPLAINED = {
-    "channels": "repeated [1, 2, 1, 1] times",
-    "tiled": "upsampling repeats each element next to itself",
-    "uneven": "becomes [0, 0, 1, 1, 2, 2, 3, 3, 4]",
-    "repeat_used_elsewhere": "is used by node 'Sigmoid",
-    "weights_rounded": "differ from the weights of linear interpolation",
-    "weights_doubled": "differ from the weights of linear interpolation",
-    "wrong_stride": "with stride [3, 3] is not an interpolation",
-    "channels_mixed": "differ from the weights of linear interpolation",
-    "channels_multiplied": "4 channels become 8",
-    "with_bias": "it has a bias",
-    "dilated": "it is dilated",
-}
 
 CONTROLS = [
-    (
-        "upsampling_repeat",
-        {"mode": "nearest", "scales": [1.0, 2.0]},
-        WIDE.format(10),
-        "u = Unsqueeze(x, i4) t = Tile(u, repeats_columns) y = Reshape(t, wider)",
-    ),
-    (
-        "upsampling_deconvolution",
-        {"mode": "linear", "scales": [2.0, 2.0], "coordinate_mode": "half_pixel"},
-        LARGER.format(6, 10),
-        "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, bilinear)",
-    ),
+    ("upsampling_repeat", {"mode": "nearest", "scales": [1.0, 2.0]}, WIDE.format(10),
+     "u = Unsqueeze(x, i4) t = Tile(u, repeats_columns) y = Reshape(t, wider)"),
+    ("upsampling_deconvolution", {"mode": "linear", "scales": [2.0, 2.0], "coordinate_mode": "half_pixel"},
+     LARGER.format(6, 10), "y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], group=4>(x, bilinear)"),
 ]
+# fmt: on
 
 
 # The inputs of the network besides x.

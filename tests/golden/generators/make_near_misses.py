@@ -13,9 +13,7 @@ The operators' folders list them, src/ops/<op>/<op>_near_misses.py:
   PREFIX, OPERATOR          the prefix of the files' names, and the resembled operator
   LOWERED                   only where TensorRT has the operator: the ONNX operator that replaces a control
   CONSTANTS                 initializers, by name, besides those in near_miss_cases.py
-  MISSES                    (name, reason, signature, nodes), in ONNX's text form
-  SAME_VALUES               names of misses with the operator's numbers
-  EXPLAINED                 words of the message of `convert --explain` about a miss, by name
+  MISSES                    near_miss_cases.Miss: miss(...), or same(...) where it has the operator's numbers
   CONTROLS                  (name, attributes, signature, nodes)
   INPUTS                    only where a network has further inputs: their values, by name
   resembled(x)              the operator's result, with the attributes that are closest to the misses
@@ -95,7 +93,6 @@ def write_operator(cases, out):
     constants = near_miss_cases.CONSTANTS | cases.CONSTANTS
     inputs = getattr(cases, "INPUTS", {})
     lowered = {"lowered": cases.LOWERED} if hasattr(cases, "LOWERED") else {}
-    assert cases.SAME_VALUES | cases.EXPLAINED.keys() <= {name for name, *_ in cases.MISSES}, cases.OPERATOR
 
     def write(file, signature, body):
         model = parse(constants, signature, body)
@@ -104,12 +101,12 @@ def write_operator(cases, out):
         return any(close(y, other) for other in cases.resembled(x))
 
     misses, controls = [], []
-    for name, reason, signature, body in cases.MISSES:
-        file = f"{cases.PREFIX}_{name}.onnx"
-        same = write(file, signature, body)
-        assert same == (name in cases.SAME_VALUES), f"{file}: same values as {cases.OPERATOR}: {same}"
-        words = {"words": cases.EXPLAINED[name]} if name in cases.EXPLAINED else {}
-        misses.append({"file": file, "operator": cases.OPERATOR, "reason": reason, "same_values": same} | words)
+    for miss in cases.MISSES:
+        file = f"{cases.PREFIX}_{miss.name}.onnx"
+        same = write(file, miss.signature, miss.nodes)
+        assert same == miss.has_same_values, f"{file}: same values as {cases.OPERATOR}: {same}"
+        words = {"words": miss.words} if miss.words else {}
+        misses.append({"file": file, "operator": cases.OPERATOR, "reason": miss.reason, "same_values": same} | words)
     for name, attributes, signature, body in cases.CONTROLS:
         file = f"control_{name}.onnx"
         assert write(file, signature, body), f"{file} is not {cases.OPERATOR}"
