@@ -33,86 +33,33 @@ def torch_cases(case):
             x = x.mean(dim=(2, 3))
             return F.normalize(self.left(x), dim=-1) + F.normalize(self.right(x), dim=-1)
 
+    # fmt: off
     return [
-        case(
-            "f_normalize",
-            SMALL_IMAGE,
-            norm12,
-            "F.normalize(x, dim=1)",
-            opsets=(9, 11, 13, 17, 18, 20),
-            also_static=True,
-        ),
-        case(
-            "f_normalize_last",
-            SEQUENCE,
-            l2([2], 1e-12, "norm"),
-            "F.normalize(x, dim=-1)",
-            opsets=(17, 18),
-            also_static=True,
-        ),
+        case("f_normalize", SMALL_IMAGE, norm12,
+             "F.normalize(x, dim=1)", opsets=(9, 11, 13, 17, 18, 20), also_static=True),
+        case("f_normalize_last", SEQUENCE, l2([2], 1e-12, "norm"),
+             "F.normalize(x, dim=-1)", opsets=(17, 18), also_static=True),
         case("f_normalize_eps", EMBEDDING, l2([1], 1e-4, "norm"), "F.normalize(x, dim=1, eps=1e-4)", opsets=(13, 18)),
-        case(
-            "f_normalize_axes", SMALL_IMAGE, l2([1, 2, 3], 1e-12, "norm"), "F.normalize(x, dim=(1, 2, 3))", opsets=(17,)
-        ),
-        case(
-            "f_normalize_f16",
-            EMBEDDING,
-            l2([1], 0.0, "norm"),
-            "F.normalize(x.half(), dim=1) (1e-12 is 0 in f16)",
-            lambda x: F.normalize(x, dim=1),
-            dtype=torch.float16,
-        ),
+        case("f_normalize_axes", SMALL_IMAGE, l2([1, 2, 3], 1e-12, "norm"),
+             "F.normalize(x, dim=(1, 2, 3))", opsets=(17,)),
+        case("f_normalize_f16", EMBEDDING, l2([1], 0.0, "norm"),
+             "F.normalize(x.half(), dim=1) (1e-12 is 0 in f16)", lambda x: F.normalize(x, dim=1), dtype=torch.float16),
         case("norm_clamp_min", SMALL_IMAGE, l2([1], 1e-6, "norm"), "x / x.norm(dim=1, keepdim=True).clamp_min(1e-6)"),
-        case(
-            "vector_norm_clamp",
-            SEQUENCE,
-            l2([2], 1e-12, "norm"),
-            "x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=1e-12)",
-        ),
-        case(
-            "norm_maximum",
-            EMBEDDING,
-            l2([1], 1e-12, "norm"),
-            "x / torch.maximum(x.norm(dim=1, keepdim=True), torch.tensor(1e-12))",
-        ),
-        case(
-            "norm_unsqueeze",
-            EMBEDDING,
-            norm12 | OPTIONAL,
-            "x / x.norm(dim=1).clamp_min(1e-12).unsqueeze(1)",
-        ),
-        case(
-            "rsqrt_clamp_pow",
-            SMALL_IMAGE,
-            l2([1], 1e-12, "max"),
-            "x * torch.rsqrt(torch.clamp(x.pow(2).sum(1, keepdim=True), min=1e-12))",
-            opsets=(11, 17),
-        ),
-        case(
-            "rsqrt_clamp_mul",
-            SEQUENCE,
-            l2([2], 1e-6, "max"),
-            "x * torch.rsqrt((x * x).sum(-1, keepdim=True).clamp_min(1e-6))",
-        ),
-        case(
-            "div_sqrt_clamp_square",
-            EMBEDDING,
-            l2([1], 1e-8, "max"),
-            "x / torch.sqrt(torch.square(x).sum(1, keepdim=True).clamp(min=1e-8))",
-        ),
-        case(
-            "div_sqrt_add",
-            SMALL_IMAGE,
-            l2([1], 1e-3, "add"),
-            "x / torch.sqrt((x * x).sum(1, keepdim=True) + 1e-3)",
-            opsets=(11, 17),
-        ),
-        case(
-            "rsqrt_add_axes",
-            SMALL_IMAGE,
-            l2([2, 3], 1e-3, "add"),
-            "x * torch.rsqrt((x ** 2).sum((2, 3), keepdim=True) + 1e-3)",
-        ),
+        case("vector_norm_clamp", SEQUENCE, l2([2], 1e-12, "norm"),
+             "x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=1e-12)"),
+        case("norm_maximum", EMBEDDING, l2([1], 1e-12, "norm"),
+             "x / torch.maximum(x.norm(dim=1, keepdim=True), torch.tensor(1e-12))"),
+        case("norm_unsqueeze", EMBEDDING, norm12 | OPTIONAL, "x / x.norm(dim=1).clamp_min(1e-12).unsqueeze(1)"),
+        case("rsqrt_clamp_pow", SMALL_IMAGE, l2([1], 1e-12, "max"),
+             "x * torch.rsqrt(torch.clamp(x.pow(2).sum(1, keepdim=True), min=1e-12))", opsets=(11, 17)),
+        case("rsqrt_clamp_mul", SEQUENCE, l2([2], 1e-6, "max"),
+             "x * torch.rsqrt((x * x).sum(-1, keepdim=True).clamp_min(1e-6))"),
+        case("div_sqrt_clamp_square", EMBEDDING, l2([1], 1e-8, "max"),
+             "x / torch.sqrt(torch.square(x).sum(1, keepdim=True).clamp(min=1e-8))"),
+        case("div_sqrt_add", SMALL_IMAGE, l2([1], 1e-3, "add"),
+             "x / torch.sqrt((x * x).sum(1, keepdim=True) + 1e-3)", opsets=(11, 17)),
+        case("rsqrt_add_axes", SMALL_IMAGE, l2([2, 3], 1e-3, "add"),
+             "x * torch.rsqrt((x ** 2).sum((2, 3), keepdim=True) + 1e-3)"),
         case(
             # The dynamo exporter removes "+ 1e-10" as if it were zero, so its graph has no epsilon.
             "div_sqrt_add_small",
@@ -123,14 +70,10 @@ def torch_cases(case):
         ),
         case("norm_no_epsilon", EMBEDDING, NO_EPSILON, "x / x.norm(dim=-1, keepdim=True)"),
         case("norm_plus_epsilon", EMBEDDING, NOT_A_MODE, "x / (x.norm(dim=1, keepdim=True) + 1e-3)"),
-        case(
-            "network",
-            SMALL_IMAGE,
-            l2([1], 1e-12, "norm", fusions=3, native=1),
-            "convolution, nn.LeakyReLU(0.2), three F.normalize",
-            Network(),
-        ),
+        case("network", SMALL_IMAGE, l2([1], 1e-12, "norm", fusions=3, native=1),
+             "convolution, nn.LeakyReLU(0.2), three F.normalize", Network()),
     ]
+    # fmt: on
 
 
 def tensorflow_cases(case):
@@ -147,46 +90,23 @@ def tensorflow_cases(case):
             keras.layers.Conv2D(4, 3, padding="same"),
         ]
     )
+    # fmt: off
     return [
-        case(
-            "l2_normalize_nhwc", SMALL_NHWC, l2([3], 1e-12, "max"), "tf.math.l2_normalize(x, axis=-1)", (9, 11, 13, 18)
-        ),
-        case(
-            "l2_normalize_axis1",
-            SMALL_NHWC,
-            l2([1], 1e-6, "max"),
-            "tf.math.l2_normalize(x, axis=1, epsilon=1e-6)",
-            (11, 13),
-        ),
-        case(
-            "l2_normalize_axes",
-            SMALL_NHWC,
-            l2([1, 2, 3], 1e-12, "max"),
-            "tf.math.l2_normalize(x, axis=[1, 2, 3])",
-            (11, 18),
-        ),
+        case("l2_normalize_nhwc", SMALL_NHWC, l2([3], 1e-12, "max"),
+             "tf.math.l2_normalize(x, axis=-1)", (9, 11, 13, 18)),
+        case("l2_normalize_axis1", SMALL_NHWC, l2([1], 1e-6, "max"),
+             "tf.math.l2_normalize(x, axis=1, epsilon=1e-6)", (11, 13)),
+        case("l2_normalize_axes", SMALL_NHWC, l2([1, 2, 3], 1e-12, "max"),
+             "tf.math.l2_normalize(x, axis=[1, 2, 3])", (11, 18)),
         case("l2_normalize_embedding", EMBEDDING, l2([1], 1e-10, "max"), "tf.nn.l2_normalize(x, 1, epsilon=1e-10)"),
-        case(
-            "maximum_norm",
-            SMALL_NHWC,
-            l2([3], 1e-12, "norm"),
-            "x / tf.maximum(tf.norm(x, axis=-1, keepdims=True), 1e-12)",
-        ),
-        case(
-            "div_sqrt_add",
-            SMALL_NHWC,
-            l2([3], 1e-10, "add"),
-            "x / tf.sqrt(tf.reduce_sum(tf.square(x), axis=-1, keepdims=True) + 1e-10)",
-        ),
-        case(
-            "rsqrt_maximum",
-            EMBEDDING,
-            l2([1], 1e-12, "max"),
-            "tf.math.rsqrt(tf.maximum(1e-12, tf.reduce_sum(x ** 2, 1, keepdims=True))) * x",
-        ),
-        case(
-            "keras_unit_normalization", SMALL_NHWC, l2([3], 1e-12, "norm"), "keras.layers.UnitNormalization(axis=-1)(x)"
-        ),
+        case("maximum_norm", SMALL_NHWC, l2([3], 1e-12, "norm"),
+             "x / tf.maximum(tf.norm(x, axis=-1, keepdims=True), 1e-12)"),
+        case("div_sqrt_add", SMALL_NHWC, l2([3], 1e-10, "add"),
+             "x / tf.sqrt(tf.reduce_sum(tf.square(x), axis=-1, keepdims=True) + 1e-10)"),
+        case("rsqrt_maximum", EMBEDDING, l2([1], 1e-12, "max"),
+             "tf.math.rsqrt(tf.maximum(1e-12, tf.reduce_sum(x ** 2, 1, keepdims=True))) * x"),
+        case("keras_unit_normalization", SMALL_NHWC, l2([3], 1e-12, "norm"),
+             "keras.layers.UnitNormalization(axis=-1)(x)"),
         case("keras_ops_normalize", EMBEDDING, l2([1], 1e-7, "norm"), "keras.ops.normalize(x, axis=-1)"),
         case("tf_norm_no_epsilon", EMBEDDING, NO_EPSILON, "x / tf.norm(x, axis=-1, keepdims=True)"),
         case(
@@ -198,9 +118,11 @@ def tensorflow_cases(case):
             network,
         ),
     ]
+    # fmt: on
 
 
 def paddle_cases(case):
+    # fmt: off
     return [
         case("f_normalize", SMALL_IMAGE, norm12, "F.normalize(x, axis=1)"),
         case("f_normalize_opset9", SMALL_IMAGE, norm12, "F.normalize(x, axis=1)", opset=9),
@@ -208,51 +130,22 @@ def paddle_cases(case):
         case("f_normalize_any_size", SMALL_IMAGE, norm12, "F.normalize(x, axis=1)", dynamic=ANY_SIZE),
         case("f_normalize_last", SEQUENCE, l2([2], 1e-12, "norm"), "F.normalize(x, axis=-1)"),
         case("f_normalize_epsilon", EMBEDDING, l2([1], 1e-4, "norm"), "F.normalize(x, axis=1, epsilon=1e-4)"),
-        case(
-            "norm_clip",
-            SMALL_IMAGE,
-            l2([1], 1e-6, "norm"),
-            "x / paddle.clip(paddle.norm(x, axis=1, keepdim=True), min=1e-6)",
-        ),
-        case(
-            "norm_maximum",
-            EMBEDDING,
-            l2([1], 1e-6, "norm"),
-            "x / paddle.maximum(paddle.norm(x, axis=1, keepdim=True), paddle.full([1], 1e-6))",
-        ),
+        case("norm_clip", SMALL_IMAGE, l2([1], 1e-6, "norm"),
+             "x / paddle.clip(paddle.norm(x, axis=1, keepdim=True), min=1e-6)"),
+        case("norm_maximum", EMBEDDING, l2([1], 1e-6, "norm"),
+             "x / paddle.maximum(paddle.norm(x, axis=1, keepdim=True), paddle.full([1], 1e-6))"),
         case("norm_unsqueeze", EMBEDDING, l2([1], 1e-6, "norm"), "x / x.norm(axis=1).clip(min=1e-6).unsqueeze(1)"),
-        case(
-            "div_sqrt_add",
-            SMALL_IMAGE,
-            l2([1], 1e-3, "add"),
-            "x / paddle.sqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3)",
-        ),
-        case(
-            "rsqrt_add_any_size",
-            SMALL_IMAGE,
-            l2([1], 1e-3, "add"),
-            "x * paddle.rsqrt(x.square().sum(1, keepdim=True) + 1e-3)",
-            dynamic=ANY_SIZE,
-        ),
-        case(
-            "pow_add",
-            SMALL_IMAGE,
-            l2([1], 1e-3, "add"),
-            "x * paddle.pow(paddle.sum(x**2, axis=1, keepdim=True) + 1e-3, -0.5)",
-        ),
-        case(
-            "rsqrt_clip",
-            SEQUENCE,
-            l2([2], 1e-6, "max"),
-            "x * paddle.rsqrt(x.square().sum(-1, keepdim=True).clip(min=1e-6))",
-        ),
+        case("div_sqrt_add", SMALL_IMAGE, l2([1], 1e-3, "add"),
+             "x / paddle.sqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3)"),
+        case("rsqrt_add_any_size", SMALL_IMAGE, l2([1], 1e-3, "add"),
+             "x * paddle.rsqrt(x.square().sum(1, keepdim=True) + 1e-3)", dynamic=ANY_SIZE),
+        case("pow_add", SMALL_IMAGE, l2([1], 1e-3, "add"),
+             "x * paddle.pow(paddle.sum(x**2, axis=1, keepdim=True) + 1e-3, -0.5)"),
+        case("rsqrt_clip", SEQUENCE, l2([2], 1e-6, "max"),
+             "x * paddle.rsqrt(x.square().sum(-1, keepdim=True).clip(min=1e-6))"),
         case("norm_no_epsilon", EMBEDDING, NO_EPSILON, "x / paddle.linalg.norm(x, axis=-1, keepdim=True)"),
         case("norm_plus_epsilon", EMBEDDING, NOT_A_MODE, "x / (paddle.norm(x, axis=1, keepdim=True) + 1e-3)"),
-        case(
-            "norm_p3",
-            EMBEDDING,
-            left(OPERATOR, "the norm of third powers"),
-            "F.normalize(x, p=3, axis=1)",
-        ),
+        case("norm_p3", EMBEDDING, left(OPERATOR, "the norm of third powers"), "F.normalize(x, p=3, axis=1)"),
         case("norm_p1", EMBEDDING, left(OPERATOR, "the sum of absolute values"), "F.normalize(x, p=1, axis=1)"),
     ]
+    # fmt: on

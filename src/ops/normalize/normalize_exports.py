@@ -23,29 +23,17 @@ def torch_cases(case):
     def ssd(axes):
         return lambda module, x: x / torch.sqrt((x * x).sum(axes, keepdim=True) + 1e-3) * module.weight
 
+    # fmt: off
     return [
         # SSD's normalization with a trained factor.
-        case(
-            "ssd",
-            IMAGE,
-            normalize(),
-            "x / sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]",
-            torch_scaled(ssd(1), (1, 4, 1, 1)),
-        ),
-        case(
-            "ssd_rsqrt",
-            IMAGE,
-            normalize(channel_shared=1),
-            "(x * torch.rsqrt(x.pow(2).sum(1, keepdim=True) + 1e-3)) * 20.0",
-        ),
-        case(
-            "ssd_across_spatial",
-            IMAGE,
-            normalize(across_spatial=1),
-            "x / sqrt(sum(x^2, (1, 2, 3)) + 1e-3) * weight[4, 1, 1]",
-            torch_scaled(ssd((1, 2, 3)), (4, 1, 1)),
-        ),
+        case("ssd", IMAGE, normalize(),
+             "x / sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]", torch_scaled(ssd(1), (1, 4, 1, 1))),
+        case("ssd_rsqrt", IMAGE, normalize(channel_shared=1),
+             "(x * torch.rsqrt(x.pow(2).sum(1, keepdim=True) + 1e-3)) * 20.0"),
+        case("ssd_across_spatial", IMAGE, normalize(across_spatial=1),
+             "x / sqrt(sum(x^2, (1, 2, 3)) + 1e-3) * weight[4, 1, 1]", torch_scaled(ssd((1, 2, 3)), (4, 1, 1))),
     ]
+    # fmt: on
 
 
 def tensorflow_cases(case):
@@ -62,24 +50,17 @@ def tensorflow_cases(case):
         norm = tf.math.rsqrt(tf.reduce_sum(tf.square(x), axis=-1, keepdims=True) + 1e-3)
         return tensorflow_convolution(x * norm * scale)
 
+    # fmt: off
     return [
         case("ssd", NHWC, normalize(), "x / sqrt(reduce_sum(x^2, 1) + 1e-3) * factor[6, 1, 1], NCHW", layer=ssd),
-        case(
-            "ssd_between_convolutions",
-            NHWC,
-            normalize(parts=0),
-            "conv2d, x * rsqrt(reduce_sum(x^2, -1) + 1e-3) * factor[4], conv2d, NHWC",
-            layer=ssd_between_convolutions,
-            frozen_graph={"parts": 1},
-        ),
-        case(
-            "ssd_shared",
-            NHWC,
-            normalize(across_spatial=1, channel_shared=1, parts=0),
-            "20 * (x * tf.math.rsqrt(tf.reduce_sum(x * x, [1, 2, 3], keepdims=True) + 1e-3))",
-            frozen_graph={"parts": 1},
-        ),
+        case("ssd_between_convolutions", NHWC, normalize(parts=0),
+             "conv2d, x * rsqrt(reduce_sum(x^2, -1) + 1e-3) * factor[4], conv2d, NHWC", layer=ssd_between_convolutions,
+             frozen_graph={"parts": 1}),
+        case("ssd_shared", NHWC, normalize(across_spatial=1, channel_shared=1, parts=0),
+             "20 * (x * tf.math.rsqrt(tf.reduce_sum(x * x, [1, 2, 3], keepdims=True) + 1e-3))",
+             frozen_graph={"parts": 1}),
     ]
+    # fmt: on
 
 
 def paddle_cases(case):
@@ -104,34 +85,16 @@ def paddle_cases(case):
     def ssd_across(x):
         return x / paddle.sqrt(paddle.sum(x * x, axis=[1, 2, 3], keepdim=True) + 1e-3)
 
+    # fmt: off
     return [
         # SSD's normalization with a trained factor.
-        case(
-            "ssd",
-            IMAGE,
-            normalize(),
-            "x / paddle.sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]",
-            Scaled(ssd, [1, 4, 1, 1]),
-        ),
-        case(
-            "ssd_any_size",
-            IMAGE,
-            normalize(),
-            "x / paddle.sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]",
-            Scaled(ssd, [1, 4, 1, 1]),
-            dynamic=ANY_SIZE,
-        ),
-        case(
-            "ssd_across_spatial",
-            IMAGE,
-            normalize(across_spatial=1),
-            "x / paddle.sqrt(sum(x^2, (1, 2, 3)) + 1e-3) * weight[4, 1, 1]",
-            Scaled(ssd_across, [4, 1, 1]),
-        ),
-        case(
-            "ssd_shared",
-            IMAGE,
-            normalize(channel_shared=1),
-            "x * paddle.rsqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3) * 20.0",
-        ),
+        case("ssd", IMAGE, normalize(),
+             "x / paddle.sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]", Scaled(ssd, [1, 4, 1, 1])),
+        case("ssd_any_size", IMAGE, normalize(),
+             "x / paddle.sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]", Scaled(ssd, [1, 4, 1, 1]), dynamic=ANY_SIZE),
+        case("ssd_across_spatial", IMAGE, normalize(across_spatial=1),
+             "x / paddle.sqrt(sum(x^2, (1, 2, 3)) + 1e-3) * weight[4, 1, 1]", Scaled(ssd_across, [4, 1, 1])),
+        case("ssd_shared", IMAGE, normalize(channel_shared=1),
+             "x * paddle.rsqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3) * 20.0"),
     ]
+    # fmt: on

@@ -12,19 +12,12 @@ def pyramid(levels, mode="max", binning="adaptive", **more):
 
 
 def torch_cases(case):
+    # fmt: off
     return [
-        case(
-            "pyramid_adaptive",
-            EVEN_IMAGE,
-            pyramid([4, 2, 1]),
-            "torch.cat([F.adaptive_max_pool2d(x, n).flatten(1) for n in (4, 2, 1)], 1)",
-        ),
-        case(
-            "pyramid_average",
-            EVEN_IMAGE,
-            pyramid([1, 2, 4], "average"),
-            "torch.cat([F.adaptive_avg_pool2d(x, n).flatten(1) for n in (1, 2, 4)], 1)",
-        ),
+        case("pyramid_adaptive", EVEN_IMAGE, pyramid([4, 2, 1]),
+             "torch.cat([F.adaptive_max_pool2d(x, n).flatten(1) for n in (4, 2, 1)], 1)"),
+        case("pyramid_average", EVEN_IMAGE, pyramid([1, 2, 4], "average"),
+             "torch.cat([F.adaptive_avg_pool2d(x, n).flatten(1) for n in (1, 2, 4)], 1)"),
         case(
             "pyramid_caffe",
             ODD_IMAGE,
@@ -32,13 +25,10 @@ def torch_cases(case):
             "torch.cat([F.max_pool2d(x, -(-13 // n), -(-13 // n), (-(-13 // n) * n - 12) // 2).reshape(x.size(0), -1)"
             " for n in (4, 2, 1)], 1)",
         ),
-        case(
-            "pyramid_window",
-            UNEVEN_IMAGE,
-            pyramid([4, 2, 1], "max", "window"),
-            "torch.cat([F.max_pool2d(x, -(-14 // n), 14 // n).view(x.size(0), -1) for n in (4, 2, 1)], 1)",
-        ),
+        case("pyramid_window", UNEVEN_IMAGE, pyramid([4, 2, 1], "max", "window"),
+             "torch.cat([F.max_pool2d(x, -(-14 // n), 14 // n).view(x.size(0), -1) for n in (4, 2, 1)], 1)"),
     ]
+    # fmt: on
 
 
 def tensorflow_cases(case):
@@ -61,31 +51,16 @@ def tensorflow_cases(case):
 
 def paddle_cases(case):
     """Returns the cases of paddle2onnx, which exports no adaptive pool with dynamic dimensions."""
+    # fmt: off
     return [
-        case(
-            "pyramid_adaptive",
-            EVEN_IMAGE,
-            pyramid([4, 2, 1]),
-            "paddle.concat([paddle.flatten(F.adaptive_max_pool2d(x, n), 1) for n in (4, 2, 1)], 1)",
-        ),
-        case(
-            "pyramid_average",
-            EVEN_IMAGE,
-            pyramid([1, 2, 4], "average"),
-            "paddle.concat([paddle.flatten(F.adaptive_avg_pool2d(x, n), 1) for n in (1, 2, 4)], 1)",
-        ),
-        case(
-            "pyramid_reshape",
-            EVEN_IMAGE,
-            pyramid([4, 2, 1]),
-            "paddle.concat([F.max_pool2d(x, 8 // n, 8 // n).reshape([0, -1]) for n in (4, 2, 1)], 1)",
-        ),
-        case(
-            "pyramid_window",
-            UNEVEN_IMAGE,
-            pyramid([4, 2, 1], "max", "window"),
-            "paddle.concat([F.max_pool2d(x, -(-14 // n), 14 // n).flatten(1) for n in (4, 2, 1)], 1)",
-        ),
+        case("pyramid_adaptive", EVEN_IMAGE, pyramid([4, 2, 1]),
+             "paddle.concat([paddle.flatten(F.adaptive_max_pool2d(x, n), 1) for n in (4, 2, 1)], 1)"),
+        case("pyramid_average", EVEN_IMAGE, pyramid([1, 2, 4], "average"),
+             "paddle.concat([paddle.flatten(F.adaptive_avg_pool2d(x, n), 1) for n in (1, 2, 4)], 1)"),
+        case("pyramid_reshape", EVEN_IMAGE, pyramid([4, 2, 1]),
+             "paddle.concat([F.max_pool2d(x, 8 // n, 8 // n).reshape([0, -1]) for n in (4, 2, 1)], 1)"),
+        case("pyramid_window", UNEVEN_IMAGE, pyramid([4, 2, 1], "max", "window"),
+             "paddle.concat([F.max_pool2d(x, -(-14 // n), 14 // n).flatten(1) for n in (4, 2, 1)], 1)"),
         case(
             "pyramid_caffe",
             ODD_IMAGE,
@@ -94,3 +69,4 @@ def paddle_cases(case):
             " for n in (4, 2, 1)], 1)",
         ),
     ]
+    # fmt: on
