@@ -4,10 +4,9 @@ import functools
 import graft.ops
 import ml_dtypes
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import TensorProto, helper
+from node_session import node_session
 from onnx.reference.ops.op_causal_conv_with_state import CausalConvWithState
 
 CASES = 10_000
@@ -19,17 +18,8 @@ NAMES = ["x", "weight", "bias", "past_state"]
 def session(given, activation):
     """Returns a session of the operator, which ONNX Runtime has under the name of the original proposal."""
     names = [name if name in given else "" for name in NAMES]
-    node = helper.make_node(
-        "CausalConvWithState", names, ["y", "present_state"], domain="com.microsoft", activation=activation
-    )
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in given]
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "present_state")]
-    graph = helper.make_graph([node], "convolve", inputs, outputs)
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    inputs, outputs = dict.fromkeys(given), dict.fromkeys(("y", "present_state"))
+    return node_session("CausalConvWithState", names, inputs, outputs, 18, "com.microsoft", activation=activation)
 
 
 def call(inputs, activation):

@@ -3,10 +3,9 @@ import functools
 
 import graft.ops
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import TensorProto, helper
+from node_session import node_session
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
@@ -17,19 +16,11 @@ NAMES = ["x", "weight", "offset", "bias", "mask"]
 def session(given, attributes):
     """Returns a session of a node with the inputs in `given`."""
     attributes = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes}
-    inputs = [name if name in given else "" for name in NAMES]
-    while not inputs[-1]:
-        inputs.pop()
-    node = helper.make_node("DeformConv", inputs, ["y"], **attributes)
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * (1 if name == "bias" else 4)) for name in given
-    ]
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * 4)
-    graph = helper.make_graph([node], "deform", values, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [name if name in given else "" for name in NAMES]
+    while not names[-1]:
+        names.pop()
+    inputs = {name: [None] * (1 if name == "bias" else 4) for name in given}
+    return node_session("DeformConv", names, inputs, {"y": [None] * 4}, 19, **attributes)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

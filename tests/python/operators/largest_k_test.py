@@ -3,10 +3,9 @@ import functools
 
 import graft.ops
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import helper
+from node_session import node_session
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
@@ -14,22 +13,9 @@ SEEDS = [1, 2, 3, 4]
 
 @functools.cache
 def session(dtype, axis, largest):
-    node = helper.make_node("TopK", ["x", "k"], ["values", "indices"], axis=axis, largest=largest)
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    inputs = [
-        helper.make_tensor_value_info("x", element, None),
-        helper.make_tensor_value_info("k", helper.np_dtype_to_tensor_dtype(np.dtype(np.int64)), [1]),
-    ]
-    outputs = [
-        helper.make_tensor_value_info("values", element, None),
-        helper.make_tensor_value_info("indices", helper.np_dtype_to_tensor_dtype(np.dtype(np.int64)), None),
-    ]
-    model = helper.make_model(
-        helper.make_graph([node], "top", inputs, outputs), opset_imports=[helper.make_opsetid("", 11)], ir_version=8
-    )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    outputs = {"values": (dtype, None), "indices": (np.int64, None)}
+    inputs = {"x": (dtype, None), "k": (np.int64, [1])}
+    return node_session("TopK", list(inputs), inputs, outputs, 11, axis=axis, largest=largest)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

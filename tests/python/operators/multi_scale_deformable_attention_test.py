@@ -3,10 +3,9 @@ import functools
 
 import graft.ops
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import TensorProto, helper
+from node_session import node_session
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
@@ -14,14 +13,9 @@ SEEDS = [1, 2, 3, 4]
 
 @functools.cache
 def session():
-    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="linear", padding_mode="zeros", align_corners=0)
-    names = ("x", "grid", "y")
-    x, grid, y = (helper.make_tensor_value_info(name, TensorProto.DOUBLE, [None] * 4) for name in names)
-    graph = helper.make_graph([node], "sample", [x, grid], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    x, grid, y = ({name: (np.float64, [None] * 4)} for name in ("x", "grid", "y"))
+    attributes = {"mode": "linear", "padding_mode": "zeros", "align_corners": 0}
+    return node_session("GridSample", ["x", "grid"], x | grid, y, 20, **attributes)
 
 
 def expected_sums(value, shapes, locations, weights, points):

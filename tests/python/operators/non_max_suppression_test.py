@@ -3,29 +3,21 @@ import functools
 
 import graft.ops
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import TensorProto, helper
+from node_session import node_session
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
 
 
 @functools.cache
-def session(is_center, inputs):
-    """Returns a session of a node with the first `inputs` inputs."""
-    shapes = {"boxes": [None] * 3, "scores": [None] * 3, "most": [1], "overlap": [1], "score": [1]}
-    names = list(shapes)[:inputs]
-    node = helper.make_node("NonMaxSuppression", names, ["y"], center_point_box=is_center)
-    types = {"most": TensorProto.INT64}
-    values = [helper.make_tensor_value_info(n, types.get(n, TensorProto.FLOAT), shapes[n]) for n in names]
-    output = helper.make_tensor_value_info("y", TensorProto.INT64, [None, 3])
-    graph = helper.make_graph([node], "suppress", values, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+def session(is_center, count):
+    """Returns a session of a node with the first `count` inputs."""
+    shapes = {"boxes": [None] * 3, "scores": [None] * 3, "most": (np.int64, [1]), "overlap": [1], "score": [1]}
+    inputs = dict(list(shapes.items())[:count])
+    outputs = {"y": (np.int64, [None, 3])}
+    return node_session("NonMaxSuppression", list(inputs), inputs, outputs, 11, center_point_box=is_center)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

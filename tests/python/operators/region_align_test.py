@@ -3,10 +3,9 @@ import functools
 
 import graft.ops
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import TensorProto, helper
+from node_session import node_session
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
@@ -14,19 +13,8 @@ SEEDS = [1, 2, 3, 4]
 
 @functools.cache
 def session(attributes):
-    node = helper.make_node("RoiAlign", ["x", "rois", "items"], ["y"], **dict(attributes))
-    inputs = [
-        helper.make_tensor_value_info("x", TensorProto.FLOAT, [None] * 4),
-        helper.make_tensor_value_info("rois", TensorProto.FLOAT, [None, 4]),
-        helper.make_tensor_value_info("items", TensorProto.INT64, [None]),
-    ]
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * 4)
-    graph = helper.make_graph([node], "align", inputs, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3  # hides a warning that the meaning of "max" has changed
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    inputs = {"x": [None] * 4, "rois": [None, 4], "items": (np.int64, [None])}
+    return node_session("RoiAlign", list(inputs), inputs, {"y": [None] * 4}, 16, **dict(attributes))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

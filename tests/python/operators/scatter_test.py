@@ -4,10 +4,9 @@ import functools
 
 import graft.ops
 import numpy as np
-import onnxruntime
 import pytest
 import random_problems
-from onnx import helper
+from node_session import node_session
 
 CASES = 10_000
 SEEDS = [1, 2, 3, 4]
@@ -15,19 +14,9 @@ SEEDS = [1, 2, 3, 4]
 
 @functools.cache
 def session(operator, attributes, types, ranks):
-    names = ["data", "indices", "updates"]
-    node = helper.make_node(operator, names, ["y"], **dict(attributes))
-    values = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [None] * rank)
-        for name, dtype, rank in zip(names, types, ranks, strict=True)
-    ]
-    output = helper.make_tensor_value_info("y", values[0].type.tensor_type.elem_type, [None] * ranks[0])
-    graph = helper.make_graph([node], "scatter", values, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # applies updates of one element in their order
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    data, indices, updates = ((dtype, [None] * rank) for dtype, rank in zip(types, ranks, strict=True))
+    inputs = {"data": data, "indices": indices, "updates": updates}
+    return node_session(operator, list(inputs), inputs, {"y": data}, 18, **dict(attributes))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
