@@ -75,9 +75,10 @@ def by_rules_alone(arguments):
 
 @pytest.fixture(scope="session")
 def graft():
-    """Runs the program; `graft("ops", "--json").json`. TensorRT does not run by default: see by_rules_alone."""
+    """Runs the program and checks its exit code, if `code` is given; `graft("ops", "--json", code=0).json`. TensorRT does
+    not run by default: see by_rules_alone."""
 
-    def run(*arguments, env=None, **options):
+    def run(*arguments, code=None, env=None, **options):
         done = subprocess.run(
             [PROGRAM, *map(str, by_rules_alone(arguments))],
             capture_output=True,
@@ -88,6 +89,7 @@ def graft():
         )
         if "--json" in arguments and done.stdout:
             check_schema(arguments, done.stdout)
+        assert code in (None, done.returncode), done.stderr or done.stdout
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run

@@ -65,29 +65,25 @@ def test_report_has_charts_and_every_figure(cpu_result):
 
 
 def test_all_small_cases_run_on_the_cpu(graft):
-    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", "60")
-    assert answer.code == 0, answer.err
+    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", "60", code=0)
     assert {row["operator"] for row in answer.json["results"]} >= {"LeakyReLU", "L2Normalize"}
     assert not any("failed" in row for row in answer.json["results"])
 
 
 def test_table_names_each_case(graft):
-    answer = graft("bench", "--op", "L2Normalize", "--device", "cpu", "--no-peers", "--match", "1x128")
-    assert answer.code == 0, answer.err
+    answer = graft("bench", "--op", "L2Normalize", "--device", "cpu", "--no-peers", "--match", "1x128", code=0)
     assert "L2Normalize f32 1x128" in answer.out
     assert "reference" in answer.out
 
 
 def test_time_limit_lists_what_is_left_out(graft):
-    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", "0.001")
-    assert answer.code == 0, answer.err
+    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", "0.001", code=0)
     assert answer.json["results"] == []
     assert "LeakyReLU f32 1x64x56x56 alpha=0.1" in answer.json["left_out"]
 
 
 def test_model_on_the_cpu(graft):
-    answer = graft("bench", DIGITS, "--input", "image:4x1x8x8", "--time-limit", "1", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("bench", DIGITS, "--input", "image:4x1x8x8", "--time-limit", "1", "--json", code=0)
     result = answer.json
     assert result["inputs"] == {"image": [4, 1, 8, 8]}
     assert 0 < result["fastest_ms"] <= result["median_ms"] <= result["slowest_ms"]
@@ -96,8 +92,7 @@ def test_model_on_the_cpu(graft):
 
 def test_report_of_a_model_has_every_run(graft, tmp_path):
     page = tmp_path / "model.html"
-    answer = graft("bench", DIGITS, "--time-limit", "1", "--json", "--report", page)
-    assert answer.code == 0, answer.err
+    answer = graft("bench", DIGITS, "--time-limit", "1", "--json", "--report", page, code=0)
     report = json.loads((tmp_path / "model.html.json").read_text())
     histogram, runs = report["sections"]
     assert len(runs["rows"]) == answer.json["runs"] == sum(bin["count"] for bin in histogram["bins"])
@@ -120,8 +115,7 @@ def test_report_of_a_model_has_every_run(graft, tmp_path):
     ],
 )
 def test_wrong_use_is_named(graft, arguments, named):
-    answer = graft("bench", *arguments)
-    assert answer.code == 2
+    answer = graft("bench", *arguments, code=2)
     assert answer.out == ""
     assert named in answer.err
 
@@ -133,8 +127,7 @@ def has_gpu():
 @pytest.mark.skipif(has_gpu(), reason="there is a GPU")
 def test_a_missing_pytorch_or_gpu_is_said(graft, tmp_path):
     report = tmp_path / "report.html"
-    answer = graft("bench", "--op", "all", "--report", report, "--json")
-    assert answer.code == 3
+    answer = graft("bench", "--op", "all", "--report", report, "--json", code=3)
     assert answer.json["error"]["kind"] == "missing_tool"
     assert "pip install torch" in answer.err or "NVIDIA GPU" in answer.err or "make deps build" in answer.err
     assert "--device cpu" in answer.err

@@ -24,8 +24,7 @@ TARGETS = ["--target", "sm120,sm121", "--shapes", DIGITS_SHAPES]
 @needs_plugin_library
 def test_the_engine_holds_the_plugin_and_says_why(graft, converted, tmp_path):
     engine = tmp_path / "digits.engine"
-    answer = graft("build", converted, "-o", engine, *TARGETS, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("build", converted, "-o", engine, *TARGETS, "--json", code=0)
     (plugin,) = answer.json["network"]["plugins"]
     assert plugin["name"] == "L2Normalize"
     assert "TensorRT" in plugin["why"]
@@ -40,8 +39,7 @@ def test_the_engine_holds_the_plugin_and_says_why(graft, converted, tmp_path):
 
 def test_never_builds_native_layers_of_the_functions(graft, converted, tmp_path):
     engine = tmp_path / "digits.engine"
-    answer = graft("build", converted, "-o", engine, *TARGETS, "--plugins", "never", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("build", converted, "-o", engine, *TARGETS, "--plugins", "never", "--json", code=0)
     assert answer.json["network"]["plugins"] == []
     assert answer.json["plugin_libraries"] == []
     assert b"epsilon_mode" not in engine.read_bytes()
@@ -49,8 +47,7 @@ def test_never_builds_native_layers_of_the_functions(graft, converted, tmp_path)
 
 @needs_plugin_library
 def test_human_output_is_short_and_names_the_plugin(graft, converted, tmp_path):
-    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS)
-    assert answer.code == 0
+    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, code=0)
     assert len(answer.out.splitlines()) <= 12
     assert "L2Normalize 1" in answer.out
     assert "sm120, sm121" in answer.out
@@ -77,8 +74,7 @@ def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_
         assert ("--plugins never" in answer.err) != has_code(gpu), answer.err
         assert ("GRAFT_CUDA_ARCHITECTURES=all make wheel" in answer.err) != has_code(gpu), answer.err
         assert (tmp_path / "e").is_file()
-        without = graft("build", converted, "-o", tmp_path / "e", *target, "--plugins", "never")
-        assert without.code == 0, without.err
+        graft("build", converted, "-o", tmp_path / "e", *target, "--plugins", "never", code=0)
 
     # Without --target, TensorRT-RTX builds for all of these GPUs.
     missing = ", ".join(f"sm{gpu}" for gpu in (80, 86, 89, 120) if not has_code(gpu))
@@ -89,14 +85,12 @@ def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_
 
 
 def test_model_without_plugins_needs_no_library(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json", code=0)
     assert answer.json["network"]["plugins"] == []
 
 
 def test_dynamic_input_without_shapes_is_explained(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm120")
-    assert answer.code == 2
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm120", code=2)
     assert "image" in answer.err
     assert "--shapes" in answer.err
     assert not list(tmp_path.iterdir())
@@ -134,31 +128,27 @@ def test_an_error_of_tensorrt_keeps_its_parts(graft, tmp_path):
     ],
 )
 def test_wrong_options_are_named(graft, tmp_path, options, named):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", *options)
-    assert answer.code == 2
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *options, code=2)
     assert named in answer.err
     assert not list(tmp_path.iterdir())
 
 
 def test_missing_tensorrt_names_the_command_that_installs_it(graft, tmp_path):
     answer = graft(
-        "build", DIGITS, "-o", tmp_path / "e", *TARGETS, env={"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
+        "build", DIGITS, "-o", tmp_path / "e", *TARGETS, env={"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}, code=3
     )
-    assert answer.code == 3
     assert "pip install tensorrt-rtx-cu13" in answer.err
     assert not list(tmp_path.iterdir())
 
 
 def test_missing_flavor(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--shapes", DIGITS_SHAPES, "--tensorrt", "full")
-    assert answer.code == 3
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--shapes", DIGITS_SHAPES, "--tensorrt", "full", code=3)
     assert "pip install tensorrt" in answer.err
 
 
 def test_missing_plugin_library_is_named(graft, converted, tmp_path):
     missing = tmp_path / "folder" / "libnothing.so"
-    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", missing)
-    assert answer.code == 2
+    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", missing, code=2)
     assert str(missing) in answer.err
     assert not list(tmp_path.iterdir())
 
@@ -180,8 +170,7 @@ def test_own_plugin_library_that_was_not_built(graft, converted, tmp_path):
 def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
     node = helper.make_node("Det", ["x"], ["y"], name="determinant")
     model = save(tmp_path / "m.onnx", [node], [("x", [2, 2])], [("y", [])])
-    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
-    assert answer.code == 1
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", code=1)
     assert "determinant" in answer.err
     assert not (tmp_path / "e").exists()
 
@@ -189,16 +178,14 @@ def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
 def test_a_refused_node_without_a_name_is_named_by_its_output(graft, tmp_path):
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Det", ["r"], ["determinant"])]
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 2])], [("determinant", [])])
-    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
-    assert answer.code == 1
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", code=1)
     assert "node 'determinant' (Det)" in answer.err
     assert "node ''" not in answer.err
 
 
 def test_an_operator_with_a_slip_in_its_name_is_named(graft, tmp_path):
     model = save(tmp_path / "m.onnx", [helper.make_node("Rellu", ["x"], ["y"], name="n")], [("x", [2])], [("y", [2])])
-    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120")
-    assert answer.code == 1
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", code=1)
     assert "If you mean Relu with node 'n' (Rellu), set the node's operator type to Relu" in answer.err
 
 
@@ -218,9 +205,7 @@ def test_interrupt_leaves_nothing(tmp_path, number):
 
 
 def built(graft, *options):
-    answer = graft("build", *options, "--json")
-    assert answer.code == 0, answer.err
-    return answer
+    return graft("build", *options, "--json", code=0)
 
 
 TRTEXEC = [f"--onnx={DIGITS}", "--target", "sm120"]
@@ -279,8 +264,7 @@ def test_trtexec_profiles(graft, tmp_path):
     ],
 )
 def test_trtexec_options_that_say_nothing_here_are_explained(graft, tmp_path, option, words):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, option, "--json")
-    assert answer.code == 2
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, option, "--json", code=2)
     assert answer.json["error"]["kind"] == "bad_input"
     for word in [option.split("=")[0], *words]:
         assert word in answer.err
@@ -302,16 +286,14 @@ def test_trtexec_options_that_say_nothing_here_are_explained(graft, tmp_path, op
     ],
 )
 def test_an_option_that_cannot_be_is_refused_by_name(graft, tmp_path, options, words):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, *options)
-    assert answer.code == 2
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, *options, code=2)
     for word in words:
         assert word in answer.err
     assert not list(tmp_path.iterdir())
 
 
 def test_tf32_is_off_and_said(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS)
-    assert answer.code == 0
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, code=0)
     assert "TF32" in answer.out and "off" in answer.out
     assert graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json").json["options"] == {"tf32": False}
     assert "allowed" in graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--tf32").out
@@ -327,8 +309,7 @@ def test_the_library_is_inside_the_engine_if_asked_for(graft, converted, tmp_pat
 
 @needs_plugin_library
 def test_the_library_may_be_named(graft, converted, tmp_path):
-    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", PLUGIN_LIBRARY, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", PLUGIN_LIBRARY, "--json", code=0)
     assert len(answer.json["plugin_libraries"]) == 1
 
 
@@ -355,8 +336,7 @@ def test_a_tensor_is_not_taken_for_that_of_a_branch(graft, tmp_path, name):
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [3, 2])], [zero])
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     assert session.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (3, 2)
-    answer = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json", code=0)
     assert answer.json["computed_wrongly"] == []
 
 

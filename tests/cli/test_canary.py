@@ -72,14 +72,12 @@ def network(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def canary(graft, network):
-    answer = graft("canary", network, "-o", network.parent / "canary", "--json")
-    assert answer.code == 0, answer.err
+    graft("canary", network, "-o", network.parent / "canary", "--json", code=0)
     return network.parent / "canary"
 
 
 def test_what_the_folder_holds(graft, network, tmp_path):
-    answer = graft("canary", network, "-o", tmp_path / "canary", "--seeds", 2, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("canary", network, "-o", tmp_path / "canary", "--seeds", 2, "--json", code=0)
     assert answer.json["files"] == sorted(path.name for path in (tmp_path / "canary").iterdir())
     assert (answer.json["tensors"], answer.json["outputs"], answer.json["runs"]) == (10, 1, 2)
     bundle = held_against_schema("graft.canary.bundle", tmp_path / "canary" / "canary.json")
@@ -310,8 +308,7 @@ def test_a_tensorrt_without_a_flag_for_f16_says_what_to_do(canary):
 
 def test_a_network_of_f16_is_judged_as_one(graft, network, tmp_path):
     narrow = tmp_path / "f16.onnx"
-    answer = graft("quantize", network, "-o", narrow, "--precision", "f16")
-    assert answer.code == 0, answer.err
+    graft("quantize", network, "-o", narrow, "--precision", "f16", code=0)
     assert graft("canary", narrow, "-o", tmp_path / "canary").code == 0
     bundle = json.loads((tmp_path / "canary" / "canary.json").read_text())
     # 16 epsilon of f16, the tolerance of `graft verify`.
@@ -355,8 +352,7 @@ def test_what_has_no_fixed_size_or_is_random_is_left_out(graft, tmp_path):
     ]
     places = helper.make_tensor_value_info("places", onnx.TensorProto.INT64, [2, "found"])
     path = save(tmp_path / "net.onnx", nodes, [("x", [4, 5])], [("active", [4, 5]), places, ("noisy", [4, 5])])
-    answer = graft("canary", path, "-o", tmp_path / "canary", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("canary", path, "-o", tmp_path / "canary", "--json", code=0)
     why = {each["tensor"]: each["why"] for each in answer.json["left_out"]}
     assert why.keys() == {"places", "noise", "noisy"}
     assert "size" in why["places"]
@@ -399,16 +395,14 @@ def test_plugins_come_along_and_take_the_place_of_functions(graft, tmp_path):
     ],
 )
 def test_what_is_refused_leaves_nothing(graft, network, tmp_path, arguments, said):
-    answer = graft("canary", network, *arguments, cwd=tmp_path)
-    assert answer.code == 2
+    answer = graft("canary", network, *arguments, cwd=tmp_path, code=2)
     assert said in answer.err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_there_stays_and_the_network_is_not_run(graft, network, tmp_path):
     (tmp_path / "canary").mkdir()
-    answer = graft("canary", network, "-o", tmp_path / "canary")
-    assert answer.code == 2
+    answer = graft("canary", network, "-o", tmp_path / "canary", code=2)
     assert "canary: it exists already" in answer.err
     assert list((tmp_path / "canary").iterdir()) == []
 
@@ -416,8 +410,7 @@ def test_a_folder_that_is_there_stays_and_the_network_is_not_run(graft, network,
 def test_a_network_without_an_output_of_fixed_size_is_refused(graft, tmp_path):
     output = helper.make_tensor_value_info("places", onnx.TensorProto.INT64, [1, "found"])
     path = save(tmp_path / "net.onnx", [helper.make_node("NonZero", ["x"], ["places"])], [("x", [4])], [output])
-    answer = graft("canary", path, "-o", tmp_path / "canary")
-    assert answer.code == 2
+    answer = graft("canary", path, "-o", tmp_path / "canary", code=2)
     assert "no output that can be compared" in answer.err
     assert "places: Graft cannot tell its size ahead" in answer.err
     assert "A canary cannot check this model" in answer.err

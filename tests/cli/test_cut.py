@@ -78,8 +78,7 @@ def detector(tmp_path):
 
 def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
     out = tmp_path / "out.onnx"
-    answer = graft("convert", detector, "-o", out, "--cut", "--plugins", "never", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("convert", detector, "-o", out, "--cut", "--plugins", "never", "--json", code=0)
     cut = answer.json["cut"]
     assert cut["first"] == "tensorrt"
     assert cut["verified"] == "same"
@@ -112,8 +111,7 @@ def next_commands(answer):
 def test_what_a_plugin_runs_stays_in_tensorrt(graft, detector, tmp_path):
     """inspect, build and cut agree: the suppression is a plugin of Graft's."""
     out = tmp_path / "out.onnx"
-    answer = graft("convert", detector, "-o", out, "--cut", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("convert", detector, "-o", out, "--cut", "--json", code=0)
     assert answer.json["cut"] is None
     assert answer.json["runs"] is True
     assert [n for n in onnx.load(out).graph.node if n.op_type == "NonMaxSuppression"]
@@ -126,8 +124,7 @@ def test_what_a_plugin_runs_stays_in_tensorrt(graft, detector, tmp_path):
 def test_what_is_not_cut_builds(graft, detector, tmp_path):
     out = tmp_path / "out.onnx"
     assert graft("convert", detector, "-o", out, "--cut").code == 0
-    answer = graft("build", out, "-o", tmp_path / "out.engine", "--target", "sm120", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("build", out, "-o", tmp_path / "out.engine", "--target", "sm120", "--json", code=0)
     assert [plugin["name"] for plugin in answer.json["network"]["plugins"]] == ["NonMaxSuppression"]
 
 
@@ -142,8 +139,7 @@ def test_only_what_neither_tensorrt_nor_a_plugin_runs_goes_to_the_host(graft, tm
         ("values", ["kinds"]),
     ]
     model = save(tmp_path / "both.onnx", nodes, [("x", [4, 6])], outputs, [constant("a", weights(6, 8))])
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
     assert [cause["operator"] for cause in answer.json["cut"]["causes"]] == ["Unique"]
     halves = {half: onnx.load(tmp_path / file) for half, file in (("tensorrt", "out.onnx"), ("host", "out.host.onnx"))}
     assert {half: [n.op_type for n in m.graph.node] for half, m in halves.items()} == {
@@ -155,8 +151,7 @@ def test_only_what_neither_tensorrt_nor_a_plugin_runs_goes_to_the_host(graft, tm
 def test_the_cut_is_judged_by_the_release_that_the_model_is_for(graft, detector, tmp_path):
     """The full TensorRT has a layer of its own for the suppression."""
     options = ("--cut", "--plugins", "never", "--json")
-    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--for", "tensorrt-10.13", *options)
-    assert answer.code == 0, answer.err
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--for", "tensorrt-10.13", *options, code=0)
     assert answer.json["cut"] is None
 
 
@@ -195,21 +190,18 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
     pair = tmp_path / "out.cut.json"
     np.save(tmp_path / "image.npy", weights(1, 3, 16, 16))
     for network, result in ((detector, "whole.npz"), (pair, "pair.npz")):
-        answer = graft("run", network, "--input", f"image={tmp_path / 'image.npy'}", "-o", tmp_path / result)
-        assert answer.code == 0, answer.err
+        answer = graft("run", network, "--input", f"image={tmp_path / 'image.npy'}", "-o", tmp_path / result, code=0)
     whole, halves = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "pair.npz")
     np.testing.assert_array_equal(halves["chosen"], whole["chosen"])
     np.testing.assert_array_equal(halves["detections"], whole["detections"])
-    answer = graft("verify", detector, pair)
-    assert answer.code == 0
+    answer = graft("verify", detector, pair, code=0)
     assert f"candidate {pair}, computed by" in " ".join(answer.out.split()), "both halves ran"
     # TensorRT runs only one of the halves.
     for command in (
         ["build", pair, "-o", tmp_path / "out.engine", "--target", "sm120"],
         ["canary", pair, "-o", "folder"],
     ):
-        answer = graft(*command)
-        assert answer.code == 2
+        answer = graft(*command, code=2)
         assert f"Give that half: {tmp_path / 'out.onnx'}" in answer.err, answer.err
 
 
@@ -235,8 +227,7 @@ def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt
     constants = [constant("a", weights(6, 64)), constant("b", weights(64, 5))]
     inputs = [("mask", [20]), ("features", [20, 6])]
     model = save(tmp_path / "end.onnx", nodes, inputs, [("y", ["found", 5])], constants)
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
     assert answer.json["cut"]["first"] == "host"
     text = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
     (build, _) = next_commands(text)
@@ -251,26 +242,22 @@ def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt
 def test_halves_that_no_engine_runs_are_not_compared_and_the_exit_code_is_1(graft, tmp_path):
     nodes = [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("Warp", ["h"], ["y"], domain="acme")]
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], [constant("a", weights(6, 8))])
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
-    assert answer.code == 1
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", code=1)
     assert "the halves were not compared with the whole" in answer.err
     assert [command.split()[1] for command in next_commands(answer)] == ["build"], "verify would fail too"
     assert graft("verify", model, tmp_path / "out.cut.json").code == 2
-    unproven = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--no-prove")
-    assert unproven.code == 0
+    graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--no-prove", code=0)
 
 
 def test_nothing_is_cut_where_everything_runs(graft, tmp_path):
-    answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--cut", "--json")
-    assert answer.code == 0
+    answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
     assert answer.json["cut"] is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.onnx"]
 
 
 def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, tmp_path):
     model = save(tmp_path / "unique.onnx", [helper.make_node("Unique", ["x"], ["y"])], [("x", [9])], [("y", ["found"])])
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut")
-    assert answer.code == 1
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", code=1)
     assert "no cut is possible" in answer.err
     assert (tmp_path / "out.onnx").exists()
     assert not (tmp_path / "out.cut.json").exists()
@@ -294,8 +281,7 @@ def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, 
     cut = json.loads(file.read_text())
     change(cut)
     file.write_text(json.dumps(cut))
-    answer = graft("verify", detector, file)
-    assert answer.code == 2
+    answer = graft("verify", detector, file, code=2)
     assert said in answer.err
     assert "out.cut.json" in answer.err
 
@@ -308,22 +294,19 @@ def test_a_half_that_cannot_be_read_is_what_the_error_names(graft, detector, tmp
     file.write_text(json.dumps({"node": "/model/layers.7/lstm/LSTM"} | written))
     half = tmp_path / written["tensorrt"]["file"]
     half.write_bytes(half.read_bytes()[:100])
-    answer = graft("verify", detector, file)
-    assert answer.code == 2
+    answer = graft("verify", detector, file, code=2)
     assert half.name in answer.err
     assert "Caffe" not in answer.err
 
 
 def test_files_of_a_cut_are_none_of_those_that_are_read(graft, detector, tmp_path):
     (tmp_path / "out.host.onnx").write_bytes(detector.read_bytes())
-    answer = graft("convert", tmp_path / "out.host.onnx", "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
-    assert answer.code == 2
+    graft("convert", tmp_path / "out.host.onnx", "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never", code=2)
     assert (tmp_path / "out.host.onnx").read_bytes() == detector.read_bytes()
 
 
 def test_probe_is_about_the_cut(graft, detector, tmp_path):
-    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--probe", "parser")
-    assert answer.code == 2
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", "--probe", "parser", code=2)
     assert "--cut" in answer.err
 
 
@@ -336,8 +319,7 @@ def test_a_half_that_onnx_runtime_refuses_is_not_called_verified(graft, tmp_path
     ]
     constants = [constant("w", weights(8, 3, 3, 3)), constant("v", weights(2, 8, 3, 3))]
     model = save(tmp_path / "lrn.onnx", nodes, [("x", [1, 3, 9, 9])], [("y", [1, 2, 5, 5])], constants)
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--probe", "none")
-    assert answer.code == 1
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--probe", "none", code=1)
     with pytest.raises(Exception, match=r"size_ % 2 == 1 was false"):
         session_of(tmp_path / "out.host.onnx")
     assert "2 nodes, which ONNX Runtime refuses" in " ".join(answer.out.split())
@@ -379,8 +361,7 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     ):
         with pytest.raises(Exception, match=r"layout|opset"):
             session_of(model)
-        answer = graft("verify", model, model, "--json")
-        assert answer.code == 0, answer.err
+        answer = graft("verify", model, model, "--json", code=0)
         (line,) = answer.json["left_out"]
         assert f"ONNX Runtime {ort.__version__} ran a rewritten copy, with {how}" in line
     text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--no-check").out.split())
@@ -456,8 +437,7 @@ def test_a_network_is_cut_behind_a_sequence(graft, tmp_path):
     constants = [constant("w", weights(8, 8)), constant("u", weights(8, 64)), constant("v", weights(64, 64))]
     index = helper.make_tensor_value_info("i", TensorProto.INT64, [])
     model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 8]), index], [("y", ["n", 64])], constants)
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
     cut = answer.json["cut"]
     assert (cut["first"], [port["name"] for port in cut["between"]], cut["verified"]) == ("host", ["c"], "same")
     feeds = {"x": weights(3, 8), "i": np.array(1)}

@@ -25,22 +25,19 @@ def test_everything_is_found_where_it_is_installed(graft):
 
 def test_an_engine_whose_process_does_not_start(graft):
     """The worker cannot start, for example because OpenVINO's wheel was removed from the environment."""
-    answer = graft("doctor", env={"GRAFT_ENGINE_WORKER": "/bin/false"})
-    assert answer.code == 3
+    answer = graft("doctor", env={"GRAFT_ENGINE_WORKER": "/bin/false"}, code=3)
     assert "it ended with exit code 1; nothing can be proven or quantized" in " ".join(answer.out.split())
     assert "pip install openvino" in answer.out
 
 
 def test_a_python_without_tensorrt(graft):
-    answer = graft("doctor", env={"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"})
-    assert answer.code == 3
+    answer = graft("doctor", env={"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}, code=3)
     assert "pip install tensorrt-rtx-cu13" in answer.out
     assert "missing" in answer.out
 
 
 def test_no_python_at_all(graft):
-    answer = graft("doctor", "--json", env={"GRAFT_PYTHON": "/nowhere/python"})
-    assert answer.code == 3
+    answer = graft("doctor", "--json", env={"GRAFT_PYTHON": "/nowhere/python"}, code=3)
     assert not finding(answer, "Python")["found"]
     assert "/nowhere/python" in finding(answer, "Python")["text"]
     assert "apt-get install" in finding(answer, "Python")["remedy"]

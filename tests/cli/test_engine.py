@@ -45,14 +45,12 @@ def test_runs_what_openvino_does_not_read(graft, tmp_path):
     np.savez(tmp_path / "in.npz", **given)
     command = ["run", model, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--json"]
     assert graft(*command, "--engine", "openvino").code == 2
-    answer = graft(*command, "--engine", "onnxruntime")
-    assert answer.code == 0
+    answer = graft(*command, "--engine", "onnxruntime", code=0)
     assert answer.json["engine"] == "onnxruntime"
     assert answer.json["ran_in"] == f"ONNX Runtime {onnxruntime.__version__}"
     [expected] = ReferenceEvaluator(volume_samples()).run(None, given)
     np.testing.assert_allclose(np.load(tmp_path / "out.npz")["y"], expected, atol=1e-5)
-    same = graft("verify", model, model, "--engine", "onnxruntime")
-    assert same.code == 0
+    graft("verify", model, model, "--engine", "onnxruntime", code=0)
 
 
 @pytest.mark.parametrize("opset", [27, 28])
@@ -76,8 +74,7 @@ def test_onnxruntime_runs_models_in_opsets_that_it_does_not_load(graft, tmp_path
     given = np.random.default_rng(1).random((2, 3, 4, 5), np.float32)
     np.savez(tmp_path / "in.npz", x=given)
     command = ["run", tmp_path / "m.onnx", "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--json"]
-    answer = graft(*command, "--engine", "onnxruntime")
-    assert answer.code == 0, answer.err
+    answer = graft(*command, "--engine", "onnxruntime", code=0)
     assert answer.json["engine"] == "onnxruntime"
     [expected] = ReferenceEvaluator(model).run(None, {"x": given})
     np.testing.assert_allclose(np.load(tmp_path / "out.npz")["y"], expected, atol=1e-5)
@@ -86,8 +83,7 @@ def test_onnxruntime_runs_models_in_opsets_that_it_does_not_load(graft, tmp_path
 def test_gives_onnxruntimes_own_numbers(graft, tmp_path):
     images = np.random.default_rng(2).random((3, 1, 8, 8), np.float32)
     np.savez(tmp_path / "in.npz", image=images)
-    answer = graft("run", DIGITS, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--engine", "onnxruntime")
-    assert answer.code == 0
+    graft("run", DIGITS, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--engine", "onnxruntime", code=0)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(DIGITS, options)
@@ -98,8 +94,7 @@ def test_gives_onnxruntimes_own_numbers(graft, tmp_path):
 
 def test_proves_and_compares_and_quantizes(graft, tmp_path):
     converted, typed = tmp_path / "digits.graft.onnx", tmp_path / "digits.f16.onnx"
-    answer = graft("convert", DIGITS, "-o", converted, "--engine", "onnxruntime", "--json")
-    assert answer.code == 0
+    answer = graft("convert", DIGITS, "-o", converted, "--engine", "onnxruntime", "--json", code=0)
     assert answer.json["proofs_run"] > 0
     assert graft("verify", DIGITS, converted, "--engine", "onnxruntime").code == 0
     assert graft("verify", DIGITS, converted, "--engine", "onnxruntime", "--layers").code == 0
@@ -114,8 +109,7 @@ def test_finds_a_difference(graft, tmp_path):
     numbers[0] *= 1.01
     weights.CopyFrom(onnx.numpy_helper.from_array(numbers, weights.name))
     onnx.save(model, tmp_path / "other.onnx")
-    answer = graft("verify", DIGITS, tmp_path / "other.onnx", "--engine", "onnxruntime")
-    assert answer.code == 1
+    answer = graft("verify", DIGITS, tmp_path / "other.onnx", "--engine", "onnxruntime", code=1)
     assert "not the same" in answer.out
 
 
@@ -131,8 +125,7 @@ def faulty(tmp_path):
 def test_auto_runs_what_openvino_does_not_read(graft, tmp_path):
     onnx.save(volume_samples(), tmp_path / "volume.onnx")
     assert graft("verify", tmp_path / "volume.onnx", tmp_path / "volume.onnx").code == 0
-    missing = graft("verify", tmp_path / "volume.onnx", tmp_path / "volume.onnx", env=WITHOUT_ONNXRUNTIME)
-    assert missing.code == 2
+    missing = graft("verify", tmp_path / "volume.onnx", tmp_path / "volume.onnx", env=WITHOUT_ONNXRUNTIME, code=2)
     assert "GridSample" in missing.err
 
 
@@ -150,8 +143,7 @@ def test_without_onnxruntime_openvino_answers_and_says_so(graft, tmp_path):
     x = np.random.default_rng(4).standard_normal((2, 2, 6, 8)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     run = ["run", model, "--input", f"x={tmp_path}/x.npy", "-o", tmp_path / "out.npz"]
-    answer = graft(*run, env=WITHOUT_ONNXRUNTIME)
-    assert answer.code == 0
+    answer = graft(*run, env=WITHOUT_ONNXRUNTIME, code=0)
     assert "on the CPU, by OpenVINO 20" in answer.out
     assert f"ran {model}: ONNX Runtime is not installed" in answer.err
     assert "it is known to compute some forms of" in answer.err
@@ -160,8 +152,7 @@ def test_without_onnxruntime_openvino_answers_and_says_so(graft, tmp_path):
     shown = graft(*run, "--json", env=WITHOUT_ONNXRUNTIME).json
     assert shown["ran_in"].startswith("OpenVINO 20")
     assert "ONNX Runtime is not installed" in shown["left_out"][0]
-    verified = graft("verify", model, model, env=WITHOUT_ONNXRUNTIME)
-    assert verified.code == 0
+    verified = graft("verify", model, model, env=WITHOUT_ONNXRUNTIME, code=0)
     assert "computed by OpenVINO 20" in verified.out
     assert "ONNX Runtime is not installed" in verified.out
     usual = graft(*run, "--json").json
@@ -182,25 +173,21 @@ def test_openvino_that_contradicts_itself_is_not_used(graft, tmp_path):
     np.savez(tmp_path / "in.npz", x=np.ones((2, 1, 9, 12), np.float32), c=np.asarray(True))
     run = ["run", model, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz"]
     assert graft(*run).code == 0
-    answer = graft(*run, env=WITHOUT_ONNXRUNTIME)
-    assert answer.code == 2
+    answer = graft(*run, env=WITHOUT_ONNXRUNTIME, code=2)
     assert "computed different bits of output 'y' from the same inputs in a second run" in answer.err
 
 
 def test_both_agree(graft, tmp_path):
     converted = tmp_path / "out.onnx"
-    answer = graft("convert", DIGITS, "-o", converted, "--engine", "both", "--json")
-    assert answer.code == 0
+    answer = graft("convert", DIGITS, "-o", converted, "--engine", "both", "--json", code=0)
     assert answer.json["proofs_run"] > 0
     assert not answer.json["undone"]
-    verified = graft("verify", DIGITS, converted, "--engine", "both", "--json")
-    assert verified.code == 0
+    verified = graft("verify", DIGITS, converted, "--engine", "both", "--json", code=0)
     assert verified.json["dispute"] is None
 
 
 def test_a_fault_of_one_engine_is_no_verdict_on_the_models(graft, tmp_path, faulty):
-    answer = graft("verify", DIGITS, DIGITS, "--engine", "both", env=faulty)
-    assert answer.code == 1
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "both", env=faulty, code=1)
     assert answer.out.startswith("disputed: the CPU engines compute one of the models differently")
     assert "OpenVINO 20" in answer.out
     assert "(LeakyRelu)" in answer.out
@@ -209,12 +196,10 @@ def test_a_fault_of_one_engine_is_no_verdict_on_the_models(graft, tmp_path, faul
     assert shown["verdict"] == "disputed"
     assert not shown["equal"]
     assert shown["dispute"]["operator"] == "LeakyRelu"
-    layers = graft("verify", DIGITS, DIGITS, "--engine", "both", "--layers", "--json", env=faulty)
-    assert layers.code == 1
+    layers = graft("verify", DIGITS, DIGITS, "--engine", "both", "--layers", "--json", env=faulty, code=1)
     assert layers.json["dispute"]["operator"] == "LeakyRelu"
     run = ["run", DIGITS, "--input", f"image={DIGITS_DATA}:images", "-o", tmp_path / "out.npz"]
-    disputed = graft(*run, "--engine", "both", env=faulty)
-    assert disputed.code == 1
+    disputed = graft(*run, "--engine", "both", env=faulty, code=1)
     assert "set --engine to openvino or onnxruntime for the result of one engine" in disputed.err
     assert not (tmp_path / "out.npz").exists()
     assert graft("verify", DIGITS, DIGITS, "--engine", "onnxruntime", env=faulty).code == 0, "it agrees with itself"
@@ -227,8 +212,7 @@ def test_functions_near_zero_are_no_dispute(graft, tmp_path, op):
     model = tmp_path / "model.onnx"
     onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), model)
     for limit in ("1e-12", "1e-4"):
-        answer = graft("verify", model, model, "--engine", "both", "--range", f"x=-{limit}..0")
-        assert answer.code == 0
+        answer = graft("verify", model, model, "--engine", "both", "--range", f"x=-{limit}..0", code=0)
         assert answer.out.startswith("the same")
 
 
@@ -274,19 +258,16 @@ def test_a_known_fault_is_routed_round_and_said(graft, tmp_path, engine):
     model, converted = tmp_path / "regions.onnx", tmp_path / "out.onnx"
     onnx.save(pooled_regions(), model)
     left_out = LEFT_OUT.format(model)
-    answer = graft("convert", model, "-o", converted, "--plugins", "always", "--engine", engine, "--json")
-    assert answer.code == 0
+    answer = graft("convert", model, "-o", converted, "--plugins", "always", "--engine", engine, "--json", code=0)
     assert answer.json["proofs_run"] > 0
     assert not answer.json["undone"]
     assert any(left_out in warning for warning in answer.json["warnings"])
-    verified = graft("verify", model, converted, "--engine", engine)
-    assert verified.code == 0
+    verified = graft("verify", model, converted, "--engine", engine, code=0)
     assert verified.out.startswith("the same")
     # ONNX Runtime is the first choice of auto, so no engine is left out.
     assert (left_out in verified.out) == (engine == "both")
     for layers in ([], ["--layers"]):
-        shown = graft("verify", model, model, "--engine", engine, "--json", *layers)
-        assert shown.code == 0
+        shown = graft("verify", model, model, "--engine", engine, "--json", *layers, code=0)
         assert shown.json["dispute"] is None
         assert [left_out in line for line in shown.json["left_out"]] == [True] * (engine == "both")
     x = np.random.default_rng(3).random((1, 2, 8, 8), np.float32)
@@ -313,8 +294,7 @@ def one_sided(path, factor):
 
 
 def test_a_known_fault_is_no_rounding_noise(graft, tmp_path):
-    answer = graft("verify", one_sided(tmp_path / "a.onnx", 1), one_sided(tmp_path / "b.onnx", 1.01))
-    assert answer.code == 1
+    answer = graft("verify", one_sided(tmp_path / "a.onnx", 1), one_sided(tmp_path / "b.onnx", 1.01), code=1)
     assert answer.out.startswith("not the same")
     assert "other dimensions" not in answer.out
 
@@ -350,21 +330,18 @@ def test_a_known_fault_of_an_engine_that_is_asked_for_is_said(graft, tmp_path):
 @pytest.mark.parametrize("command", ["verify", "convert"])
 def test_where_it_is_not_installed(graft, tmp_path, command, engine):
     rest = [DIGITS] if command == "verify" else ["-o", tmp_path / "out.onnx"]
-    answer = graft(command, DIGITS, *rest, "--engine", engine, env=WITHOUT_ONNXRUNTIME)
-    assert answer.code == 3
+    answer = graft(command, DIGITS, *rest, "--engine", engine, env=WITHOUT_ONNXRUNTIME, code=3)
     assert "ONNX Runtime is not installed" in answer.err
     assert "-m pip install onnxruntime" in answer.err
 
 
 def test_has_none_of_grafts_kernels(graft):
-    answer = graft("verify", DIGITS, DIGITS, "--engine", "both", "--kernels", "own")
-    assert answer.code == 2
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "both", "--kernels", "own", code=2)
     assert "--kernels own: ONNX Runtime does not run Graft's own CPU kernels" in answer.err
 
 
 def test_another_engine(graft):
-    answer = graft("verify", DIGITS, DIGITS, "--engine", "tvm")
-    assert answer.code == 2
+    answer = graft("verify", DIGITS, DIGITS, "--engine", "tvm", code=2)
     assert "onnxruntime" in answer.err
 
 

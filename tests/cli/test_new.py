@@ -17,8 +17,7 @@ def files(folder):
 
 @pytest.mark.parametrize(("kind", "operator"), KINDS.items())
 def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
-    answer = graft("new", "my_ops", "--like", kind, "--json", cwd=tmp_path)
-    assert answer.code == 0, answer.err
+    answer = graft("new", "my_ops", "--like", kind, "--json", cwd=tmp_path, code=0)
     found = answer.json
     assert (found["folder"], found["name"], found["operator"], found["like"]) == ("my_ops", "my_ops", operator, kind)
     assert not found["added"]
@@ -32,8 +31,7 @@ def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
 
 def test_a_program_without_the_cmake_package_says_where_it_comes_from(graft, tmp_path):
     """This is the program of a build tree or of a wheel. tests/python/install has that of an installation."""
-    answer = graft("new", tmp_path / "my_ops")
-    assert answer.code == 0
+    answer = graft("new", tmp_path / "my_ops", code=0)
     assert "`make install PREFIX=DIR`, and add -DCMAKE_PREFIX_PATH=DIR to the first command" in " ".join(
         answer.err.split()
     )
@@ -159,8 +157,7 @@ def test_a_word_of_c_gets_a_namespace_of_its_own(graft, tmp_path):
     ],
 )
 def test_what_is_refused_leaves_nothing(graft, tmp_path, arguments, message):
-    answer = graft("new", *arguments, "--json", cwd=tmp_path)
-    assert answer.code == 2
+    answer = graft("new", *arguments, "--json", cwd=tmp_path, code=2)
     assert message in answer.err
     assert answer.json["error"]["kind"] == "bad_input"
     assert list(tmp_path.iterdir()) == []
@@ -190,8 +187,7 @@ def contents(folder):
 def test_an_operator_is_added_to_a_project(graft, tmp_path, kind, name):
     assert graft("new", "my_ops", cwd=tmp_path).code == 0
     before = contents(tmp_path / "my_ops")
-    answer = graft("new", name, "--like", kind, "--operator", "Second", "--json", cwd=tmp_path)
-    assert answer.code == 0, answer.err
+    answer = graft("new", name, "--like", kind, "--operator", "Second", "--json", cwd=tmp_path, code=0)
     found = answer.json
     assert (found["name"], found["operator"], found["like"], found["added"]) == ("my_ops", "Second", kind, True)
     # The files equal those of a project that begins with the operator, and the list has its line.
@@ -260,8 +256,7 @@ def test_what_is_not_added_leaves_the_project_as_it_is(graft, tmp_path, argument
     assert graft("new", "my_ops", cwd=tmp_path).code == 0
     (tmp_path / "my_ops" / "mine").mkdir()
     before = contents(tmp_path / "my_ops")
-    answer = graft("new", "my_ops", *arguments, cwd=tmp_path)
-    assert answer.code == 2
+    answer = graft("new", "my_ops", *arguments, cwd=tmp_path, code=2)
     assert message in " ".join(answer.err.split())
     assert contents(tmp_path / "my_ops") == before
     assert sorted(os.listdir(tmp_path / "my_ops")) == sorted(
@@ -275,8 +270,7 @@ def test_a_project_that_is_not_of_graft_stays_as_it_is(graft, tmp_path):
     (tmp_path / "opcodes.inc").write_text("X(a)\nX(b)\n")
     (tmp_path / "x.inc").mkdir()
     before = contents(tmp_path)
-    answer = graft("new", ".", "--operator", "Second", cwd=tmp_path)
-    assert answer.code == 2, answer.out
+    graft("new", ".", "--operator", "Second", cwd=tmp_path, code=2)
     assert contents(tmp_path) == before
 
 
@@ -289,8 +283,7 @@ def test_a_full_disk_adds_nothing(graft, tmp_path, bytes_of_a_file):
 
     assert graft("new", "my_ops", cwd=tmp_path).code == 0
     before = contents(tmp_path / "my_ops")
-    answer = graft("new", "my_ops", "--operator", "Second", cwd=tmp_path, preexec_fn=few_bytes)
-    assert answer.code == 2, answer.err
+    answer = graft("new", "my_ops", "--operator", "Second", cwd=tmp_path, preexec_fn=few_bytes, code=2)
     assert "cannot be written" in answer.err
     assert contents(tmp_path / "my_ops") == before
 
@@ -301,8 +294,7 @@ def test_a_full_disk_leaves_nothing(graft, tmp_path):
     def few_bytes():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
-    answer = graft("new", "my_ops", cwd=tmp_path, preexec_fn=few_bytes)
-    assert answer.code == 2, answer.err
+    answer = graft("new", "my_ops", cwd=tmp_path, preexec_fn=few_bytes, code=2)
     assert "cannot be written" in answer.err
     assert list(tmp_path.iterdir()) == []
 

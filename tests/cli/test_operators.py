@@ -109,8 +109,7 @@ def test_ops_lists_them_beside_grafts_own(graft):
 def test_run_computes_them(graft, tmp_path, name, kernels, domain):
     model, feeds = network(tmp_path / "m.onnx", name, domain), feeds_of(name)
     command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     compare(np.load(tmp_path / "out.npz"), name, feeds)
     (tmp_path / "out.npz").unlink()
     assert graft(*command).code == 2
@@ -123,8 +122,7 @@ def test_convert_writes_what_onnx_runtime_runs(graft, tmp_path, name, plugins):
     sizes = ["n", 3, "h", "w"]
     model, feeds = network(tmp_path / "m.onnx", name, shape=sizes), feeds_of(name)
     out = tmp_path / "out.onnx"
-    answer = graft(*with_library("convert", model, "-o", out, "--plugins", plugins, "--json"))
-    assert answer.code == 0, answer.err
+    graft(*with_library("convert", model, "-o", out, "--plugins", plugins, "--json"), code=0)
     compare(run_onnx(out, feeds), name, feeds, 2e-6)
     written = onnx.load(out)
     theirs = [node for node in written.graph.node if node.domain == "graft"]
@@ -135,8 +133,7 @@ def test_convert_writes_what_onnx_runtime_runs(graft, tmp_path, name, plugins):
         assert [function.name for function in written.functions] == [name]
     # The written model contains the function: it runs without the library, and computes the same with it.
     for more in ([], ["--operators", LIBRARY]):
-        run = graft("run", out, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", *more)
-        assert run.code == 0, run.err
+        graft("run", out, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", *more, code=0)
         compare(np.load(tmp_path / "out.npz"), name, feeds, 2e-6)
 
 
@@ -175,15 +172,13 @@ def test_sizes_may_depend_on_data(graft, tmp_path, which, kernels, is_whole):
     feeds, wanted = {"x": x, "score": score}, -np.abs(x[score > 0.25])
     model = selecting(tmp_path / "m.onnx", is_whole=is_whole)
     command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     with np.load(tmp_path / "out.npz") as out:
         np.testing.assert_array_equal(out["y"], wanted)
         assert not is_whole or (out["count"].dtype, out["count"]) == (np.int64, len(wanted))
 
     converted = tmp_path / "converted.onnx"
-    answer = graft(*with_library("convert", model, "-o", converted))
-    assert answer.code == 0, answer.err
+    graft(*with_library("convert", model, "-o", converted), code=0)
     np.testing.assert_array_equal(run_onnx(converted, feeds)["y"], wanted)
 
 
@@ -281,8 +276,7 @@ def test_a_node_may_have_any_number_of_inputs(graft, tmp_path, counts, kernels):
     model, feeds = fusing(tmp_path / "m.onnx", counts), fusion_feeds(counts)
     wanted = run_onnx(exported_fusion(tmp_path / "reference.onnx", counts), feeds)
     command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     with np.load(tmp_path / "out.npz") as out:
         for name, value in wanted.items():
             np.testing.assert_allclose(out[name], value, rtol=1e-5, atol=1e-6)
@@ -294,16 +288,14 @@ def test_convert_writes_a_function_for_each_count(graft, tmp_path, plugins):
     model, feeds = fusing(tmp_path / "m.onnx", counts, sizes), fusion_feeds(counts)
     wanted = run_onnx(exported_fusion(tmp_path / "reference.onnx", counts, sizes), feeds)
     out = tmp_path / "out.onnx"
-    answer = graft(*with_library("convert", model, "-o", out, "--plugins", plugins))
-    assert answer.code == 0, answer.err
+    graft(*with_library("convert", model, "-o", out, "--plugins", plugins), code=0)
     written = onnx.load(out)
     names = [f"FastNormalizedFusion_{count}" for count in counts] if plugins == "auto" else []
     assert [node.op_type for node in written.graph.node if node.domain == "graft"] == names
     assert {function.name for function in written.functions} == set(names)
     for name, value in run_onnx(out, feeds).items():
         np.testing.assert_allclose(value, wanted[name], rtol=1e-5, atol=1e-6)
-    again = graft(*with_library("convert", out, "-o", tmp_path / "again.onnx"))
-    assert again.code == 0, again.err
+    graft(*with_library("convert", out, "-o", tmp_path / "again.onnx"), code=0)
     assert [node.op_type for node in onnx.load(tmp_path / "again.onnx").graph.node if node.domain == "graft"] == names
 
 
@@ -322,8 +314,7 @@ def test_quantize_types_all_inputs_alike(graft, tmp_path, precision):
     model = fusing(tmp_path / "m.onnx", (3,))
     assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
     command = ["quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     written = onnx.load(tmp_path / "q.onnx")
     (node,) = [node for node in written.graph.node if node.domain == "graft"]
     casts = {node.output[0]: node.attribute[0].i for node in written.graph.node if node.op_type == "Cast"}
@@ -344,8 +335,7 @@ def test_mixed_types_are_refused(graft, tmp_path):
     feeds = fusion_feeds((3,))
     given = arguments_for(tmp_path, feeds | {"x0_2": feeds["x0_2"].astype(np.float16)})
     command = ["run", mixed_types(tmp_path / "m.onnx"), *given, "-o", tmp_path / "out.npz", "--kernels", "own"]
-    answer = graft(*with_library(*command))
-    assert answer.code == 2, answer.out + answer.err
+    answer = graft(*with_library(*command), code=2)
     assert "node 'it0' (my::FastNormalizedFusion): FastNormalizedFusion does not take inputs of type" in answer.err
     assert "f32, f32, f16, f32" in answer.err
 
@@ -370,8 +360,7 @@ def test_a_rule_fuses_into_any_number_of_inputs(graft, tmp_path):
         "  attributes: {epsilon: '@epsilon'}\n"
     )
     command = ["convert", model, "-o", tmp_path / "out.onnx", "--rules", tmp_path / "rules.yaml"]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["FastNormalizedFusion_2"]
 
 
@@ -426,8 +415,7 @@ def test_values_of_an_input_are_sizes(graft, tmp_path, size, corners, kernels):
     wanted = run_onnx(sampling(tmp_path / "r.onnx", size, ("AffineGrid", ""), align_corners=corners), feeds)
     model = sampling(tmp_path / "m.onnx", size, align_corners=corners)
     command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     with np.load(tmp_path / "out.npz") as out:
         np.testing.assert_allclose(out["y"], wanted["y"], rtol=1e-5, atol=1e-5)
 
@@ -452,8 +440,7 @@ def test_convert_keeps_values_that_are_sizes(graft, tmp_path, size, plugins):
 )
 def test_shapes_follow_from_values(graft, tmp_path, size, dims):
     out = tmp_path / "out.onnx"
-    answer = graft(*with_library("convert", sampling(tmp_path / "m.onnx", size), "-o", out))
-    assert answer.code == 0, answer.err
+    graft(*with_library("convert", sampling(tmp_path / "m.onnx", size), "-o", out), code=0)
     shape = onnx.load(out).graph.output[0].type.tensor_type.shape
     found = [dim.dim_value or dim.dim_param for dim in shape.dim]
     assert [wanted if isinstance(wanted, int) or wanted == "n" else bool(wanted) for wanted in dims] == [
@@ -468,14 +455,12 @@ def test_quantize_leaves_values_that_are_sizes(graft, tmp_path, size, kernels, p
     model = sampling(tmp_path / "m.onnx", size)
     assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
     command = ["quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     (node,) = [node for node in onnx.load(tmp_path / "q.onnx").graph.node if node.domain == "graft"]
     assert node.input[1] == "size"
     np.savez(tmp_path / "in.npz", **sampling_feeds(size))
     given = ["--data", tmp_path / "in.npz", "--snr", 20, "--kernels", kernels]
-    answer = graft(*with_library("verify", model, tmp_path / "q.onnx", *given))
-    assert answer.code == 0, answer.out + answer.err
+    graft(*with_library("verify", model, tmp_path / "q.onnx", *given), code=0)
 
 
 def test_wrong_values_are_refused(graft, tmp_path):
@@ -515,8 +500,7 @@ def test_rules_fuse_into_them(graft, tmp_path):
     model, feeds = gated(tmp_path / "m.onnx"), feeds_of("GatedTanh")
     (tmp_path / "rules.yaml").write_text("- match: y = Mul(Tanh(x), Sigmoid(g))\n  with: GatedTanh\n  inputs: [x, g]\n")
     command = ["convert", model, "-o", tmp_path / "out.onnx", "--rules", tmp_path / "rules.yaml"]
-    answer = graft(*with_library(*command))
-    assert answer.code == 0, answer.err
+    graft(*with_library(*command), code=0)
     assert "GatedTanh" in [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
     compare(run_onnx(tmp_path / "out.onnx", feeds), "GatedTanh", feeds)
     assert graft(*command).code == 2
@@ -529,8 +513,7 @@ def test_a_fusion_of_sizes_that_the_operator_refuses_says_so_in_a_line(graft, tm
     gate = next(value for value in model.graph.input if value.name == "gate")
     gate.type.tensor_type.shape.dim[-1].dim_value = 1
     onnx.save(model, tmp_path / "m.onnx")
-    answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", *with_library())
-    assert answer.code == 0, answer.err
+    answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", *with_library(), code=0)
     assert re.fullmatch(
         r"warning: fuse_library_operators: the replacement of 3 nodes by GatedTanh<steepness=1> "
         r"\(gated_tanh/gated_tanh_fusion.yaml:\d+:\d+\) was not applied: node '\w+' \(graft::GatedTanh\): GatedTanh: "
@@ -570,8 +553,7 @@ def test_convert_fuses_what_the_library_says(graft, tmp_path):
     ],
 )
 def test_a_fusion_of_a_library_may_be_unwanted(graft, tmp_path, more):
-    answer = graft("convert", gated(tmp_path / "m.onnx"), "-o", tmp_path / "out.onnx", *more)
-    assert answer.code == 0, answer.err
+    graft("convert", gated(tmp_path / "m.onnx"), "-o", tmp_path / "out.onnx", *more, code=0)
     assert not [node for node in onnx.load(tmp_path / "out.onnx").graph.node if node.domain]
 
 
@@ -606,8 +588,7 @@ def test_a_constant_of_the_pattern_becomes_an_attribute(graft, tmp_path):
 )
 def test_what_a_fusion_does_not_hold_for_stays(graft, tmp_path, changes, where, reason):
     model = snake(tmp_path / "m.onnx", **changes)
-    answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json", "--explain"))
-    assert answer.code == 0, answer.err
+    answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx", "--json", "--explain"), code=0)
     assert answer.json["rewrites"] == []
     assert reason in str(answer.json[where]), answer.json[where]
 
@@ -622,8 +603,7 @@ def test_a_function_of_the_file_does_not_hide_the_operator(graft, tmp_path):
     ]
     function = helper.make_function("my", "GatedTanh", ["x", "gate"], ["y"], body, [helper.make_opsetid("", 17)])
     model, feeds = network(tmp_path / "m.onnx", "GatedTanh", functions=[function]), feeds_of("GatedTanh")
-    answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx"))
-    assert answer.code == 0, answer.err
+    graft(*with_library("convert", model, "-o", tmp_path / "out.onnx"), code=0)
     assert [n.op_type for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"] == ["GatedTanh"]
     compare(run_onnx(tmp_path / "out.onnx", feeds), "GatedTanh", feeds)
 
@@ -644,8 +624,7 @@ def test_what_the_definition_refuses_is_refused(graft, tmp_path, name, shape, at
         ["run", model, *feeds, "-o", tmp_path / "out.npz", "--kernels", "own"],
         ["convert", model, "-o", tmp_path / "o"],
     ):
-        answer = graft(*with_library(*command))
-        assert answer.code == 2, answer.out + answer.err
+        answer = graft(*with_library(*command), code=2)
         assert message in answer.err and re.search(r"node \W?it\b", answer.err)
 
 
@@ -653,10 +632,10 @@ def test_what_the_definition_refuses_is_refused(graft, tmp_path, name, shape, at
 def test_quantize_types_them(graft, tmp_path, precision):
     model = network(tmp_path / "m.onnx", "GatedTanh")
     graft(*with_library("convert", model, "-o", tmp_path / "c.onnx"))
-    answer = graft(
-        *with_library("quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision, "--json")
+    graft(
+        *with_library("quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision, "--json"),
+        code=0,
     )
-    assert answer.code == 0, answer.err
     assert "GatedTanh" in [node.op_type for node in onnx.load(tmp_path / "q.onnx").graph.node]
     assert graft(*with_library("verify", model, tmp_path / "q.onnx", "--snr", 20)).code == 0
 
@@ -691,8 +670,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
     assert graft(*with_library("convert", model, "-o", tmp_path / "c.onnx")).code == 0
     out = tmp_path / "q.onnx"
     options = ["--precision", "int8", "--method", "minmax", "--data", tmp_path / "x.npz"]
-    answer = graft(*with_library("quantize", tmp_path / "c.onnx", "-o", out, *options, "--json"))
-    assert answer.code == 0, answer.err
+    answer = graft(*with_library("quantize", tmp_path / "c.onnx", "-o", out, *options, "--json"), code=0)
     assert {node["output"]: node["type"] for node in answer.json["nodes"]}["g"] == "int8"
 
     written = onnx.load(out)
@@ -709,8 +687,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
     found = [ort.InferenceSession(str(out), plain, providers=["CPUExecutionProvider"]).run(["y"], {"x": x})[0]]
     for kernels in ("own", "functions"):
         command = ["run", out, "-i", tmp_path / "x.npz", "-o", tmp_path / "out.npz", "--kernels", kernels]
-        answer = graft(*with_library(*command))
-        assert answer.code == 0, answer.err
+        answer = graft(*with_library(*command), code=0)
         found.append(np.load(tmp_path / "out.npz")["y"])
     for each in found:
         noise = np.square(each.astype(np.float64) - exact["y"]).sum()
@@ -719,8 +696,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
 
 def test_bench_times_what_their_cases_say(graft):
     """ONNX Runtime computes the function; it is timed as well, and its result agrees with the library's kernel."""
-    answer = graft(*with_library("bench", "--op", "GatedTanh", "--device", "cpu", "--json"))
-    assert answer.code == 0, answer.err
+    answer = graft(*with_library("bench", "--op", "GatedTanh", "--device", "cpu", "--json"), code=0)
     (row,) = answer.json["results"]
     assert row["name"] == "GatedTanh f32 1x64x56x56, 1x64x56x56" and row["variant"] == "reference" and row["us"] > 0
     assert row["peers"]["onnxruntime"]["us"] > 0 and row["difference"] < 1e-6
@@ -762,8 +738,7 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
     ],
 )
 def test_other_libraries_are_refused(graft, library, message, next_step):
-    answer = graft("ops", "--operators", LIBRARIES / f"libwrong_{library}.so", "--json")
-    assert answer.code == 2
+    answer = graft("ops", "--operators", LIBRARIES / f"libwrong_{library}.so", "--json", code=2)
     assert answer.json["error"]["kind"] == "bad_input"
     assert f"libwrong_{library}.so: " in answer.err
     assert message in answer.err
@@ -816,8 +791,7 @@ def test_engines_hold_their_plugins(graft, tmp_path, name):
     else:
         network(model, name)
     assert built(graft, model, *shapes).code != 0, "without the library"
-    answer = graft("convert", model, "-o", tmp_path / "converted.onnx", "--operators", PLUGINS)
-    assert answer.code == 0, answer.err
+    answer = graft("convert", model, "-o", tmp_path / "converted.onnx", "--operators", PLUGINS, code=0)
     for each in (model, tmp_path / "converted.onnx"):
         answer = built(graft, each, *shapes, "--operators", PLUGINS)
         assert answer.code == 0, answer.err
@@ -867,8 +841,7 @@ def test_engines_know_values_that_are_sizes(graft, tmp_path, size, operator):
     models = [model]
     if operator[1]:  # `convert` replaces ONNX's own node by standard operators
         models.append(tmp_path / "converted.onnx")
-        answer = graft("convert", model, "-o", models[1], "--operators", PLUGINS)
-        assert answer.code == 0, answer.err
+        answer = graft("convert", model, "-o", models[1], "--operators", PLUGINS, code=0)
     for each in models:
         answer = built(graft, each, *shapes, "--operators", PLUGINS)
         assert answer.code == 0, answer.err
@@ -885,8 +858,7 @@ def test_build_says_that_the_library_has_no_plugins(graft, tmp_path):
     """The library was built without CUDA, which suffices for all other commands."""
     model = network(tmp_path / "m.onnx", "GatedTanh")
     for command in (["build", model, "-o", tmp_path / "e", "--operators", LIBRARY], ["plugins", LIBRARY]):
-        answer = graft(*command)
-        assert answer.code == 2
+        answer = graft(*command, code=2)
         assert "built without CUDA" in answer.err and "Build it again on a machine with nvcc" in answer.err, answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
@@ -897,8 +869,7 @@ def test_a_library_may_be_named_twice_but_not_its_copy(graft, tmp_path):
     link.symlink_to(LIBRARY)
     assert graft(*with_library("ops", "--operators", link)).code == 0
     copy = shutil.copy(LIBRARY, tmp_path / "copy.so")
-    answer = graft(*with_library("ops", "--operators", copy))
-    assert answer.code == 2
+    answer = graft(*with_library("ops", "--operators", copy), code=2)
     assert f"{LIBRARY}: operator Snake: an operator of {copy} already has this name" in answer.err
 
 
@@ -974,7 +945,6 @@ def test_sizes_that_only_the_run_knows_are_refused_by_the_operators_own_words(gr
     model = network(tmp_path / "open.onnx", "PixelUnshuffle", shape=sizes)
     np.savez(tmp_path / "in.npz", x=np.ones([1, 3, 5, 4], np.float32))
     command = ["run", model, "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--kernels", kernels]
-    answer = graft(*with_library(*command))
-    assert answer.code == 2
+    answer = graft(*with_library(*command), code=2)
     assert "node 'it' (my::PixelUnshuffle)" in answer.err and "multiples of 2" in answer.err
     assert str(model) in answer.err

@@ -34,8 +34,7 @@ def test_every_operator_says_what_a_page_needs(operators):
 
 def test_one_operator_by_name_or_drop_in_in_any_case(graft):
     for name in ("LeakyReLU", "leakyrelu", "LReLU_TRT"):
-        answer = graft("ops", name)
-        assert answer.code == 0
+        answer = graft("ops", name, code=0)
         assert answer.out.startswith("LeakyReLU 1\n")
         for part in ("alpha", "0.01", "LReLU_TRT 1", "negSlope", "Why a plugin", "f16 hwc8 -> f16 hwc8", "i8 chw32"):
             assert part in answer.out
@@ -47,8 +46,7 @@ def test_the_list_is_short(graft, operators):
 
 
 def test_an_unknown_one_may_be_of_ones_own(graft):
-    answer = graft("ops", "BetaSwish")
-    assert answer.code == 2
+    answer = graft("ops", "BetaSwish", code=2)
     assert "An operator of your own is found with --operators LIB" in " ".join(answer.err.split()), answer.err
 
 

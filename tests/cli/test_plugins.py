@@ -9,8 +9,7 @@ from conftest import PLUGIN_LIBRARY, needs_plugin_library
 @pytest.mark.parametrize("tensorrt", ["rtx", "lean"])
 def test_every_operator_and_drop_in_is_a_creator_with_its_fields(graft, tensorrt):
     libraries = [PLUGIN_LIBRARY, pathlib.Path(PLUGIN_LIBRARY).with_name("libgraft_stand_ins.so")]
-    answer = graft("plugins", *libraries, "--tensorrt", tensorrt, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("plugins", *libraries, "--tensorrt", tensorrt, "--json", code=0)
     own, stand_ins = (
         {(c["namespace"], c["name"]): {f["name"] for f in c["fields"]} for c in library["creators"]}
         for library in answer.json["plugin_libraries"]
@@ -23,8 +22,7 @@ def test_every_operator_and_drop_in_is_a_creator_with_its_fields(graft, tensorrt
 
 @needs_plugin_library
 def test_listing_is_a_table(graft):
-    answer = graft("plugins", PLUGIN_LIBRARY)
-    assert answer.code == 0
+    answer = graft("plugins", PLUGIN_LIBRARY, code=0)
     assert "L2Normalize" in answer.out
     assert "epsilon float32" in answer.out
 
@@ -33,23 +31,20 @@ def test_a_library_of_someone_else(graft):
     import tensorrt_lean_libs
 
     library = pathlib.Path(next(iter(tensorrt_lean_libs.__path__))) / "libnvinfer_vc_plugin.so.11"
-    answer = graft("plugins", library, "--tensorrt", "lean", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("plugins", library, "--tensorrt", "lean", "--json", code=0)
     assert answer.json["plugin_libraries"][0]["creators"]
 
 
 @needs_plugin_library
 def test_check_says_what_was_checked_and_what_was_left_out(graft):
-    told = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", "--json")
-    assert told.code == 0, told.err
+    told = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", "--json", code=0)
     checks = [c for library in told.json["plugin_libraries"] for each in library["creators"] for c in each["checks"]]
     left_out = [check for check in checks if check["outcome"] == "not checked"]
     assert left_out and told.json["conforms"] is None
     made = len(checks) - len(left_out)
     assert told.json["checks"] == {"made": made, "all": len(checks), "failed": 0}
 
-    answer = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean")
-    assert answer.code == 0, answer.err
+    answer = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", code=0)
     assert answer.out.startswith(f"no failure found; {made} of {len(checks)} checks made with TensorRT lean runtime")
     # A creator conforms only where all of its checks ran.
     creators = [each for library in told.json["plugin_libraries"] for each in library["creators"]]
@@ -77,7 +72,6 @@ def test_check_says_that_no_kernel_was_compared(graft, tensorrt, engine):
 def test_what_is_no_plugin_library_is_refused(graft, tmp_path):
     (tmp_path / "text.so").write_text("no library")
     for path in (tmp_path / "text.so", tmp_path / "missing.so", "/lib/x86_64-linux-gnu/libm.so.6"):
-        answer = graft("plugins", path)
-        assert answer.code == 2
+        answer = graft("plugins", path, code=2)
         assert str(path) in answer.err
         assert answer.out == ""

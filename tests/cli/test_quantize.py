@@ -212,8 +212,7 @@ def test_a_network_with_a_fixed_batch_takes_samples_one_by_one(graft, tmp_path, 
     assert "worst of 16 runs" in text.out
     # A number of samples that is not a multiple of the batch is refused, and no file is written.
     model = save(tmp_path / "two.onnx", nodes, [("x", [3, 32])], [("y", [3, 32])], [weight("w", 32, 32)])
-    answer = graft("quantize", model, "-o", tmp_path / "none.onnx", "--precision", precision, *data)
-    assert answer.code == 2
+    answer = graft("quantize", model, "-o", tmp_path / "none.onnx", "--precision", precision, *data, code=2)
     assert "16 samples" in answer.err
     assert "multiple of 3" in answer.err
     assert not (tmp_path / "none.onnx").exists()
@@ -233,8 +232,7 @@ def test_recurrent_layers_with_lengths_stay_in_f32(graft, tmp_path, op, gates):
         op: F32,
         "Tanh": F16,
     }
-    answer = graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm120")
-    assert answer.code == 0, answer.err
+    graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm120", code=0)
 
 
 def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
@@ -422,8 +420,7 @@ def test_verify_calls_the_result_the_same(graft, converted, tmp_path, precision,
     out = tmp_path / "narrow.onnx"
     data = ["--data", f"image={DIGITS_DATA}:images"]
     quantize(graft, converted, out, *data, precision=precision)
-    answer = graft("verify", converted, out, *data, *layers)
-    assert answer.code == 0, answer.out
+    answer = graft("verify", converted, out, *data, *layers, code=0)
     assert f"since it is computed from {precision} in the candidate" in " ".join(answer.out.split())
     # The result is not within the tolerance of f32.
     assert graft("verify", converted, out, *data, *layers, "--rtol", "1e-4").code == 1
@@ -675,8 +672,7 @@ def test_what_tensorrt_does_not_build_in_a_type_stays_in_f32(graft, tmp_path, pr
         assert f"TensorRT does not build it in {precision}" in of[op]["reason"]
     types = types_of(out)
     assert all(types[n.input[0]] == narrow for n in load(out).graph.node if n.op_type == "Tanh")
-    answer = graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm120")
-    assert answer.code == 0, answer.err
+    graft("build", out, "-o", tmp_path / "o.engine", "--target", "sm120", code=0)
     words = graft("quantize", model, "-o", out, "--precision", precision)
     assert "TensorRT builds MeanVarianceNormalization in f32, f64 (measured in TensorRT-RTX" in " ".join(
         words.out.split()
@@ -692,8 +688,7 @@ def test_lstm_without_lengths_takes_the_type(graft, tmp_path):
     for precision in ("f16", "bf16"):
         result = quantize(graft, model, tmp_path / "o.onnx", precision=precision)
         assert [n["type"] for n in result["nodes"]] == [precision]
-        answer = graft("build", tmp_path / "o.onnx", "-o", tmp_path / "o.engine", "--target", "sm120")
-        assert answer.code == 0, answer.err
+        graft("build", tmp_path / "o.onnx", "-o", tmp_path / "o.engine", "--target", "sm120", code=0)
 
 
 # ---- Types that follow an input
@@ -821,8 +816,7 @@ def test_nodes_that_had_the_type_before_are_counted(graft, tmp_path):
     ],
 )
 def test_wrong_use_is_said(graft, tmp_path, arguments, words):
-    answer = graft("quantize", DIGITS, "-o", tmp_path / "o.onnx", *arguments)
-    assert answer.code == 2, answer.err
+    answer = graft("quantize", DIGITS, "-o", tmp_path / "o.onnx", *arguments, code=2)
     for word in words:
         assert word in answer.err
     assert not list(tmp_path.iterdir())
@@ -879,8 +873,7 @@ def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
     ]
     weights = [numpy_helper.from_array(np.float32(7), "far"), numpy_helper.from_array(np.array([10]), "k")]
     model = save(tmp_path / "m.onnx", nodes, [("s", [50]), ("boxes", [50, 4])], [("y", [10, 4])], weights)
-    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json")
-    assert answer.code == 0, answer.out + answer.err
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json", code=0)
     kept = {node["node"]: node for node in answer.json["nodes"] if node["why"] == "loss"}
     assert {"scores", "choose"} <= kept.keys(), kept
 
@@ -899,8 +892,7 @@ def test_scores_of_all_heads_that_a_node_chooses_by_stay_in_f32(graft, tmp_path)
     weights = [numpy_helper.from_array(np.float32(7), "far"), numpy_helper.from_array(np.array([10]), "k")]
     inputs = [("a", [50]), ("b", [50]), ("boxes", [100, 4])]
     model = save(tmp_path / "m.onnx", nodes, inputs, [("y", [10, 4])], weights)
-    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json")
-    assert answer.code == 0, answer.out + answer.err
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json", code=0)
     kept = {node["node"] for node in answer.json["nodes"] if node["type"] == "f32"}
     assert {"first", "second", "choose"} <= kept, kept
 
@@ -935,8 +927,7 @@ def test_what_computes_the_boxes_before_they_are_moved_stays_in_f32(graft, tmp_p
     ]
     chosen = helper.make_tensor_value_info("chosen", TensorProto.INT64, None)
     model = save(tmp_path / "m.onnx", nodes, [("image", [1, 3, 64, 64])], [chosen], weights, opset=18)
-    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json")
-    assert answer.code == 0, answer.out + answer.err
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json", code=0)
     types = {node["node"]: node["type"] for node in answer.json["nodes"]}
     assert {types[name] for name in ("conv", "relu", "sigmoid", "choose")} == {"f32"}, types
 
@@ -951,8 +942,7 @@ def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
     np.savez(tmp_path / "x.npz", x=RANDOM_OF_ITS_OWN.standard_normal((2, 3)))
     out = tmp_path / "out.onnx"
     data = ["--data", tmp_path / "x.npz"] if precision == "int8" else []
-    answer = graft("quantize", model, "-o", out, "--precision", precision, *data)
-    assert answer.code == 0, answer.err
+    answer = graft("quantize", model, "-o", out, "--precision", precision, *data, code=0)
     text = " ".join(answer.out.split())
     assert f"note: 2 of 2 nodes stay in f64, because only f32 becomes {precision}" in text
     assert "export the network in f32" in text

@@ -64,8 +64,7 @@ def test_of_files_whose_names_have_spaces(graft, tmp_path):
 def test_of_f16_with_data_and_typed_inputs(graft, tmp_path):
     out = tmp_path / "typed.onnx"
     for more in ([], ["--typed-io"]):
-        answer = graft("quantize", DIGITS, "-o", out, "--precision", "f16", "--data", DATA, "--json", *more)
-        assert answer.code == 0
+        answer = graft("quantize", DIGITS, "-o", out, "--precision", "f16", "--data", DATA, "--json", *more, code=0)
         assert check_that_both_agree(graft, answer)
         layers = graft("verify", DIGITS, out, "--data", DATA, "--layers", "--json")
         assert layers.code == 0, layers.json["problems"]
@@ -82,27 +81,23 @@ def test_of_int8_the_bar_is_20_db(graft, tmp_path):
     assert answer.json["outputs"][0]["snr_db"] < 20
     assert answer.code == 1
     assert not check_that_both_agree(graft, answer)
-    words = graft(*command)
-    assert words.code == 1
+    words = graft(*command, code=1)
     assert "each output needs 20 dB" in words.out
     assert f"next  graft verify {model} {out} --data {tmp_path}/x.npz" in words.out
     assert "--limit" in words.err
-    lower = graft(*command, "--limit", "3", "--json")
-    assert lower.code == 0
+    lower = graft(*command, "--limit", "3", "--json", code=0)
     assert lower.json["check"]["command"].endswith("--snr 3")
     assert check_that_both_agree(graft, lower)
 
 
 def test_of_int8_that_is_good(graft, tmp_path):
     out = tmp_path / "int8.onnx"
-    answer = graft("quantize", DIGITS, "-o", out, "--precision", "int8", "--data", DATA, "--json")
-    assert answer.code == 0
+    answer = graft("quantize", DIGITS, "-o", out, "--precision", "int8", "--data", DATA, "--json", code=0)
     assert check_that_both_agree(graft, answer)
 
 
 def test_a_metric_judges_alone(graft, tmp_path):
     out = tmp_path / "int8.onnx"
     metric = ["--metric", "echo {} >/dev/null; echo 1", "--max-drop", "0"]
-    answer = graft("quantize", DIGITS, "-o", out, "--precision", "int8", "--data", DATA, "--json", *metric)
-    assert answer.code == 0
+    answer = graft("quantize", DIGITS, "-o", out, "--precision", "int8", "--data", DATA, "--json", *metric, code=0)
     assert answer.json["check"] is None

@@ -176,13 +176,11 @@ def is_running(process):
 
 def test_what_it_has_no_meaning_with(graft, converted, tmp_path):
     out = tmp_path / "o.onnx"
-    answer = graft("quantize", converted, "-o", out, "--precision", "f16", "--metric", "echo 1")
-    assert answer.code == 2
+    answer = graft("quantize", converted, "-o", out, "--precision", "f16", "--metric", "echo 1", code=2)
     assert "--metric: this option does not apply to --precision f16" in answer.err
     cache = tmp_path / "c.cache"
     cache.write_text("TRT-8503-EntropyCalibration2\nimage: 3e000000\n")
     for option in (["--metric", "echo 1"], ["--max-drop", "1"], ["--limit", "20"]):
-        answer = graft("quantize", converted, "-o", out, "--precision", "int8", "--cache", cache, *option)
-        assert answer.code == 2
+        answer = graft("quantize", converted, "-o", out, "--precision", "int8", "--cache", cache, *option, code=2)
         assert f"{option[0]}: this option needs --data in addition to --cache" in answer.err
     assert not out.exists()

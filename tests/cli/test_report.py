@@ -412,8 +412,7 @@ def perturbed(path):
 def test_verify_shows_the_errors_of_the_candidate(graft, show, schema, tmp_path):
     wrong = perturbed(tmp_path / "wrong.onnx")
     report = tmp_path / "verify.html"
-    answer = graft("verify", DIGITS, wrong, "--report", report, "--json")
-    assert answer.code == 1, answer.err
+    answer = graft("verify", DIGITS, wrong, "--report", report, "--json", code=1)
     written = json.loads((tmp_path / "verify.html.json").read_text())
     schema(written)
     (table,) = (section for section in written["sections"] if section["title"] == "Tensors")
@@ -435,8 +434,7 @@ def test_verify_shows_the_errors_of_the_candidate(graft, show, schema, tmp_path)
 def test_layers_lead_to_the_first_divergence(graft, show, schema, tmp_path):
     wrong = perturbed(tmp_path / "wrong.onnx")
     report = tmp_path / "layers.html"
-    answer = graft("verify", DIGITS, wrong, "--layers", "--report", report, "--json")
-    assert answer.code == 1, answer.err
+    answer = graft("verify", DIGITS, wrong, "--layers", "--report", report, "--json", code=1)
     written = json.loads((tmp_path / "layers.html.json").read_text())
     schema(written)
     (table,) = (section for section in written["sections"] if section["title"] == "Tensors")
@@ -661,15 +659,13 @@ def test_two_hundred_tensors_are_shown(graft, show, schema, tmp_path):
 
 def test_the_json_of_f16_is_of_the_published_schema(graft, converted, schema, tmp_path):
     report = tmp_path / "f16.html"
-    answer = graft("quantize", converted, "-o", tmp_path / "f16.onnx", "--precision", "f16", "--report", report)
-    assert answer.code == 0, answer.err
+    graft("quantize", converted, "-o", tmp_path / "f16.onnx", "--precision", "f16", "--report", report, code=0)
     schema(json.loads((tmp_path / "f16.html.json").read_text()))
 
 
 def test_bench_has_bars_and_no_graph(graft, show, schema, tmp_path):
     report = tmp_path / "speed.html"
-    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--report", report, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--report", report, "--json", code=0)
     schema(json.loads((tmp_path / "speed.html.json").read_text()))
     page = show(report)
     assert page.locator("#graph").is_hidden()
@@ -697,7 +693,6 @@ def test_the_json_is_of_the_published_schema(inspected, schema, tmp_path):
 def test_a_page_that_cannot_be_written_is_refused_by_name(graft, tmp_path, page):
     (tmp_path / "folder").mkdir()
     path = page.format(tmp=tmp_path)
-    answer = graft("inspect", DIGITS, "--report", path)
-    assert answer.code == 2
+    answer = graft("inspect", DIGITS, "--report", path, code=2)
     assert path in answer.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]

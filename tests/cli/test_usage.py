@@ -11,22 +11,19 @@ COMMANDS = re.findall(r"^GRAFT_COMMAND\((\w+)\)$", (SOURCE / "src/cli/commands.i
 
 
 def test_version(graft):
-    answer = graft("--version")
-    assert answer.code == 0
+    answer = graft("--version", code=0)
     assert re.fullmatch(r"graft \d+\.\d+\.\d+\n", answer.out)
 
 
 def test_help_lists_exactly_the_commands_that_work(graft):
-    answer = graft("--help")
-    assert answer.code == 0
+    answer = graft("--help", code=0)
     listed = re.findall(r"^  (\w+)  ", answer.out.split("Commands\n")[1].split("\n\n")[0], re.MULTILINE)
     assert sorted(listed) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_has_an_example_and_the_common_flags(graft, command):
-    answer = graft(command, "--help")
-    assert answer.code == 0
+    answer = graft(command, "--help", code=0)
     assert f"\nExample\n  graft {command}" in answer.out
     for flag in ("--json", "--verbose", "--quiet", "--help"):
         assert flag in answer.out
@@ -60,8 +57,7 @@ def test_the_page_for_man_has_all_that_help_has(graft):
 
 
 def test_no_command_is_wrong_use(graft):
-    answer = graft()
-    assert answer.code == 2
+    answer = graft(code=2)
     assert answer.out == ""
     assert "Commands" in answer.err
 
@@ -86,8 +82,7 @@ def test_no_command_is_wrong_use(graft):
     ],
 )
 def test_a_slip_is_named_with_a_suggestion(graft, arguments, found, suggested):
-    answer = graft(*arguments)
-    assert answer.code == 2
+    answer = graft(*arguments, code=2)
     assert answer.out == ""
     assert answer.err.startswith("error: ")
     assert found in answer.err
@@ -113,8 +108,7 @@ def test_a_slip_is_named_with_a_suggestion(graft, arguments, found, suggested):
     ],
 )
 def test_wrong_use_names_the_argument(graft, arguments, named):
-    answer = graft(*arguments)
-    assert answer.code == 2
+    answer = graft(*arguments, code=2)
     assert answer.out == ""
     assert answer.err.startswith("error: ")
     assert named in answer.err
@@ -163,14 +157,12 @@ def test_an_option_takes_one_word_and_leaves_the_arguments_after_it(graft, comma
 
 
 def test_json_before_the_command_is_an_object_too(graft):
-    answer = graft("--json", "verify", "a.onnx", "b.onnx")
-    assert answer.code == 2
+    answer = graft("--json", "verify", "a.onnx", "b.onnx", code=2)
     assert answer.json["error"]["message"].startswith("graft: --json comes before the command")
 
 
 def test_an_error_is_an_object_with_json(graft, tmp_path):
-    answer = graft("inspect", tmp_path / "missing.onnx", "--json")
-    assert answer.code == 2
+    answer = graft("inspect", tmp_path / "missing.onnx", "--json", code=2)
     assert answer.json["error"]["kind"] == "bad_input"
     assert "missing.onnx" in answer.json["error"]["message"]
     assert answer.err.startswith("error: ")
@@ -217,8 +209,7 @@ def test_a_file_that_looks_like_an_option(graft, tmp_path, case):
     """The message has a command that works when it is copied."""
     for name in ("plain.onnx", "-d.onnx", "-v.onnx"):
         shutil.copy(DIGITS, tmp_path / name)
-    answer = graft(*DASHED[case], cwd=tmp_path)
-    assert answer.code == 2
+    answer = graft(*DASHED[case], cwd=tmp_path, code=2)
     assert " begins with a dash, as options do" in answer.err or " comes after --, where no word is" in answer.err
     command = shlex.split(answer.err.split("Write `")[1].split("`")[0])
     assert command[0] == "graft"

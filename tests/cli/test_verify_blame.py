@@ -163,8 +163,7 @@ def numbered(path, shifted, damaged=None, name="{1}"):
 def test_numbers_for_names_are_not_trusted(graft, tmp_path, shifted):
     reference = numbered(tmp_path / "a.onnx", None)
     same = numbered(tmp_path / "b.onnx", shifted)
-    answer = graft("verify", reference, same, "--layers", "--json")
-    assert answer.code == 0, answer.out
+    answer = graft("verify", reference, same, "--layers", "--json", code=0)
     assert answer.json["first_divergence"] is None
     assert len(answer.json["layers"]) == 12
     wrong = numbered(tmp_path / "c.onnx", shifted, damaged=3)
@@ -176,5 +175,4 @@ def test_numbers_for_names_are_not_trusted(graft, tmp_path, shifted):
 def test_numbers_in_names_are_not_trusted_either(graft, tmp_path):
     reference = numbered(tmp_path / "a.onnx", None, name="tensor_{1}")
     same = numbered(tmp_path / "b.onnx", 1, name="tensor_{1}")
-    answer = graft("verify", reference, same, "--layers", "--json")
-    assert answer.code == 0, answer.out
+    graft("verify", reference, same, "--layers", "--json", code=0)

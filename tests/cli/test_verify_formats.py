@@ -24,8 +24,7 @@ def images(session_folder):
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("files", [[DIGITS, *TENSORFLOW], [*TENSORFLOW, DIGITS], [*TENSORFLOW, *CAFFE]])
 def test_data_in_the_layout_of_one_file_is_laid_out_for_the_other(graft, images, files, layout, layers):
-    answer = graft("verify", *files, "--data", f"image={images[layout]}", "--json", *layers)
-    assert answer.code == 0, answer.out + answer.err
+    answer = graft("verify", *files, "--data", f"image={images[layout]}", "--json", *layers, code=0)
     assert answer.json["equal"]
     wanted = "image: f32[8, 8, 8, 1]" if files[0] == TENSORFLOW[0] else "image: f32[8, 1, 8, 8]"
     assert answer.json["inputs"][0].startswith(wanted)
@@ -35,12 +34,10 @@ def test_data_in_the_layout_of_one_file_is_laid_out_for_the_other(graft, images,
 def test_made_up_inputs_are_laid_out_as_well(graft):
     for files in ([DIGITS, *TENSORFLOW], [*TENSORFLOW, DIGITS]):
         for shape in ([], ["--input", "image:3x1x8x8"], ["--input", "image:3x8x8x1"]):
-            answer = graft("verify", *files, *shape, "--json")
-            assert answer.code == 0, answer.out + answer.err
+            answer = graft("verify", *files, *shape, "--json", code=0)
             assert answer.json["equal"]
     for files in ([*TENSORFLOW, *CAFFE], [*CAFFE, *TENSORFLOW]):  # Caffe's batch is 1
-        answer = graft("verify", *files)
-        assert answer.code == 0, answer.out + answer.err
+        answer = graft("verify", *files, code=0)
 
 
 def test_damage_is_seen_through_another_layout(graft, images, tmp_path):
@@ -57,12 +54,10 @@ def test_damage_is_seen_through_another_layout(graft, images, tmp_path):
 def test_data_that_fits_neither_is_refused_with_what_both_want(graft, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((4, 3, 5, 7), np.float32))
     for layers in ([], ["--layers"]):
-        answer = graft("verify", DIGITS, *TENSORFLOW, "--data", f"image={tmp_path}/x.npy", *layers)
-        assert answer.code == 2
+        answer = graft("verify", DIGITS, *TENSORFLOW, "--data", f"image={tmp_path}/x.npy", *layers, code=2)
         for text in ("[4, 3, 5, 7]", "digits.onnx", "[batch, 1, 8, 8]", "digits.pb", "[batch, 8, 8, 1]"):
             assert text in answer.err, answer.err
-        answer = graft("verify", DIGITS, *TENSORFLOW, "--data", f"picture={tmp_path}/x.npy", *layers)
-        assert answer.code == 2
+        answer = graft("verify", DIGITS, *TENSORFLOW, "--data", f"picture={tmp_path}/x.npy", *layers, code=2)
         for text in ("picture", "neither", "image"):
             assert text in answer.err
 
@@ -75,16 +70,14 @@ def test_an_input_may_have_the_name_of_either_file(graft, images, tmp_path):
     onnx.save(model, tmp_path / "renamed.onnx")
     for name in ("image", "pixels"):
         for files in ([*TENSORFLOW, tmp_path / "renamed.onnx"], [tmp_path / "renamed.onnx", *CAFFE]):
-            answer = graft("verify", *files, "--data", f"{name}={images['NCHW']}")
-            assert answer.code == 0, answer.out + answer.err
+            graft("verify", *files, "--data", f"{name}={images['NCHW']}", code=0)
 
 
 @pytest.mark.parametrize("layers", [[], ["--layers"]])
 def test_an_output_that_one_only_has_inside_is_found_there(graft, layers):
     """Caffe's network returns the logits; the embedding is an internal tensor."""
     for files in ([DIGITS, *CAFFE], [*CAFFE, DIGITS]):
-        answer = graft("verify", *files, "--json", *layers)
-        assert answer.code == 0, answer.out
+        answer = graft("verify", *files, "--json", *layers, code=0)
         if not layers:
             inside = next(
                 o for o in answer.json["outputs"] if "embedding" in (o["reference_name"], o["candidate_name"])
@@ -113,8 +106,7 @@ def test_outputs_of_other_dimensions_or_types_are_not_the_same(graft, tmp_path, 
         (ends(tmp_path / "b.onnx", [2, 4, 1, 1]), "[2, 4, 1, 1]"),
         (ends(tmp_path / "c.onnx", [2, 4], onnx.TensorProto.INT32), "i32"),
     ):
-        answer = graft("verify", reference, candidate, *layers)
-        assert answer.code == 1, answer.out
+        answer = graft("verify", reference, candidate, *layers, code=1)
         assert text in answer.out
 
 

@@ -48,8 +48,7 @@ def test_nan_that_ends_in_relu_is_not_the_same_as_zero(graft, data, tmp_path, la
     x, argument = data([-1, 4, -9, 1])
     assert np.isnan(run(reference, x)).sum() == 2
     assert np.isnan(run(candidate, x)).sum() == 0
-    answer = graft("verify", reference, candidate, "--data", argument, *layers)
-    assert answer.code == 1
+    answer = graft("verify", reference, candidate, "--data", argument, *layers, code=1)
     assert "NaN" in answer.out
     assert graft("verify", reference, reference, "--data", argument, *layers).code == 0
 
@@ -57,8 +56,7 @@ def test_nan_that_ends_in_relu_is_not_the_same_as_zero(graft, data, tmp_path, la
 def test_the_same_nan_is_said(graft, data, tmp_path):
     path = network(tmp_path / "root.onnx", node("Sqrt", "x", "r"), node("Relu", "r", "y"))
     x, argument = data([-1, 4, -9, 1])
-    answer = graft("verify", path, path, "--data", argument)
-    assert answer.code == 0
+    answer = graft("verify", path, path, "--data", argument, code=0)
     assert f"{np.isnan(run(path, x)).sum()} of 8 elements are NaN on both sides" in answer.out
 
 
@@ -99,8 +97,7 @@ def test_a_node_on_the_edge_of_what_it_is_defined_for_is_the_first(graft, data, 
     x, argument = data([0, 1, 2, 3, 4, 5, 6, 7])
     assert np.isfinite(run(reference, x)).all()
     assert np.isnan(run(candidate, x)).all()
-    answer = graft("verify", reference, candidate, "--layers", "--data", argument, "--json")
-    assert answer.code == 1
+    answer = graft("verify", reference, candidate, "--layers", "--data", argument, "--json", code=1)
     assert answer.json["nan_begins"] == "roots"
     assert answer.json["first_divergence"]["candidate"] == "roots"
     assert "1 NaN where the reference has 0" in answer.json["first_divergence"]["why"]
@@ -116,8 +113,7 @@ def test_zero_divided_by_zero_in_f16(graft, data, tmp_path):
     nodes, constants = behind([node("Neg", "x", "a"), node("Div", "a a", "ratios")], "ratios")
     path = network(tmp_path / "ratio.onnx", *nodes, **constants)
     _, argument = data([1e-9, 2, 3, 4, 5, 6, 7, 8])
-    answer = graft("verify", path, "--emulate", "f16", "--data", argument, "--json")
-    assert answer.code == 1
+    answer = graft("verify", path, "--emulate", "f16", "--data", argument, "--json", code=1)
     assert answer.json["nan_begins"] == "ratios"
     assert answer.json["first_divergence"]["candidate"] == "ratios"
     layer = next(layer for layer in answer.json["layers"] if layer["candidate"] == "y")
@@ -148,8 +144,7 @@ def test_where_nothing_is_finite_nothing_is_called_the_same(graft, data, tmp_pat
     logarithms = network(tmp_path / "logarithms.onnx", node("Log", "x", "y"))
     x, argument = data([-1, -4, -9, -1, -2, -3, -5, -6])
     assert np.isnan(run(roots, x)).all() and np.isnan(run(logarithms, x)).all()
-    answer = graft("verify", roots, logarithms, "--data", argument, *layers)
-    assert answer.code == 1
+    answer = graft("verify", roots, logarithms, "--data", argument, *layers, code=1)
     assert "nothing compared" in answer.out
     assert "nothing was compared of output 'y'" in answer.err
     answer = graft("verify", roots, logarithms, "--data", argument, "--json", *layers).json
@@ -203,8 +198,7 @@ def test_two_empty_outputs_are_not_called_the_same(graft, data, tmp_path, layers
     reference, candidate = above(tmp_path / "a.onnx", 100, 1), above(tmp_path / "b.onnx", 200, 3)
     x, argument = data([1, 2, 3, 4])
     assert run(reference, x).size == run(candidate, x).size == 0
-    answer = graft("verify", reference, candidate, "--data", argument, *layers)
-    assert answer.code == 1
+    answer = graft("verify", reference, candidate, "--data", argument, *layers, code=1)
     assert "nothing was compared of output 'y': it is empty in all runs; use other data" in " ".join(answer.err.split())
     # One of the runs has elements to compare.
     np.save(tmp_path / "two.npy", np.array([[1] * 8, [300] * 8], np.float32))
@@ -219,8 +213,7 @@ def test_what_is_empty_on_synthetic_inputs_names_the_range(graft, tmp_path):
         [("y", ["n"])],
         [constant("one", [1])],
     )
-    answer = graft("verify", path, path, "--range", "x=0.1..0.9")
-    assert answer.code == 1
+    answer = graft("verify", path, path, "--range", "x=0.1..0.9", code=1)
     assert run(path, np.full(3, 0.9, np.float32)).size == 0
     expected = "it is empty in all runs; use real inputs with --data, or other numbers, for example --range NAME=1..5"
     assert f"nothing was compared of output 'y': {expected}" in " ".join(answer.err.split())

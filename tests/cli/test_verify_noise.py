@@ -71,8 +71,7 @@ def test_a_style_network_is_the_same_at_each_scale_of_its_inputs(graft, tmp_path
     candidates = [Style(scale, False).save(tmp_path / "candidate.onnx")]
     for plugins in ("never", "always"):
         candidates.append(tmp_path / f"{plugins}.onnx")
-        done = graft("convert", reference, "-o", candidates[-1], "--plugins", plugins)
-        assert done.code == 0, done.out + done.err
+        graft("convert", reference, "-o", candidates[-1], "--plugins", plugins, code=0)
     for candidate in candidates:
         for more in ([], ["--layers"], ["--range", "image=0..255"]):
             answer = graft("verify", reference, candidate, "--json", *more)
@@ -82,8 +81,7 @@ def test_a_style_network_is_the_same_at_each_scale_of_its_inputs(graft, tmp_path
 def test_the_noise_floor_is_said(graft, tmp_path):
     reference = Style(1e-3, True).save(tmp_path / "reference.onnx")
     candidate = Style(1e-3, False).save(tmp_path / "candidate.onnx")
-    answer = graft("verify", reference, candidate, "--json", "--report", tmp_path / "page.html")
-    assert answer.code == 0, answer.out + answer.err
+    answer = graft("verify", reference, candidate, "--json", "--report", tmp_path / "page.html", code=0)
     output = answer.json["outputs"][0]
     floor = output["noise_floor"]
     assert floor["largest"] > 0 and floor["runs"] == 8
@@ -99,8 +97,7 @@ def test_the_noise_floor_is_said(graft, tmp_path):
 def test_one_percent_of_one_channel_is_found_where_inputs_are_well_conditioned(graft, tmp_path):
     reference = Style(30.0, True).save(tmp_path / "reference.onnx")
     candidate = Style(30.0, False, last_channel=1.01).save(tmp_path / "candidate.onnx")
-    answer = graft("verify", reference, candidate, "--layers", "--json")
-    assert answer.code == 1, answer.out
+    answer = graft("verify", reference, candidate, "--layers", "--json", code=1)
     assert answer.json["first_divergence"] is not None
 
 
@@ -136,8 +133,7 @@ def test_a_chain_of_five_thousand_nodes_is_verified(graft, tmp_path):
         nodes.append(helper.make_node(op, [last, "c"] if op in ("Add", "Mul") else [last], [output], name=f"n{i}"))
         last = output
     path = network(tmp_path / "chain.onnx", nodes, weights=weights)
-    answer = graft("verify", path, path, "--seeds", "1")
-    assert answer.code == 0, answer.out + answer.err
+    graft("verify", path, path, "--seeds", "1", code=0)
 
 
 def test_a_long_chain_in_parts_gives_the_same_bits(graft, tmp_path):
@@ -160,8 +156,7 @@ def test_a_long_chain_in_parts_gives_the_same_bits(graft, tmp_path):
 
     def run(path, begin, tensor):
         np.save(tmp_path / "in.npy", tensor)
-        answer = graft("run", path, "--input", f"t{begin}={tmp_path / 'in.npy'}", "-o", tmp_path / "out.npz")
-        assert answer.code == 0, answer.err
+        graft("run", path, "--input", f"t{begin}={tmp_path / 'in.npy'}", "-o", tmp_path / "out.npz", code=0)
         return dict(np.load(tmp_path / "out.npz"))
 
     x = np.random.default_rng(3).standard_normal((2, 64)).astype(np.float32)
@@ -181,8 +176,7 @@ def test_many_samples_go_through_a_fixed_batch_one_by_one(graft, tmp_path):
     samples = np.random.default_rng(1).standard_normal((16, 4)).astype(np.float32)
     np.save(tmp_path / "x.npy", samples)
     for more in ([], ["--layers"]):
-        answer = graft("verify", path, path, "--data", f"x={tmp_path}/x.npy", "--json", *more)
-        assert answer.code == 0, answer.out + answer.err
+        answer = graft("verify", path, path, "--data", f"x={tmp_path}/x.npy", "--json", *more, code=0)
         assert answer.json["runs"] == 8
     # A fault in one of the nodes is found.
     model = onnx.load(path)
@@ -241,16 +235,14 @@ def test_layers_of_a_detector(graft, tmp_path):
     path = detector(tmp_path / "detector.onnx")
     np.save(tmp_path / "x.npy", np.random.default_rng(3).standard_normal((1, 24)).astype(np.float32))
     data = ["--data", f"x={tmp_path}/x.npy"]
-    same = graft("verify", path, path, "--layers", "--json", *data)
-    assert same.code == 0, same.out + same.err
+    same = graft("verify", path, path, "--layers", "--json", *data, code=0)
     names = {layer["candidate"] for layer in same.json["layers"]}
     assert {"selected", "kept", "chosen", "order", "y", "best"} <= names
     # A fault before the selection of boxes is located at its node.
     model = onnx.load(path)
     model.graph.node[3].op_type = "HardSigmoid"
     onnx.save(model, tmp_path / "wrong.onnx")
-    wrong = graft("verify", path, tmp_path / "wrong.onnx", "--layers", "--json", *data)
-    assert wrong.code == 1, wrong.out + wrong.err
+    wrong = graft("verify", path, tmp_path / "wrong.onnx", "--layers", "--json", *data, code=1)
     assert wrong.json["first_divergence"]["candidate"] == "probabilities"
 
 
@@ -417,8 +409,7 @@ def test_random_numbers_of_another_type_differ(graft, tmp_path):
         random_numbers(tmp_path / f"{type}.onnx", nodes, type=type) for type in (TensorProto.FLOAT, TensorProto.DOUBLE)
     ]
     for layers in ([], ["--layers"]):
-        answer = graft("verify", *paths, *layers)
-        assert answer.code == 1
+        answer = graft("verify", *paths, *layers, code=1)
         assert "differs" in answer.out
 
 
@@ -445,8 +436,7 @@ def test_rewrites_around_random_numbers_are_proven_without_them(graft, tmp_path)
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
     reports = []
     for run in range(3):
-        answer = graft("convert", model, "-o", tmp_path / f"{run}.onnx", "--json")
-        assert answer.code == 0, answer.err
+        answer = graft("convert", model, "-o", tmp_path / f"{run}.onnx", "--json", code=0)
         reports.append([(rewrite["pass"], rewrite["proof"]) for rewrite in answer.json["rewrites"]])
         written = onnx.load(tmp_path / f"{run}.onnx").graph.node
         assert [node.op_type for node in written] == ["LeakyRelu", "RandomNormalLike", "Add", "LeakyRelu"]
@@ -467,8 +457,7 @@ def test_networks_without_outputs_are_not_compared(graft, tmp_path):
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "many"])
 def test_limits_that_are_no_numbers_are_refused(graft, tmp_path, option, value):
     path = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [1, 4])], [("y", [1, 4])])
-    answer = graft("verify", path, path, f"{option}={value}")
-    assert answer.code == 2
+    answer = graft("verify", path, path, f"{option}={value}", code=2)
     assert f"{option}: found {value}, allowed is a number" in answer.err
 
 
@@ -534,8 +523,7 @@ def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
     f32, f16 = TensorProto.FLOAT, TensorProto.FLOAT16
     reference = chosen_class(tmp_path / "a.onnx", op, f32)
     tied = chosen_class(tmp_path / "b.onnx", op, f16)
-    same = graft("verify", reference, tied, "--layers", "--seeds", "3", "--json")
-    assert same.code == 0, same.out + same.err
+    same = graft("verify", reference, tied, "--layers", "--seeds", "3", "--json", code=0)
     assert same.json["first_divergence"] is None
     layers = {layer["candidate"]: layer for layer in same.json["layers"]}
     assert layers["places"]["within_noise"] > 0
@@ -557,8 +545,7 @@ def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
     }
     for node, wrong in faults.items():
         right = moved_reference if node == "move" else reference
-        answer = graft("verify", right, wrong, "--layers", "--seeds", "3", "--json")
-        assert answer.code == 1
+        answer = graft("verify", right, wrong, "--layers", "--seeds", "3", "--json", code=1)
         # Along another axis the dimensions differ, so only the output is paired.
         assert node in answer.json["first_divergence"]["candidate_nodes"], answer.json["first_divergence"]
 
@@ -588,8 +575,7 @@ def test_places_of_the_largest_of_an_input_are_judged_too(graft, tmp_path, layer
         chosen_class(tmp_path / f"{type}.onnx", "ArgMax", type, from_input=True)
         for type in (TensorProto.FLOAT, TensorProto.FLOAT16)
     ]
-    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", *layers)
-    assert answer.code == 0, answer.out + answer.err
+    graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", *layers, code=0)
 
 
 def offset_network(path, offset, twice_first=False, factor=1.0, narrow=False):

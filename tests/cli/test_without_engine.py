@@ -18,23 +18,20 @@ def no_worker(monkeypatch):
 
 
 def test_inspect(graft):
-    answer = graft("inspect", DIGITS, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("inspect", DIGITS, "--json", code=0)
     assert {node["verdict"] for node in answer.json["nodes"]} <= {"native", "lowered", "plugin"}
 
 
 def test_convert_without_proofs(graft, tmp_path):
     out = tmp_path / "out.onnx"
-    answer = graft("convert", DIGITS, "-o", out, "--no-prove", "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("convert", DIGITS, "-o", out, "--no-prove", "--json", code=0)
     onnx.checker.check_model(onnx.load(out), full_check=True)
     assert answer.json["proofs_run"] == 0
     assert "nothing was proven" in graft("convert", DIGITS, "-o", out, "--no-prove").out
 
 
 def test_convert_proves_nothing_and_says_so(graft, tmp_path):
-    answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx")
-    assert answer.code == 3
+    answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", code=3)
     assert MISSING in answer.err
     assert "make deps build" in answer.err
     assert "--no-prove" in answer.err
@@ -53,16 +50,14 @@ def test_convert_proves_nothing_and_says_so(graft, tmp_path):
     ids=["verify", "layers", "f16", "int8", "run"],
 )
 def test_what_runs_models_says_what_is_missing(graft, tmp_path, arguments):
-    answer = graft(*arguments, cwd=tmp_path, env=WITHOUT_ONNXRUNTIME)
-    assert answer.code == 3, answer.err
+    answer = graft(*arguments, cwd=tmp_path, env=WITHOUT_ONNXRUNTIME, code=3)
     assert MISSING in answer.err
     assert "make deps build" in answer.err
     assert not list(tmp_path.iterdir())
 
 
 def test_onnxruntime_answers(graft):
-    answer = graft("verify", DIGITS, DIGITS, "--json")
-    assert answer.code == 0, answer.err
+    answer = graft("verify", DIGITS, DIGITS, "--json", code=0)
     assert answer.json["ran_in"].startswith("ONNX Runtime")
 
 
@@ -73,5 +68,4 @@ def test_doctor(graft):
 
 
 def test_the_worker_of_another_build_may_be_used(graft):
-    answer = graft("verify", DIGITS, DIGITS, env={"GRAFT_ENGINE_WORKER": WORKER})
-    assert answer.code == 0, answer.err
+    graft("verify", DIGITS, DIGITS, env={"GRAFT_ENGINE_WORKER": WORKER}, code=0)

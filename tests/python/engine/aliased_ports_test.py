@@ -44,8 +44,7 @@ def step_in_place(
 def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) -> None:
     """TensorRT-RTX fails unless the preview flag for aliased plugin I/O is set."""
     model, engine = step_in_place(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"]) == ("convolve", "CausalConvWithState")
     assert layer["outputs"][1]["shape"] == layer["inputs"][3]["shape"] == [1, 16, 3]
@@ -59,8 +58,7 @@ def test_a_state_that_is_left_out_is_named(tmp_path: pathlib.Path) -> None:
     invalid: 3`."""
     model = step_in_place(tmp_path / "m.onnx", FLOAT, has_state=False, batch="n", length="l")
     shapes = "x=1x16x1..2x16x8..4x16x64"
-    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--shapes", shapes)
-    assert built.code == 1
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--shapes", shapes, code=1)
     assert "CausalConvWithState: `past_state` is absent, but `present_state` shares its memory" in built.err
     assert "Aliased input index" not in built.err
 

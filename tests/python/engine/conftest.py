@@ -121,8 +121,9 @@ class Answer:
         return json.loads(self.out)
 
 
-def graft(*arguments: object, python: str | pathlib.Path = sys.executable) -> Answer:
-    """Runs the program `graft`, with this Python as the one that has TensorRT; skips where it was not built."""
+def graft(*arguments: object, python: str | pathlib.Path = sys.executable, code: int | None = None) -> Answer:
+    """Runs the program `graft`, with this Python as the one that has TensorRT, and checks its exit code, if `code` is
+    given; skips where it was not built."""
     program = pathlib.Path(os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft"))
     if not program.is_file():
         pytest.skip(f"{program} was not built")
@@ -133,6 +134,7 @@ def graft(*arguments: object, python: str | pathlib.Path = sys.executable) -> An
         env=driver_environment() | {"GRAFT_PYTHON": str(python)},
         check=False,
     )
+    assert code in (None, done.returncode), done.stderr or done.stdout
     return Answer(done.returncode, done.stdout, done.stderr)
 
 

@@ -21,10 +21,8 @@ LAYERS = {"deformable_detr": 1, "grounding_dino": 2, "rt_detr_v2": 1, "d_fine": 
 @pytest.mark.parametrize("network", LAYERS)
 def test_each_attention_is_a_plugin(tmp_path: pathlib.Path, exporter: str, network: str) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
-    converted = graft("convert", EXPORTS / f"{exporter}_{network}.onnx", "-o", model)
-    assert converted.code == 0, converted.err
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--shapes", SHAPES, "--json")
-    assert built.code == 0, built.err
+    graft("convert", EXPORTS / f"{exporter}_{network}.onnx", "-o", model, code=0)
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--shapes", SHAPES, "--json", code=0)
     plugins = built.json["network"]["plugins"]
     assert [plugin["name"] for plugin in plugins] == ["MultiScaleDeformableAttention"] * LAYERS[network]
     for plugin in plugins:
@@ -35,8 +33,7 @@ def test_each_attention_is_a_plugin(tmp_path: pathlib.Path, exporter: str, netwo
 @pytest.mark.usefixtures("rtx")
 def test_without_the_library_it_is_layers_of_tensorrt(tmp_path: pathlib.Path) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
-    converted = graft("convert", EXPORTS / "torch2.15.0_dynamo_opset18_d_fine_static.onnx", "-o", model)
-    assert converted.code == 0, converted.err
+    graft("convert", EXPORTS / "torch2.15.0_dynamo_opset18_d_fine_static.onnx", "-o", model, code=0)
     built = drive("build", model, "--output", engine, "--target", "sm120")
     assert built.code == 0, built.logged("error")
     assert built.result["network"]["plugins"] == []
@@ -65,8 +62,7 @@ def test_points_in_f64_become_f32(tmp_path: pathlib.Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     model = onnx.load(EXPORTS / "torch2.15.0_dynamo_opset18_deformable_detr.onnx")
     onnx.save(with_points_in_f64(model), tmp_path / "f64.onnx")
-    converted = graft("convert", tmp_path / "f64.onnx", "-o", tmp_path / "m.onnx", "--no-check", "--json")
-    assert converted.code == 0, converted.err
+    converted = graft("convert", tmp_path / "f64.onnx", "-o", tmp_path / "m.onnx", "--no-check", "--json", code=0)
     proofs = [each["proof"] for each in converted.json["rewrites"] if "attention" in each["pass"]]
     assert len(proofs) == 1 and "largest difference" in proofs[0] and "cannot be run" not in proofs[0]
 

@@ -135,8 +135,7 @@ def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: st
     assert without.code == 1
     assert operator in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("at_nodes", PLUGINS[operator], "graft")
     assert layer["outputs"][0]["shape"] == [32, 16]
@@ -151,8 +150,7 @@ def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: st
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Path) -> None:
     model = graph_layer(tmp_path / "m.onnx", "ScatterND", "none", FLOAT)
-    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json", code=0)
     assert built.json["network"]["plugins"] == []
 
 
@@ -164,8 +162,7 @@ def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool
     without = drive_forked("build", model, "--output", engine, "--target", "sm120")
     assert without.code == 1
     assert "suppress" in without.error["message"] + without.logged("error")
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("suppress", "NonMaxSuppression", "graft")
     assert layer["outputs"][0]["shape"] == [-1, 3]
@@ -212,8 +209,7 @@ def test_what_one_found_is_searched_again(tmp_path: pathlib.Path) -> None:
         helper.make_node("GatherND", ["whole", "second_rows"], ["y"], name="second_values_of"),
     ]
     model = models.save(tmp_path / "m.onnx", nodes, (64, 6), TensorProto.FLOAT, [])
-    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json", code=0)
     plugins = {layer["layer"]: layer["name"] for layer in built.json["network"]["plugins"]}
     assert plugins == {"found": "NonZero", "again": "NonZero"}
 
@@ -232,8 +228,7 @@ def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, g
     assert graft_library.is_file()
     model, engine = chosen_scores(tmp_path / "m.onnx"), tmp_path / "m.engine"
     options = ("--target", "sm120", "--shapes", "x=1..1000..8400")
-    told = graft("build", model, "-o", engine, *options)
-    assert told.code == 0, told.err
+    told = graft("build", model, "-o", engine, *options, code=0)
     assert "NonZero 1" in told.out
     assert "size depends on data" in told.out
     built = graft("build", model, "-o", engine, *options, "--json").json
@@ -241,8 +236,7 @@ def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, g
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("found", "NonZero", "graft")
     assert layer["inputs"][0]["dtype"] == "i32"
     assert "size depends on data" in layer["why"]
-    refused = graft("build", model, "-o", engine, *options, "--plugins", "never")
-    assert refused.code == 1
+    refused = graft("build", model, "-o", engine, *options, "--plugins", "never", code=1)
     assert "NonZero" in refused.err
 
 
@@ -251,8 +245,7 @@ def test_build_makes_graft_plugins_of_them_and_says_so(tmp_path: pathlib.Path, g
 def test_inspect_says_that_build_does(tmp_path: pathlib.Path, probe: str) -> None:
     model = chosen_scores(tmp_path / "m.onnx")
     shapes = ("--shapes", "x=1..1000..8400") if probe in ("parser", "builder") else ()
-    told = graft("inspect", model, "--json", "--probe", probe, *shapes)
-    assert told.code == 0, told.err
+    told = graft("inspect", model, "--json", "--probe", probe, *shapes, code=0)
     (node,) = [node for node in told.json["nodes"] if node["operator"] == "NonZero"]
     assert node["verdict"] == "plugin"
     assert "graft" in node["plugin"] if probe != "none" else "Graft's NonZero" in node["reason"]
@@ -302,8 +295,7 @@ def test_a_box_head_builds_without_a_gpu(tmp_path: pathlib.Path, dtype: int, ops
     driver is a process of its own."""
     model, engine = box_head(tmp_path / "m.onnx", dtype, opset, regions), tmp_path / "m.engine"
     shapes = ("--shapes", "rois=1x4..20x4..1000x4", "--shapes", "items=1..20..1000") if regions == "n" else ()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes)
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes, code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("align", "RegionAlign", "graft")
     assert [port["dtype"] for port in layer["inputs"]][2] == "i64"
@@ -327,8 +319,7 @@ def test_the_same_without_grafts_operator(tmp_path: pathlib.Path) -> None:
 def test_inspect_says_that_build_aligns_regions(tmp_path: pathlib.Path) -> None:
     model = box_head(tmp_path / "m.onnx", TensorProto.FLOAT, 16, 20)
     for probe in ("none", "parser", "builder", "auto"):
-        told = graft("inspect", model, "--json", "--probe", probe)
-        assert told.code == 0, told.err
+        told = graft("inspect", model, "--json", "--probe", probe, code=0)
         found = {node["node"]: node["verdict"] for node in told.json["nodes"]}
         assert found.pop("align") == "plugin"
         assert set(found.values()) == {"native"}
@@ -359,8 +350,7 @@ def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
     assert without.code == 1
     assert "3840" in without.error["message"] + without.logged("error")
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("best_of", "LargestK", "graft")
     assert [port["shape"] for port in layer["outputs"]] == [[5000], [5000]]
@@ -372,8 +362,7 @@ def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
 @pytest.mark.usefixtures("rtx", "graft_library")
 def test_what_tensorrt_sorts_is_its_own(tmp_path: pathlib.Path) -> None:
     model, engine = candidates(tmp_path / "m.onnx", 3840, TensorProto.FLOAT), tmp_path / "m.engine"
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     assert built.json["network"]["plugins"] == []
 
 
@@ -426,8 +415,7 @@ def test_a_layer_of_a_state_space_model_builds(
     assert without.code == 1
     assert "CausalConvWithState" in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes)
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes, code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("convolve", "CausalConvWithState", "graft")
     assert len(layer["inputs"]) == (4 if has_state else 3 if has_bias else 2)
@@ -503,8 +491,7 @@ def test_deformable_convolution_builds(
     assert without.code == 1
     assert "DeformConv" in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json")
-    assert built.code == 0, built.err
+    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     (layer,) = built.json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("deform", "DeformableConvolution", "graft")
     assert layer["outputs"][0]["shape"] == [1, 12, 20, 24]

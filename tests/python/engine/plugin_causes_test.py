@@ -161,8 +161,7 @@ def test_the_node(with_library: dict[str, Any], case: Any, kind: str, cause: str
 def test_a_misspelt_field_is_a_warning(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     """The plugin is created with the default, and the exit code is 0."""
     model = write(tmp_path / "m.onnx", [node("custom", FIXTURE, gian=2.0, axes=[1])])
-    answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", fixture_library)
-    assert answer.code == 0
+    answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", fixture_library, code=0)
     assert "warning" in answer.err
     assert "node 'custom' (fixture::FixtureIdentity): the plugin has no field gian" in answer.err
     assert "did you mean gain for gian?" in answer.err
@@ -171,8 +170,7 @@ def test_a_misspelt_field_is_a_warning(tmp_path: pathlib.Path, fixture_library: 
 def test_a_version_that_is_no_text(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     """TensorRT ignores such a version and searches version 1."""
     nodes = [node("custom", FIXTURE, plugin_version=2)]
-    answer = graft("inspect", write(tmp_path / "m.onnx", nodes), "--probe", "none", "--json")
-    assert answer.code == 1
+    answer = graft("inspect", write(tmp_path / "m.onnx", nodes), "--probe", "none", "--json", code=1)
     (verdict,) = answer.json["nodes"]
     assert "attribute `plugin_version`: found type int, allowed is string" in verdict["reason"]
     assert "as a string: '1' and not 1" in verdict["advice"]
@@ -236,8 +234,7 @@ def test_a_node_without_inputs_ends_tensorrt(tmp_path: pathlib.Path, fixture_lib
 class TestTheLibrary:
     def message(self, library: pathlib.Path, tmp_path: pathlib.Path, cause: str, *flags: str) -> str:
         model = write(tmp_path / "m.onnx", [node("custom", FIXTURE)])
-        answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", library, "--json", *flags)
-        assert answer.code == 2, answer.err
+        answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", library, "--json", *flags, code=2)
         assert answer.json["error"]["kind"] == "bad_input"
         assert (answer.json["error"]["library"], answer.json["error"]["cause"]) == (str(library), cause)
         assert str(library) in answer.err
@@ -246,8 +243,7 @@ class TestTheLibrary:
     def test_graft_plugins_says_the_same(self, tmp_path: pathlib.Path) -> None:
         library = tmp_path / "libplugins.so"
         library.write_text("no library")
-        answer = graft("plugins", library, "--tensorrt", "rtx")
-        assert answer.code == 2
+        answer = graft("plugins", library, "--tensorrt", "rtx", code=2)
         assert answer.err == self.message(library, tmp_path, "not_elf")
 
     def test_not_an_elf_file(self, tmp_path: pathlib.Path) -> None:
@@ -362,8 +358,7 @@ class TestTheLibrary:
         source.write_text(ENTRY_POINT + headers + f"__attribute__((constructor)) static void load() {{ {body}; }}\n")
         library = compile_library(source, f"lib{body[:4]}_when_opened.so")
         assert words in self.message(library, tmp_path, cause, "--time-limit", "2")
-        answer = graft("plugins", library, "--tensorrt", "rtx", "--time-limit", "2")
-        assert answer.code == 2
+        answer = graft("plugins", library, "--tensorrt", "rtx", "--time-limit", "2", code=2)
         assert words in answer.err
 
     def test_cut_off(self, tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:

@@ -650,8 +650,7 @@ def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path)
     bisection."""
     python = scripted_tensorrt(tmp_path, slowest=300)
     flags = ("--truth", "builder", "--json", "--time-limit", "36000", "--max-seconds", "36000")
-    plain = graft("inspect", chain(tmp_path / "plain.onnx", [("Relu", {})] * 1024), *flags, python=python)
-    assert plain.code == 0, plain.err
+    plain = graft("inspect", chain(tmp_path / "plain.onnx", [("Relu", {})] * 1024), *flags, python=python, code=0)
     assert set(kinds(plain).values()) == {"native"}
     assert (plain.json["trials"]["builds"], plain.json["pieces"], plain.json["unanswered"]) == (7, 4, 0)
     nodes: list[tuple[str, dict[str, Any]]] = [("Relu", {})] * 1024
@@ -675,8 +674,7 @@ def test_what_tensorrt_builds_against_a_rule_is_told_with_its_version(tmp_path: 
 def test_no_row_says_that_all_run_beside_refused_nodes(tmp_path: pathlib.Path) -> None:
     node = helper.make_node("Det", ["x"], ["y"], name="det")
     model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [2, 8, 8])], [("y", FLOAT, [2])])
-    answer = graft("inspect", model, "--truth", "parser", "--target", "sm89")
-    assert answer.code == 1, answer.err
+    answer = graft("inspect", model, "--truth", "parser", "--target", "sm89", code=1)
     assert "TensorRT's parser refuses it" in answer.out
     assert "neither TensorRT nor Graft runs it" not in answer.out
 
@@ -730,8 +728,7 @@ def test_a_k_that_is_no_constant(tmp_path: pathlib.Path) -> None:
     node = top_k("top_k", "x", "n")
     outputs = [("top_k_values", FLOAT, None), ("top_k_indices", INT64, None)]
     model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [1, 100]), ("n", INT64, [1])], outputs)
-    refused = graft("inspect", model, "--truth", "builder", "--target", "sm89")
-    assert refused.code == 2
+    refused = graft("inspect", model, "--truth", "builder", "--target", "sm89", code=2)
     assert "its K is not a constant: 'n' comes from an input" in refused.err
     assert "--shapes n=MIN..OPT..MAX" in refused.err
     assert kinds(inspect(model, "builder", "--shapes", "n=1..4..8")) == {"top_k": "native"}
@@ -849,8 +846,7 @@ def test_open_sizes_reach_the_parts(tmp_path: pathlib.Path) -> None:
     # `graft convert` lowers windows of at most 64 positions.
     dilated = ("MaxPool", {"kernel_shape": [9, 9], "dilations": [2, 2], "pads": [8] * 4})
     model = chain(tmp_path / "m.onnx", [pool, RELU, dilated, RELU], ("n", 3, "h", "w"))
-    missing = graft("inspect", model, "--truth", "builder")
-    assert missing.code == 2
+    missing = graft("inspect", model, "--truth", "builder", code=2)
     assert "x is nx3xhxw" in missing.err
     assert "--shapes" in missing.err
     smallest = tmp_path / "smallest.onnx"
@@ -1004,20 +1000,16 @@ def test_grafts_own_plugin(tmp_path: pathlib.Path, graft_library: pathlib.Path) 
 def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
     model = chain(tmp_path / "m.onnx", [RELU])
     for flags in (["--reduce", "o.onnx"], ["--shapes", "x=1x4"], ["--plugin-override"]):
-        answer = graft("inspect", model, "--probe", "none", *flags)
-        assert answer.code == 2
+        answer = graft("inspect", model, "--probe", "none", *flags, code=2)
         assert f"{flags[0]} applies to the installed TensorRT" in answer.err
-    answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", tmp_path / "none.so")
-    assert answer.code == 2
+    answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", tmp_path / "none.so", code=2)
     assert "no such file" in answer.err
     whole = tmp_path / "whole.onnx"
-    answer = graft("inspect", model, "--truth", "builder", "--target", "sm89", "--reduce", whole)
-    assert answer.code == 0
+    answer = graft("inspect", model, "--truth", "builder", "--target", "sm89", "--reduce", whole, code=0)
     assert "TensorRT accepts the whole model" in answer.err
     assert not whole.exists()
     outputs = [("big_values", FLOAT, None), ("big_indices", INT64, None)]
     model = write(tmp_path / "big.onnx", [top_k("big")], [("x", FLOAT, [80000])], outputs, {"k": [BEYOND_PARTS]})
-    answer = graft("inspect", model, "--truth", "parser", "--reduce", whole)
-    assert answer.code == 1
+    answer = graft("inspect", model, "--truth", "parser", "--reduce", whole, code=1)
     assert "TensorRT's parser accepts the whole model; by the rules, its builder does not accept 1 node" in answer.err
     assert "--probe builder tries it" in answer.err
