@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -406,48 +405,37 @@ void invert_permutation(NodeConverter& node) {
       onnx::TensorData::from_numbers(node.type(0), {static_cast<std::int64_t>(inverse.size())}, inverse)));
 }
 
-constexpr std::array array_entries = {
-    OperatorEntry{"Bitcast", bit_cast},
-    OperatorEntry{"BroadcastArgs", broadcast_shapes},
-    OperatorEntry{"BroadcastTo", broadcast_to},
-    OperatorEntry{"CheckNumerics", pass_on},
-    OperatorEntry{"Concat", concatenate},
-    OperatorEntry{"ConcatV2", concatenate},
-    OperatorEntry{"EnsureShape", pass_on},
-    OperatorEntry{"ExpandDims", expand_dims},
-    OperatorEntry{"Fill", fill},
-    OperatorEntry{"Identity", pass_on},
-    OperatorEntry{"IdentityN", pass_on},
-    OperatorEntry{"InvertPermutation", invert_permutation},
-    OperatorEntry{"MirrorPad", mirror_pad},
-    OperatorEntry{"OnesLike", like},
-    OperatorEntry{"Pack", pack},
-    OperatorEntry{"Pad", pad},
-    OperatorEntry{"PadV2", pad},
-    OperatorEntry{"PreventGradient", pass_on},
-    OperatorEntry{"Range", range},
-    OperatorEntry{"Rank", rank},
-    OperatorEntry{"Reshape", reshape},
-    OperatorEntry{"ReverseV2", reverse},
-    OperatorEntry{"Shape", shape},
-    OperatorEntry{"ShapeN", shape},
-    OperatorEntry{"Size", size},
-    OperatorEntry{"Slice", slice},
-    OperatorEntry{"Snapshot", pass_on},
-    OperatorEntry{"Split", split},
-    OperatorEntry{"SplitV", split},
-    OperatorEntry{"Squeeze", squeeze},
-    OperatorEntry{"StopGradient", pass_on},
-    OperatorEntry{"StridedSlice", strided_slice},
-    OperatorEntry{"Tile", tile},
-    OperatorEntry{"Transpose", transpose},
-    OperatorEntry{"Unpack", unpack},
-    OperatorEntry{"Where", where},
-    OperatorEntry{"ZerosLike", like},
-};
-
 }  // namespace
 
-OperatorEntries array_operators() { return array_entries; }
+OperatorEntries array_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{bit_cast, "Bitcast"},
+                  {broadcast_shapes, "BroadcastArgs"},
+                  {broadcast_to, "BroadcastTo"},
+                  {pass_on, "CheckNumerics EnsureShape Identity IdentityN PreventGradient Snapshot StopGradient"},
+                  {concatenate, "Concat ConcatV2"},
+                  {expand_dims, "ExpandDims"},
+                  {fill, "Fill"},
+                  {invert_permutation, "InvertPermutation"},
+                  {mirror_pad, "MirrorPad"},
+                  {like, "OnesLike ZerosLike"},
+                  {pack, "Pack"},
+                  {pad, "Pad PadV2"},
+                  {range, "Range"},
+                  {rank, "Rank"},
+                  {reshape, "Reshape"},
+                  {reverse, "ReverseV2"},
+                  {shape, "Shape ShapeN"},
+                  {size, "Size"},
+                  {slice, "Slice"},
+                  {split, "Split SplitV"},
+                  {squeeze, "Squeeze"},
+                  {strided_slice, "StridedSlice"},
+                  {tile, "Tile"},
+                  {transpose, "Transpose"},
+                  {unpack, "Unpack"},
+                  {where, "Where"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "import/messages.hpp"
@@ -271,14 +270,13 @@ void extract_patches(NodeConverter& node) {
   node.give(type == onnx::ElementType::f32 ? y : node.cast(y, type));
 }
 
-constexpr std::array block_entries = {
-    OperatorEntry{"BatchToSpace", batch_to_space},         OperatorEntry{"BatchToSpaceND", batch_to_space},
-    OperatorEntry{"ExtractImagePatches", extract_patches}, OperatorEntry{"SpaceToBatch", space_to_batch},
-    OperatorEntry{"SpaceToBatchND", space_to_batch},
-};
-
 }  // namespace
 
-OperatorEntries block_operators() { return block_entries; }
+OperatorEntries block_operators() {
+  static const std::vector<OperatorEntry> entries = entries_of({{batch_to_space, "BatchToSpace BatchToSpaceND"},
+                                                                {extract_patches, "ExtractImagePatches"},
+                                                                {space_to_batch, "SpaceToBatch SpaceToBatchND"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

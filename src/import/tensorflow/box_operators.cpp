@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "import/messages.hpp"
@@ -184,18 +183,16 @@ void crop_and_resize(NodeConverter& node) {
   node.give(node.add("Where", {inside, result, number(node.float_or("extrapolation_value", 0))}));
 }
 
-constexpr std::array box_entries = {
-    OperatorEntry{"CombinedNonMaxSuppression", suppress_combined},
-    OperatorEntry{"CropAndResize", crop_and_resize},
-    OperatorEntry{"NonMaxSuppression", suppress},
-    OperatorEntry{"NonMaxSuppressionV2", suppress},
-    OperatorEntry{"NonMaxSuppressionV3", suppress},
-    OperatorEntry{"NonMaxSuppressionV4", suppress},
-    OperatorEntry{"NonMaxSuppressionV5", suppress},
-};
-
 }  // namespace
 
-OperatorEntries box_operators() { return box_entries; }
+OperatorEntries box_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{suppress_combined, "CombinedNonMaxSuppression"},
+                  {crop_and_resize, "CropAndResize"},
+                  {suppress,
+                   "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 "
+                   "NonMaxSuppressionV5"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 
 #include "import/tensorflow/node_converter.hpp"
@@ -97,14 +96,13 @@ void fused_norm(NodeConverter& node) {
   node.give(2, node.input(4));
 }
 
-constexpr std::array fused_entries = {
-    OperatorEntry{"_FusedBatchMatMulV2", fused_product}, OperatorEntry{"_FusedBatchNormEx", fused_norm},
-    OperatorEntry{"_FusedConv2D", fused_product},        OperatorEntry{"_FusedDepthwiseConv2dNative", fused_product},
-    OperatorEntry{"_FusedMatMul", fused_product},
-};
-
 }  // namespace
 
-OperatorEntries fused_operators() { return fused_entries; }
+OperatorEntries fused_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{fused_product, "_FusedBatchMatMulV2 _FusedConv2D _FusedDepthwiseConv2dNative _FusedMatMul"},
+                  {fused_norm, "_FusedBatchNormEx"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "import/messages.hpp"
@@ -238,29 +237,23 @@ void partition(NodeConverter& node) {
   }
 }
 
-constexpr std::array index_entries = {
-    OperatorEntry{"DynamicPartition", partition},
-    OperatorEntry{"DynamicStitch", stitch},
-    OperatorEntry{"Gather", gather},
-    OperatorEntry{"GatherNd", gather_nd},
-    OperatorEntry{"GatherV2", gather},
-    OperatorEntry{"OneHot", one_hot},
-    OperatorEntry{"ParallelDynamicStitch", stitch},
-    OperatorEntry{"ReverseSequence", reverse_sequence},
-    OperatorEntry{"Roll", roll},
-    OperatorEntry{"ScatterNd", scatter_nd},
-    OperatorEntry{"TensorScatterAdd", tensor_scatter},
-    OperatorEntry{"TensorScatterSub", tensor_scatter},
-    OperatorEntry{"TensorScatterUpdate", tensor_scatter},
-    OperatorEntry{"TopK", top_k},
-    OperatorEntry{"TopKV2", top_k},
-    OperatorEntry{"Unique", unique},
-    OperatorEntry{"UniqueWithCounts", unique},
-    OperatorEntry{"UnravelIndex", unravel_index},
-};
-
 }  // namespace
 
-OperatorEntries index_operators() { return index_entries; }
+OperatorEntries index_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{partition, "DynamicPartition"},
+                  {stitch, "DynamicStitch ParallelDynamicStitch"},
+                  {gather, "Gather GatherV2"},
+                  {gather_nd, "GatherNd"},
+                  {one_hot, "OneHot"},
+                  {reverse_sequence, "ReverseSequence"},
+                  {roll, "Roll"},
+                  {scatter_nd, "ScatterNd"},
+                  {tensor_scatter, "TensorScatterAdd TensorScatterSub TensorScatterUpdate"},
+                  {top_k, "TopK TopKV2"},
+                  {unique, "Unique UniqueWithCounts"},
+                  {unravel_index, "UnravelIndex"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

@@ -2,7 +2,6 @@
 // first axis; for the arrays of TensorFlow 1, the "flow" is this tensor.
 
 #include <algorithm>
-#include <array>
 
 #include "graft/error.hpp"
 #include "import/tensorflow/node_converter.hpp"
@@ -101,19 +100,20 @@ void scatter_items(NodeConverter& node) {
   node.give(node.input(2));
 }
 
-constexpr std::array list_entries = {
-    OperatorEntry{"EmptyTensorList", empty_list},    OperatorEntry{"TensorArrayGatherV3", gather_items},
-    OperatorEntry{"TensorArrayReadV3", get_item},    OperatorEntry{"TensorArrayScatterV3", scatter_items},
-    OperatorEntry{"TensorArraySizeV3", length},      OperatorEntry{"TensorArrayV3", array},
-    OperatorEntry{"TensorArrayWriteV3", set_item},   OperatorEntry{"TensorListFromTensor", first_input},
-    OperatorEntry{"TensorListGather", gather_items}, OperatorEntry{"TensorListGetItem", get_item},
-    OperatorEntry{"TensorListLength", length},       OperatorEntry{"TensorListPushBack", push_back},
-    OperatorEntry{"TensorListReserve", reserve},     OperatorEntry{"TensorListSetItem", set_item},
-    OperatorEntry{"TensorListStack", first_input},
-};
-
 }  // namespace
 
-OperatorEntries list_operators() { return list_entries; }
+OperatorEntries list_operators() {
+  static const std::vector<OperatorEntry> entries = entries_of({{empty_list, "EmptyTensorList"},
+                                                                {gather_items, "TensorArrayGatherV3 TensorListGather"},
+                                                                {get_item, "TensorArrayReadV3 TensorListGetItem"},
+                                                                {scatter_items, "TensorArrayScatterV3"},
+                                                                {length, "TensorArraySizeV3 TensorListLength"},
+                                                                {array, "TensorArrayV3"},
+                                                                {set_item, "TensorArrayWriteV3 TensorListSetItem"},
+                                                                {first_input, "TensorListFromTensor TensorListStack"},
+                                                                {push_back, "TensorListPushBack"},
+                                                                {reserve, "TensorListReserve"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

@@ -364,64 +364,44 @@ void cast(NodeConverter& node) {
   node.give(x->type == to ? node.add("Identity", {x}) : node.cast(x, to));
 }
 
-constexpr auto make_entries() {
-  constexpr std::array special = {
-      OperatorEntry{"AddN", sum_of_all},
-      OperatorEntry{"All", reduction},
-      OperatorEntry{"Any", reduction},
-      OperatorEntry{"ArgMax", arg_extreme},
-      OperatorEntry{"ArgMin", arg_extreme},
-      OperatorEntry{"Atan2", arc_tangent},
-      OperatorEntry{"BatchMatMul", matrix_product},
-      OperatorEntry{"BatchMatMulV2", matrix_product},
-      OperatorEntry{"BatchMatMulV3", matrix_product},
-      OperatorEntry{"Bucketize", bucketize},
-      OperatorEntry{"Cast", cast},
-      OperatorEntry{"ClipByValue", clip},
-      OperatorEntry{"Cross", cross_product},
-      OperatorEntry{"Cumsum", cumulative_sum},
-      OperatorEntry{"DivNoNan", guarded_division},
-      OperatorEntry{"Einsum", einsum},
-      OperatorEntry{"Erfc", erfc},
-      OperatorEntry{"EuclideanNorm", euclidean_norm},
-      OperatorEntry{"Expm1", expm1},
-      OperatorEntry{"FloorDiv", floor_division},
-      OperatorEntry{"FloorMod", remainder},
-      OperatorEntry{"IsFinite", is_finite},
-      OperatorEntry{"L2Loss", l2_loss},
-      OperatorEntry{"LinSpace", even_steps},
-      OperatorEntry{"Log1p", log1p},
-      OperatorEntry{"MatMul", matrix_product},
-      OperatorEntry{"Max", reduction},
-      OperatorEntry{"Mean", reduction},
-      OperatorEntry{"Min", reduction},
-      OperatorEntry{"Mod", remainder},
-      OperatorEntry{"MulNoNan", guarded_product},
-      OperatorEntry{"NotEqual", not_equal},
-      OperatorEntry{"Prod", reduction},
-      OperatorEntry{"Round", rounded},
-      OperatorEntry{"Rsqrt", reciprocal_root},
-      OperatorEntry{"Select", select},
-      OperatorEntry{"SelectV2", select},
-      OperatorEntry{"Square", square},
-      OperatorEntry{"SquaredDifference", squared_difference},
-      OperatorEntry{"Sum", reduction},
-      OperatorEntry{"TruncateMod", remainder},
-      OperatorEntry{"Xdivy", guarded_division},
-      OperatorEntry{"Xlog1py", guarded_product},
-      OperatorEntry{"Xlogy", guarded_product},
-  };
-  std::array<OperatorEntry, special.size() + same.size()> result{};
-  std::size_t count = 0;
-  for (const auto& entry : special) result[count++] = entry;
-  for (const auto& [name, onnx_op] : same) result[count++] = {name, same_operator};
-  return result;
+std::vector<OperatorEntry> make_entries() {
+  std::vector<OperatorEntry> entries = entries_of({{sum_of_all, "AddN"},
+                                                   {reduction, "All Any Max Mean Min Prod Sum"},
+                                                   {arg_extreme, "ArgMax ArgMin"},
+                                                   {arc_tangent, "Atan2"},
+                                                   {matrix_product, "BatchMatMul BatchMatMulV2 BatchMatMulV3 MatMul"},
+                                                   {bucketize, "Bucketize"},
+                                                   {cast, "Cast"},
+                                                   {clip, "ClipByValue"},
+                                                   {cross_product, "Cross"},
+                                                   {cumulative_sum, "Cumsum"},
+                                                   {guarded_division, "DivNoNan Xdivy"},
+                                                   {einsum, "Einsum"},
+                                                   {erfc, "Erfc"},
+                                                   {euclidean_norm, "EuclideanNorm"},
+                                                   {expm1, "Expm1"},
+                                                   {floor_division, "FloorDiv"},
+                                                   {remainder, "FloorMod Mod TruncateMod"},
+                                                   {is_finite, "IsFinite"},
+                                                   {l2_loss, "L2Loss"},
+                                                   {even_steps, "LinSpace"},
+                                                   {log1p, "Log1p"},
+                                                   {guarded_product, "MulNoNan Xlog1py Xlogy"},
+                                                   {not_equal, "NotEqual"},
+                                                   {rounded, "Round"},
+                                                   {reciprocal_root, "Rsqrt"},
+                                                   {select, "Select SelectV2"},
+                                                   {square, "Square"},
+                                                   {squared_difference, "SquaredDifference"}});
+  for (const auto& [name, onnx_op] : same) entries.push_back({name, same_operator});
+  return entries;
 }
-
-constexpr auto math_entries = make_entries();
 
 }  // namespace
 
-OperatorEntries math_operators() { return math_entries; }
+OperatorEntries math_operators() {
+  static const std::vector<OperatorEntry> entries = make_entries();
+  return entries;
+}
 
 }  // namespace graft::tensorflow

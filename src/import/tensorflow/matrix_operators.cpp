@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -223,35 +222,24 @@ void complex_number(NodeConverter& node) {
   node.give(node.add("Concat", {real, imaginary}, {{"axis", std::int64_t{-1}}}));
 }
 
-constexpr std::array matrix_entries = {
-    OperatorEntry{"Complex", complex_number},
-    OperatorEntry{"ComplexAbs", magnitude},
-    OperatorEntry{"Imag", imaginary_part},
-    OperatorEntry{"MatrixBandPart", band_part},
-    OperatorEntry{"MatrixDiag", diagonal_matrix},
-    OperatorEntry{"MatrixDiagPart", diagonal_part},
-    OperatorEntry{"MatrixDiagPartV2", diagonal_part},
-    OperatorEntry{"MatrixDiagPartV3", diagonal_part},
-    OperatorEntry{"MatrixDiagV2", diagonal_matrix},
-    OperatorEntry{"MatrixDiagV3", diagonal_matrix},
-    OperatorEntry{"MatrixSetDiag", set_diagonal},
-    OperatorEntry{"MatrixSetDiagV2", set_diagonal},
-    OperatorEntry{"MatrixSetDiagV3", set_diagonal},
-    OperatorEntry{"RFFT", real_spectrum},
-    OperatorEntry{"Real", real_part},
-    OperatorEntry{"SegmentMean", segments},
-    OperatorEntry{"SegmentSum", segments},
-    OperatorEntry{"SparseSegmentMean", segments},
-    OperatorEntry{"SparseSegmentMeanWithNumSegments", segments},
-    OperatorEntry{"SparseSegmentSqrtN", segments},
-    OperatorEntry{"SparseSegmentSqrtNWithNumSegments", segments},
-    OperatorEntry{"SparseSegmentSum", segments},
-    OperatorEntry{"SparseSegmentSumWithNumSegments", segments},
-    OperatorEntry{"UnsortedSegmentSum", segments},
-};
-
 }  // namespace
 
-OperatorEntries matrix_operators() { return matrix_entries; }
+OperatorEntries matrix_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{complex_number, "Complex"},
+                  {magnitude, "ComplexAbs"},
+                  {imaginary_part, "Imag"},
+                  {band_part, "MatrixBandPart"},
+                  {diagonal_matrix, "MatrixDiag MatrixDiagV2 MatrixDiagV3"},
+                  {diagonal_part, "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3"},
+                  {set_diagonal, "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3"},
+                  {real_spectrum, "RFFT"},
+                  {real_part, "Real"},
+                  {segments,
+                   "SegmentMean SegmentSum SparseSegmentMean SparseSegmentMeanWithNumSegments SparseSegmentSqrtN "
+                   "SparseSegmentSqrtNWithNumSegments SparseSegmentSum SparseSegmentSumWithNumSegments "
+                   "UnsortedSegmentSum"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
 #include "graft/error.hpp"
@@ -494,44 +493,25 @@ void relu6(NodeConverter& node) {
 
 void activation(NodeConverter& node) { node.give(node.add(node.op(), {node.input(0)})); }
 
-constexpr std::array network_entries = {
-    OperatorEntry{"AvgPool", pool},
-    OperatorEntry{"AvgPool3D", pool},
-    OperatorEntry{"BiasAdd", bias_add},
-    OperatorEntry{"BiasAddV1", bias_add},
-    OperatorEntry{"Conv2D", convolution},
-    OperatorEntry{"Conv2DBackpropInput", transposed_convolution},
-    OperatorEntry{"Conv3D", convolution},
-    OperatorEntry{"Conv3DBackpropInputV2", transposed_convolution},
-    OperatorEntry{"DepthToSpace", space_and_depth},
-    OperatorEntry{"DepthwiseConv2dNative", depthwise_convolution},
-    OperatorEntry{"Elu", activation},
-    OperatorEntry{"FusedBatchNorm", batch_norm},
-    OperatorEntry{"FusedBatchNormV2", batch_norm},
-    OperatorEntry{"FusedBatchNormV3", batch_norm},
-    OperatorEntry{"LRN", local_response_norm},
-    OperatorEntry{"LeakyRelu", leaky_relu},
-    OperatorEntry{"LogSoftmax", softmax},
-    OperatorEntry{"MaxPool", pool},
-    OperatorEntry{"MaxPool3D", pool},
-    OperatorEntry{"MaxPoolV2", pool},
-    OperatorEntry{"MaxPoolWithArgmax", max_pool_with_places},
-    OperatorEntry{"Relu", activation},
-    OperatorEntry{"Relu6", relu6},
-    OperatorEntry{"ResizeBicubic", resize},
-    OperatorEntry{"ResizeBilinear", resize},
-    OperatorEntry{"ResizeNearestNeighbor", resize},
-    OperatorEntry{"Selu", activation},
-    OperatorEntry{"Sigmoid", activation},
-    OperatorEntry{"Softmax", softmax},
-    OperatorEntry{"Softplus", activation},
-    OperatorEntry{"Softsign", activation},
-    OperatorEntry{"SpaceToDepth", space_and_depth},
-    OperatorEntry{"Tanh", activation},
-};
-
 }  // namespace
 
-OperatorEntries network_operators() { return network_entries; }
+OperatorEntries network_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{pool, "AvgPool AvgPool3D MaxPool MaxPool3D MaxPoolV2"},
+                  {bias_add, "BiasAdd BiasAddV1"},
+                  {convolution, "Conv2D Conv3D"},
+                  {transposed_convolution, "Conv2DBackpropInput Conv3DBackpropInputV2"},
+                  {space_and_depth, "DepthToSpace SpaceToDepth"},
+                  {depthwise_convolution, "DepthwiseConv2dNative"},
+                  {activation, "Elu Relu Selu Sigmoid Softplus Softsign Tanh"},
+                  {batch_norm, "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3"},
+                  {local_response_norm, "LRN"},
+                  {leaky_relu, "LeakyRelu"},
+                  {softmax, "LogSoftmax Softmax"},
+                  {max_pool_with_places, "MaxPoolWithArgmax"},
+                  {relu6, "Relu6"},
+                  {resize, "ResizeBicubic ResizeBilinear ResizeNearestNeighbor"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow

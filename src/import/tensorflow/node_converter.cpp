@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "graft/error.hpp"
 #include "import/messages.hpp"
@@ -11,6 +12,18 @@
 #include "tensorflow/graph_def.pb.h"
 
 namespace graft::tensorflow {
+
+std::vector<OperatorEntry> entries_of(
+    std::initializer_list<std::pair<void (*)(NodeConverter& node), std::string_view>> converters) {
+  std::vector<OperatorEntry> entries;
+  for (const auto& [convert, names] : converters) {
+    for (const auto name : std::views::split(names, ' ')) {
+      entries.push_back({std::string_view(name.begin(), name.end()), convert});
+    }
+  }
+  std::ranges::sort(entries, {}, &OperatorEntry::name);
+  return entries;
+}
 
 std::vector<OperatorGroup> all_operators() {
   return {{"Convolutions, pools, norms, activations, resizing", network_operators()},

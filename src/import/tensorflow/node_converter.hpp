@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "import/node_builder.hpp"
@@ -77,6 +79,10 @@ struct OperatorEntry {
 };
 
 using OperatorEntries = std::span<const OperatorEntry>;
+
+/// Returns an entry for each of the operators, whose names single spaces separate, ordered by name.
+[[nodiscard]] std::vector<OperatorEntry> entries_of(
+    std::initializer_list<std::pair<void (*)(NodeConverter& node), std::string_view>> converters);
 
 [[nodiscard]] OperatorEntries network_operators();   ///< Convolutions, pooling, norms, activations, resizing.
 [[nodiscard]] OperatorEntries block_operators();     ///< Blocks and patches of images.

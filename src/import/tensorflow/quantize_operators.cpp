@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -279,19 +278,15 @@ void quantize(NodeConverter& node) {
   node.give(2, number(range.high));
 }
 
-constexpr std::array quantize_entries = {
-    OperatorEntry{"Dequantize", dequantize},
-    OperatorEntry{"FakeQuantWithMinMaxArgs", fake_quantize},
-    OperatorEntry{"FakeQuantWithMinMaxVars", fake_quantize},
-    OperatorEntry{"FakeQuantWithMinMaxVarsPerChannel", fake_quantize},
-    OperatorEntry{"QuantizeAndDequantizeV2", quantize_and_dequantize},
-    OperatorEntry{"QuantizeAndDequantizeV3", quantize_and_dequantize},
-    OperatorEntry{"QuantizeAndDequantizeV4", quantize_and_dequantize},
-    OperatorEntry{"QuantizeV2", quantize},
-};
-
 }  // namespace
 
-OperatorEntries quantize_operators() { return quantize_entries; }
+OperatorEntries quantize_operators() {
+  static const std::vector<OperatorEntry> entries =
+      entries_of({{dequantize, "Dequantize"},
+                  {fake_quantize, "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel"},
+                  {quantize_and_dequantize, "QuantizeAndDequantizeV2 QuantizeAndDequantizeV3 QuantizeAndDequantizeV4"},
+                  {quantize, "QuantizeV2"}});
+  return entries;
+}
 
 }  // namespace graft::tensorflow
