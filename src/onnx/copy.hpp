@@ -7,6 +7,9 @@
 
 namespace graft::onnx {
 
+/// Copies what is known of a value, but not its name, its producer and its uses.
+void copy_facts(const Value& from, Value& to);
+
 /// Copies a value to `into` under the same name, without its producer and its uses.
 Value* copy_value(const Value& value, Graph& into);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/utf8.hpp"
+#include "onnx/copy.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/schema_ports.hpp"
@@ -174,12 +175,7 @@ class Inliner {
     for (Value* value : graph.values()) {
       if (value->producer != nullptr) continue;  // created with their nodes
       Value* made = copy->make_value(prefix_ + value->name);
-      made->type = value->type;
-      made->shape = value->shape;
-      made->container = value->container;
-      made->opaque = value->opaque;
-      made->sparse_initializer = value->sparse_initializer;
-      made->initializer = value->initializer;
+      copy_facts(*value, *made);
       map_[value] = made;
     }
     for (Value* input : graph.inputs()) copy->set_is_input(*map_.at(input), true);

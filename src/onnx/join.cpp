@@ -23,12 +23,7 @@ Model join(const Model& first, const Model& second, const std::vector<std::strin
     Value*& known = by_name[value->name];
     if (known == nullptr || !value->is_input) {
       Value* made = graph.make_value(value->name);
-      made->type = value->type;
-      made->shape = value->shape;
-      made->container = value->container;
-      made->opaque = value->opaque;
-      made->sparse_initializer = value->sparse_initializer;
-      made->initializer = value->initializer;
+      copy_facts(*value, *made);
       if (value->is_input) graph.set_is_input(*made, true);
       if (known == nullptr || value->is_output()) known = made;
       copies.emplace(value, made);

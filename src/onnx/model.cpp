@@ -702,14 +702,18 @@ std::unique_ptr<Graph> clone_without_nodes(const Graph& graph, Graph* new_parent
 
 }  // namespace
 
+void copy_facts(const Value& from, Value& to) {
+  to.type = from.type;
+  to.shape = from.shape;
+  to.container = from.container;
+  to.opaque = from.opaque;
+  to.sparse_initializer = from.sparse_initializer;
+  to.initializer = from.initializer;
+}
+
 Value* copy_value(const Value& value, Graph& into) {
   Value* made = into.add_value(value.name);
-  made->type = value.type;
-  made->shape = value.shape;
-  made->container = value.container;
-  made->opaque = value.opaque;
-  made->sparse_initializer = value.sparse_initializer;
-  made->initializer = value.initializer;
+  copy_facts(value, *made);
   return made;
 }
 

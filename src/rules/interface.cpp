@@ -78,12 +78,8 @@ runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::
 
 class InterfaceRule {
  public:
-  InterfaceRule(Rewriter& rewriter, const Rule& rule) : rewriter_(rewriter), rule_(rule) {
-    outcome_.place = rule.place.to_string();
-    outcome_.rule = rule.text;
-    outcome_.reason = rule.reason;
-    outcome_.optional = rule.optional;
-  }
+  InterfaceRule(Rewriter& rewriter, const Rule& rule)
+      : rewriter_(rewriter), rule_(rule), outcome_(begin_outcome(rule)) {}
 
   RuleOutcome run() {
     switch (rule_.kind) {

@@ -217,12 +217,7 @@ void check_fits(const Plan& plan, const Region& region, const InputFacts& facts)
 
 class RuleRun {
  public:
-  RuleRun(Rewriter& rewriter, const Rule& rule) : rewriter_(rewriter), rule_(rule) {
-    outcome_.place = rule.place.to_string();
-    outcome_.rule = rule.text;
-    outcome_.reason = rule.reason;
-    outcome_.optional = rule.optional;
-  }
+  RuleRun(Rewriter& rewriter, const Rule& rule) : rewriter_(rewriter), rule_(rule), outcome_(begin_outcome(rule)) {}
 
   RuleOutcome run() {
     switch (rule_.kind) {

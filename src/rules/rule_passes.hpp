@@ -21,6 +21,15 @@ using report::RuleOutcome;
 /// Returns the pass that applies the fusions of the loaded libraries of operators.
 [[nodiscard]] passes::Pass library_fusion_pass();
 
+/// Returns the outcome of a rule that was not applied yet.
+[[nodiscard]] inline RuleOutcome begin_outcome(const Rule& rule) {
+  return {.place = rule.place.to_string(),
+          .rule = rule.text,
+          .reason = rule.reason,
+          .optional = rule.optional,
+          .notes = {}};
+}
+
 // Each of these functions is the work of one pass.
 void apply_interface_rules(Rewriter& rewriter, const std::vector<Rule>& rules);
 void apply_replacements(Rewriter& rewriter, const std::vector<Rule>& rules, Rule::Stage stage);

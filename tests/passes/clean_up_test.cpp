@@ -26,16 +26,6 @@ using testing::ElementsAre;
 
 const std::vector<TextInput> image = {{"x", onnx::ElementType::f32, image_shape()}};
 
-ConvertReport convert_and_verify(onnx::Model& model, const ConvertOptions& options = {}) {
-  const onnx::Model original = model.clone();
-  ConvertReport report = convert(runtime::default_engine(), model, options);
-  model.graph().check();
-  EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().pass << ": " << report.rejected.front().proof;
-  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
-  EXPECT_TRUE(verified.equal()) << first_difference(verified);
-  return report;
-}
-
 TEST(RemoveDead, NodesThatNoOutputNeeds) {
   onnx::Model model = inferred_text_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
   const ConvertReport report = convert_and_verify(model);

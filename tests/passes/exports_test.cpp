@@ -23,14 +23,7 @@ using runtime::default_engine;
 using test::count_of;
 
 const std::filesystem::path folder = golden_folder() / "exports";
-
-const nlohmann::json& manifest() {
-  static const nlohmann::json parsed = [] {
-    std::ifstream file(folder / "manifest.json");
-    return nlohmann::json::parse(file);
-  }();
-  return parsed;
-}
+const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(folder / "manifest.json"));
 
 void expect_attributes(const Operator& op, const nlohmann::json& attributes) {
   for (const auto& [name, expected] : attributes.items()) {
@@ -51,7 +44,7 @@ void expect_attributes(const Operator& op, const nlohmann::json& attributes) {
 
 /// Returns the pass that creates an operator.
 std::string pass_of(const std::string& op) {
-  for (const auto& entry : manifest().at("operators")) {
+  for (const auto& entry : manifest.at("operators")) {
     if (entry.at("operator") == op) return entry.at("pass").get<std::string>();
   }
   throw std::out_of_range(op);
@@ -78,7 +71,7 @@ std::size_t fusions_in(const ConvertReport& report) {
 /// Tests the files whose names begin with `exporter`.
 void expect_fusions(const std::string& exporter, std::size_t least) {
   std::size_t files = 0;
-  for (const auto& entry : manifest().at("exports")) {
+  for (const auto& entry : manifest.at("exports")) {
     const auto name = entry.at("file").get<std::string>();
     if (!name.starts_with(exporter)) continue;
     SCOPED_TRACE(name + ": " + entry.at("expression").get<std::string>());
@@ -128,12 +121,12 @@ TEST(Exports, FrozenGraphsThatGraftReads) { expect_fusions("tensorflow", 40); }
 /// Each kind of each operator is found in the output of at least two exporters, where more than one writes it.
 TEST(Exports, EveryFusionIsFoundInWhatTwoExportersWrite) {
   std::size_t kinds = 0;
-  for (const auto& described : manifest().at("operators")) {
+  for (const auto& described : manifest.at("operators")) {
     for (const auto& kind : described.at("kinds")) {
       ++kinds;
       const auto& attributes = kind.at("attributes");
       std::set<std::string> exporters;
-      for (const auto& entry : manifest().at("exports")) {
+      for (const auto& entry : manifest.at("exports")) {
         if (entry.at("operator") != described.at("operator") || entry.at("fusions") == 0 || !entry.at("required"))
           continue;
         const auto& all = entry.at("attributes");
@@ -152,7 +145,7 @@ TEST(Exports, EveryFusionIsFoundInWhatTwoExportersWrite) {
 }
 
 TEST(Exports, EveryFileIsInOneOfTheTests) {
-  for (const auto& entry : manifest().at("exports")) {
+  for (const auto& entry : manifest.at("exports")) {
     const auto name = entry.at("file").get<std::string>();
     EXPECT_TRUE(name.starts_with("tf2onnx") || name.starts_with("tensorflow") || name.starts_with("paddle2onnx") ||
                 name.starts_with("torch2.8.0_script") || name.starts_with("torch2.8.0_dynamo") ||
@@ -196,7 +189,7 @@ std::string nodes_of(onnx::Model model) {
 TEST(Exports, ConvertingWhatWasConvertedMakesNoRewrite) {
   ConvertOptions options;
   options.prove = false;
-  for (const auto& entry : manifest().at("exports")) {
+  for (const auto& entry : manifest.at("exports")) {
     const auto name = entry.at("file").get<std::string>();
     SCOPED_TRACE(name);
     onnx::Model model = read_model(folder / name);

@@ -27,17 +27,12 @@ struct Converted {
   ConvertReport report;
 };
 
-/// Converts a model, and checks that no rewrite was rejected and that the outputs agree.
 Converted converted(const std::string& nodes, Plugins plugins = Plugins::automatic, std::int64_t opset = 17,
                     const std::vector<TextInput>& inputs = {image()}) {
-  const onnx::Model original = inferred_text_model(inputs, nodes, {"y"}, opset);
-  Converted result{original.clone(), {}};
+  Converted result{inferred_text_model(inputs, nodes, {"y"}, opset), {}};
   ConvertOptions options;
   options.plugins = plugins;
-  result.report = convert(runtime::default_engine(), result.model, options);
-  for (const Rewrite& rewrite : result.report.rejected) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
-  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, result.model);
-  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  result.report = convert_and_verify(result.model, options);
   return result;
 }
 

@@ -1,5 +1,7 @@
-// Queries of a model that several tests of passes share.
+// Conversions and queries of a model that several tests of passes share.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -8,6 +10,8 @@
 #include "graft/operator.hpp"
 #include "onnx/model.hpp"
 #include "onnx/operator_node.hpp"
+#include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/compare/verify_models.hpp"
 
@@ -29,6 +33,17 @@ inline std::string first_difference(const verify::VerifyReport& report) {
     if (!output.equal()) return output.reference.name + ": " + verify::difference_text(output.worst);
   }
   return report.problems.empty() ? "" : report.problems.front();
+}
+
+/// Converts the model, and checks that no rewrite was rejected and that the outputs agree.
+inline ConvertReport convert_and_verify(onnx::Model& model, const ConvertOptions& options = {}) {
+  const onnx::Model original = model.clone();
+  ConvertReport report = convert(runtime::default_engine(), model, options);
+  model.graph().check();
+  for (const Rewrite& rewrite : report.rejected) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
+  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);
+  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  return report;
 }
 
 }  // namespace graft::passes

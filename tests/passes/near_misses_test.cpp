@@ -23,18 +23,11 @@ using runtime::default_engine;
 using test::count_of;
 
 const std::filesystem::path folder = golden_folder() / "near_misses";
-
-const nlohmann::json& manifest() {
-  static const nlohmann::json parsed = [] {
-    std::ifstream file(folder / "manifest.json");
-    return nlohmann::json::parse(file);
-  }();
-  return parsed;
-}
+const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(folder / "manifest.json"));
 
 TEST(NearMisses, DoNotFuse) {
   std::size_t files = 0;
-  for (const auto& entry : manifest().at("near_misses")) {
+  for (const auto& entry : manifest.at("near_misses")) {
     const auto name = entry.at("file").get<std::string>();
     SCOPED_TRACE(name + ": " + entry.at("reason").get<std::string>());
     ++files;
@@ -54,8 +47,8 @@ TEST(NearMisses, DoNotFuse) {
 TEST(NearMisses, EachOperatorHasControlsThatAreOneConditionAway) {
   std::map<std::string, std::size_t> misses;
   std::map<std::string, std::size_t> controls;
-  for (const auto& entry : manifest().at("near_misses")) ++misses[entry.at("operator").get<std::string>()];
-  for (const auto& entry : manifest().at("controls")) ++controls[entry.at("operator").get<std::string>()];
+  for (const auto& entry : manifest.at("near_misses")) ++misses[entry.at("operator").get<std::string>()];
+  for (const auto& entry : manifest.at("controls")) ++controls[entry.at("operator").get<std::string>()];
   EXPECT_GE(misses.size(), 6U);
   for (const auto& [name, count] : misses) {
     EXPECT_GE(count, 10U) << name;
@@ -65,7 +58,7 @@ TEST(NearMisses, EachOperatorHasControlsThatAreOneConditionAway) {
 
 TEST(NearMisses, SayWhyNot) {
   std::size_t explained = 0;
-  for (const auto& entry : manifest().at("near_misses")) {
+  for (const auto& entry : manifest.at("near_misses")) {
     const auto name = entry.at("file").get<std::string>();
     onnx::Model model = onnx::read_onnx(folder / name);
     const ConvertReport report = convert(runtime::default_engine(), model);
@@ -83,7 +76,7 @@ TEST(NearMisses, SayWhyNot) {
 
 TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
   std::size_t files = 0;
-  for (const auto& entry : manifest().at("controls")) {
+  for (const auto& entry : manifest.at("controls")) {
     const auto name = entry.at("file").get<std::string>();
     SCOPED_TRACE(name);
     ++files;

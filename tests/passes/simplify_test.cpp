@@ -28,14 +28,8 @@ struct Converted {
 
 Converted converted(const std::vector<TextInput>& inputs, const std::string& nodes,
                     const std::vector<std::string>& outputs = {"y"}) {
-  const onnx::Model original = inferred_text_model(inputs, nodes, outputs);
-  Converted result{original.clone(), {}};
-  result.report = convert(runtime::default_engine(), result.model);
-  result.model.graph().check();
-  EXPECT_TRUE(result.report.rejected.empty())
-      << result.report.rejected.front().pass << ": " << result.report.rejected.front().proof;
-  const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, result.model);
-  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  Converted result{inferred_text_model(inputs, nodes, outputs), {}};
+  result.report = convert_and_verify(result.model);
   onnx::Model again = result.model.clone();
   const ConvertReport second = convert(runtime::default_engine(), again);
   EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
