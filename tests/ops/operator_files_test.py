@@ -16,6 +16,7 @@ GOLDEN = pathlib.Path(os.environ["GRAFT_GOLDEN_DIR"])
 FRAMEWORKS = ["keras", "numpy", "onnx", "onnxruntime", "paddle", "paddle.nn", "paddle.nn.functional", "tensorflow"]
 FRAMEWORKS += ["torch", "torch.nn", "torch.nn.functional", "torchvision", "torchvision.ops"]
 GENERATORS = ["export_cases", "golden_cases", "make_exports", "make_goldens", "near_miss_cases", "operator_files"]
+GENERATORS += ["scatter_cases"]
 
 
 class Anything(types.ModuleType):

@@ -1,35 +1,11 @@
 # Golden values of ScatterReduceElements, see tests/golden/generators/make_goldens.py: ONNX Runtime computes them.
-import onnxruntime
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, random_values, rounded
-from onnx import helper
-
-
-def scatter(x, attributes, indices, updates):
-    x = x.to(torch.int64 if updates.dtype == torch.int64 else torch.float64)
-    arrays = {"x": x.numpy(), "indices": indices.numpy(), "updates": updates.to(x.dtype).numpy()}
-    node = helper.make_node("ScatterElements", list(arrays), ["y"], **attributes)
-    values = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in arrays.items()
-    ]
-    output = helper.make_tensor_value_info("y", values[0].type.tensor_type.elem_type, x.shape)
-    graph = helper.make_graph([node], "scatter", values, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return torch.from_numpy(session.run(None, arrays)[0])
-
-
-def numbers(name, shape, dtype, reduction):
-    """Returns numbers that every type represents, and whose sums and products are exact in float32."""
-    if reduction == "mul":
-        return torch.round(random_values(name, shape)).sign() * torch.exp2(
-            torch.round(random_values(name + " e", shape))
-        )
-    return torch.round(4 * random_values(name, shape)) / (1 if dtype == "i64" else 4)
+from scatter_cases import numbers, scatter
 
 
 def make(out):
-    golden = Golden("ScatterReduceElements", scatter)
+    golden = Golden("ScatterReduceElements", scatter("ScatterElements"))
     shapes = [
         ("rows", (5, 6), 0, (12, 4)),
         ("columns", (5, 6), 1, (3, 20)),

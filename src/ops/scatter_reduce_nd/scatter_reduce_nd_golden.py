@@ -1,33 +1,7 @@
 # Golden values of ScatterReduceND, see tests/golden/generators/make_goldens.py: ONNX Runtime computes them.
-import onnxruntime
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, random_values, rounded
-from onnx import helper
-
-
-def scatter(x, attributes, indices, updates):
-    x = x.to(torch.int64 if updates.dtype == torch.int64 else torch.float64)
-    arrays = {"x": x.numpy(), "indices": indices.numpy(), "updates": updates.to(x.dtype).numpy()}
-    node = helper.make_node("ScatterND", list(arrays), ["y"], reduction=attributes["reduction"])
-    values = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in arrays.items()
-    ]
-    output = helper.make_tensor_value_info("y", values[0].type.tensor_type.elem_type, x.shape)
-    graph = helper.make_graph([node], "scatter", values, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # reduces the updates of one slice in their order
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return torch.from_numpy(session.run(None, arrays)[0])
-
-
-def numbers(name, shape, dtype, reduction):
-    """Returns numbers that every type represents, and whose sums and products are exact in float32."""
-    if reduction == "mul":
-        return torch.round(random_values(name, shape)).sign() * torch.exp2(
-            torch.round(random_values(name + " e", shape))
-        )
-    return torch.round(4 * random_values(name, shape)) / (1 if dtype == "i64" else 4)
+from scatter_cases import numbers, scatter
 
 
 def indices_of(name, shape, sizes):
@@ -40,7 +14,7 @@ def indices_of(name, shape, sizes):
 
 
 def make(out):
-    golden = Golden("ScatterReduceND", scatter)
+    golden = Golden("ScatterReduceND", scatter("ScatterND"))
     shapes = [
         ("one_index", (5, 6), 1, (12,)),
         ("whole_index", (3, 4, 2), 3, (5, 6)),
