@@ -42,13 +42,17 @@ std::size_t allocations = 0;  ///< The number of allocations in this program, wh
 
 namespace graft::tensorrt {
 
-/// An operator whose only variant counts the calls of `fits`.
-struct Counted : Elementwise {
-  static constexpr auto name = "Counted";
+/// What every definition states.
+struct Described {
   static constexpr int version = 1;
-  static constexpr auto doc = "y = x";
   static constexpr auto source = "a test";
   static constexpr auto why_plugin = "a test";
+};
+
+/// An operator whose only variant counts the calls of `fits`.
+struct Counted : Elementwise, Described {
+  static constexpr auto name = "Counted";
+  static constexpr auto doc = "y = x";
   static inline int questions = 0;
 
   float first = 0;
@@ -75,12 +79,9 @@ std::span<const Variant<Counted>> cuda_kernels(const Counted& /*op*/) {
 
 /// An operator with a size that depends on data: it returns the values that are not 0. Its only variant records the
 /// descriptions of its outputs and computes nothing.
-struct Kept {
+struct Kept : Described {
   static constexpr auto name = "Kept";
-  static constexpr int version = 1;
   static constexpr auto doc = "y = the values that are not 0";
-  static constexpr auto source = "a test";
-  static constexpr auto why_plugin = "a test";
   static inline std::vector<TensorDesc> told;
 
   static constexpr auto attributes() { return std::tuple{}; }
@@ -113,7 +114,7 @@ std::span<const Variant<Kept>> cuda_kernels(const Kept& /*op*/) {
 
 /// The base of operators whose only variant records its inputs and computes nothing.
 template <class Definition>
-struct KeepsInputs {
+struct KeepsInputs : Described {
   static inline std::vector<TensorDesc> told;
   static inline std::vector<const void*> addresses;
 
@@ -137,10 +138,7 @@ struct KeepsInputs {
 /// An operator with the inputs of another plugin in a different order.
 struct Ordered : KeepsInputs<Ordered> {
   static constexpr auto name = "Ordered";
-  static constexpr int version = 1;
   static constexpr auto doc = "y = x";
-  static constexpr auto source = "a test";
-  static constexpr auto why_plugin = "a test";
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -164,12 +162,9 @@ struct Ordered : KeepsInputs<Ordered> {
 };
 
 /// An operator whose aliased_input returns `aliased`.
-struct Updated {
+struct Updated : Described {
   static constexpr auto name = "Updated";
-  static constexpr int version = 1;
   static constexpr auto doc = "y = z = x";
-  static constexpr auto source = "a test";
-  static constexpr auto why_plugin = "a test";
   static inline std::array<std::optional<std::size_t>, 2> aliased;
   static inline bool throws = false;
 
@@ -191,12 +186,9 @@ Status run(const Updated& /*op*/, const Problem& /*problem*/, const Buffers& /*b
 std::span<const Variant<Updated>> cuda_kernels(const Updated& /*op*/) { return {}; }
 
 /// An operator with two inputs of the same length, and a variant that fits only lengths that are a multiple of 4.
-struct Paired {
+struct Paired : Described {
   static constexpr auto name = "Paired";
-  static constexpr int version = 1;
   static constexpr auto doc = "y = a + b";
-  static constexpr auto source = "a test";
-  static constexpr auto why_plugin = "a test";
   static inline std::string ran;
   static inline std::vector<TensorDesc> told;
 
@@ -234,10 +226,7 @@ std::span<const Variant<Paired>> cuda_kernels(const Paired& /*op*/) {
 /// An operator of any number of inputs.
 struct Gathered : KeepsInputs<Gathered> {
   static constexpr auto name = "Gathered";
-  static constexpr int version = 1;
   static constexpr auto doc = "y = x_1 + x_2 + ...";
-  static constexpr auto source = "a test";
-  static constexpr auto why_plugin = "a test";
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
@@ -251,10 +240,7 @@ struct Gathered : KeepsInputs<Gathered> {
 /// An operator with a shape input.
 struct Tiled : KeepsInputs<Tiled> {
   static constexpr auto name = "Tiled";
-  static constexpr int version = 1;
   static constexpr auto doc = "y has the sizes that `size` says";
-  static constexpr auto source = "a test";
-  static constexpr auto why_plugin = "a test";
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
