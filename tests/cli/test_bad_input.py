@@ -213,8 +213,7 @@ def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, o
         onnxruntime.InferenceSession(model.read_bytes())
     for command in ("convert", "build"):
         refused(graft(*READERS[command](model, out)), out, f"m.onnx: node 'n' ({op}): {said}", "\n  Correct the node")
-    answer = graft("inspect", model, "--target", "sm120", "--json", code=1)
-    (verdict,) = answer.json["nodes"]
+    (verdict,) = graft("inspect", model, "--target", "sm120", "--json", code=1).json["nodes"]
     assert verdict["verdict"] == "unsupported"
     assert said in verdict["reason"]
     assert "TensorRT builds it nevertheless" in verdict["reason"]
@@ -290,8 +289,7 @@ def test_types_that_an_operator_does_not_take(graft, tmp_path, out, case):
         onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     words = f"m.onnx: node 'n' ({operator}): {message}"
     for judge in (("--probe", "none"), ("--for", "tensorrt-10.13")):
-        answer = graft("inspect", model, *judge, "--json", code=1)
-        (verdict,) = answer.json["nodes"]
+        (verdict,) = graft("inspect", model, *judge, "--json", code=1).json["nodes"]
         assert verdict["verdict"] == "unsupported"
         assert words in verdict["reason"]
         assert verdict["advice"] == "correct the node in the program that wrote the model"
@@ -722,6 +720,5 @@ def test_the_rules_warn_of_an_input_without_a_rank(graft, tmp_path):
         ["inspect", model, "--probe", "none"],
         ["convert", model, "-o", tmp_path / "o.onnx", "--no-check"],
     ):
-        answer = graft(*arguments, "--json", code=0)
-        [warning] = answer.json["warnings"]
+        [warning] = graft(*arguments, "--json", code=0).json["warnings"]
         assert "input 'x' has no shape" in warning and "--input x:1x3x224x224" in warning

@@ -83,8 +83,7 @@ def test_time_limit_lists_what_is_left_out(graft):
 
 
 def test_model_on_the_cpu(graft):
-    answer = graft("bench", DIGITS, "--input", "image:4x1x8x8", "--time-limit", "1", "--json", code=0)
-    result = answer.json
+    result = graft("bench", DIGITS, "--input", "image:4x1x8x8", "--time-limit", "1", "--json", code=0).json
     assert result["inputs"] == {"image": [4, 1, 8, 8]}
     assert 0 < result["fastest_ms"] <= result["median_ms"] <= result["slowest_ms"]
     assert result["runs"] >= 3

@@ -109,8 +109,7 @@ def test_a_profile_that_the_network_cannot_take_is_an_error_and_not_a_warning(gr
 
 
 def test_an_error_of_tensorrt_keeps_its_parts(graft, tmp_path):
-    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm120", "--json")
-    error = answer.json["error"]
+    error = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm120", "--json").json["error"]
     assert (error["kind"], error["failure"]) == ("bad_input", "shapes")
     assert error["facts"]["inputs"] == ["image"]
     message, next_step = error["message"].split("\n", 1)

@@ -46,8 +46,7 @@ def test_weights_in_branches_are_counted(graft, tmp_path):
 
 
 def test_report_names_passes_proofs_and_choices(graft, tmp_path):
-    answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--json", code=0)
-    report = answer.json
+    report = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--json", code=0).json
     (fusion,) = (r for r in report["rewrites"] if r["pass"] == "fuse_l2_normalize")
     assert "L2Normalize" in fusion["replacement"]
     assert fusion["proof"]

@@ -78,8 +78,7 @@ def detector(tmp_path):
 
 def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
     out = tmp_path / "out.onnx"
-    answer = graft("convert", detector, "-o", out, "--cut", "--plugins", "never", "--json", code=0)
-    cut = answer.json["cut"]
+    cut = graft("convert", detector, "-o", out, "--cut", "--plugins", "never", "--json", code=0).json["cut"]
     assert cut["first"] == "tensorrt"
     assert cut["verified"] == "same"
     assert cut["share_in_tensorrt"] > 0.95
@@ -361,8 +360,7 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     ):
         with pytest.raises(Exception, match=r"layout|opset"):
             session_of(model)
-        answer = graft("verify", model, model, "--json", code=0)
-        (line,) = answer.json["left_out"]
+        (line,) = graft("verify", model, model, "--json", code=0).json["left_out"]
         assert f"ONNX Runtime {ort.__version__} ran a rewritten copy, with {how}" in line
     text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--no-check").out.split())
     assert "rewritten copy" not in text, "nothing was compared"
@@ -416,8 +414,7 @@ def test_why_nothing_is_compared_of_random_numbers(graft, tmp_path, name):
     ]
     constants = [constant("w", weights(8, 8)), constant("half", np.float32(0.5)), constant("training", True)]
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 8])], [("y", ["found"])], constants)
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json")
-    cut = answer.json["cut"]
+    cut = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json").json["cut"]
     assert cut["verified"] == "nothing_compared"
     why = f"nothing was compared of output 'y': it depends on the random numbers of node 'noise' ({name})"
     assert cut["not_verified"] == why
@@ -437,8 +434,7 @@ def test_a_network_is_cut_behind_a_sequence(graft, tmp_path):
     constants = [constant("w", weights(8, 8)), constant("u", weights(8, 64)), constant("v", weights(64, 64))]
     index = helper.make_tensor_value_info("i", TensorProto.INT64, [])
     model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 8]), index], [("y", ["n", 64])], constants)
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
-    cut = answer.json["cut"]
+    cut = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0).json["cut"]
     assert (cut["first"], [port["name"] for port in cut["between"]], cut["verified"]) == ("host", ["c"], "same")
     feeds = {"x": weights(3, 8), "i": np.array(1)}
     np.testing.assert_array_equal(run_halves(tmp_path / "out.cut.json", feeds)["y"], run_whole(model, feeds)["y"])

@@ -168,8 +168,7 @@ def test_a_form_without_a_rule_is_found_by_its_sizes(graft, tmp_path, form):
     (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
     built, defined = ("x".join(map(str, shape)) for shape in (output_of_network(model), truth.shape))
     assert built != defined
-    answer = graft("inspect", model, "--target", "sm120", "--json", code=1)
-    (found,) = answer.json["nodes"]
+    (found,) = graft("inspect", model, "--target", "sm120", "--json", code=1).json["nodes"]
     assert (found["verdict"], found["cause"]) == ("unsupported", "computed wrongly")
     assert found["reason"].endswith(f"builds it, but its output 'y' is {built} where ONNX defines {defined}")
     assert graft("convert", model, "-o", tmp_path / "c.onnx", "--target", "sm120").code == 1
@@ -720,8 +719,7 @@ def test_types_that_no_plugin_takes_are_named_before_the_build(graft, tmp_path, 
     assert judged["verdict"] == "unsupported"
     assert said in judged["reason"]
     assert advice in judged["advice"]
-    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--json", code=1)
-    (left,) = answer.json["unsupported"]
+    (left,) = graft("convert", model, "-o", tmp_path / "out.onnx", "--json", code=1).json["unsupported"]
     assert said in left["reason"]
     # TensorRT refuses the model, too.
     assert graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120").code != 0

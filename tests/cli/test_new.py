@@ -17,8 +17,7 @@ def files(folder):
 
 @pytest.mark.parametrize(("kind", "operator"), KINDS.items())
 def test_it_writes_every_file_of_the_templates(graft, tmp_path, kind, operator):
-    answer = graft("new", "my_ops", "--like", kind, "--json", cwd=tmp_path, code=0)
-    found = answer.json
+    found = graft("new", "my_ops", "--like", kind, "--json", cwd=tmp_path, code=0).json
     assert (found["folder"], found["name"], found["operator"], found["like"]) == ("my_ops", "my_ops", operator, kind)
     assert not found["added"]
     assert found["files"] == files(tmp_path / "my_ops")
@@ -187,8 +186,7 @@ def contents(folder):
 def test_an_operator_is_added_to_a_project(graft, tmp_path, kind, name):
     assert graft("new", "my_ops", cwd=tmp_path).code == 0
     before = contents(tmp_path / "my_ops")
-    answer = graft("new", name, "--like", kind, "--operator", "Second", "--json", cwd=tmp_path, code=0)
-    found = answer.json
+    found = graft("new", name, "--like", kind, "--operator", "Second", "--json", cwd=tmp_path, code=0).json
     assert (found["name"], found["operator"], found["like"], found["added"]) == ("my_ops", "Second", kind, True)
     # The files equal those of a project that begins with the operator, and the list has its line.
     (tmp_path / "other").mkdir()

@@ -696,8 +696,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
 
 def test_bench_times_what_their_cases_say(graft):
     """ONNX Runtime computes the function; it is timed as well, and its result agrees with the library's kernel."""
-    answer = graft(*with_library("bench", "--op", "GatedTanh", "--device", "cpu", "--json"), code=0)
-    (row,) = answer.json["results"]
+    (row,) = graft(*with_library("bench", "--op", "GatedTanh", "--device", "cpu", "--json"), code=0).json["results"]
     assert row["name"] == "GatedTanh f32 1x64x56x56, 1x64x56x56" and row["variant"] == "reference" and row["us"] > 0
     assert row["peers"]["onnxruntime"]["us"] > 0 and row["difference"] < 1e-6
     every = graft(*with_library("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", 20))

@@ -129,8 +129,7 @@ def test_the_converted_network_has_five_operators_and_agrees(graft, sixty):
     assert len(graft_nodes) == 5
     assert len({node.op_type for node in graft_nodes}) == 4
     for kernels in ("functions", "own"):
-        answer = graft("verify", path, converted, "--layers", "--json", "--kernels", kernels, code=0)
-        result = answer.json
+        result = graft("verify", path, converted, "--layers", "--json", "--kernels", kernels, code=0).json
         assert result["equal"] and result["first_divergence"] is None
         assert all(layer["equal"] for layer in result["layers"])
         # Every node of the reference belongs to some row.
@@ -223,8 +222,7 @@ def flatten_networks(tmp_path, wrong, size=(4, 5)):
 @pytest.mark.parametrize("size", [(4, 5), (4, 4), (3, 3)])
 def test_a_network_flattened_in_the_wrong_order_is_called_that(graft, tmp_path, size):
     files = flatten_networks(tmp_path, [helper.make_node("Flatten", ["features"], ["flat"], name="flatten")], size)
-    answer = graft("verify", *files, "--layers", "--json", code=1)
-    first = answer.json["first_divergence"]
+    first = graft("verify", *files, "--layers", "--json", code=1).json["first_divergence"]
     assert first["candidate"] == "flat"
     assert first["layout"] == "flattened in another order"
     assert "NCHW in the candidate, NHWC in the reference" in first["why"]
@@ -285,8 +283,7 @@ def test_swapped_and_mirrored_axes_are_called_that(graft, tmp_path, axis, order,
         return save(tmp_path / name, nodes, *ends, [*weights, numpy_helper.from_array(np.array(indices), "order")])
 
     reference, candidate = network("a.onnx", sorted(order)), network("b.onnx", order)
-    answer = graft("verify", reference, candidate, "--layers", "--json", code=1)
-    first = answer.json["first_divergence"]
+    first = graft("verify", reference, candidate, "--layers", "--json", code=1).json["first_divergence"]
     assert (first["candidate"], first["layout"]) == ("moved", layout)
     assert f"axis {axis}" in first["why"]
 
@@ -375,8 +372,7 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     candidate = tmp_path / "seeded.onnx"
     onnx.save(seeded(model, position, True), candidate)
     out = tmp_path / "small part.onnx"
-    answer = graft("verify", path, candidate, "--reduce", out, "--json")
-    reduced = answer.json["reduced"]
+    reduced = graft("verify", path, candidate, "--reduce", out, "--json").json["reduced"]
     small = onnx.load(out)
     onnx.checker.check_model(small, full_check=True)
     assert [node.op_type for node in small.graph.node] == ["Elu", "Mul"]

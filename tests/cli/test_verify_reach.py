@@ -256,8 +256,7 @@ def test_a_branch_inside_a_function_is_named(graft, tmp_path):
 
     paths = choosing("a.onnx", "Abs"), choosing("b.onnx", "Neg")
     assert differ(paths, a=np.full((2, 4), 200, np.float32))
-    answer = graft("verify", *paths, "--json", code=0)
-    (sentence,) = answer.json["unreached"]
+    (sentence,) = graft("verify", *paths, "--json", code=0).json["unreached"]
     assert sentence.startswith("no run executed then_branch of node ") and "(If)" in sentence
 
 

@@ -44,8 +44,7 @@ def step_in_place(
 def test_a_state_that_stays_in_place_builds(tmp_path: pathlib.Path, dtype: int) -> None:
     """TensorRT-RTX fails unless the preview flag for aliased plugin I/O is set."""
     model, engine = step_in_place(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
-    (layer,) = built.json["network"]["plugins"]
+    (layer,) = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0).json["network"]["plugins"]
     assert (layer["layer"], layer["name"]) == ("convolve", "CausalConvWithState")
     assert layer["outputs"][1]["shape"] == layer["inputs"][3]["shape"] == [1, 16, 3]
     told = graft("inspect", model, "--json", "--probe", "builder")

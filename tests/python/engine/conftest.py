@@ -63,7 +63,16 @@ def driver_environment(*first_on_path: pathlib.Path) -> dict[str, str]:
     return environment
 
 
-def drive(*arguments: object, environment: dict[str, str] | None = None, **options: Any) -> Driven:
+def driven(code: int, out: str, err: str, expected: int | None) -> Driven:
+    events = [json.loads(line) for line in out.splitlines()]
+    assert expected in (None, code), events[-5:] or err
+    return Driven(code, events, err)
+
+
+def drive(
+    *arguments: object, environment: dict[str, str] | None = None, code: int | None = None, **options: Any
+) -> Driven:
+    """Runs the driver, and checks its exit code, if `code` is given."""
     done = subprocess.run(
         [sys.executable, "-m", "graft.engine", *map(str, arguments)],
         capture_output=True,
@@ -72,8 +81,7 @@ def drive(*arguments: object, environment: dict[str, str] | None = None, **optio
         check=False,
         **options,
     )
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    return Driven(done.returncode, events, done.stderr)
+    return driven(done.returncode, done.stdout, done.stderr, code)
 
 
 @functools.cache
@@ -97,15 +105,14 @@ def forks() -> subprocess.Popen[str]:
     return process
 
 
-def drive_forked(*arguments: object) -> Driven:
+def drive_forked(*arguments: object, code: int | None = None) -> Driven:
     """Returns the result of `drive` for TensorRT-RTX, with one start of Python and TensorRT for all tests. Not for
     tests of how the driver starts and of what it does with its environment."""
     process = forks()
     assert process.stdin and process.stdout
     process.stdin.write(json.dumps(list(map(str, arguments))) + "\n")
     process.stdin.flush()
-    code, out, err = json.loads(process.stdout.readline())
-    return Driven(code, [json.loads(line) for line in out.splitlines()], err)
+    return driven(*json.loads(process.stdout.readline()), code)
 
 
 @dataclass

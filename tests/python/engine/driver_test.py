@@ -67,8 +67,7 @@ def test_builds_for_two_gpu_generations(tmp_path: pathlib.Path) -> None:
 def test_dynamic_shapes_need_and_take_a_range(tmp_path: pathlib.Path) -> None:
     model = models.dynamic(tmp_path / "dynamic.onnx")
     engine = tmp_path / "dynamic.engine"
-    refused = drive("build", model, "--output", engine)
-    assert refused.code == 2
+    refused = drive("build", model, "--output", engine, code=2)
     assert "x is batchx3xheightxwidth" in refused.error["message"]
     assert "--shapes x=" in refused.error["next_step"]
     assert refused.error["inputs"] == ["x"]
@@ -146,8 +145,7 @@ def test_a_crash_of_tensorrt_is_an_error_event(
     model = models.fixture(tmp_path / "m.onnx", op_type)
     engine = tmp_path / "m.engine"
     engine.write_bytes(b"the engine of yesterday")
-    done = drive("build", model, "--output", engine, "--plugin-library", fixture_library)
-    assert done.code == 1
+    done = drive("build", model, "--output", engine, "--plugin-library", fixture_library, code=1)
     assert done.error["kind"] == "crash"
     assert done.error["signal"] == signal_name
     assert signal_name in done.error["message"]
@@ -158,8 +156,7 @@ def test_a_crash_of_tensorrt_is_an_error_event(
 
 def test_a_refused_build_passes_on_tensorrts_reason(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     model = models.fixture(tmp_path / "m.onnx", "FixtureRefuse")
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--plugin-library", fixture_library)
-    assert done.code == 1
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--plugin-library", fixture_library, code=1)
     assert done.error["kind"] == "build"
     assert "custom" in done.logged("error")
     assert folder_holds(tmp_path, "m.onnx")
@@ -171,8 +168,7 @@ def test_every_parser_error_names_its_node(tmp_path: pathlib.Path) -> None:
         helper.make_node("Missing", ["a"], ["y"], name="the_missing", domain="graft"),
     ]
     model = models.save(tmp_path / "m.onnx", nodes, [2, 3, 3])
-    done = drive("build", model, "--output", tmp_path / "m.engine")
-    assert done.code == 1
+    done = drive("build", model, "--output", tmp_path / "m.engine", code=1)
     assert done.error["kind"] == "parse"
     first = done.error["errors"][0]
     assert (first["node"], first["op_type"], first["code"]) == ("the_determinant", "Det", "UNSUPPORTED_NODE")
@@ -199,8 +195,7 @@ def test_a_missing_gpu_is_named_only_where_there_is_no_other_reason() -> None:
 
 def test_a_missing_plugin_says_so(tmp_path: pathlib.Path) -> None:
     model = models.custom(tmp_path / "m.onnx", "NoSuchPlugin")
-    done = drive("parse", model)
-    assert done.code == 1
+    done = drive("parse", model, code=1)
     assert "NoSuchPlugin" in done.error["message"]
     assert "--plugin-library" in done.error["next_step"]
 
@@ -219,8 +214,7 @@ def test_bad_models_are_bad_input(tmp_path: pathlib.Path, kind: str) -> None:
         model.mkdir()
     engine = tmp_path / "out" / "bad.engine"
     engine.parent.mkdir()
-    done = drive("build", model, "--output", engine)
-    assert done.code == 2
+    done = drive("build", model, "--output", engine, code=2)
     assert done.error["kind"] == "input"
     assert "bad.onnx" in done.error["message"]
     assert folder_holds(engine.parent)
@@ -276,8 +270,7 @@ def test_external_weights_are_found_beside_the_model(tmp_path: pathlib.Path) -> 
 )
 def test_wrong_use(tmp_path: pathlib.Path, flags: list[str], kind: str, words: list[str]) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive_forked("build", model, "--output", tmp_path / "m.engine", *flags)
-    assert done.code == 2
+    done = drive_forked("build", model, "--output", tmp_path / "m.engine", *flags, code=2)
     assert done.error["kind"] == kind
     for word in words:
         assert word in done.error["message"]
@@ -288,15 +281,13 @@ def test_current_without_a_gpu_is_refused(tmp_path: pathlib.Path) -> None:
     if drive("probe").result["cuda"]["devices"]:
         pytest.skip("this machine has a GPU")
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--target", "current", "--tensorrt", "rtx")
-    assert done.code == 2
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--target", "current", "--tensorrt", "rtx", code=2)
     assert "no GPU" in done.error["message"]
 
 
 def test_output_folder_must_exist(tmp_path: pathlib.Path) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive("build", model, "--output", tmp_path / "no" / "m.engine")
-    assert done.code == 2
+    done = drive("build", model, "--output", tmp_path / "no" / "m.engine", code=2)
     assert done.error["kind"] == "output"
     assert "mkdir" in done.error["next_step"]
     assert drive("build", model, "--output", tmp_path).error["kind"] == "output"
@@ -322,8 +313,7 @@ def test_only_regular_files_are_replaced(tmp_path: pathlib.Path) -> None:
 def test_a_full_disk_leaves_no_partial_file(tmp_path: pathlib.Path) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
     full = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
-    done = drive("build", model, "--output", tmp_path / "m.engine", preexec_fn=full)
-    assert done.code == 2
+    done = drive("build", model, "--output", tmp_path / "m.engine", preexec_fn=full, code=2)
     assert done.error["kind"] == "output"
     assert folder_holds(tmp_path, "conv.onnx")
 
@@ -352,8 +342,7 @@ def test_verbose_passes_on_all_that_tensorrt_says(tmp_path: pathlib.Path) -> Non
 
 def test_workspace_limits_the_builder(tmp_path: pathlib.Path) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--memory", "workspace=1MiB")
-    assert done.code == 1
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--memory", "workspace=1MiB", code=1)
     assert "workspace" in done.logged("error")
     assert drive("build", model, "--output", tmp_path / "m.engine", "--memory", "workspace=1GiB").code == 0
 
@@ -406,8 +395,7 @@ def test_an_engine_with_two_profiles(tmp_path: pathlib.Path) -> None:
 
 def test_a_version_compatible_engine_without_a_lean_runtime_says_what_to_add(tmp_path: pathlib.Path) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--version-compatible")
-    assert done.code == 1
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--version-compatible", code=1)
     assert "--exclude-lean-runtime" in done.error["next_step"]
 
 

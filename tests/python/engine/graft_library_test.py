@@ -131,8 +131,7 @@ def test_a_bad_attribute_is_named_in_the_error(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, op_type: str, attributes: dict[str, Any], words: list[str]
 ) -> None:
     model = models.custom(tmp_path / "m.onnx", op_type, **attributes)
-    done = drive_forked("build", model, "--output", tmp_path / "m.engine", "--plugin-library", graft_library)
-    assert done.code == 1
+    done = drive_forked("build", model, "--output", tmp_path / "m.engine", "--plugin-library", graft_library, code=1)
     for word in words:
         assert word in done.error["message"]
     assert not (tmp_path / "m.engine").exists()

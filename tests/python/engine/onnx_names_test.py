@@ -131,12 +131,10 @@ FLOAT, FLOAT16, BFLOAT16, INT32 = TensorProto.FLOAT, TensorProto.FLOAT16, Tensor
 )
 def test_scattering_with_a_reduction_builds(tmp_path: pathlib.Path, operator: str, reduction: str, dtype: int) -> None:
     model, engine = graph_layer(tmp_path / "m.onnx", operator, reduction, dtype), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
-    assert without.code == 1
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", code=1)
     assert operator in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
-    (layer,) = built.json["network"]["plugins"]
+    (layer,) = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0).json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("at_nodes", PLUGINS[operator], "graft")
     assert layer["outputs"][0]["shape"] == [32, 16]
     assert PLUGINS[operator].encode() in engine.read_bytes()
@@ -159,8 +157,7 @@ def test_scattering_without_a_reduction_stays_tensorrts_own(tmp_path: pathlib.Pa
 def test_a_detector_builds_whole(tmp_path: pathlib.Path, limits_are_inputs: bool) -> None:
     """TensorRT-RTX parses NonMaxSuppression, but its builder has no implementation."""
     model, engine = detector(tmp_path / "m.onnx", limits_are_inputs), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
-    assert without.code == 1
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", code=1)
     assert "suppress" in without.error["message"] + without.logged("error")
     built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
     (layer,) = built.json["network"]["plugins"]
@@ -183,8 +180,7 @@ def test_a_file_with_non_zero_builds_with_the_library_and_not_without(
 ) -> None:
     model, engine = chosen_rows(tmp_path / "m.onnx", dtype), tmp_path / "m.engine"
     libraries = ("--plugin-library", graft_library)
-    without = drive_forked("build", model, "--output", engine, "--target", "sm120", *libraries)
-    assert without.code == 1
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", *libraries, code=1)
     assert "NonZero" in without.error["message"]
     assert not engine.exists()
     libraries = (*libraries, "--plugin-library", onnx_names)
@@ -346,12 +342,10 @@ def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
 def test_more_than_tensorrt_sorts(tmp_path: pathlib.Path, dtype: int) -> None:
     """TensorRT-RTX parses TopK with any k, but its builder refuses a k above 3840."""
     model, engine = candidates(tmp_path / "m.onnx", 5000, dtype), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
-    assert without.code == 1
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", code=1)
     assert "3840" in without.error["message"] + without.logged("error")
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
-    (layer,) = built.json["network"]["plugins"]
+    (layer,) = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0).json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("best_of", "LargestK", "graft")
     assert [port["shape"] for port in layer["outputs"]] == [[5000], [5000]]
     assert layer["outputs"][1]["dtype"] == "i64"
@@ -411,8 +405,7 @@ def test_a_layer_of_a_state_space_model_builds(
     if has_state:
         items = [size.partition("x")[0] for size in sizes]
         shapes += ["--shapes", "past=" + "..".join(f"{n}x16x3" for n in items)]
-    without = drive_forked("build", model, "--output", engine, "--target", "sm120", *shapes)
-    assert without.code == 1
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", *shapes, code=1)
     assert "CausalConvWithState" in without.error["message"]
     assert not engine.exists()
     built = graft("build", model, "-o", engine, "--target", "sm120", "--json", *shapes, code=0)
@@ -487,12 +480,10 @@ def test_deformable_convolution_builds(
 ) -> None:
     """TensorRT-RTX has no layer DeformConv."""
     model, engine = aligned_head(tmp_path / "m.onnx", dtype, opset, optional, offset_group), tmp_path / "m.engine"
-    without = drive_forked("build", model, "--output", engine, "--target", "sm120")
-    assert without.code == 1
+    without = drive_forked("build", model, "--output", engine, "--target", "sm120", code=1)
     assert "DeformConv" in without.error["message"]
     assert not engine.exists()
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
-    (layer,) = built.json["network"]["plugins"]
+    (layer,) = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0).json["network"]["plugins"]
     assert (layer["layer"], layer["name"], layer["namespace"]) == ("deform", "DeformableConvolution", "graft")
     assert layer["outputs"][0]["shape"] == [1, 12, 20, 24]
     # A bias that the node leaves out before a mask becomes a tensor without elements.
@@ -597,8 +588,7 @@ def test_the_library_demands_what_depends_on_the_operator_set(
     if demanded:
         for model in models:
             options = (*with_names(graft_library, onnx_names), "--plugin-override")
-            refused = drive_forked("build", model, "--output", tmp_path / "m.engine", *options)
-            assert refused.code == 1
+            refused = drive_forked("build", model, "--output", tmp_path / "m.engine", *options, code=1)
             for attribute in demanded:
                 assert f"`{attribute}` is missing" in refused.error["message"] + refused.logged("error")
     if len(models) == 1:

@@ -170,8 +170,7 @@ def test_a_misspelt_field_is_a_warning(tmp_path: pathlib.Path, fixture_library: 
 def test_a_version_that_is_no_text(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     """TensorRT ignores such a version and searches version 1."""
     nodes = [node("custom", FIXTURE, plugin_version=2)]
-    answer = graft("inspect", write(tmp_path / "m.onnx", nodes), "--probe", "none", "--json", code=1)
-    (verdict,) = answer.json["nodes"]
+    (verdict,) = graft("inspect", write(tmp_path / "m.onnx", nodes), "--probe", "none", "--json", code=1).json["nodes"]
     assert "attribute `plugin_version`: found type int, allowed is string" in verdict["reason"]
     assert "as a string: '1' and not 1" in verdict["advice"]
     print(ask(tmp_path / "m.onnx", nodes, fixture_library))

@@ -105,8 +105,7 @@ def test_graft_builds_it_with_the_inputs_in_grafts_order(
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, TensorProto.FLOAT)
-    built = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0)
-    (layer,) = built.json["network"]["plugins"]
+    (layer,) = graft("build", model, "-o", engine, "--target", "sm120", "--json", code=0).json["network"]["plugins"]
     assert layer["namespace"] == "graft"
     order = ["value", "shapes", "locations", "weights"]
     if node[2] is not ATTENTION:
