@@ -16,8 +16,8 @@ LIBRARY = LIBRARIES / "libmy_operators.so"
 PLUGINS = LIBRARIES / "libmy_plugins.so"
 
 
-def checked(graft, function="", **more):
-    return graft("ops", "--operators", WRONG, "--json", env={"GRAFT_TEST_FUNCTION": function} | more)
+def checked(graft, function="", code=None, **more):
+    return graft("ops", "--operators", WRONG, "--json", env={"GRAFT_TEST_FUNCTION": function} | more, code=code)
 
 
 # A line of a function, and its error message: it is line 2 of a function whose line 1 is valid.
@@ -62,8 +62,7 @@ WRONG_LINES = {
 
 @pytest.mark.parametrize("line", WRONG_LINES)
 def test_a_wrong_function_is_refused_when_its_library_is_loaded(graft, line):
-    answer = checked(graft, "a = Relu(x)\n" + line)
-    assert answer.code == 2, answer.err
+    answer = checked(graft, "a = Relu(x)\n" + line, code=2)
     error = answer.json["error"]
     assert error["kind"] == "bad_input"
     message = error["message"]
@@ -108,19 +107,16 @@ def test_onnx_takes_a_right_line():
     ],
 )
 def test_a_right_function_is_accepted(graft, line):
-    answer = checked(graft, "a = Relu(x)\n" + line)
-    assert answer.code == 0, answer.err
+    checked(graft, "a = Relu(x)\n" + line, code=0)
 
 
 def test_a_function_has_to_make_the_outputs(graft):
-    answer = checked(graft, "z = Relu(x)")
-    assert answer.code == 2
+    answer = checked(graft, "z = Relu(x)", code=2)
     assert "operator FunctionUnderTest: function FunctionUnderTest: no line defines the output 'y'" in answer.err
 
 
 def test_a_name_has_one_body(graft):
-    answer = checked(graft, "y = Relu(x)", GRAFT_TEST_SECOND_FUNCTION="y = Neg(x)")
-    assert answer.code == 2
+    answer = checked(graft, "y = Relu(x)", GRAFT_TEST_SECOND_FUNCTION="y = Neg(x)", code=2)
     assert "function FunctionUnderTest has two bodies; give one of them another name" in answer.err
     assert "y = Relu(x)" in answer.err and "y = Neg(x)" in answer.err
 
@@ -166,16 +162,14 @@ WRONG_TYPES = {
 
 @pytest.mark.parametrize("body", WRONG_TYPES)
 def test_the_types_of_a_function_are_followed_in_every_row(graft, body):
-    answer = checked(graft, body)
-    assert answer.code == 2, answer.err
+    answer = checked(graft, body, code=2)
     message = answer.json["error"]["message"]
     place = f"library of operators {WRONG.resolve()}: operator FunctionUnderTest: function FunctionUnderTest"
     assert message.startswith(place) and WRONG_TYPES[body] in message, message
 
 
 def test_a_native_form_is_followed_too(graft):
-    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Cast<to=f32>(x)")
-    assert answer.code == 2
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Cast<to=f32>(x)", code=2)
     assert "native form: in f16: its output 'y' is f32" in answer.err
 
 
@@ -190,8 +184,7 @@ def test_a_native_form_is_followed_too(graft):
     ],
 )
 def test_a_function_that_holds_in_every_row_is_accepted(graft, body):
-    answer = checked(graft, body)
-    assert answer.code == 0, answer.err
+    checked(graft, body, code=0)
 
 
 def onnx_takes(op, element_type, opset):
@@ -237,8 +230,7 @@ def test_the_functions_of_the_guide_hold_in_every_row(graft):
     bodies = re.findall(r"<!-- function -->\n```text\n(.*?)```", guide, re.DOTALL)
     assert len(bodies) == 2
     for body in bodies:
-        answer = checked(graft, body)
-        assert answer.code == 0, answer.err
+        checked(graft, body, code=0)
 
 
 def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path):
@@ -258,10 +250,8 @@ def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path
 def test_lists_of_texts_and_empty_ones(graft):
     lstm = "y, _, _ = LSTM<hidden_size=1, activations={}, activation_alpha={}>(x, x, x)"
     for activations, alpha in (('["Sigmoid", "Tanh", "Relu"]', "[]"), ("[]", "[1.0]")):
-        answer = checked(graft, lstm.format(activations, alpha))
-        assert answer.code == 0, answer.err
-    answer = checked(graft, "a = Relu(x)\n" + lstm.format("[1]", "[]"))
-    assert answer.code == 2
+        answer = checked(graft, lstm.format(activations, alpha), code=0)
+    answer = checked(graft, "a = Relu(x)\n" + lstm.format("[1]", "[]"), code=2)
     message = 'attribute `activations` of LSTM is a list of strings, such as ["Tanh", "Relu"]; found a list of integers'
     assert message in answer.json["error"]["message"]
     answer = checked(graft, lstm.format('["Tanh", 1]', "[]"))
@@ -273,8 +263,7 @@ def test_lists_of_texts_and_empty_ones(graft):
 
 
 def test_a_function_has_a_name(graft):
-    answer = checked(graft, GRAFT_TEST_WITHOUT_NAME="1")
-    assert answer.code == 2
+    answer = checked(graft, GRAFT_TEST_WITHOUT_NAME="1", code=2)
     assert (
         "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's `name`"
         in answer.err
@@ -282,27 +271,22 @@ def test_a_function_has_a_name(graft):
 
 
 def test_bodies_of_one_name_are_compared_as_they_are_understood(graft):
-    answer = checked(graft, "y = Clip(x,_,x)", GRAFT_TEST_SECOND_FUNCTION="# the same\ny=Clip( x, _, x ) ; ")
-    assert answer.code == 0, answer.err
+    checked(graft, "y = Clip(x,_,x)", GRAFT_TEST_SECOND_FUNCTION="# the same\ny=Clip( x, _, x ) ; ", code=0)
 
 
 def test_an_exception_of_a_definition_names_operator_and_library(graft):
     place = f"library of operators {WRONG.resolve()}: operator FunctionUnderTest: its "
-    answer = checked(graft, "throw an exception")
-    assert answer.code == 2, answer.err
+    answer = checked(graft, "throw an exception", code=2)
     assert answer.json["error"]["message"] == place + "`function` throws an exception: no such rank"
-    answer = checked(graft, "throw a number")
-    assert answer.code == 2, answer.err
+    answer = checked(graft, "throw a number", code=2)
     assert answer.json["error"]["message"] == place + "`function` throws an exception, which is no std::exception"
-    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="throw an exception")
-    assert answer.code == 2, answer.err
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="throw an exception", code=2)
     assert answer.json["error"]["message"] == place + "`native_form` throws an exception: no such rank"
 
 
 def test_native_forms_are_read_too(graft):
     assert checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<alpha=@beta>(x)").code == 0
-    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<aplha=@beta>(x)")
-    assert answer.code == 2
+    answer = checked(graft, GRAFT_TEST_NATIVE_FORM="y = Elu<aplha=@beta>(x)", code=2)
     assert "operator FunctionUnderTest: native form, line 1, column 5: Elu has no attribute `aplha`" in answer.err
 
 

@@ -83,12 +83,11 @@ def model_of(name, folder):
 def convert(graft, tmp_path):
     """Converts a model by rules; the result has .model, the written file."""
 
-    def with_rules(name, rules, *arguments):
+    def with_rules(name, rules, *arguments, code=None):
         (tmp_path / "rules.yaml").write_text(rules)
         out = tmp_path / "out.onnx"
-        answer = graft(
-            "convert", *model_of(name, tmp_path), "-o", out, "--rules", tmp_path / "rules.yaml", "--json", *arguments
-        )
+        files = [*model_of(name, tmp_path), "-o", out, "--rules", tmp_path / "rules.yaml"]
+        answer = graft("convert", *files, "--json", *arguments, code=code)
         answer.model = out
         return answer
 
@@ -112,8 +111,7 @@ EXAMPLES = re.findall(r"<!-- on: (\S+) -->\n```yaml\n(.*?)```", GUIDE.read_text(
 
 @pytest.mark.parametrize(("name", "rules"), EXAMPLES, ids=[str(i) for i in range(len(EXAMPLES))])
 def test_each_example_of_the_guide_runs(convert, name, rules):
-    answer = convert(name, rules)
-    assert answer.code == 0, answer.err
+    answer = convert(name, rules, code=0)
     for rule in answer.json["rules"]:
         assert rule["applied"] == rule["matched"]
     assert any(rule["applied"] for rule in answer.json["rules"])
@@ -206,8 +204,7 @@ def test_caffe_convolution_in_int8_is_near_opencv_and_says_how_far(convert):
 @pytest.mark.parametrize("int8", [False, True])
 def test_rule_made_plugin_builds_in_tensorrt(convert, graft, tmp_path, int8):
     more = "  int8: {x_scale: 0.05, y_scale: 0.1}\n  changes_result: true\n  reason: int8\n" if int8 else ""
-    answer = convert("convolution.prototxt", f"- replace: {{op: Conv}}\n  with: Convolution\n{more}")
-    assert answer.code == 0, answer.err
+    answer = convert("convolution.prototxt", f"- replace: {{op: Conv}}\n  with: Convolution\n{more}", code=0)
     options = ["--target", "sm120", "--plugin-lib", PLUGIN_LIBRARY, "--json"]
     graft("build", answer.model, "-o", tmp_path / "out.engine", *options, code=0)
     # The engine contains each plugin's name as plain bytes.
@@ -246,8 +243,7 @@ def test_pattern_with_captures(convert):
         "- match: |\n    s = ReduceSum(Mul(x, x), @axes){keepdims=1}\n    y = Div(x, Sqrt(Add(s, @eps)))\n"
         "  with: L2Normalize\n  attributes: {axes: '@axes', epsilon: '@eps * 1', epsilon_mode: add}\n"
     )
-    answer = convert("norm.onnx", rules, "--passes=remove_dead")
-    assert answer.code == 0, answer.err
+    answer = convert("norm.onnx", rules, "--passes=remove_dead", code=0)
     assert len(graft_nodes(answer.model)) == 1
     x = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
     expected = x / np.sqrt((x * x).sum(1, keepdims=True) + 1e-6)
@@ -271,12 +267,10 @@ def test_after_the_fusions(convert):
 
 def test_removing_what_matters_is_refused_unless_it_is_said(convert):
     x = np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype("float32")
-    answer = convert("style.onnx", "- remove: {name: clip}\n")
-    assert answer.code == 1
+    answer = convert("style.onnx", "- remove: {name: clip}\n", code=1)
     assert "elements differ" in outcome(answer)["notes"][0]
     clipped = run(answer.model, {"x": x})["y"]
-    answer = convert("style.onnx", "- remove: {name: clip}\n  changes_result: true\n  reason: test\n")
-    assert answer.code == 0, answer.err
+    answer = convert("style.onnx", "- remove: {name: clip}\n  changes_result: true\n  reason: test\n", code=0)
     assert "Clip" not in [n.op_type for n in onnx.load(answer.model).graph.node]
     assert np.abs(run(answer.model, {"x": x})["y"] - clipped).max() > 0.1
 
@@ -324,8 +318,7 @@ def test_constants_and_attributes(convert):
     values = {i.name: numpy_helper.to_array(i) for i in onnx.load(answer.model).graph.initializer}
     assert values[high] == 0.25
     # An equal constant changes nothing, and so needs no changes_result.
-    answer = convert("style.onnx", "- constant: {high: 1.5}\n")
-    assert answer.code == 0, answer.err
+    answer = convert("style.onnx", "- constant: {high: 1.5}\n", code=0)
     assert convert("style.onnx", "- constant: {high: 1.25}\n").code == 1
 
 
@@ -335,17 +328,15 @@ def test_constants_and_attributes(convert):
 def test_names(convert):
     x = np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype("float32")
     answer = convert(
-        "style.onnx", "- rename: {x: image, y: result, 're:(.*)_out': 'inner_$1'}\n", "--passes=remove_dead"
+        "style.onnx", "- rename: {x: image, y: result, 're:(.*)_out': 'inner_$1'}\n", "--passes=remove_dead", code=0
     )
-    assert answer.code == 0, answer.err
     found = run(answer.model, {"image": x})
     np.testing.assert_allclose(found["result"], style_in_numpy(x), rtol=1e-4, atol=1e-4)
     assert "inner_relu" in {o for n in onnx.load(answer.model).graph.node for o in n.output}
 
 
 def test_name_that_is_taken(convert):
-    answer = convert("style.onnx", "- rename: {x: y}\n")
-    assert answer.code == 2
+    answer = convert("style.onnx", "- rename: {x: y}\n", code=2)
     assert "rules.yaml:1:" in answer.err
     assert "there is already a tensor 'y'" in answer.err
     assert not answer.model.exists()
@@ -356,8 +347,7 @@ def dims(value):
 
 
 def test_shapes_and_types(convert):
-    answer = convert("style.onnx", "- shape: {x: [N, 4, 6, W]}\n- fix: {N: 2}\n- dtype: {x: u8}\n")
-    assert answer.code == 0, answer.err
+    answer = convert("style.onnx", "- shape: {x: [N, 4, 6, W]}\n- fix: {N: 2}\n- dtype: {x: u8}\n", code=0)
     graph = onnx.load(answer.model).graph
     assert dims(graph.input[0]) == [2, 4, 6, "W"]
     assert dims(graph.output[0]) == [2, 4, 6, "W"]
@@ -376,8 +366,7 @@ def style_in_numpy(x):
 
 
 def test_batch_becomes_dynamic(convert):
-    answer = convert("fixed.onnx", "- dynamic_batch: N\n")
-    assert answer.code == 0, answer.err
+    answer = convert("fixed.onnx", "- dynamic_batch: N\n", code=0)
     graph = onnx.load(answer.model).graph
     assert dims(graph.input[0]) == ["N", 3, 4]
     x = np.random.default_rng(0).normal(size=(5, 3, 4)).astype("float32")
@@ -416,8 +405,7 @@ def test_batch_that_is_mixed_stays(graft, tmp_path):
 
 def test_a_part(convert):
     x = np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype("float32")
-    answer = convert("style.onnx", "- cut: {from: [norm_out], to: [clip_out]}\n")
-    assert answer.code == 0, answer.err
+    answer = convert("style.onnx", "- cut: {from: [norm_out], to: [clip_out]}\n", code=0)
     np.testing.assert_allclose(run(answer.model, {"norm_out": x})["clip_out"], np.clip(x, 0, 1.5))
 
 
@@ -434,8 +422,7 @@ def test_part_that_is_not_closed(graft, tmp_path):
 
 
 def test_outputs(convert):
-    answer = convert("style.onnx", "- add_outputs: ['*_out']\n- drop_outputs: [extra]\n")
-    assert answer.code == 0, answer.err
+    answer = convert("style.onnx", "- add_outputs: ['*_out']\n- drop_outputs: [extra]\n", code=0)
     assert [o.name for o in onnx.load(answer.model).graph.output] == ["y", "norm_out", "relu_out", "clip_out"]
 
 
@@ -466,14 +453,12 @@ NEAR = [
 
 @pytest.mark.parametrize(("rules", "said"), NEAR)
 def test_rule_that_matches_nothing_is_no_and_says_what_came_nearest(convert, rules, said):
-    answer = convert("style.onnx", rules)
-    assert answer.code == 1, answer.err
+    answer = convert("style.onnx", rules, code=1)
     assert outcome(answer)["failed"]
     assert said in "\n".join(outcome(answer)["notes"])
     assert said in answer.err
     assert answer.model.exists()
-    optional = convert("style.onnx", rules.rstrip() + "\n  optional: true\n")
-    assert optional.code == 0
+    optional = convert("style.onnx", rules.rstrip() + "\n  optional: true\n", code=0)
     assert not outcome(optional)["failed"]
 
 
@@ -581,8 +566,7 @@ BAD = [
 
 @pytest.mark.parametrize(("rules", "said"), BAD)
 def test_wrong_rules_name_file_line_and_column(convert, rules, said):
-    answer = convert("style.onnx", rules)
-    assert answer.code == 2, answer.out
+    answer = convert("style.onnx", rules, code=2)
     assert re.search(r"rules\.yaml:\d+:\d+", answer.err), answer.err
     assert said in answer.err
     assert not answer.model.exists()
