@@ -42,7 +42,7 @@ std::size_t allocations = 0;  ///< The number of allocations in this program, wh
 
 namespace graft::tensorrt {
 
-/// What every definition states.
+/// The parts that every definition of these tests has in common.
 struct Described {
   static constexpr int version = 1;
   static constexpr auto source = "a test";
