@@ -56,6 +56,31 @@ TEST(Fields, ASchemaRequiresOnlyWhatJsonAlwaysHas) {
   EXPECT_EQ(schema["properties"]["conforms"]["anyOf"].dump(), R"([{"type":"boolean"},{"type":"null"}])");
 }
 
+/// A report whose key "trials" is a number or a list.
+struct Search {
+  bool has_list = false;
+  std::optional<double> metric = {};
+  std::size_t count = 0;
+  std::vector<Part> trials = {};
+
+  [[nodiscard]] bool has_count() const { return !has_list; }
+
+  static constexpr auto fields() {
+    return std::tuple{report::field_if(&Search::has_list, "metric", "metric", &Search::metric, "The metric."),
+                      report::field_if(&Search::has_count, nullptr, "trials", &Search::count, "The number."),
+                      report::field_if(&Search::has_list, nullptr, "trials", &Search::trials, "The list.")};
+  }
+};
+
+TEST(Fields, JsonHasOnlyFieldsWhoseConditionHolds) {
+  EXPECT_EQ(json_of_fields(Search{.count = 3}).dump(), R"({"trials":3})");
+  EXPECT_EQ(json_of_fields(Search{.has_list = true}).dump(), R"({"metric":null,"trials":[]})");
+  const Json schema = schema_of_fields<Search>();
+  EXPECT_TRUE(schema["required"].empty());
+  EXPECT_EQ(schema["properties"]["trials"]["anyOf"][0].dump(), R"({"description":"The number.","type":"integer"})");
+  EXPECT_EQ(schema["properties"]["trials"]["anyOf"][1]["type"], "array");
+}
+
 TEST(Fields, AReportIsReadFromItsJson) {
   const auto json = nlohmann::json::parse(
       R"({"parts": [{"name": "a", "targets": ["sm89"], "more": 1}, {}], "count": 7, "conforms": true})");

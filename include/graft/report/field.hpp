@@ -2,6 +2,7 @@
 // list.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -10,7 +11,8 @@
 namespace graft::report {
 
 /// A field of a report. `Member` is a pointer to a data member, or to a const member function without parameters.
-template <class Member>
+/// `Condition` is such a pointer to a bool, or std::nullptr_t.
+template <class Member, class Condition = std::nullptr_t>
 struct Field {
   const char* name;  ///< The name of the attribute in Python; null for a field that only JSON has.
   const char* key;   ///< The key in JSON; null for a field that only Python has.
@@ -18,6 +20,18 @@ struct Field {
   const char* description;  ///< A sentence.
   /// Whether JSON has no key where the value is empty: a std::optional without a value, or an empty list.
   bool is_left_out = false;
+  Condition condition = {};  ///< JSON has no key where the condition is false.
+
+  static constexpr bool has_condition = !std::is_null_pointer_v<Condition>;
+  /// Returns whether the condition holds for the struct that has the field.
+  template <class Owner>
+  [[nodiscard]] bool applies_to(const Owner& owner) const {
+    if constexpr (has_condition) {
+      return std::invoke(condition, owner);
+    } else {
+      return true;
+    }
+  }
 };
 
 /// Returns a field with the same name in Python and in JSON.
@@ -48,6 +62,13 @@ template <class Member>
 struct JsonText {
   std::string text;
 };
+
+/// Returns a field whose key JSON leaves out where the condition, a pointer to a member of the report, is false.
+template <class Member, class Condition>
+[[nodiscard]] constexpr Field<Member, Condition> field_if(Condition condition, const char* name, const char* key,
+                                                          Member member, const char* description) {
+  return {name, key, member, description, false, condition};
+}
 
 /// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type.
 template <class Member>

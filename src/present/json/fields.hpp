@@ -85,7 +85,7 @@ template <report::Reflected Report>
 [[nodiscard]] Json json_of_fields(const Report& report) {
   Json json = Json::object();
   report::for_each_field<Report>([&](const auto& field, const auto& owner) {
-    if (field.key == nullptr) return;
+    if (field.key == nullptr || !field.applies_to(owner(report))) return;
     const auto& value = std::invoke(field.member, owner(report));
     if (!field.is_left_out || !is_empty(value)) json[field.key] = json_of_value(value);
   });

@@ -84,7 +84,8 @@ struct NonEmpty<std::optional<T>> {
   using Type = T;
 };
 
-/// Returns the schema of the object that json_of_fields writes.
+/// Returns the schema of the object that json_of_fields writes. Fields with the same key, of which a report has one,
+/// are alternatives.
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_fields() {
   Json properties = Json::object();
@@ -98,9 +99,11 @@ template <report::Reflected Report>
       schema.update(schema_of_value(std::type_identity<typename NonEmpty<Value>::Type>()));
     } else {
       schema.update(schema_of_value(std::type_identity<Value>()));
-      required.push_back(field.key);
+      if (!field.has_condition) required.push_back(field.key);
     }
-    properties[field.key] = std::move(schema);
+    Json& property = properties[field.key];
+    if (!property.is_null()) schema = {{"anyOf", Json::array({property, schema})}};
+    property = std::move(schema);
   });
   return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
 }
