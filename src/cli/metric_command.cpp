@@ -5,6 +5,7 @@
 
 #include "cli/interrupts.hpp"
 #include "present/text/shell_quoted.hpp"
+#include "toolkit/quantize.hpp"
 
 namespace graft::cli {
 namespace {
@@ -29,15 +30,15 @@ std::string with_model(const std::string& command, const std::filesystem::path& 
   return result;
 }
 
-std::function<double(const onnx::Model&)> metric_of(const Console& console, const std::string& command) {
-  return [&console, command](const onnx::Model& model) {
+toolkit::Metric metric_of(const Console& console, const std::string& command) {
+  return [&console, command](const toolkit::Model& model) {
     const DeferInterrupts defer;
-    return engine::measure({.text = command,
-                            .option = "--metric",
-                            .with_model = [&](const std::filesystem::path& file) { return with_model(command, file); },
-                            .on_error = [&](std::string_view line) { console.detail(line); },
-                            .should_stop = interrupted},
-                           model);
+    return toolkit::measure({.text = command,
+                             .option = "--metric",
+                             .with_model = [&](const std::filesystem::path& file) { return with_model(command, file); },
+                             .on_error = [&](std::string_view line) { console.detail(line); },
+                             .should_stop = interrupted},
+                            model);
   };
 }
 

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "cli/console.hpp"
-#include "toolkit/quantize.hpp"
+#include "graft/toolkit/quantize.hpp"
 
 namespace graft::cli {
 
@@ -16,6 +15,6 @@ namespace graft::cli {
 
 /// Returns a function that measures a model with the command. With -v the command's standard error is printed. Ctrl-C
 /// also ends the command.
-[[nodiscard]] std::function<double(const onnx::Model&)> metric_of(const Console& console, const std::string& command);
+[[nodiscard]] toolkit::Metric metric_of(const Console& console, const std::string& command);
 
 }  // namespace graft::cli

@@ -1,48 +1,87 @@
-// graft quantize: its arguments, and the functions that all precisions share.
-#include "cli/quantize.hpp"
+// graft quantize: fills the options of the public `quantize`, writes the model, and presents the report.
+#include "graft/toolkit/quantize.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
+#include "cli/console.hpp"
+#include "cli/dimensions.hpp"
+#include "cli/engine_option.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/metric_command.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
+#include "cli/program.hpp"
 #include "cli/tensors.hpp"
+#include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
-#include "graft/toolkit/quantize.hpp"
+#include "present/html/quantize_page.hpp"
 #include "present/json/quantize_json.hpp"
+#include "present/text/quantize_text.hpp"
+#include "present/text/value_check_text.hpp"
 #include "toolkit/files.hpp"
+#include "toolkit/quantize.hpp"
+#include "toolkit/tensors.hpp"
 
 namespace graft::cli {
 namespace {
 
-/// Throws Error if the user gave an option that has no meaning with this precision.
-void refuse(const std::vector<const Option*>& options, const std::string& precision) {
-  for (const Option* option : options) {
-    if (option->count() == 0) continue;
-    throw Error(fmt::format("{}: this option does not apply to --precision {}", option->get_name(), precision));
-  }
-}
+struct QuantizeArguments {
+  std::string model;
+  std::string output;
+  std::string precision;
+  std::vector<std::string> data;
+  std::vector<std::string> inputs;
+  std::vector<std::string> keep;
+  std::vector<std::string> only;
+  std::string report;
+  double limit = 0;
+  bool typed_io = false;
+  bool explain = false;
+  std::string engine = default_engine_name;
+
+  // Options of int8 and f8 only.
+  std::string recipe;
+  std::int64_t samples = 0;
+  std::string method;  ///< Empty for the default method of the precision.
+  double percentile = 99.99;
+  std::string cache;
+  std::string write_cache;
+  std::string state;
+  std::vector<std::string> improve;
+  std::string rest = "f32";
+  std::string metric;
+  double max_drop = 0;
+  std::int64_t judged = 64;
+
+  const Option* percentile_option = nullptr;
+  const Option* limit_option = nullptr;
+  const Option* metric_option = nullptr;
+  const Option* max_drop_option = nullptr;
+};
 
 void add_int8_options(Command& command, QuantizeArguments& arguments) {
-  const auto add = [&](Option* option, const char* type) {
-    option->type_name(type)->group("int8 and f8");
-    arguments.of_int8.push_back(option);
-    return option;
-  };
+  const auto add = [](Option* option, const char* type) { return option->type_name(type)->group("int8 and f8"); };
   add(command.add_option("--recipe", arguments.recipe,
                          "YAML file that describes how images are prepared: resize, crop, mean, scale ..."),
       "FILE");
   add(command.add_option("--samples", arguments.samples, "maximum number of calibration samples"), "NUMBER")
       ->check(at_least(1, "an integer from 1"));
-  arguments.method_option =
-      add(command.add_option(
-              "--method", arguments.method,
-              "calibration method: percentile (default for int8), entropy (int8 only), minmax (default for f8) or mse"),
-          "METHOD")
-          ->check(one_of({"entropy", "minmax", "percentile", "mse"}));
+  add(command.add_option(
+          "--method", arguments.method,
+          "calibration method: percentile (default for int8), entropy (int8 only), minmax (default for f8) or mse"),
+      "METHOD")
+      ->check(one_of({"entropy", "minmax", "percentile", "mse"}));
   arguments.percentile_option =
       add(command.add_option("--percentile", arguments.percentile,
                              "share of a tensor's values inside its range, in percent (default: 99.99)"),
@@ -95,22 +134,8 @@ Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
   return Exit::done;
 }
 
-Exit quantize(const Console& console, const QuantizeArguments& arguments) {
-  if (arguments.precision.empty() && arguments.output.empty() && !arguments.write_cache.empty()) {
-    return extract_cache(console, arguments);
-  }
-  for (const auto& [option, value] :
-       {std::pair("-o", &arguments.output), std::pair("--precision", &arguments.precision)}) {
-    if (value->empty())
-      throw Error(fmt::format("{} is missing\nIt is optional only if --write-cache is given alone", option));
-  }
-  const bool has_scales = arguments.precision == "int8" || arguments.precision == "f8" || arguments.precision == "fp8";
-  refuse(has_scales ? arguments.of_types : arguments.of_int8, arguments.precision);
-  return has_scales ? quantize_int8(console, arguments) : quantize_types(console, arguments);
-}
-
-}  // namespace
-
+/// Throws Error, before minutes of work, if an output file would overwrite an input or another output, or if the model
+/// cannot be written.
 void check_output(const QuantizeArguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   written.push_back({"-o", arguments.output});
@@ -124,6 +149,107 @@ void check_output(const QuantizeArguments& arguments) {
   const DeferInterrupts defer;
   toolkit::check_writable(arguments.output);
 }
+
+toolkit::Precision precision_of(const std::string& name) {
+  if (name == "bf16") return toolkit::Precision::bf16;
+  if (name == "int8") return toolkit::Precision::int8;
+  return name == "f8" || name == "fp8" ? toolkit::Precision::f8 : toolkit::Precision::f16;
+}
+
+toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArguments& arguments) {
+  toolkit::Int8Options options;
+  options.recipe = arguments.recipe;
+  options.samples = arguments.samples;
+  options.calibration = report::find_threshold_method(arguments.method);
+  options.percentile = arguments.percentile;
+  // The default of f8 is minmax.
+  if (arguments.method.empty() && arguments.percentile_option->count() != 0) {
+    options.calibration = report::ThresholdMethod::percentile;
+  }
+  options.cache = arguments.cache;
+  options.state = arguments.state;
+  const auto improves = [&](std::string_view what) { return std::ranges::count(arguments.improve, what) != 0; };
+  options.improve = {.equalize = improves("equalize"),
+                     .smooth = improves("smooth"),
+                     .round = improves("round"),
+                     .bias = improves("bias")};
+  if (arguments.rest != "f32") options.rest = precision_of(arguments.rest);
+  if (arguments.metric_option->count() != 0) options.metric = metric_of(console, arguments.metric);
+  if (arguments.max_drop_option->count() != 0) options.max_drop = arguments.max_drop;
+  options.judged = arguments.judged;
+  return options;
+}
+
+toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArguments& arguments) {
+  toolkit::QuantizeOptions options;
+  options.precision = precision_of(arguments.precision);
+  const auto shapes = parse_shapes("--input", arguments.inputs, false);
+  options.shapes = {shapes.begin(), shapes.end()};
+  options.keep = arguments.keep;
+  options.only = arguments.only;
+  options.typed_io = arguments.typed_io;
+  if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
+  options.int8 = int8_options_of(console, arguments);
+  options.engine = engine_of(arguments.engine);
+  return options;
+}
+
+/// Whether the values of --data are one path of calibration data, and not NAME=FILE.
+bool is_path(const std::vector<std::string>& data) {
+  std::error_code problem;
+  return data.size() == 1 &&
+         (data.front().find('=') == std::string::npos || std::filesystem::exists(data.front(), problem));
+}
+
+Exit quantize(const Console& console, const QuantizeArguments& arguments) {
+  if (arguments.precision.empty() && arguments.output.empty() && !arguments.write_cache.empty()) {
+    return extract_cache(console, arguments);
+  }
+  for (const auto& [option, value] :
+       {std::pair("-o", &arguments.output), std::pair("--precision", &arguments.precision)}) {
+    if (value->empty())
+      throw Error(fmt::format("{} is missing\nIt is optional only if --write-cache is given alone", option));
+  }
+  check_is_onnx(arguments.model);
+  toolkit::QuantizeOptions options = options_of(console, arguments);
+  runtime::TensorMap tensors;
+  if (has_8_bits(options.precision) && is_path(arguments.data)) {
+    options.int8.data = arguments.data.front();
+  } else {
+    tensors = read_tensors(console, "--data", arguments.data);
+    options.data_views = toolkit::views_of(tensors, "--data");
+  }
+  toolkit::check_options(options);
+  if (!has_8_bits(options.precision) && !arguments.write_cache.empty()) {
+    throw Error(fmt::format("--write-cache: this option does not apply to --precision {}", arguments.precision));
+  }
+  check_output(arguments);
+  check_report(arguments.report);
+  const toolkit::Model model = toolkit::load(arguments.model);
+  Progress progress(console);
+  options.watch = watch_of(progress);
+  report::QuantizeReport report = toolkit::quantize(model, options);
+  {
+    const DeferInterrupts defer;
+    toolkit::write(report, arguments.output, arguments.write_cache);
+  }
+  progress.clear();
+
+  if (report.check) {
+    report.check->command =
+        present::verify_command(*report.check, arguments.model, arguments.output, arguments.data, arguments.inputs);
+  }
+  console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, report.external_data),
+                          present::quantize_summary(report)));
+  console.say(present::quantize_text(report, arguments.explain));
+  if (report.check) console.say(present::check_text(*report.check, report.check->command));
+  if (!report.met()) console.warn(present::missed_limit_text(report));
+  if (!arguments.report.empty()) write_report(console, present::quantize_page(report), arguments.report);
+  console.result(present::quantize_json(report));
+  return report.met() ? Exit::done : Exit::answer_is_no;
+}
+
+}  // namespace
 
 void add_quantize(Program& program) {
   const auto arguments = std::make_shared<QuantizeArguments>();
@@ -144,9 +270,8 @@ void add_quantize(Program& program) {
                    "input data: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 and f8 also a FILE.npy, and a "
                    "folder of images or of such files; the first axis counts samples")
       ->type_name("TENSOR");
-  arguments->of_types.push_back(
-      command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
-          ->type_name("SHAPE"));
+  command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
+      ->type_name("SHAPE");
   command
       ->add_option(
           "--keep", arguments->keep,
@@ -154,8 +279,8 @@ void add_quantize(Program& program) {
       ->type_name("PATTERN");
   command->add_option("--only", arguments->only, "the only nodes that may leave f32; patterns as for --keep")
       ->type_name("PATTERN");
-  arguments->of_types.push_back(command->add_flag(
-      "--typed-io", arguments->typed_io, "inputs and outputs also have the new type; by default they stay f32"));
+  command->add_flag("--typed-io", arguments->typed_io,
+                    "inputs and outputs also have the new type; by default they stay f32");
   arguments->limit_option =
       command
           ->add_option("--limit", arguments->limit,

@@ -1,13 +1,12 @@
 // Returns the results of the toolkit as JSON and HTML for applications. Part of libgraft.so.
 #include <string>
-#include <variant>
 
 #include "graft/toolkit/present.hpp"
 #include "present/html/convert_page.hpp"
 #include "present/html/cut_page.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/html/layers_page.hpp"
-#include "present/html/quantize_int8_page.hpp"
+#include "present/html/quantize_page.hpp"
 #include "present/html/verify_page.hpp"
 #include "present/json/build_json.hpp"
 #include "present/json/convert_json.hpp"
@@ -16,7 +15,6 @@
 #include "present/json/quantize_json.hpp"
 #include "present/json/verify_json.hpp"
 #include "present/json/write_cut.hpp"
-#include "present/text/quantize_text.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
 
@@ -34,10 +32,6 @@ std::string text_of(const present::Json& json) {
   return json.dump(-1, ' ', false, present::Json::error_handler_t::replace);
 }
 
-present::QuantizedFiles files_of(const Quantization& quantization) {
-  return {.model = quantization.model.source(), .output = {}};
-}
-
 }  // namespace
 
 std::string to_json(const InspectResult& result) { return text_of(present::to_json(details_of(result))); }
@@ -48,14 +42,7 @@ std::string to_json(const VerifyResult& result) { return text_of(present::verify
 
 std::string to_json(const LayersResult& result) { return text_of(present::layers_json(result)); }
 
-std::string to_json(const QuantizeResult& result) {
-  const Quantization& made = details_of(result);
-  if (const auto* int8 = std::get_if<Int8Report>(&made.report)) {
-    return text_of(present::int8_json(*int8, files_of(made), made.int8, ""));
-  }
-  return text_of(
-      present::types_json(std::get<TypesReport>(made.report), files_of(made), made.precision, made.has_data, ""));
-}
+std::string to_json(const QuantizeReport& report) { return text_of(present::quantize_json(report)); }
 
 std::string to_json(const BuildReport& report) { return text_of(present::build_json(report)); }
 
@@ -77,16 +64,7 @@ std::string to_page(const LayersResult& result) {
   return html_of(present::layers_page(model_of(result.candidate), result));
 }
 
-std::string to_page(const QuantizeResult& result) {
-  const Quantization& made = details_of(result);
-  if (const auto* int8 = std::get_if<Int8Report>(&made.report)) {
-    return html_of(
-        present::int8_page(int8->chosen, files_of(made), made.int8, present::int8_summary(*int8, made.int8)));
-  }
-  const auto& types = std::get<TypesReport>(made.report);
-  return html_of(present::types_page(types.chosen, files_of(made), made.precision, made.has_data,
-                                     present::types_summary(types, made.precision)));
-}
+std::string to_page(const QuantizeReport& report) { return html_of(present::quantize_page(report)); }
 
 std::string to_page(const CutResult& result) { return html_of(present::cut_page(result)); }
 

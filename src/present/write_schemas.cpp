@@ -19,6 +19,7 @@
 #include "graft/report/ops.hpp"
 #include "graft/report/plugins.hpp"
 #include "graft/report/program.hpp"
+#include "graft/report/quantize.hpp"
 #include "graft/report/run.hpp"
 #include "graft/report/verify.hpp"
 #include "present/json/schema.hpp"
@@ -79,6 +80,10 @@ std::map<std::string, Json> schemas() {
       {"graft.plugins.schema.json",
        schema_of_report<graft::report::PluginsReport>(
            "graft plugins", 1, "The plugin creators of libraries, and checks of their contract.")},
+      {"graft.quantize.schema.json",
+       schema_of_command<graft::report::QuantizeReport>(
+           "graft.quantize", 1,
+           "The type of each node and why, what was tried, and the quality of outputs against f32.")},
       {"graft.run.schema.json",
        schema_of_report<graft::report::RunReport>("graft run", 1, "The outputs that were written.")},
       {"graft.verify.schema.json",

@@ -1,6 +1,7 @@
 // graft.quantize, with a metric that is a Python function.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -16,6 +17,7 @@
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
 #include "python/cpu_engines.hpp"
+#include "python/fields.hpp"
 #include "python/precisions.hpp"
 #include "python/results.hpp"
 #include "python/tensors.hpp"
@@ -25,10 +27,10 @@ namespace {
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
-using toolkit::OutputQuality;
-using toolkit::QuantizedNode;
+using report::OutputFigures;
+using report::QuantizedNode;
+using report::QuantizeReport;
 using toolkit::QuantizeOptions;
-using toolkit::QuantizeResult;
 
 toolkit::ThresholdMethod calibration_of(const std::string& word) {
   if (const auto method = report::find_threshold_method(word)) return *method;
@@ -61,7 +63,7 @@ double measured(const nb::handle& metric, const toolkit::Model& model) {
   return value;
 }
 
-QuantizeResult quantize(const toolkit::Model& model, const std::string& precision, const ArraysIn& data,
+QuantizeReport quantize(const toolkit::Model& model, const std::string& precision, const ArraysIn& data,
                         const std::filesystem::path& data_path, const toolkit::Shapes& shapes,
                         const std::vector<std::string>& keep, const std::vector<std::string>& only, bool typed_io,
                         std::optional<double> limit_db, const std::filesystem::path& recipe, std::int64_t samples,
@@ -108,20 +110,12 @@ QuantizeResult quantize(const toolkit::Model& model, const std::string& precisio
   });
 }
 
-std::map<std::string, std::size_t> counts_of(const QuantizeResult& result) {
-  std::map<std::string, std::size_t> counts;
-  for (const QuantizedNode& node : result.nodes) {
-    if (!node.type.empty()) ++counts[node.type];
-  }
-  return counts;
-}
-
-std::string describe(const QuantizeResult& result) {
+std::string describe(const QuantizeReport& result) {
   std::string text = "<graft.QuantizeResult " + result.model.source() + ":";
-  const std::map<std::string, std::size_t> counts = counts_of(result);
+  const auto counts = result.counts();
   for (const auto& [type, count] : counts) text += " " + count_of(count, "node") + " " + type + ",";
   if (counts.empty()) text += " no node has a narrower type,";
-  text += result.met ? " limits met" : " limits not met";
+  text += result.met() ? " limits met" : " limits not met";
   if (!result.notes.empty()) text += ", " + count_of(result.notes.size(), "note");
   return text + ">";
 }
@@ -129,46 +123,22 @@ std::string describe(const QuantizeResult& result) {
 }  // namespace
 
 void add_quantization(nb::module_& module) {
-  nb::class_<QuantizedNode>(module, "QuantizedNode", "The type that a node has in the result.")
-      .def_ro("node", &QuantizedNode::node)
-      .def_ro("type", &QuantizedNode::type,
-              "'int8', 'f8', 'f16', 'bf16' or 'f32'; 'f64', which is not converted to f16 or bf16; 'fused': computed "
-              "in f32 "
-              "inside the kernel of an int8 or f8 node; empty: the node has no such type.")
-      .def_ro("reason", &QuantizedNode::reason, "Why the node stays in f32; empty for other nodes.")
-      .def("__repr__", [](const QuantizedNode& node) {
-        return "<" + text_of(node.node) + ": " + node.type + (node.reason.empty() ? "" : ", " + node.reason) + ">";
-      });
-  nb::class_<OutputQuality>(module, "OutputQuality",
-                            "The difference of an output from that of the f32 model on the CPU.")
-      .def_ro("name", &OutputQuality::name)
-      .def_ro("snr_db", &OutputQuality::snr_db, "The signal to noise ratio in dB; None where nothing differs.")
-      .def_ro("largest_error", &OutputQuality::largest_error)
-      .def_ro("rows", &OutputQuality::rows, "The number of rows along the last axis.")
-      .def_ro("same_top", &OutputQuality::same_top,
-              "The number of rows whose largest element is at the same position as in f32.")
-      .def("__repr__", [](const OutputQuality& output) {
-        const std::string snr = output.snr_db ? std::to_string(*output.snr_db) + " dB" : "nothing differs";
-        return "<output '" + output.name + "': " + snr + ">";
-      });
-  nb::class_<QuantizeResult> result(module, "QuantizeResult", "The result of graft.quantize.");
-  result.def_ro("model", &QuantizeResult::model)
-      .def_ro("nodes", &QuantizeResult::nodes)
-      .def_prop_ro("counts", counts_of, "The number of nodes with each type.")
-      .def_ro("outputs", &QuantizeResult::outputs)
-      .def_ro("metric_f32", &QuantizeResult::metric_f32,
-              "The metric, or the percentage of rows that agree, of the f32 model; None without data.")
-      .def_ro("metric_int8", &QuantizeResult::metric_int8, "The same figure of the result, in int8 or f8.")
-      .def_ro("notes", &QuantizeResult::notes)
-      .def_prop_ro(
-          "verified",
-          [](const QuantizeResult& result) {
-            return result.verified ? std::optional<std::string>(to_string(*result.verified)) : std::nullopt;
-          },
-          "The verdict of graft.verify on the given model and the result; None where a metric or max_drop judges the "
-          "result, and for a "
-          "calibration cache without data.")
-      .def_ro("met", &QuantizeResult::met, "Whether every output meets the limits, and `verified` is 'same' or None.");
+  nb::class_<QuantizedNode> quantized(module, "QuantizedNode", "The type that a node has in the result.");
+  add_fields(quantized);
+  quantized.def("__repr__", [](const QuantizedNode& node) {
+    const std::string reason = node.reason();
+    return "<" + text_of(node.node) + ": " + node.type + (reason.empty() ? "" : ", " + reason) + ">";
+  });
+  nb::class_<OutputFigures> quality(module, "OutputQuality",
+                                    "The difference of an output from that of the f32 model on the CPU.");
+  add_fields(quality);
+  quality.def("__repr__", [](const OutputFigures& output) {
+    const std::string snr = output.snr_db ? std::to_string(*output.snr_db) + " dB" : "nothing differs";
+    return "<output '" + output.name + "': " + snr + ">";
+  });
+  nb::class_<QuantizeReport> result(module, "QuantizeResult", "The result of graft.quantize.");
+  result.def_ro("model", &QuantizeReport::model, "The typed model.");
+  add_fields(result);
   add_texts(result, describe);
   add_page(result);
   module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_path"_a, "shapes"_a,

@@ -1,190 +1,146 @@
-// `quantize`: checks the options, and converts the reports into a QuantizeResult.
-#include "graft/toolkit/quantize.hpp"
+// `quantize`: checks the options, and calls the function for the kind of type.
+#include "toolkit/quantize.hpp"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
+#include "onnx/atomic_file.hpp"
+#include "onnx/check_operators.hpp"
+#include "onnx/onnx_io.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
-#include "toolkit/precisions.hpp"
-#include "toolkit/quantize.hpp"
 #include "toolkit/tensors.hpp"
-#include "toolkit/verify_options.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-constexpr auto data_name = "QuantizeOptions::data";
-
-std::vector<OutputQuality> qualities_of(const std::vector<verify::OutputFigures>& outputs) {
-  std::vector<OutputQuality> qualities;
-  for (const verify::OutputFigures& output : outputs) {
-    qualities.push_back({.name = output.name,
-                         .snr_db = output.snr_db,
-                         .largest_error = output.largest_error,
-                         .rows = output.rows,
-                         .same_top = output.same_top});
-  }
-  return qualities;
+/// Throws Error for an option that is given and belongs to other precisions.
+void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
+  if (!is_given) return;
+  throw Error(fmt::format("{}: this option does not apply to {} {}", setting_name(option),
+                          setting_name(Setting::quantize_precision), to_string(options.precision)));
 }
 
-/// Throws Error for an option that is set and belongs to other precisions.
-void refuse(bool is_given, const char* option) {
-  if (is_given) throw Error(fmt::format("QuantizeOptions::{}: this option does not apply to this precision", option));
-}
-
-void refuse_int8_options(const Int8Options& options) {
+void check_16_bits(const QuantizeOptions& options) {
+  const Int8Options& given = options.int8;
   const Int8Options none;
-  refuse(!options.data.empty(), "int8.data");
-  refuse(!options.recipe.empty(), "int8.recipe");
-  refuse(options.samples != none.samples, "int8.samples");
-  refuse(!options.cache.empty(), "int8.cache");
-  refuse(!options.state.empty(), "int8.state");
-  refuse(options.improve.equalize || options.improve.smooth || options.improve.round || options.improve.bias,
-         "int8.improve");
-  refuse(options.rest.has_value(), "int8.rest");
-  refuse(static_cast<bool>(options.metric), "int8.metric");
-  refuse(options.max_drop.has_value(), "int8.max_drop");
-  refuse(options.calibration.has_value(), "int8.calibration");
-  refuse(options.percentile != none.percentile, "int8.percentile");
-  refuse(options.judged != none.judged, "int8.judged");
-}
-
-void check(const Int8Options& options) {
-  const double percentile = options.percentile;
-  check_number(percentile > 0 && percentile <= 100, "QuantizeOptions::int8.percentile", percentile,
-               "a number above 0, at most 100");
-  if (options.calibration.value_or(ThresholdMethod::percentile) != ThresholdMethod::percentile &&
-      percentile != Int8Options().percentile) {
-    throw Error(
-        "QuantizeOptions::int8.percentile: only ThresholdMethod::percentile has a percentile, and int8.calibration is "
-        "another method");
-  }
-  check_from_0("QuantizeOptions::int8.samples", static_cast<double>(options.samples));
-  check_positive("QuantizeOptions::int8.judged", static_cast<double>(options.judged));
-  check_from_0("QuantizeOptions::int8.max_drop", options.max_drop);
-}
-
-QuantizeResult to_float(const Model& model, const QuantizeOptions& options) {
-  refuse_int8_options(options.int8);
+  refuse(!given.data.empty(), Setting::calibration_data, options);
+  refuse(!given.recipe.empty(), Setting::recipe, options);
+  refuse(given.samples != none.samples, Setting::samples, options);
+  refuse(given.percentile != none.percentile, Setting::percentile, options);
+  refuse(given.calibration.has_value(), Setting::calibration, options);
+  refuse(!given.cache.empty(), Setting::cache, options);
+  refuse(!given.state.empty(), Setting::calibration_state, options);
+  refuse(given.improve.any(), Setting::improve, options);
+  refuse(given.rest.has_value(), Setting::rest, options);
+  refuse(static_cast<bool>(given.metric), Setting::metric, options);
+  refuse(given.max_drop.has_value(), Setting::max_drop, options);
+  refuse(given.judged != none.judged, Setting::judged, options);
   if (has_data(options) && !options.shapes.empty()) {
     throw Error(
-        "QuantizeOptions::shapes: these are shapes of synthetic inputs, which data replaces\nGive only one of the two");
+        fmt::format("{}: this option sets the shape of synthetic inputs, which {} replaces\nGive only one of "
+                    "the two",
+                    setting_name(Setting::quantize_shapes), setting_name(Setting::data)));
   }
-  quant::ChooseOptions inner;
-  inner.precision = precision_of(options.precision);
-  inner.typed_io = options.typed_io;
-  inner.keep = options.keep;
-  inner.only = options.only;
-  inner.limit_db = options.limit_db;
-  inner.shapes = {options.shapes.begin(), options.shapes.end()};
-  TypesReport report = quantize_types(model, inner, to_internal(options.data, options.data_views, data_name), data_name,
-                                      options.watch, options.engine);
-  const quant::ChosenTypes& chosen = report.chosen;
-  QuantizeResult result;
-  for (const quant::ChosenNode& node : chosen.nodes) {
-    const bool is_kept = node.node.type == quant::NodeType::kept;
-    result.nodes.push_back({.node = node.node.node,
-                            .type = type_name(node.node, inner.precision),
-                            .reason = is_kept ? node.node.reason : std::string()});
-  }
-  result.outputs = qualities_of(chosen.outputs);
-  result.notes = chosen.notes;
-  result.met = report.met();
-  if (report.check.report) result.verified = report.check.report->verdict();
-  result.model = ModelAccess::make(chosen.typed.model.clone());
-  result.details = std::make_shared<const Quantization>(Quantization{
-      .model = model, .precision = inner.precision, .report = std::move(report), .has_data = has_data(options)});
-  return result;
 }
 
-graft::quant::Int8Options int8_options(const QuantizeOptions& options) {
+/// Checks the sources of scales: data, and a cache.
+void check_scales(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
-  check(given);
-  graft::quant::Int8Options inner;
-  inner.improve = {.equalize = given.improve.equalize,
-                   .smooth = given.improve.smooth,
-                   .round = given.improve.round,
-                   .bias = given.improve.bias};
-  if (options.precision == Precision::f8) inner.type = quant::EightBits::f8;
-  inner.thresholds = {.method = given.calibration.value_or(quant::usual_method(inner.type)),
-                      .percentile = given.percentile};
-  inner.keep = options.keep;
-  inner.only = options.only;
-  if (!given.cache.empty()) inner.cache = quant::read_calibration_cache(given.cache);
-  inner.state = given.state;
-  inner.limit_db = options.limit_db;
-  if (given.rest == Precision::int8 || given.rest == Precision::f8) {
-    throw Error("QuantizeOptions::int8.rest: found a type of 8 bits; allowed are f16, bf16 and no type");
+  const bool has_any_data = has_data(options) || !given.data.empty();
+  const std::string_view data = setting_name(Setting::data);
+  const std::string_view cache = setting_name(Setting::cache);
+  if (has_data(options) && !given.data.empty()) {
+    throw Error(
+        fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::calibration_data), data));
   }
-  if (given.rest) inner.rest = precision_of(*given.rest);
-  inner.max_drop = given.max_drop;
-  if (given.metric) {
-    inner.metric = [&metric = given.metric](const graft::onnx::Model& tried) {
-      return metric(ModelAccess::make(tried.clone()));
-    };
+  if (!has_any_data && given.cache.empty()) {
+    throw Error(
+        fmt::format("{}: {} needs the ranges of real inputs, and synthetic inputs have other ranges\nGive a hundred or "
+                    "more inputs from real use, or a calibration cache with {}",
+                    data, to_string(options.precision), cache));
   }
-  inner.judged = given.judged;
-  return inner;
+  if (given.cache.empty()) return;
+  for (const auto& [is_given, option] : {std::pair(given.percentile != Int8Options().percentile, Setting::percentile),
+                                         std::pair(given.calibration.has_value(), Setting::calibration)}) {
+    if (!is_given) continue;
+    throw Error(
+        fmt::format("{}: this option does not apply with {}, which contains the scales", setting_name(option), cache));
+  }
+  if (has_any_data) return;
+  for (const auto& [is_given, option] : {std::pair(static_cast<bool>(given.metric), Setting::metric),
+                                         std::pair(given.max_drop.has_value(), Setting::max_drop),
+                                         std::pair(options.limit_db.has_value(), Setting::limit_db)}) {
+    if (!is_given) continue;
+    throw Error(fmt::format("{}: this option needs {} in addition to {}, to judge single layers", setting_name(option),
+                            data, cache));
+  }
 }
 
-QuantizeResult to_eight_bits(const Model& model, const QuantizeOptions& options) {
-  refuse(!options.shapes.empty(), "shapes");
-  refuse(options.typed_io, "typed_io");
-  const bool has_any_data = has_data(options) || !options.int8.data.empty();
-  if (!has_any_data && options.int8.cache.empty()) {
+void check_8_bits(const QuantizeOptions& options) {
+  const Int8Options& given = options.int8;
+  refuse(!options.shapes.empty(), Setting::quantize_shapes, options);
+  refuse(options.typed_io, Setting::typed_io, options);
+  const std::string_view percentile = setting_name(Setting::percentile);
+  check_number(given.percentile > 0 && given.percentile <= 100, percentile, given.percentile,
+               "a number above 0, at most 100");
+  const ThresholdMethod method = given.calibration.value_or(ThresholdMethod::percentile);
+  if (method != ThresholdMethod::percentile && given.percentile != Int8Options().percentile) {
+    throw Error(fmt::format("{}: this option does not apply to {} {}", percentile, setting_name(Setting::calibration),
+                            to_string(method)));
+  }
+  check_from_0(setting_name(Setting::samples), static_cast<double>(given.samples));
+  check_positive(setting_name(Setting::judged), static_cast<double>(given.judged));
+  check_from_0(setting_name(Setting::max_drop), given.max_drop);
+  if (given.rest == Precision::int8 || given.rest == Precision::f8) {
     throw Error(
-        fmt::format("QuantizeOptions::data: {} needs the ranges of real inputs, and synthetic inputs have other "
-                    "ranges\nGive a hundred or more inputs from real use, or a calibration cache",
-                    options.precision == Precision::f8 ? "f8" : "int8"));
+        fmt::format("{}: found a type of 8 bits; allowed are f16, bf16 and no type", setting_name(Setting::rest)));
   }
-  if (!has_any_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
-    throw Error("QuantizeOptions::data: a limit, a metric and max_drop need data in addition to the cache");
-  }
-  if (has_data(options) && !options.int8.data.empty()) {
-    throw Error("QuantizeOptions::int8.data: QuantizeOptions::data has tensors too\nGive only one of the two");
-  }
-  const Samples samples{.tensors = to_internal(options.data, options.data_views, data_name),
-                        .path = options.int8.data,
-                        .recipe = read_recipe(options.int8.recipe, options.int8.data, "QuantizeOptions::int8.recipe"),
-                        .limit = options.int8.samples,
-                        .name = data_name};
-  graft::quant::Int8Options inner = int8_options(options);
-  Int8Report report = quantize_int8(model, inner, samples, options.watch, options.engine);
-  const quant::ChosenInt8& chosen = report.chosen;
-  QuantizeResult result;
-  for (const quant::Int8Node& node : chosen.plan.nodes) {
-    const bool in_the_rest = chosen.is_in_the_rest(node);
-    result.nodes.push_back(
-        {.node = node.node,
-         .type = std::string(in_the_rest ? to_string(chosen.rest_precision) : to_string(node.kind, chosen.plan.type)),
-         .reason = node.kind == quant::Int8Kind::kept ? node.reason : std::string()});
-  }
-  result.outputs = qualities_of(chosen.outputs);
-  result.metric_f32 = chosen.metric_f32;
-  result.metric_int8 = chosen.metric_int8;
-  result.notes = chosen.notes;
-  result.met = report.met();
-  if (report.check.report) result.verified = report.check.report->verdict();
-  result.model = ModelAccess::make(chosen.placed.model.clone());
-  inner.metric = {};
-  result.details = std::make_shared<const Quantization>(Quantization{.model = model,
-                                                                     .precision = graft::verify::Precision::int8,
-                                                                     .report = std::move(report),
-                                                                     .int8 = std::move(inner),
-                                                                     .has_data = has_any_data});
-  return result;
+  check_scales(options);
 }
 
 }  // namespace
 
-QuantizeResult quantize(const Model& model, const QuantizeOptions& options) {
-  check_from_0("QuantizeOptions::limit_db", options.limit_db);
-  const bool is_float = options.precision == Precision::f16 || options.precision == Precision::bf16;
-  return is_float ? to_float(model, options) : to_eight_bits(model, options);
+void check_options(const QuantizeOptions& options) {
+  check_from_0(setting_name(Setting::limit_db), options.limit_db);
+  has_8_bits(options.precision) ? check_8_bits(options) : check_16_bits(options);
+}
+
+QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
+  check_options(options);
+  Work work(options.watch, options.engine);
+  return work.run([&] {
+    check_nodes(model_of(model));
+    QuantizeReport report =
+        has_8_bits(options.precision) ? quantize_int8(model, options, work) : quantize_types(model, options, work);
+    report.file = model.source();
+    report.precision = options.precision;
+    report.has_data = has_data(options) || !options.int8.data.empty();
+    return report;
+  });
+}
+
+double measure(const engine::MetricCommand& command, const Model& model) {
+  return engine::measure(command, model_of(model));
+}
+
+void write(QuantizeReport& report, const std::filesystem::path& output, const std::filesystem::path& cache) {
+  if (!cache.empty()) {
+    if (report.calibration_cache.empty()) {
+      throw Error(
+          fmt::format("{}: {}", setting_name(Setting::written_cache),
+                      report.precision == Precision::f8
+                          ? "a calibration cache of TensorRT contains steps of int8, and the steps of f8 differ in size"
+                          : "no tensor became int8, so there are no scales"));
+    }
+    onnx::write_file(cache, report.calibration_cache);
+  }
+  report.external_data = onnx::write_onnx(model_of(report.model), output);
+  report.output = output.string();
 }
 
 std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {

@@ -84,7 +84,7 @@ TEST_F(ChooseInt8, InF8AllFiveLayersToo) {
   EXPECT_FALSE(chosen.corrected.empty());
   EXPECT_GT(worst_of(chosen), 22);  // 4 bits: 6.02 dB each
   EXPECT_TRUE(chosen.cache.entries.empty());
-  for (const Int8Tensor& tensor : chosen.tensors) {
+  for (const QuantizedTensor& tensor : chosen.tensors) {
     EXPECT_FLOAT_EQ(tensor.scale * 448, static_cast<float>(tensor.threshold)) << tensor.name;
     EXPECT_EQ(tensor.saturated, 0) << tensor.name;
   }

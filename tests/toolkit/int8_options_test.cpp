@@ -33,7 +33,7 @@ QuantizeOptions int8() {
   return options;
 }
 
-std::vector<std::string> types_of(const QuantizeResult& result) {
+std::vector<std::string> types_of(const QuantizeReport& result) {
   std::vector<std::string> types;
   for (const QuantizedNode& node : result.nodes) types.push_back(node.type);
   return types;
@@ -49,16 +49,16 @@ TEST(Int8Options, AMetricIsAskedForTheF32ModelAndForEachModelThatIsTried) {
     EXPECT_EQ(Session(tried).run(images(1)).size(), 2);
     return -static_cast<double>(tried.node_count());
   };
-  const QuantizeResult plain = quantize(model, options);
+  const QuantizeReport plain = quantize(model, options);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(plain.metric_int8, -static_cast<double>(plain.model.node_count()));
   EXPECT_GT(plain.metric_f32, plain.metric_int8);
-  EXPECT_TRUE(plain.met);
+  EXPECT_TRUE(plain.met());
 
   options.int8.max_drop = *plain.metric_f32 - *plain.metric_int8 - 1;
-  const QuantizeResult limited = quantize(model, options);
+  const QuantizeReport limited = quantize(model, options);
   EXPECT_GT(asked, 4);
-  EXPECT_TRUE(limited.met);
+  EXPECT_TRUE(limited.met());
   EXPECT_LT(limited.model.node_count(), plain.model.node_count());
 }
 
@@ -100,10 +100,10 @@ TEST(Int8Options, SamplesMayBeInAFile) {
   write_npz(file, images(64));
   const Model model = load(digits("digits.onnx"));
   QuantizeOptions options = int8();
-  const QuantizeResult from_memory = quantize(model, options);
+  const QuantizeReport from_memory = quantize(model, options);
   options.data = {};
   options.int8.data = file;
-  const QuantizeResult from_file = quantize(model, options);
+  const QuantizeReport from_file = quantize(model, options);
   ASSERT_EQ(from_file.outputs.size(), from_memory.outputs.size());
   EXPECT_EQ(from_file.outputs[0].snr_db, from_memory.outputs[0].snr_db);
   options.int8.samples = 8;
@@ -116,7 +116,7 @@ TEST(Int8Options, SamplesMayBeInAFile) {
 TEST(Int8Options, BiasCorrectionChangesTheOutputs) {
   const Model model = load(digits("digits.onnx"));
   QuantizeOptions options = int8();
-  const QuantizeResult plain = quantize(model, options);
+  const QuantizeReport plain = quantize(model, options);
   options.int8.improve.bias = true;
   EXPECT_NE(quantize(model, options).outputs[0].snr_db, plain.outputs[0].snr_db);
 }

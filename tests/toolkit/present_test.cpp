@@ -45,10 +45,10 @@ TEST(Present, VerifyNamesBothModels) {
 
 TEST(Present, QuantizeTellsOfBothWays) {
   const Model model = load(digits("digits.onnx"));
-  const QuantizeResult types = quantize(model, {.precision = Precision::bf16});
+  const QuantizeReport types = quantize(model, {.precision = Precision::bf16});
   EXPECT_THAT(to_json(types), AllOf(HasSubstr(R"("precision":"bf16")"), HasSubstr(R"("data":"made up")")));
   EXPECT_THAT(to_page(types), is_page());
-  const QuantizeResult int8 = quantize(model, {.precision = Precision::int8, .data = images(16)});
+  const QuantizeReport int8 = quantize(model, {.precision = Precision::int8, .data = images(16)});
   EXPECT_THAT(to_json(int8), AllOf(HasSubstr(R"("precision":"int8")"), HasSubstr(R"("samples":16)")));
   EXPECT_THAT(to_page(int8), is_page());
 }

@@ -297,9 +297,9 @@ TEST(Quantize, Int8SaysWhatBecameOfEachNode) {
   options.precision = Precision::int8;
   options.data = images();
   options.watch = told.watch;
-  const QuantizeResult result = quantize(load(digits("digits.onnx")), options);
+  const QuantizeReport result = quantize(load(digits("digits.onnx")), options);
   told.expect_complete();
-  EXPECT_TRUE(result.met);
+  EXPECT_TRUE(result.met());
   EXPECT_TRUE(std::any_of(result.nodes.begin(), result.nodes.end(),
                           [](const QuantizedNode& node) { return node.type == "int8" && node.node.op == "Conv"; }));
   ASSERT_EQ(result.outputs.size(), 2);
@@ -315,8 +315,8 @@ TEST(Quantize, Int8NeedsData) {
 
 TEST(Quantize, F16NeedsNone) {
   QuantizeOptions options;
-  const QuantizeResult result = quantize(load(digits("digits.onnx")), options);
-  EXPECT_TRUE(result.met);
+  const QuantizeReport result = quantize(load(digits("digits.onnx")), options);
+  EXPECT_TRUE(result.met());
   EXPECT_TRUE(std::any_of(result.nodes.begin(), result.nodes.end(),
                           [](const QuantizedNode& node) { return node.type == "f16"; }));
 }

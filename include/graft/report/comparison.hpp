@@ -206,21 +206,43 @@ struct Difference {
 /// The errors of one output of a model in a narrower type, compared with f32.
 struct OutputFigures {
   std::string name;
-  std::optional<double> snr_db;  ///< The signal-to-noise ratio; nothing without a difference or without a signal.
-  double largest_error = 0;      ///< Largest |f32 - result| where both are finite.
+  std::optional<double> snr_db;
+  double largest_error = 0;
   std::int64_t elements = 0;
-  std::int64_t differing = 0;   ///< Number of elements that differ; only for integers and booleans.
-  std::int64_t not_finite = 0;  ///< Number of elements that are NaN or infinite in the result but finite in f32.
-  /// Number of rows along the last axis; only for real numbers, and 0 if there is only one column.
+  std::int64_t differing = 0;
+  std::int64_t not_finite = 0;
   std::int64_t rows = 0;
-  std::int64_t same_top = 0;  ///< Number of rows whose largest element is at the same position.
-  bool is_real = false;
-  /// For example "dimensions differ: [3, 4] in f32, [3, 3] here", from the first run in which they differ, or that the
-  /// output is not judged because it depends on random numbers.
+  std::int64_t same_top = 0;
+  bool is_real = false;  ///< Whether the elements are real numbers, and not integers or booleans.
   std::string incomparable;
 
   long double signal = 0;  ///< The signal: the sum of squares of the finite numbers of the output in f32.
   long double noise = 0;   ///< The noise: the sum of the squared errors of these numbers.
+
+  [[nodiscard]] bool is_not_real() const { return !is_real; }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("name", &OutputFigures::name, "The name of the output."),
+        field(nullptr, "elements", &OutputFigures::elements, "The number of elements that were compared."),
+        field(
+            nullptr, "incomparable", &OutputFigures::incomparable,
+            "For example 'dimensions differ: [3, 4] in f32, [3, 3] here', from the first run in which they differ, or "
+            "that the output is not judged because it depends on random numbers; mostly empty."),
+        field_if(&OutputFigures::is_not_real, nullptr, "differing", &OutputFigures::differing,
+                 "The number of integers or booleans that differ."),
+        field_if(&OutputFigures::is_real, "snr_db", "snr_db", &OutputFigures::snr_db,
+                 "The signal to noise ratio in dB; None without a difference or without a signal."),
+        field_if(&OutputFigures::is_real, "largest_error", "largest_error", &OutputFigures::largest_error,
+                 "The largest |f32 - result| where both are finite."),
+        field_if(&OutputFigures::is_real, nullptr, "not_finite", &OutputFigures::not_finite,
+                 "The number of elements that are NaN or infinite in the result but finite in f32."),
+        field_if(&OutputFigures::is_real, "rows", "rows", &OutputFigures::rows,
+                 "The number of rows along the last axis; 0 if there is only one column."),
+        field_if(&OutputFigures::is_real, "same_top", "same_top", &OutputFigures::same_top,
+                 "The number of rows whose largest element is at the same position as in f32."),
+    };
+  }
 };
 
 /// The noise floor of a tensor: how much the reference differs from itself if its arithmetic rounds differently. A

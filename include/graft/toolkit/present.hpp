@@ -21,7 +21,7 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_json(const ConvertResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const LayersResult& result);
-[[nodiscard]] GRAFT_API std::string to_json(const QuantizeResult& result);
+[[nodiscard]] GRAFT_API std::string to_json(const QuantizeReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const BuildReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const CanaryResult& result);
 /// Returns the value of the key `cut` in the JSON of `graft convert --cut --json`.
@@ -33,7 +33,7 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_page(const ConvertResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const LayersResult& result);
-[[nodiscard]] GRAFT_API std::string to_page(const QuantizeResult& result);
+[[nodiscard]] GRAFT_API std::string to_page(const QuantizeReport& report);
 /// Returns the part of the page of `graft convert --cut --report` that describes the cut.
 [[nodiscard]] GRAFT_API std::string to_page(const CutResult& result);
 

@@ -5,12 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "graft/node_ref.hpp"
 #include "graft/report/quantize.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
@@ -23,15 +21,11 @@
 
 namespace graft::toolkit {
 
+using report::Improvements;
+using report::OutputFigures;
+using report::QuantizedNode;
+using report::QuantizeReport;
 using report::ThresholdMethod;
-
-/// Changes of weights and biases that reduce the quantization error.
-struct Improvements {
-  bool equalize = false;  ///< Cross-layer equalization, before calibration.
-  bool smooth = false;    ///< SmoothQuant, before calibration.
-  bool round = false;  ///< AdaRound: rounds each weight up or down so that a layer's output changes least; int8 only.
-  bool bias = false;   ///< Bias correction: removes the mean error of rounding; runs last.
-};
 
 /// Returns the application's quality of a model; more is better. Calls do not overlap.
 using Metric = std::function<double(const Model&)>;
@@ -47,8 +41,8 @@ struct Int8Options {
   /// numbers.
   std::optional<ThresholdMethod> calibration = {};
   double percentile = 99.99;  ///< For ThresholdMethod::percentile; above 0, at most 100.
-  /// A calibration cache of TensorRT 7 to 10 whose scales are used. Data are then optional and only used to compare
-  /// outputs. int8 only.
+  /// A calibration cache of TensorRT 7 to 10 whose scales are used, without a method or a percentile. Data are then
+  /// optional and only used to compare outputs. int8 only.
   std::filesystem::path cache = {};
   /// A file for the state of the calibration, from which an interrupted calibration continues; empty: no file.
   std::filesystem::path state = {};
@@ -82,49 +76,12 @@ struct QuantizeOptions {
   Watch watch = {};
 };
 
-/// The type that a node has in the result.
-struct QuantizedNode {
-  NodeRef node;
-  /// "int8", "f8", "f16", "bf16" or "f32"; "f64", which is not converted to f16 or bf16; "fused": computed in f32
-  /// inside the kernel of an int8 or f8 node; empty: the node has no such type.
-  std::string type;
-  std::string reason;  ///< Why the node stays in f32; empty for other nodes.
-};
-
-/// The difference of an output from that of the f32 model on the CPU.
-struct OutputQuality {
-  std::string name;
-  std::optional<double> snr_db;  ///< Signal to noise ratio; nothing where nothing differs.
-  double largest_error = 0;
-  std::int64_t rows = 0;      ///< Number of rows along the last axis.
-  std::int64_t same_top = 0;  ///< Number of rows whose largest element is at the same position as in f32.
-};
-
-struct Quantization;
-
-struct QuantizeResult {
-  Model model;
-  std::vector<QuantizedNode> nodes;
-  std::vector<OutputQuality> outputs;
-  /// Int8Options::metric, or the percentage of rows that agree, for the f32 model; nothing without data.
-  std::optional<double> metric_f32;
-  std::optional<double> metric_int8;
-  std::vector<std::string> notes;
-  /// The verdict of `verify` on the given model and the result, with the same data, shapes and limit. Nothing where a
-  /// metric or max_drop judges the result, and for a calibration cache without data.
-  std::optional<Verdict> verified;
-  /// Whether every output meets the limits of the options and, where `verify` had to compare the result, it ran and its
-  /// verdict is `same`.
-  bool met = true;
-  std::shared_ptr<const Quantization> details = {};  ///< Input of graft/toolkit/present.hpp.
-};
-
 /// Returns a typed copy of an f32 model, with Cast nodes for f16 and bf16 and QuantizeLinear and DequantizeLinear for
 /// int8 and f8, and for each node its type and the reason. Throws Error for int8 and f8 without data and cache, a
 /// pattern in `keep` or `only` that matches nothing, data that do not fit the inputs, and options that the precision
 /// does not have; Error (missing_tool) in a build without a CPU engine; exceptions of the metric; Cancelled. A limit
-/// that is not met does not throw: `met` is false.
-[[nodiscard]] GRAFT_API QuantizeResult quantize(const Model& model, const QuantizeOptions& options);
+/// that is not met does not throw: `met()` is false.
+[[nodiscard]] GRAFT_API QuantizeReport quantize(const Model& model, const QuantizeOptions& options);
 
 /// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, completely or not at all, and returns
 /// the number of scales. Throws Error naming the node for a scale that a cache cannot hold, and for a model without

@@ -1,7 +1,5 @@
 // Nodes are found in the written model by the names of their results. The facts of a tensor are shown at the node that
 // rounds the tensor.
-#include "present/html/quantize_int8_page.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +11,21 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
+#include "present/html/quantize_page.hpp"
 #include "present/text/quantize_text.hpp"
 #include "present/text/table.hpp"
+#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
 
+using report::Int8Cost;
+using report::Int8Trial;
+using report::NodeRole;
+using report::OutputFigures;
+using report::QuantizedNode;
+using report::QuantizedTensor;
+using report::QuantizeReport;
 using Type = html::Column::Type;
 
 constexpr auto int8_kind = "int8";
@@ -32,21 +39,21 @@ constexpr auto kept_kind = "kept";
 
 constexpr double whole = 100;
 
-const char* kind_of(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
-  if (chosen.is_in_the_rest(node)) return rest_kind;
-  switch (node.kind) {
-    case quant::Int8Kind::computes: return int8_kind;
-    case quant::Int8Kind::moves: return moves_kind;
-    case quant::Int8Kind::follows: return fused_kind;
-    case quant::Int8Kind::kept: return node.by_form ? form_kind : kept_kind;
-    case quant::Int8Kind::none: return "";
+const char* kind_in_8_bits(const QuantizedNode& node) {
+  switch (node.role) {
+    case NodeRole::computes: return int8_kind;
+    case NodeRole::moves: return moves_kind;
+    case NodeRole::fused: return fused_kind;
+    case NodeRole::kept:
+      if (node.type != "f32") return rest_kind;
+      return node.why == report::WhyKept::form ? form_kind : kept_kind;
+    default: return "";
   }
-  return "";
 }
 
-void add_kinds(html::Report& page, const quant::ChosenInt8& chosen) {
+void add_kinds(html::Report& page, const QuantizeReport& report) {
   using html::Tone;
-  const std::string type(to_string(chosen.plan.type));
+  const std::string type(to_string(report.precision));
   page.kinds = {
       {.key = int8_kind, .mark = "✓", .title = type, .meaning = "computes from " + type, .tone = Tone::green},
       {.key = fused_kind,
@@ -71,7 +78,7 @@ void add_kinds(html::Report& page, const quant::ChosenInt8& chosen) {
        .tone = Tone::violet},
       {.key = rest_kind,
        .mark = "~",
-       .title = std::string(to_string(chosen.rest_precision)),
+       .title = std::string(to_string(report.has_rest ? *report.rest : toolkit::Precision::f16)),
        .meaning = fmt::format("not quantized to {}, and not in f32", type),
        .tone = Tone::blue},
       {.key = form_kind,
@@ -92,7 +99,7 @@ void add_kinds(html::Report& page, const quant::ChosenInt8& chosen) {
 /// The drawn nodes of the written network, by tensor name.
 class Written {
  public:
-  Written(html::Report& page, html::ModelPlaces places, quant::EightBits type)
+  Written(html::Report& page, html::ModelPlaces places, toolkit::Precision type)
       : page_(page), places_(std::move(places)), type_(type) {}
 
   [[nodiscard]] html::Node& at(const html::Place& place) const { return page_.graphs[place.graph].nodes[place.node]; }
@@ -123,44 +130,44 @@ class Written {
  private:
   html::Report& page_;
   html::ModelPlaces places_;
-  quant::EightBits type_;
+  toolkit::Precision type_;
 };
 
 /// The signal-to-noise ratio in dB of each layer that was judged alone, by node id.
 using AloneByKey = std::map<std::string, double, std::less<>>;
 
-AloneByKey alone_by_key(const quant::ChosenInt8& chosen) {
+AloneByKey alone_by_key(const QuantizeReport& report) {
   AloneByKey alone;
-  for (const quant::Sensitivity& layer : chosen.sensitivities) alone.emplace(layer.node.id, layer.snr_db);
+  for (const report::Sensitivity& layer : report.sensitivities) alone.emplace(layer.node.id, layer.snr_db);
   return alone;
 }
 
-void color_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
-  for (const quant::Int8Node& planned : chosen.plan.nodes) {
+void color_nodes(const Written& written, const QuantizeReport& report, const AloneByKey& alone) {
+  for (const QuantizedNode& planned : report.nodes) {
     const auto place = written.maker_of(planned.node.id);
     if (!place) continue;
     html::Node& node = written.at(*place);
-    node.kind = kind_of(chosen, planned);
-    node.reason = explanation(chosen, planned);
+    node.kind = kind_in_8_bits(planned);
+    node.reason = planned.explanation;
     const auto found = alone.find(planned.node.id);
     if (found != alone.end())
-      node.facts.push_back({fmt::format("only this layer in {}", to_string(chosen.plan.type)),
+      node.facts.push_back({fmt::format("only this layer in {}", to_string(report.precision)),
                             fmt::format("SNR {:.1f} dB", found->second)});
   }
 }
 
-html::Table table_of_nodes(const Written& written, const quant::ChosenInt8& chosen, const AloneByKey& alone) {
+html::Table table_of_nodes(const Written& written, const QuantizeReport& report, const AloneByKey& alone) {
   html::Table table{
       .title = "Nodes",
       .columns = {{"node", Type::node}, {"operator", Type::code}, {"role", Type::kind}, {"why", Type::text}}};
   if (!alone.empty()) {
     table.columns.push_back(
         {"alone", Type::number,
-         fmt::format("SNR of the worst output with only this layer in {}, in dB", to_string(chosen.plan.type)), true});
+         fmt::format("SNR of the worst output with only this layer in {}, in dB", to_string(report.precision)), true});
   }
-  for (const quant::Int8Node& planned : chosen.plan.nodes) {
-    std::vector<html::Cell> row{node_cell(written.maker_of(planned.node.id), onnx::describe(planned.node)),
-                                planned.node.op, std::string(kind_of(chosen, planned)), explanation(chosen, planned)};
+  for (const QuantizedNode& planned : report.nodes) {
+    std::vector<html::Cell> row{node_cell(written.maker_of(planned.node.id), describe(planned.node)), planned.node.op,
+                                std::string(kind_in_8_bits(planned)), planned.explanation};
     const auto found = alone.find(planned.node.id);
     if (found != alone.end())
       row.emplace_back(found->second);
@@ -173,33 +180,21 @@ html::Table table_of_nodes(const Written& written, const quant::ChosenInt8& chos
 
 // ---- Tensors
 
-std::string threshold_text(const quant::Int8Tensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
+std::string threshold_text(const QuantizedTensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
 
-/// Returns the distribution of a tensor from 0 to the largest calibrated size or the threshold, whichever is larger. It
-/// has far fewer bins than the histogram of the calibration.
-html::Distribution distribution_of(const quant::Int8Tensor& tensor, const quant::Histogram& found,
-                                   quant::EightBits type) {
-  constexpr std::size_t bins = 60;
-  constexpr double middle = 0.5;
-  const double end = std::max(static_cast<double>(found.used_bins()) * found.width(), tensor.threshold);
-  html::Distribution distribution{.title = tensor.name,
-                                  .bin_width = end / bins,
-                                  .counts = std::vector<std::uint64_t>(bins),
-                                  .zeros = found.figures().zeros,
-                                  .threshold = tensor.threshold,
-                                  .threshold_title = largest_text(type)};
-  const std::size_t used = found.used_bins();
-  for (std::size_t i = 0; i < used; ++i) {
-    const double size = (static_cast<double>(i) + middle) * found.width();
-    distribution.counts[std::min(bins - 1, static_cast<std::size_t>(size / distribution.bin_width))] += found.bins()[i];
-  }
-  return distribution;
+html::Distribution distribution_of(const QuantizedTensor& tensor, toolkit::Precision type) {
+  return {.title = tensor.name,
+          .bin_width = tensor.distribution->bin_width,
+          .counts = tensor.distribution->counts,
+          .zeros = tensor.distribution->zeros,
+          .threshold = tensor.threshold,
+          .threshold_title = largest_text(type)};
 }
 
 /// The names of tensors, by the group of tensors that share a scale.
 using Groups = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-std::string others_of(const quant::Int8Tensor& tensor, const Groups& groups) {
+std::string others_of(const QuantizedTensor& tensor, const Groups& groups) {
   constexpr std::size_t most_names = 6;
   std::vector<std::string> others;
   for (const std::string& name : groups.at(tensor.group)) {
@@ -210,28 +205,27 @@ std::string others_of(const quant::Int8Tensor& tensor, const Groups& groups) {
   return fmt::format("{}{}", fmt::join(others, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
 }
 
-std::vector<html::Fact> facts_of(const quant::Int8Tensor& tensor, const Groups& groups, quant::EightBits type) {
+std::vector<html::Fact> facts_of(const QuantizedTensor& tensor, const Groups& groups, toolkit::Precision type) {
   std::vector<html::Fact> facts{
       {fmt::format("{} tensor", to_string(type)), tensor.name},
       {"threshold", threshold_text(tensor)},
-      {type == quant::EightBits::int8 ? "size of one step" : "value of 1", fmt::format("{:.4g}", tensor.scale)}};
+      {type == toolkit::Precision::int8 ? "size of one step" : "value of 1", fmt::format("{:.4g}", tensor.scale)}};
   const std::string others = others_of(tensor, groups);
   if (!others.empty()) facts.push_back({"tensors with the same scale", others});
-  if (!tensor.found) return facts;
-  facts.push_back({"observed range",
-                   fmt::format("{:.4g} to {:.4g}", tensor.found->figures().lowest, tensor.found->figures().highest)});
+  if (!tensor.was_observed) return facts;
+  facts.push_back({"observed range", fmt::format("{:.4g} to {:.4g}", tensor.lowest, tensor.highest)});
   if (tensor.snr_db) facts.push_back({"after rounding", fmt::format("SNR {:.1f} dB", *tensor.snr_db)});
   facts.push_back({"saturates", fmt::format("{:.2g} %", whole * tensor.saturated)});
   return facts;
 }
 
-std::vector<html::Cell> row_of(const quant::Int8Tensor& tensor, const std::string& shared, const html::Cell& place,
+std::vector<html::Cell> row_of(const QuantizedTensor& tensor, const std::string& shared, const html::Cell& place,
                                const html::Cell& distribution) {
   std::vector<html::Cell> row{place, distribution, {}, {}, tensor.threshold, static_cast<double>(tensor.scale),
                               {},    {},           {}};
-  if (tensor.found) {
-    row[2] = static_cast<double>(tensor.found->figures().lowest);
-    row[3] = static_cast<double>(tensor.found->figures().highest);
+  if (tensor.was_observed) {
+    row[2] = tensor.lowest;
+    row[3] = tensor.highest;
     row[6] = whole * tensor.saturated;
   }
   if (tensor.snr_db) row[7] = *tensor.snr_db;
@@ -239,9 +233,9 @@ std::vector<html::Cell> row_of(const quant::Int8Tensor& tensor, const std::strin
   return row;
 }
 
-std::string note_on(const std::vector<quant::Int8Tensor>& tensors, quant::EightBits type) {
-  const quant::Int8Tensor* worst = nullptr;
-  for (const quant::Int8Tensor& tensor : tensors) {
+std::string note_on(const std::vector<QuantizedTensor>& tensors, toolkit::Precision type) {
+  const QuantizedTensor* worst = nullptr;
+  for (const QuantizedTensor& tensor : tensors) {
     if (tensor.snr_db && (worst == nullptr || *tensor.snr_db < *worst->snr_db)) worst = &tensor;
   }
   std::string note = fmt::format("The threshold becomes {}; values beyond ± threshold saturate.", largest_text(type));
@@ -254,8 +248,8 @@ std::string note_on(const std::vector<quant::Int8Tensor>& tensors, quant::EightB
   return note;
 }
 
-html::Table add_tensors(html::Report& page, const Written& written, const std::vector<quant::Int8Tensor>& tensors,
-                        quant::EightBits type) {
+html::Table add_tensors(html::Report& page, const Written& written, const std::vector<QuantizedTensor>& tensors,
+                        toolkit::Precision type) {
   html::Table table{
       .title = fmt::format("Tensors in {}", to_string(type)),
       .note = note_on(tensors, type),
@@ -264,20 +258,20 @@ html::Table add_tensors(html::Report& page, const Written& written, const std::v
                   {"lowest", Type::number, "of the observed values"},
                   {"highest", Type::number, "of the observed values"},
                   {"threshold", Type::number, fmt::format("value that becomes {}", largest_text(type))},
-                  {"scale", Type::number, type == quant::EightBits::int8 ? "size of one step" : "value of 1"},
+                  {"scale", Type::number, type == toolkit::Precision::int8 ? "size of one step" : "value of 1"},
                   {"saturated", Type::number, "share of values beyond the threshold, in percent"},
                   {"SNR", Type::number, "of the rounded tensor, in dB", true},
                   {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
   Groups groups;
-  for (const quant::Int8Tensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
-  for (const quant::Int8Tensor& tensor : tensors) {
+  for (const QuantizedTensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
+  for (const QuantizedTensor& tensor : tensors) {
     const std::string shared = groups.at(tensor.group).size() > 1 ? tensor.group : "";
     html::Cell distribution;
     std::optional<std::size_t> index;
-    if (tensor.found && tensor.found->counted() != 0) {
+    if (tensor.distribution) {
       index = page.distributions.size();
       distribution = html::DistributionAt{*index};
-      page.distributions.push_back(distribution_of(tensor, *tensor.found, type));
+      page.distributions.push_back(distribution_of(tensor, type));
     }
     auto place = written.rounder_of(tensor.name);
     const auto maker = written.maker_of(tensor.name);
@@ -297,33 +291,33 @@ html::Table add_tensors(html::Report& page, const Written& written, const std::v
 
 // ---- Outputs
 
-html::Cell decibels_of(const verify::OutputFigures& output) {
+html::Cell decibels_of(const OutputFigures& output) {
   return output.is_real && output.snr_db ? html::Cell(*output.snr_db) : html::Cell();
 }
 
-html::Cell agreement_of(const verify::OutputFigures& output) {
+html::Cell agreement_of(const OutputFigures& output) {
   if (output.rows == 0) return {};
   return whole * static_cast<double>(output.same_top) / static_cast<double>(output.rows);
 }
 
-html::Table table_of_outputs(const quant::ChosenInt8& chosen) {
-  const bool was_searched = chosen.trials.size() > 1;
+html::Table table_of_outputs(const QuantizeReport& report) {
+  const bool was_searched = report.trials.size() > 1;
   html::Table table{.title = "Outputs, compared with the f32 network on the CPU",
                     .columns = {{"output", Type::code},
                                 {"as written", Type::text},
                                 {"SNR", Type::number, "in dB", true},
                                 {"top-1", Type::number, "top-1 agreement with f32, in percent"}}};
   if (was_searched) {
-    const std::string all = fmt::format("all in {}", to_string(chosen.plan.type));
+    const std::string all = fmt::format("all in {}", to_string(report.precision));
     table.columns.push_back({all, Type::text, "without layers that the search keeps in f32"});
     table.columns.push_back({"SNR, " + all, Type::number, "in dB", true});
     table.columns.push_back({"top-1, " + all, Type::number, "in percent"});
   }
-  for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
-    const verify::OutputFigures& is = chosen.outputs[i];
+  for (std::size_t i = 0; i < report.outputs.size(); ++i) {
+    const OutputFigures& is = report.outputs[i];
     std::vector<html::Cell> row{is.name, quality_text(is), decibels_of(is), agreement_of(is)};
     if (was_searched) {
-      const verify::OutputFigures& was = chosen.plain[i];
+      const OutputFigures& was = report.plain_outputs[i];
       for (html::Cell& cell : std::vector<html::Cell>{quality_text(was), decibels_of(was), agreement_of(was)}) {
         row.push_back(std::move(cell));
       }
@@ -338,19 +332,17 @@ html::Table table_of_outputs(const quant::ChosenInt8& chosen) {
 /// The measure by which trials are judged: the metric, or without one the signal-to-noise ratio of the worst output.
 class Goal {
  public:
-  Goal(const quant::ChosenInt8& chosen, const quant::Int8Options& options)
-      : by_metric_(chosen.metric_f32.has_value()),
-        has_metric_of_user_(options.metric != nullptr),
-        metric_f32_(chosen.metric_f32),
-        limit_db_(options.limit_db) {
-    if (metric_f32_ && options.max_drop) least_metric_ = *metric_f32_ - *options.max_drop;
+  explicit Goal(const QuantizeReport& report)
+      : by_metric_(report.metric_f32.has_value()),
+        has_metric_of_user_(report.has_own_metric),
+        metric_f32_(report.metric_f32),
+        limit_db_(report.limit_db) {
+    if (metric_f32_ && report.max_drop) least_metric_ = *metric_f32_ - *report.max_drop;
   }
 
-  [[nodiscard]] double of(const quant::Int8Trial& trial) const {
-    return by_metric_ ? trial.metric.value_or(0) : trial.snr_db;
-  }
+  [[nodiscard]] double of(const Int8Trial& trial) const { return by_metric_ ? trial.metric.value_or(0) : trial.snr_db; }
 
-  [[nodiscard]] bool is_met_by(const quant::Int8Trial& trial) const {
+  [[nodiscard]] bool is_met_by(const Int8Trial& trial) const {
     if (limit_db_ && trial.snr_db < *limit_db_) return false;
     return !least_metric_ || trial.metric.value_or(0) >= *least_metric_;
   }
@@ -384,83 +376,82 @@ struct RelativeCost {
 };
 
 /// Returns a cost in percent of the cost of the f32 network.
-RelativeCost relative(const quant::Int8Cost& cost, const quant::Int8Cost& f32) {
+RelativeCost relative(const Int8Cost& cost, const Int8Cost& f32) {
   return {share(cost.weighted_multiply_adds(), f32.weighted_multiply_adds()), share(cost.bytes_moved, f32.bytes_moved)};
 }
 
-std::string label_of(const quant::Int8Trial& trial, quant::EightBits type) {
+std::string label_of(const Int8Trial& trial, toolkit::Precision type) {
   return trial.kept == 0 ? fmt::format("all in {}", to_string(type)) : count_text(trial.kept, "layer") + " kept in f32";
 }
 
-html::Scatter plot_of(const quant::ChosenInt8& chosen, const Goal& goal) {
+html::Scatter plot_of(const QuantizeReport& report, const Goal& goal) {
   html::Scatter plot{
       .title = "Accuracy against speed",
       .note =
           "Every model that the search tried. The speed is estimated from the work of the layers, relative to the "
           "network in f32: further left is faster. One multiply-add in f32 counts as 16 in " +
-          std::string(to_string(chosen.plan.type)) + ".",
+          std::string(to_string(report.precision)) + ".",
       .x = {{"multiply-adds, % of f32"}, {"bytes moved, % of f32"}},
       .y = goal.axis(),
       .series = {{"good enough", html::Tone::green}, {"not good enough", html::Tone::red}},
       .lines = goal.lines(),
       .points = {}};
-  for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
-    const quant::Int8Trial& trial = chosen.trials[i];
-    const RelativeCost cost = relative(trial.cost, chosen.f32_cost);
-    plot.points.push_back({.label = label_of(trial, chosen.plan.type),
+  for (std::size_t i = 0; i < report.trials.size(); ++i) {
+    const Int8Trial& trial = report.trials[i];
+    const RelativeCost cost = relative(trial.cost, report.f32_cost);
+    plot.points.push_back({.label = label_of(trial, report.precision),
                            .x = {cost.multiply_adds, cost.bytes_moved},
                            .y = goal.of(trial),
                            .series = goal.is_met_by(trial) ? 0U : 1U,
-                           .is_chosen = i == chosen.written_trial});
+                           .is_chosen = i == report.written_trial});
   }
   return plot;
 }
 
-html::Table table_of_trials(const quant::ChosenInt8& chosen, const Goal& goal) {
+html::Table table_of_trials(const QuantizeReport& report, const Goal& goal) {
   html::Table table{
       .title = "Trials",
       .columns = {{"trial", Type::number, "in the order of the search"},
                   {"model", Type::text},
                   {"SNR", Type::number, "of the worst output, in dB"},
                   {"metric", Type::number, "top-1 agreement in percent, or your own metric; empty if the SNR decides"},
-                  {fmt::format("multiply-adds in {}", to_string(chosen.plan.type)), Type::number},
+                  {fmt::format("multiply-adds in {}", to_string(report.precision)), Type::number},
                   {"multiply-adds in f32", Type::number},
                   {"bytes moved", Type::number},
                   {"result", Type::text}},
       .is_folded = true};
-  for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
-    const quant::Int8Trial& trial = chosen.trials[i];
+  for (std::size_t i = 0; i < report.trials.size(); ++i) {
+    const Int8Trial& trial = report.trials[i];
     std::string is = goal.is_met_by(trial) ? "good enough" : "not good enough";
-    if (i == chosen.written_trial) is += ", chosen";
-    table.rows.push_back({static_cast<double>(i + 1), label_of(trial, chosen.plan.type), trial.snr_db,
+    if (i == report.written_trial) is += ", chosen";
+    table.rows.push_back({static_cast<double>(i + 1), label_of(trial, report.precision), trial.snr_db,
                           trial.metric ? html::Cell(*trial.metric) : html::Cell(), trial.cost.int8_multiply_adds,
                           trial.cost.f32_multiply_adds, trial.cost.bytes_moved, is});
   }
   return table;
 }
 
-html::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
+html::BarChart chart_of_layers(const QuantizeReport& report) {
   constexpr std::size_t most_rows = 24;
   html::BarChart chart{.title = "Most sensitive layers",
                        .note = fmt::format("SNR of the worst output with only this layer in {0}, in dB. Short bars are "
                                            "layers that lose accuracy in {0}.",
-                                           to_string(chosen.plan.type)),
-                       .line = options.limit_db,
+                                           to_string(report.precision)),
+                       .line = report.limit_db,
                        .line_title = "required",
-                       .series = {{fmt::format("in {}", to_string(chosen.plan.type)), html::Tone::green},
+                       .series = {{fmt::format("in {}", to_string(report.precision)), html::Tone::green},
                                   {"kept in f32", html::Tone::amber}},
                        .rows = {}};
-  if (chosen.sensitivities.size() > most_rows) {
+  if (report.sensitivities.size() > most_rows) {
     chart.note += fmt::format(" These are the worst {} of {} layers; the table of nodes has all of them.", most_rows,
-                              chosen.sensitivities.size());
+                              report.sensitivities.size());
   }
-  for (const quant::Sensitivity& layer : chosen.sensitivities) {
+  for (const report::Sensitivity& layer : report.sensitivities) {
     if (chart.rows.size() == most_rows) break;
-    const auto planned = std::find_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
-                                      [&](const quant::Int8Node& node) { return node.node.id == layer.node.id; });
-    const bool is_kept = planned != chosen.plan.nodes.end() && planned->kind == quant::Int8Kind::kept;
-    html::BarChart::Row row{
-        .label = onnx::describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
+    const auto planned = std::find_if(report.nodes.begin(), report.nodes.end(),
+                                      [&](const QuantizedNode& node) { return node.node.id == layer.node.id; });
+    const bool is_kept = planned != report.nodes.end() && planned->role == NodeRole::kept;
+    html::BarChart::Row row{.label = describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
     row.values[is_kept ? 1 : 0] = layer.snr_db;
     chart.rows.push_back(std::move(row));
   }
@@ -469,92 +460,70 @@ html::BarChart chart_of_layers(const quant::ChosenInt8& chosen, const quant::Int
 
 // ---- Facts
 
-std::string method_text(const quant::Int8Options& options) {
-  if (options.cache) return "scales of the calibration cache";
-  const std::string method(to_string(options.thresholds.method));
-  return options.thresholds.method == report::ThresholdMethod::percentile
-             ? fmt::format("{} {:g} %", method, options.thresholds.percentile)
-             : method;
+std::string method_text(const QuantizeReport& report) {
+  if (!report.method) return "scales of the calibration cache";
+  const std::string method = report.method_text();
+  return report.method == report::ThresholdMethod::percentile ? fmt::format("{} {:g} %", method, report.percentile)
+                                                              : method;
 }
 
-void add_facts(html::Report& page, const quant::ChosenInt8& chosen, const quant::Int8Options& options) {
+void add_facts(html::Report& page, const QuantizeReport& report) {
   page.summary.push_back(
-      {"thresholds", options.cache ? method_text(options)
-                                   : fmt::format("{}, {}", method_text(options),
-                                                 count_text(static_cast<std::size_t>(chosen.samples), "sample"))});
-  if (!chosen.trials.empty()) {
-    const RelativeCost cost = relative(chosen.trials[chosen.written_trial].cost, chosen.f32_cost);
+      {"thresholds", !report.method ? method_text(report)
+                                    : fmt::format("{}, {}", method_text(report),
+                                                  count_text(static_cast<std::size_t>(report.samples), "sample"))});
+  if (!report.trials.empty()) {
+    const RelativeCost cost = relative(report.trials[report.written_trial].cost, report.f32_cost);
     page.summary.push_back(
         {"work of the layers", fmt::format("{:.0f} % of f32's multiply-adds, {:.0f} % of its bytes moved",
                                            cost.multiply_adds, cost.bytes_moved)});
     page.summary.push_back(
-        {"outputs compared", "for " + count_text(static_cast<std::size_t>(chosen.judged), "sample")});
+        {"outputs compared", "for " + count_text(static_cast<std::size_t>(report.judged), "sample")});
   }
   constexpr std::size_t most_outputs = 4;
-  for (std::size_t i = 0; i < std::min(most_outputs, chosen.outputs.size()); ++i) {
-    page.summary.push_back({chosen.outputs[i].name, quality_text(chosen.outputs[i])});
+  for (std::size_t i = 0; i < std::min(most_outputs, report.outputs.size()); ++i) {
+    page.summary.push_back({report.outputs[i].name, quality_text(report.outputs[i])});
   }
-  if (options.limit_db || options.max_drop) {
+  if (report.limit_db || report.max_drop) {
     std::vector<std::string> asked;
-    if (options.limit_db) asked.push_back(fmt::format("{:g} dB", *options.limit_db));
-    if (options.max_drop) asked.push_back(fmt::format("a drop of at most {:g}", *options.max_drop));
-    page.summary.push_back({"limit", fmt::format("{}: {}", fmt::join(asked, ", "), chosen.met ? "met" : "not met")});
+    if (report.limit_db) asked.push_back(fmt::format("{:g} dB", *report.limit_db));
+    if (report.max_drop) asked.push_back(fmt::format("a drop of at most {:g}", *report.max_drop));
+    page.summary.push_back(
+        {"limit", fmt::format("{}: {}", fmt::join(asked, ", "), report.meets_limits ? "met" : "not met")});
   }
-  for (const AppliedImprovement& each : applied_improvements(chosen)) {
+  for (const AppliedImprovement& each : applied_improvements(report.improvements)) {
     page.summary.push_back({each.done, count_text(each.count, each.noun)});
   }
-  for (const std::string& note : chosen.notes) page.summary.push_back({"note", note});
+  for (const std::string& note : report.notes) page.summary.push_back({"note", note});
 }
 
 }  // namespace
 
-std::string largest_text(quant::EightBits type) { return type == quant::EightBits::int8 ? "127 steps" : "448"; }
-
-std::string type_name(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
-  return std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision)
-                                                 : to_string(node.kind, chosen.plan.type));
-}
-
-std::string explanation(const quant::ChosenInt8& chosen, const quant::Int8Node& node) {
-  const std::string_view type = to_string(chosen.plan.type);
-  switch (node.kind) {
-    case quant::Int8Kind::computes: return node.reason.empty() ? fmt::format("computes from {}", type) : node.reason;
-    case quant::Int8Kind::moves: return fmt::format("passes {} on", type);
-    case quant::Int8Kind::follows:
-      return fmt::format("computes on the sums of the {} node before it, before they are rounded", type) +
-             (node.reason.empty() ? "" : "; " + node.reason);
-    case quant::Int8Kind::kept: return node.reason;
-    case quant::Int8Kind::none: return "it computes nothing in f32";
-  }
-  return "";
-}
-
-html::Report int8_page(const quant::ChosenInt8& chosen, const QuantizedFiles& files, const quant::Int8Options& options,
-                       const std::string& summary) {
-  html::Report page = new_quantize_page(files, summary);
-  add_facts(page, chosen, options);
-  add_kinds(page, chosen);
-  const Written written(page,
-                        html::add_graphs(page, chosen.placed.model, fmt::format("in {}", to_string(chosen.plan.type))),
-                        chosen.plan.type);
+html::Report int8_page(const QuantizeReport& report) {
+  html::Report page = new_quantize_page(report);
+  add_facts(page, report);
+  add_kinds(page, report);
+  const Written written(
+      page, html::add_graphs(page, model_of(report.model), fmt::format("in {}", to_string(report.precision))),
+      report.precision);
   for (html::Graph& graph : page.graphs) {
     for (html::Node& node : graph.nodes) {
       if (Written::is_rounding(node)) node.kind = rounding_kind;
-      if (chosen.rest && node.op == "Cast") node.kind = cast_kind;
+      if (report.has_rest && node.op == "Cast") node.kind = cast_kind;
     }
   }
-  const AloneByKey alone = alone_by_key(chosen);
-  color_nodes(written, chosen, alone);
-  html::Table tensors = add_tensors(page, written, chosen.tensors, chosen.plan.type);
-  if (!chosen.outputs.empty()) page.sections.emplace_back(table_of_outputs(chosen));
-  if (chosen.trials.size() > 1) {
-    const Goal goal(chosen, options);
-    page.sections.emplace_back(plot_of(chosen, goal));
-    page.sections.emplace_back(table_of_trials(chosen, goal));
+  const AloneByKey alone = alone_by_key(report);
+  color_nodes(written, report, alone);
+  html::Table tensors = add_tensors(page, written, report.tensors, report.precision);
+  if (!report.outputs.empty()) page.sections.emplace_back(table_of_outputs(report));
+  if (report.trials.size() > 1) {
+    const Goal goal(report);
+    page.sections.emplace_back(plot_of(report, goal));
+    page.sections.emplace_back(table_of_trials(report, goal));
   }
-  if (!chosen.sensitivities.empty()) page.sections.emplace_back(chart_of_layers(chosen, options));
+  if (!report.sensitivities.empty()) page.sections.emplace_back(chart_of_layers(report));
   page.sections.emplace_back(std::move(tensors));
-  page.sections.emplace_back(table_of_nodes(written, chosen, alone));
+  page.sections.emplace_back(table_of_nodes(written, report, alone));
   return page;
 }
 

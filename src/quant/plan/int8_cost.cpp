@@ -34,11 +34,6 @@ double products_of(const onnx::Node& node) {
 
 }  // namespace
 
-double Int8Cost::weighted_multiply_adds() const {
-  constexpr double f32_in_int8 = 16;
-  return int8_multiply_adds + f32_in_int8 * f32_multiply_adds;
-}
-
 Int8Cost cost_of(const onnx::Model& prepared, const Int8Plan& plan) {
   constexpr double wide = 4;
   Int8Cost cost;

@@ -9,10 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/quantize.hpp"
 #include "onnx/node_ref.hpp"
 #include "verify/localize/emulate.hpp"
 
 namespace graft::quant {
+
+using report::AdjustedConstant;
 
 /// Returns whether a value is f32. Returns false for null, an input that is left out.
 [[nodiscard]] inline bool is_f32(const onnx::Value* value) {
@@ -68,12 +71,6 @@ struct TypedNode {
 
 /// Returns the type that the node computes in, "f16", "bf16", "f32" or "f64"; empty if it has no tensors of these.
 [[nodiscard]] std::string type_name(const TypedNode& node, verify::Precision precision);
-
-/// A constant with a number that the type does not hold, and its replacement.
-struct AdjustedConstant {
-  std::string name;
-  std::string change;  ///< "-1e+09 became -65504"
-};
 
 struct TypedModel {
   onnx::Model model;

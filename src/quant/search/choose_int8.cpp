@@ -30,15 +30,18 @@ constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 
 using Kept = std::map<std::string, std::string, std::less<>>;
 
-/// Computes, from the counts, the loss by rounding and the share of saturated numbers.
-void judge_rounding(Int8Tensor& tensor, EightBits type) {
-  if (!tensor.found) return;
-  constexpr double middle = 0.5;
-  const Histogram& histogram = *tensor.found;
+/// The middle of a bin, in bins.
+constexpr double middle_of_bin = 0.5;
+
+/// Computes, from the counts, the range, the loss by rounding and the share of saturated numbers.
+void judge_rounding(QuantizedTensor& tensor, const Histogram& histogram, EightBits type) {
+  tensor.was_observed = true;
+  tensor.lowest = histogram.figures().lowest;
+  tensor.highest = histogram.figures().highest;
   const double scale = tensor.scale;
   const double largest = largest_of(type);
   // A number up to half a step beyond the largest is still rounded to the largest; the steps of f8 are 32 there.
-  const double half_a_step = type == EightBits::int8 ? middle : 16;
+  const double half_a_step = type == EightBits::int8 ? middle_of_bin : 16;
   const double beyond_all = (largest + half_a_step) * scale;
   double signal = 0;
   double noise = 0;
@@ -46,7 +49,7 @@ void judge_rounding(Int8Tensor& tensor, EightBits type) {
   const std::size_t used = histogram.used_bins();
   for (std::size_t i = 0; i < used; ++i) {
     const auto count = static_cast<double>(histogram.bins()[i]);
-    const double value = (static_cast<double>(i) + middle) * histogram.width();
+    const double value = (static_cast<double>(i) + middle_of_bin) * histogram.width();
     const double rounded = round_to(type, value / scale) * scale;
     signal += value * value * count;
     noise += (value - rounded) * (value - rounded) * count;
@@ -55,6 +58,22 @@ void judge_rounding(Int8Tensor& tensor, EightBits type) {
   const double all = static_cast<double>(histogram.counted() + histogram.figures().zeros);
   if (all > 0) tensor.saturated = beyond / all;
   tensor.snr_db = verify::decibels_between(signal, noise);
+}
+
+/// Returns the distribution of a tensor from 0 to the largest calibrated size or the threshold, whichever is larger. It
+/// has far fewer bins than the histogram.
+report::Distribution distribution_of(const Histogram& histogram, double threshold) {
+  constexpr std::size_t bins = 60;
+  const std::size_t used = histogram.used_bins();
+  const double end = std::max(static_cast<double>(used) * histogram.width(), threshold);
+  report::Distribution distribution{
+      .bin_width = end / bins, .counts = std::vector<std::uint64_t>(bins), .zeros = histogram.figures().zeros};
+  for (std::size_t i = 0; i < used; ++i) {
+    const double size = (static_cast<double>(i) + middle_of_bin) * histogram.width();
+    distribution.counts[std::min(bins - 1, static_cast<std::size_t>(size / distribution.bin_width))] +=
+        histogram.bins()[i];
+  }
+  return distribution;
 }
 
 double agreement_of(const std::vector<verify::OutputFigures>& outputs) {
@@ -529,17 +548,13 @@ class Int8Chooser {
     const Int8Scales scales = scales_of(result_.plan);
     for (const std::string& name : rounded_tensors()) {
       const std::string& group = result_.plan.tensors.at(name);
-      Int8Tensor tensor{.name = name,
-                        .group = group,
-                        .scale = scales.at(group),
-                        .threshold = 0,
-                        .found = {},
-                        .saturated = 0,
-                        .snr_db = {}};
+      QuantizedTensor tensor{.name = name, .group = group, .scale = scales.at(group)};
       tensor.threshold = static_cast<double>(tensor.scale) * largest_of(options_.type);
       const auto found = histograms_.find(name);
-      if (found != histograms_.end()) tensor.found = found->second;
-      judge_rounding(tensor, options_.type);
+      if (found != histograms_.end()) {
+        judge_rounding(tensor, found->second, options_.type);
+        if (found->second.counted() != 0) tensor.distribution = distribution_of(found->second, tensor.threshold);
+      }
       result_.tensors.push_back(std::move(tensor));
     }
     Kept everything;
@@ -561,7 +576,8 @@ class Int8Chooser {
       result_.cache.version = newest_cache_version;
       const bool largest = options_.thresholds.method == ThresholdMethod::minmax;
       result_.cache.algorithm = largest ? "MinMaxCalibration" : "EntropyCalibration2";
-      for (const Int8Tensor& tensor : result_.tensors) result_.cache.entries.push_back({tensor.name, tensor.scale});
+      for (const QuantizedTensor& tensor : result_.tensors)
+        result_.cache.entries.push_back({tensor.name, tensor.scale});
     }
     result_.placed.model.metadata[std::string(cache_note)] = format_calibration_cache(result_.cache);
   }

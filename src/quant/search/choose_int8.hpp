@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/quantize.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "quant/calibrate/calibration_data.hpp"
-#include "quant/calibrate/histogram.hpp"
 #include "quant/calibrate/thresholds.hpp"
 #include "quant/improve/adaround.hpp"
 #include "quant/improve/correct_bias.hpp"
@@ -26,13 +26,10 @@
 
 namespace graft::quant {
 
-/// Changes of weights and biases that reduce the loss by int8.
-struct Improvements {
-  bool equalize = false;  ///< Equalizes layers before the calibration, see equalize_across_layers.
-  bool smooth = false;    ///< Smooths inputs of layers before the calibration, see smooth_quant.
-  bool round = false;     ///< Rounds each weight of the int8 model up or down, see adaround.
-  bool bias = false;      ///< Corrects biases of the int8 model, after all other changes, see correct_bias.
-};
+using report::Improvements;
+using report::Int8Trial;
+using report::QuantizedTensor;
+using report::Sensitivity;
 
 struct Int8Options {
   EightBits type = EightBits::int8;
@@ -56,35 +53,10 @@ struct Int8Options {
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// A tensor that is rounded to int8.
-struct Int8Tensor {
-  std::string name;
-  std::string group;  ///< The group of tensors that share a scale: the same string for all of them.
-  float scale = 0;
-  double threshold = 0;            ///< The value of the largest number: 127 steps of int8, 448 of f8.
-  std::optional<Histogram> found;  ///< The counts of calibration.
-  double saturated = 0;            ///< The share of the numbers beyond the threshold.
-  std::optional<double> snr_db;    ///< The signal-to-noise ratio of rounding alone, by the counts.
-};
-
-/// A layer that alone is in int8, with all others in f32.
-struct Sensitivity {
-  NodeRef node;
-  double snr_db = 0;  ///< The signal-to-noise ratio of the worst output.
-};
-
-/// A model that was tried.
-struct Int8Trial {
-  std::size_t kept = 0;  ///< Layers that the search keeps in f32.
-  double snr_db = 0;
-  std::optional<double> metric;
-  Int8Cost cost;
-};
-
 struct ChosenInt8 {
   Int8Model placed;
   Int8Plan plan;
-  std::vector<Int8Tensor> tensors;             ///< The rounded tensors, in the order of the network.
+  std::vector<QuantizedTensor> tensors;        ///< The rounded tensors, in the order of the network.
   std::vector<verify::OutputFigures> outputs;  ///< Figures of the model that was written.
   std::vector<verify::OutputFigures> plain;    ///< Figures with only the requested layers kept.
   std::vector<Sensitivity> sensitivities;      ///< The worst first; empty without a search.

@@ -671,18 +671,6 @@ class Chooser {
 
 double limit_of(verify::Precision precision) { return verify::narrow_limit_db(element_type_of(precision)).value(); }
 
-std::string_view to_string(WhyKept why) {
-  switch (why) {
-    case WhyKept::form: return "form";
-    case WhyKept::asked: return "asked";
-    case WhyKept::overflow: return "overflow";
-    case WhyKept::integers: return "integers";
-    case WhyKept::sum: return "sum";
-    case WhyKept::loss: return "loss";
-  }
-  return "";
-}
-
 std::vector<const ChosenNode*> ChosenTypes::kept() const {
   std::vector<const ChosenNode*> found;
   for (const ChosenNode& node : nodes) {

@@ -7,9 +7,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "graft/report/quantize.hpp"
 #include "quant/plan/typed.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/figures.hpp"
@@ -17,6 +17,8 @@
 #include "verify/localize/emulate.hpp"
 
 namespace graft::quant {
+
+using report::WhyKept;
 
 struct ChooseOptions {
   verify::Precision precision = verify::Precision::f16;
@@ -37,17 +39,6 @@ struct ChooseOptions {
 
 /// Returns verify::narrow_limit_db, so that verify accepts a model that meets the limit.
 [[nodiscard]] double limit_of(verify::Precision precision);
-
-enum class WhyKept : std::uint8_t {
-  form,      ///< The node has no such form, or is left alone: see make_typed.
-  asked,     ///< The user requests it with --keep or --only, or ChooseOptions::kept does.
-  overflow,  ///< A tensor that the node computes or reads is beyond the range.
-  integers,  ///< A tensor that the node computes or reads counts further than the type can.
-  sum,       ///< A sum inside the node is beyond the range.
-  loss,      ///< In the type, an output misses the limit.
-};
-/// Returns "form", "asked", "overflow", "integers", "sum" or "loss".
-[[nodiscard]] std::string_view to_string(WhyKept why);
 
 /// A node and why it has its type.
 struct ChosenNode {

@@ -303,7 +303,7 @@ def test_errors_are_those_of_the_command(model: pathlib.Path) -> None:
     for options, told in [
         ({"precision": "int8"}, "data: int8 needs the ranges of real inputs"),
         ({"precision": "f99"}, "precision: found f99"),
-        ({"precision": "f16", "max_drop": 1}, "max_drop: this option does not apply to this precision"),
+        ({"precision": "f16", "max_drop": 1}, "max_drop: this option does not apply to precision f16"),
         ({"precision": "f16", "keep": "nothing*"}, "nothing\\*"),
         ({"precision": "int8", "data": np.zeros((4, 1, 8, 8), np.float32), "improve": "luck"}, "improve: found luck"),
     ]:

@@ -1,0 +1,52 @@
+// The check at the end of `convert` and `quantize`: whether the result computes the same values as the given model.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "graft/report/field.hpp"
+#include "graft/report/verify.hpp"
+
+namespace graft::report {
+
+/// The comparison of `graft verify` on the two models with the same options. The same function judges in all three
+/// commands, so that their verdicts agree.
+struct ValueCheck {
+  std::optional<VerifyReport> report = {};  ///< The comparison; nothing where the models were not compared.
+  std::string failure = {};                 ///< Why the comparison failed; empty where it did not or was not tried.
+  /// Whether the comparison failed because the budget of a file refused a run. The limits of `graft verify` allow it.
+  bool is_over_budget = false;
+  std::optional<double> limit_db = {};  ///< The limit of the options in dB, in place of the usual tolerance.
+  std::string command = {};             ///< The command that repeats the comparison; empty where there is none.
+
+  /// Whether `graft verify` can compare the same models: it needs the same runs, and has larger limits.
+  [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
+  /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.
+  [[nodiscard]] bool is_good() const { return failure.empty() && (!report || report->verdict() == Verdict::same); }
+  [[nodiscard]] std::string verdict_text() const { return report ? report->verdict_text() : "not compared"; }
+  [[nodiscard]] std::string ran_in() const { return report ? report->ran_in : ""; }
+  [[nodiscard]] std::vector<std::string> left_out() const {
+    return report ? report->left_out : std::vector<std::string>();
+  }
+  [[nodiscard]] std::size_t runs() const { return report ? report->runs : 0; }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("verdict", &ValueCheck::verdict_text, "'the same', 'not the same', 'not compared' or 'disputed'."),
+        field("failure", &ValueCheck::failure, "Why the models could not be compared; empty if they were."),
+        field("ran_in", &ValueCheck::ran_in, "The engine that ran the models; empty if they were not compared."),
+        field("left_out", &ValueCheck::left_out,
+              "Why a model did not run in the first choice of engines, and known wrong results of the engine that ran "
+              "it; mostly "
+              "empty."),
+        field("runs", &ValueCheck::runs, "The number of runs of both models."),
+        field("command", &ValueCheck::command,
+              "The command that repeats the comparison; empty where there is none, as for a folder of data."),
+    };
+  }
+};
+
+}  // namespace graft::report

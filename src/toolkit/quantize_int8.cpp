@@ -1,0 +1,185 @@
+// Quantizes to int8 or f8: reads the calibration data, chooses the nodes, and compares the result with the model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graft/setting.hpp"
+#include "inspect/tensorrt_support.hpp"
+#include "onnx/count_nodes.hpp"
+#include "quant/calibrate/calibration_cache.hpp"
+#include "quant/calibrate/calibration_data.hpp"
+#include "quant/search/choose_int8.hpp"
+#include "runtime/budget.hpp"
+#include "toolkit/access.hpp"
+#include "toolkit/precisions.hpp"
+#include "toolkit/quantize.hpp"
+#include "toolkit/tensors.hpp"
+#include "toolkit/value_check.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+std::optional<quant::ImageRecipe> read_recipe(const Int8Options& options) {
+  if (options.recipe.empty()) return std::nullopt;
+  std::error_code problem;
+  if (!std::filesystem::is_directory(options.data, problem)) {
+    throw Error(
+        fmt::format("{}: it applies only to a folder of images; {}", setting_name(Setting::recipe),
+                    options.data.empty() ? "the data are tensors" : options.data.string() + " is not a folder"));
+  }
+  return quant::read_image_recipe(options.recipe);
+}
+
+quant::CalibrationData open_data(const Int8Options& options, const runtime::TensorMap& tensors,
+                                 const onnx::Model& model) {
+  const std::optional<quant::ImageRecipe> recipe = read_recipe(options);
+  if (!options.data.empty()) return open_calibration_data(options.data, model, recipe, options.samples);
+  if (tensors.empty()) return {};
+  return quant::calibration_data_of(tensors, model, options.samples);
+}
+
+/// Returns the data with which the result is compared: the given tensors, as `graft verify --data` uses them, or
+/// `judged` samples where the data are a folder or too large for a single run.
+std::vector<runtime::TensorMap> data_to_judge_by(const runtime::TensorMap& tensors,
+                                                 const quant::CalibrationData& calibration, std::int64_t judged) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 26;
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) bytes += tensor.bytes.size();
+  if (!tensors.empty() && bytes <= most_bytes) return {tensors};
+  std::vector<runtime::TensorMap> data;
+  const std::int64_t count = std::clamp<std::int64_t>(judged, 1, calibration.count);
+  for (std::int64_t i = 0; i < count; ++i) data.push_back(calibration.sample(i * calibration.count / count));
+  return data;
+}
+
+/// Returns the options of choose_int8. The result refers to `options`.
+graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
+  const Int8Options& given = options.int8;
+  graft::quant::Int8Options choice;
+  choice.type = options.precision == Precision::f8 ? quant::EightBits::f8 : quant::EightBits::int8;
+  choice.improve = given.improve;
+  choice.thresholds = {.method = given.calibration.value_or(quant::usual_method(choice.type)),
+                       .percentile = given.percentile};
+  choice.keep = options.keep;
+  choice.only = options.only;
+  if (!given.cache.empty()) choice.cache = quant::read_calibration_cache(given.cache);
+  choice.state = given.state;
+  choice.limit_db = options.limit_db;
+  if (given.rest) choice.rest = precision_of(*given.rest);
+  choice.refusal = inspect::rule_against;
+  choice.max_drop = given.max_drop;
+  if (given.metric) {
+    choice.metric = [&metric = given.metric](const onnx::Model& tried) {
+      return metric(ModelAccess::make(tried.clone()));
+    };
+  }
+  choice.judged = given.judged;
+  return choice;
+}
+
+report::NodeRole role_of(quant::Int8Kind kind) {
+  switch (kind) {
+    case quant::Int8Kind::computes: return report::NodeRole::computes;
+    case quant::Int8Kind::moves: return report::NodeRole::moves;
+    case quant::Int8Kind::follows: return report::NodeRole::fused;
+    case quant::Int8Kind::kept: return report::NodeRole::kept;
+    case quant::Int8Kind::none: break;
+  }
+  return report::NodeRole::none;
+}
+
+/// Returns how a node runs in int8 or f8, or why it does not.
+std::string explanation(const quant::Int8Node& node, quant::EightBits eight_bits) {
+  const std::string_view type = to_string(eight_bits);
+  switch (node.kind) {
+    case quant::Int8Kind::computes: return node.reason.empty() ? fmt::format("computes from {}", type) : node.reason;
+    case quant::Int8Kind::moves: return fmt::format("passes {} on", type);
+    case quant::Int8Kind::follows:
+      return fmt::format("computes on the sums of the {} node before it, before they are rounded", type) +
+             (node.reason.empty() ? "" : "; " + node.reason);
+    case quant::Int8Kind::kept: return node.reason;
+    case quant::Int8Kind::none: break;
+  }
+  return "it computes nothing in f32";
+}
+
+QuantizedNode report_of(const quant::Int8Node& node, const quant::ChosenInt8& chosen) {
+  QuantizedNode made{.node = node.node,
+                     .role = role_of(node.kind),
+                     .type = std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision)
+                                                                     : to_string(node.kind, chosen.plan.type)),
+                     .explanation = explanation(node, chosen.plan.type)};
+  if (node.kind == quant::Int8Kind::kept) made.why = node.by_form ? report::WhyKept::form : report::WhyKept::kept;
+  return made;
+}
+
+report::AppliedImprovements improvements_of(const quant::ChosenInt8& chosen) {
+  const auto number = [](std::size_t count) { return count == 0 ? std::nullopt : std::optional(count); };
+  const auto changed = [&](const auto& improved) {
+    const auto count = std::ranges::count_if(improved, [](const auto& each) { return each.why_not.empty(); });
+    return number(static_cast<std::size_t>(count));
+  };
+  return {.equalize = number(chosen.equalized.size()),
+          .smooth = changed(chosen.smoothed),
+          .round = changed(chosen.rounded),
+          .bias = number(chosen.corrected.size())};
+}
+
+}  // namespace
+
+QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options, Work& work) {
+  const onnx::Model& model = model_of(given);
+  graft::quant::Int8Options choice = choice_of(options);
+  choice.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
+    work.report_step(what, done, total);
+  };
+  const runtime::TensorMap tensors =
+      to_internal(options.data, options.data_views, std::string(setting_name(Setting::data)));
+  const quant::CalibrationData data = open_data(options.int8, tensors, model);
+  const std::unique_ptr<runtime::Engine> limited = data.count == 0
+                                                       ? runtime::make_comparison_engine(work.engine(), model, {})
+                                                       : runtime::make_limited_engine(work.engine());
+  quant::ChosenInt8 chosen = choose_int8(*limited, model, data, choice);
+  QuantizeReport report;
+  if (data.count != 0 && !choice.metric && !choice.max_drop) {
+    graft::verify::VerifyOptions common;
+    common.data = data_to_judge_by(tensors, data, choice.judged);
+    common.snr_db = options.limit_db;
+    report.check = check_values(model, chosen.placed.model, common, options.engine, options.watch);
+  }
+  for (const quant::Int8Node& node : chosen.plan.nodes) report.nodes.push_back(report_of(node, chosen));
+  report.meets_limits = chosen.met;
+  report.limit_db = options.limit_db;
+  report.weight_bytes_before = onnx::bytes_of_weights(model);
+  report.weight_bytes = onnx::bytes_of_weights(chosen.placed.model);
+  report.improvements = improvements_of(chosen);
+  report.notes = std::move(chosen.notes);
+  report.outputs = std::move(chosen.outputs);
+  report.plain_outputs = std::move(chosen.plain);
+  if (!choice.cache) report.method = choice.thresholds.method;
+  report.percentile = choice.thresholds.percentile;
+  report.samples = chosen.samples;
+  report.judged = chosen.judged;
+  report.has_own_metric = static_cast<bool>(choice.metric);
+  report.max_drop = options.int8.max_drop;
+  report.rest = options.int8.rest;
+  report.has_rest = chosen.rest.has_value();
+  report.metric_f32 = chosen.metric_f32;
+  report.metric_int8 = chosen.metric_int8;
+  report.rounded_tensors = chosen.placed.quantized_tensors;
+  report.tensors = std::move(chosen.tensors);
+  report.sensitivities = std::move(chosen.sensitivities);
+  report.trials = std::move(chosen.trials);
+  report.written_trial = chosen.written_trial;
+  report.f32_cost = chosen.f32_cost;
+  if (!chosen.cache.entries.empty()) report.calibration_cache = format_calibration_cache(chosen.cache);
+  report.model = ModelAccess::make(std::move(chosen.placed.model));
+  return report;
+}
+
+}  // namespace graft::toolkit
