@@ -107,7 +107,11 @@ void check_8_bits(const QuantizeOptions& options) {
 
 void check_options(const QuantizeOptions& options) {
   check_from_0(setting_name(Setting::limit_db), options.limit_db);
-  has_8_bits(options.precision) ? check_8_bits(options) : check_16_bits(options);
+  if (has_8_bits(options.precision)) {
+    check_8_bits(options);
+  } else {
+    check_16_bits(options);
+  }
 }
 
 QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {

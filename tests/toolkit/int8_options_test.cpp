@@ -91,8 +91,12 @@ TEST(Int8Options, ACacheStandsForData) {
   std::filesystem::remove(cache);
   std::filesystem::remove(again);
 
+  const auto refused = [&] { return message_of([&] { static_cast<void>(quantize(model, options)); }); };
+  options.int8.calibration = ThresholdMethod::mse;
+  EXPECT_THAT(refused(), HasSubstr("int8.calibration: this option does not apply with QuantizeOptions::int8.cache"));
+  options.int8.calibration.reset();
   options.int8.max_drop = 1;
-  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("QuantizeOptions::data"));
+  EXPECT_THAT(refused(), HasSubstr("int8.max_drop: this option needs QuantizeOptions::data"));
 }
 
 TEST(Int8Options, SamplesMayBeInAFile) {
@@ -125,7 +129,8 @@ TEST(Int8Options, OfAnotherPrecisionAreRefusedByName) {
   const Model model = load(digits("digits.onnx"));
   QuantizeOptions options;
   options.int8.max_drop = 1;
-  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("int8.max_drop"));
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }),
+              HasSubstr("int8.max_drop: this option does not apply to QuantizeOptions::precision f16"));
   options = int8();
   options.typed_io = true;
   EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("typed_io"));

@@ -135,9 +135,10 @@ struct QuantizedNode {
         field("node", &QuantizedNode::node, "The node."),
         field(nullptr, "operator", &QuantizedNode::operator_name, "The operator of the node."),
         field(nullptr, "output", &QuantizedNode::output, "The first output of the node."),
-        field("type", &QuantizedNode::type,
-              "'int8', 'f8', 'f16', 'bf16' or 'f32'; 'f64', which is not converted to f16 or bf16; 'fused': computed in "
-              "f32 inside the kernel of an int8 or f8 node; empty: the node has no such type."),
+        field(
+            "type", &QuantizedNode::type,
+            "'int8', 'f8', 'f16', 'bf16' or 'f32'; 'f64', which is not converted to f16 or bf16; 'fused': computed in "
+            "f32 inside the kernel of an int8 or f8 node; empty: the node has no such type."),
         field(nullptr, "why", &QuantizedNode::why,
               "Why the node stays in f32: 'form' (it has no other form at its place), 'asked' (the options request "
               "it), 'overflow', 'integers', 'sum' or 'loss'; in int8 and f8 'form' or 'kept'; null for other nodes."),

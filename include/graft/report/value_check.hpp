@@ -20,7 +20,7 @@ struct ValueCheck {
   /// Whether the comparison failed because the budget of a file refused a run. The limits of `graft verify` allow it.
   bool is_over_budget = false;
   std::optional<double> limit_db = {};  ///< The limit of the options in dB, in place of the usual tolerance.
-  std::string command = {};             ///< The command that repeats the comparison; empty where there is none.
+  std::string command = {};             ///< The command that repeats the comparison; empty if no command does.
 
   /// Whether `graft verify` can compare the same models: it needs the same runs, and has larger limits.
   [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
@@ -44,7 +44,7 @@ struct ValueCheck {
               "empty."),
         field("runs", &ValueCheck::runs, "The number of runs of both models."),
         field("command", &ValueCheck::command,
-              "The command that repeats the comparison; empty where there is none, as for a folder of data."),
+              "The command that repeats the comparison; empty if no command does, for example for a folder of data."),
     };
   }
 };
