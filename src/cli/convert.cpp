@@ -30,6 +30,7 @@
 #include "present/text/verdict_color.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/files.hpp"
+#include "toolkit/ports.hpp"
 
 namespace graft::cli {
 namespace {
@@ -155,7 +156,8 @@ void say_result(const Console& console, const Conversion& conversion, const Conv
   const report::ConvertReport& report = conversion.report;
   const bool is_imported = !conversion.origin.format.empty();
   if (is_imported) {
-    console.say(present::io_table(conversion.model));
+    console.say(present::io_table(toolkit::model_ports(std::as_const(conversion.model).graph().inputs()),
+                                  toolkit::model_ports(std::as_const(conversion.model).graph().outputs())));
     console.say(present::origin_table(conversion.origin));
     for (const std::string& note : conversion.origin.notes) console.say("note: " + note);
   }
@@ -205,15 +207,15 @@ void check_probe(ConvertArguments& arguments) {
 std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& conversion,
                                       const ConvertArguments& arguments) {
   if (!arguments.cut) return std::nullopt;
-  toolkit::Inspection inspection = toolkit::inspection_of(conversion);
-  inspection.nodes = conversion.nodes;
+  const toolkit::Inspection inspection = toolkit::inspection_of(conversion);
   Progress progress(console);
   try {
-    std::optional<toolkit::CutResult> result = toolkit::cut(inspection, {.inspect = {},
-                                                                         .plugins = arguments.plugins != "never",
-                                                                         .verify = !arguments.no_prove,
-                                                                         .engine = engine_of(arguments.engine),
-                                                                         .watch = watch_of(progress)});
+    std::optional<toolkit::CutResult> result = toolkit::cut(inspection.model, conversion.nodes,
+                                                            {.inspect = {},
+                                                             .plugins = arguments.plugins != "never",
+                                                             .verify = !arguments.no_prove,
+                                                             .engine = engine_of(arguments.engine),
+                                                             .watch = watch_of(progress)});
     progress.clear();
     return result;
   } catch (const toolkit::NoCut& none) {
@@ -243,8 +245,9 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   Progress progress(console);
   request.options.watch = watch_of(progress);
   const bool asks_tensorrt = arguments.probe.level != "none";
-  toolkit::ResultCheck check(request.options,
-                             asks_tensorrt ? std::optional(probe_options_of(arguments.probe)) : std::nullopt);
+  toolkit::ResultCheck check(
+      request.options,
+      asks_tensorrt ? std::optional(toolkit::probe_options(inspect_options_of(arguments.probe))) : std::nullopt);
   Conversion conversion = toolkit::convert_file(request, check);
   progress.clear();
   check.check_ranges(conversion.model);  // before the result is written

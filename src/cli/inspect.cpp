@@ -1,14 +1,16 @@
 // graft inspect: reports how each node will run in TensorRT, judged by rules or by the installed TensorRT.
-#include "toolkit/inspect.hpp"
+#include "graft/toolkit/inspect.hpp"
 
 #include <memory>
 #include <string>
 
+#include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "cli/release_option.hpp"
+#include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/json/inspect_json.hpp"
@@ -17,8 +19,6 @@
 
 namespace graft::cli {
 namespace {
-
-using toolkit::Inspection;
 
 struct InspectArguments {
   ModelArguments model;
@@ -29,22 +29,41 @@ struct InspectArguments {
   bool convert = false;  ///< Whether the result of `graft convert` is inspected.
 };
 
+report::InspectReport inspect(const Console& console, const InspectArguments& arguments) {
+  toolkit::InspectOptions options = inspect_options_of(arguments.probe);
+  options.convert = arguments.convert;
+  options.release = arguments.release;
+  if (!options.release.empty()) options.judge = toolkit::Judge::automatic;  // --probe none says nothing more
+  const toolkit::ImportOptions import = import_options(arguments.model);
+  // Only TensorRT has a temporary folder, which must be removed.
+  const bool asks_tensorrt = options.release.empty() && options.judge != toolkit::Judge::rule;
+  const auto defer = asks_tensorrt ? std::make_unique<DeferInterrupts>() : nullptr;
+  Progress progress(console);
+  if (asks_tensorrt) {
+    options.watch = watch_of(progress);
+    options.on_trial = trial_details(console, progress);
+  }
+  report::InspectReport report = toolkit::inspect(arguments.model.model, import, options);
+  progress.clear();
+  return report;
+}
+
 Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   check_files_apart(report_files(arguments.report), files_of(arguments.model));
   check_report(arguments.report);
   check_probe_options(arguments.probe, arguments.release.empty() ? "" : "--for");
-  Inspection inspection = toolkit::inspect_file(arguments.model.model, import_options(arguments.model),
-                                                arguments.convert, shapes_option, arguments.release);
-  probe(console, inspection, arguments.probe);
-  for (const std::string& warning : inspection.prospect.warnings) console.warn(warning);
-  toolkit::correct_advice(inspection);
+  const report::InspectReport report = inspect(console, arguments);
+  if (!arguments.probe.reduce.empty() && report.probe && report.probe->reduced.empty()) {
+    console.warn(present::nothing_reduced_text(report, arguments.probe.reduce));
+  }
+  for (const std::string& warning : report.warnings) console.warn(warning);
 
-  console.print(present::inspect_text(inspection, arguments.all || console.verbose));
-  for (const std::string& warning : present::plugin_warnings(inspection)) console.warn(warning);
-  console.print(present::probe_text(inspection));
-  if (!arguments.report.empty()) write_report(console, present::inspect_page(inspection), arguments.report);
-  if (console.json) console.result(present::to_json(inspection));
-  return inspection.runs().value_or(false) ? Exit::done : Exit::answer_is_no;
+  console.print(present::inspect_text(report, arguments.all || console.verbose));
+  for (const std::string& warning : present::plugin_warnings(report)) console.warn(warning);
+  console.print(present::probe_text(report));
+  if (!arguments.report.empty()) write_report(console, present::inspect_page(report), arguments.report);
+  if (console.json) console.result(present::inspect_json(report));
+  return report.runs.value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "cli/program.hpp"
-#include "toolkit/inspect.hpp"
+#include "graft/toolkit/inspect.hpp"
 
 namespace graft::cli {
 
 struct ProbeArguments {
   std::string level = "auto";
-  inspect::TrialOptions trials;
-  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
-  std::string reduce;               ///< The file for the smallest part that fails.
+  std::vector<std::string> libraries;  ///< --plugin-lib
+  toolkit::InspectOptions options;     ///< The options that other arguments set.
+  std::string reduce;                  ///< The file for the smallest part that fails.
 };
 
 /// Adds --probe, --plugin-lib, --shapes and the other options about the installed TensorRT, except --reduce.
@@ -25,10 +25,8 @@ void add_probe_options(Command& command, ProbeArguments& arguments, const std::s
 /// arguments.
 void check_probe_options(const ProbeArguments& arguments, std::string_view rules_option);
 
-[[nodiscard]] inspect::ProbeOptions probe_options_of(const ProbeArguments& arguments);
-
-/// Runs TensorRT on the model if the arguments request it, with a progress bar, and with -v prints each finished trial.
-void probe(const Console& console, toolkit::Inspection& inspection, const ProbeArguments& arguments);
+/// Returns the options of an inspection, without a watch.
+[[nodiscard]] toolkit::InspectOptions inspect_options_of(const ProbeArguments& arguments);
 
 /// Returns a callback that with -v prints each finished trial.
 [[nodiscard]] toolkit::TrialCallback trial_details(const Console& console, Progress& progress);

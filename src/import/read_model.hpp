@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "import/origin.hpp"
+#include "graft/report/model.hpp"
 #include "onnx/model.hpp"
 
 namespace graft {
@@ -19,7 +19,7 @@ struct ImportOptions {
   std::vector<std::string> outputs;
   /// Shapes of inputs that replace those in the file, for formats that need them while reading.
   std::map<std::string, Shape, std::less<>> input_shapes;
-  Origin* origin = nullptr;  ///< Filled in unless it is null.
+  report::Origin* origin = nullptr;  ///< Filled in unless it is null.
   /// Called before each node is converted; an exception from it ends the reading. Not called for ONNX, which needs no
   /// conversion.
   std::function<void(std::size_t done, std::size_t total)> progress = {};

@@ -70,7 +70,6 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
     prospect.warnings.push_back(
         fmt::format("`graft convert` refuses the model, so its result is not predicted: {}", error.what()));
   }
-  prospect.is_another = !report.rewrites.empty();
   prospect.nodes = onnx::count_nodes(converted);
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);
   // why a plugin computes the first output of a node after the conversion
@@ -93,7 +92,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
   prospect.near_misses = std::move(report.near_misses);
-  if (prospect.is_another) prospect.converted = std::make_shared<const onnx::Model>(std::move(converted));
+  if (!report.rewrites.empty()) prospect.converted = std::make_shared<const onnx::Model>(std::move(converted));
   for (const report::Rewrite& rewrite : report.rejected) {
     prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
   }

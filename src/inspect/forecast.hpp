@@ -27,7 +27,6 @@ report::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Mod
 struct Prospect {
   Forecast forecast;
   onnx::NodeCounts nodes;                             ///< The nodes of the converted model.
-  bool is_another = false;                            ///< Whether the conversion rewrites anything.
   std::shared_ptr<const onnx::Model> converted = {};  ///< The converted model; null if nothing was rewritten.
   std::vector<std::string> warnings;
   std::vector<report::NearMiss> near_misses = {};  ///< The near misses of the conversion.

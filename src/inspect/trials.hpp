@@ -21,6 +21,7 @@ namespace graft::inspect {
 
 using report::TensorRTIdentity;
 using report::TrialCounts;
+using report::TrialProgress;
 
 enum class Outcome : std::uint8_t {
   accepted,
@@ -89,17 +90,6 @@ class Trials {
   /// Builds a model within `share` of the time that is left. Throws BudgetSpent. A range that is missing, or that does
   /// not fit the model, is a failure by sizes if ranges are suggested; otherwise it throws Error.
   [[nodiscard]] virtual Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) = 0;
-};
-
-/// The progress of one trial.
-struct TrialProgress {
-  std::string_view action;  ///< "parse" or "build"; "load TensorRT" before the first trial.
-  /// Number of the trial among the trials with this action, from 1; 0 while TensorRT is loaded.
-  std::size_t number = 0;
-  std::size_t nodes = 0;     ///< Number of nodes of the model.
-  double fraction = 0;       ///< An estimate, because the total number of trials is not known in advance.
-  std::string_view outcome;  ///< The outcome as the driver names it; empty until the trial has ended.
-  double seconds = 0;
 };
 
 struct TrialCallbacks {

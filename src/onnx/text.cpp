@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 namespace graft::onnx {
-namespace {
 
-/// Returns the text of a dimension, or ? if it depends on an unknown size, whose name is internal.
 std::string size_text(const Dim& dim) {
   std::string text = dim.to_string();
   return text.find('?') == std::string::npos ? text : "?";
 }
+
+namespace {
 
 template <class List, class F>
 std::string join(const List& list, F&& f) {

@@ -15,5 +15,7 @@ namespace graft::onnx {
 [[nodiscard]] std::string to_text(const NodeAttribute& attribute);
 /// Returns type and shape, such as `f32[N, 10]`; `?` stands for unknown parts.
 [[nodiscard]] std::string type_text(const Value& value);
+/// Returns the text of a dimension, or `?` if it depends on an unknown size, whose name is internal.
+[[nodiscard]] std::string size_text(const Dim& dim);
 
 }  // namespace graft::onnx

@@ -34,7 +34,7 @@ std::string text_of(const present::Json& json) {
 
 }  // namespace
 
-std::string to_json(const InspectResult& result) { return text_of(present::to_json(details_of(result))); }
+std::string to_json(const InspectReport& report) { return text_of(present::inspect_json(report)); }
 
 std::string to_json(const ConvertResult& result) { return text_of(present::to_json(details_of(result))); }
 
@@ -52,7 +52,7 @@ std::string to_json(const CutResult& result) { return text_of(present::json_of_f
 
 CutFiles save(CutResult& result, const std::filesystem::path& file) { return present::write_cut(result, file); }
 
-std::string to_page(const InspectResult& result) { return html_of(present::inspect_page(details_of(result))); }
+std::string to_page(const InspectReport& report) { return html_of(present::inspect_page(report)); }
 
 std::string to_page(const ConvertResult& result) { return html_of(present::convert_page(details_of(result))); }
 

@@ -14,6 +14,7 @@
 #include "graft/report/canary.hpp"
 #include "graft/report/cut.hpp"
 #include "graft/report/doctor.hpp"
+#include "graft/report/inspect.hpp"
 #include "graft/report/layers.hpp"
 #include "graft/report/new.hpp"
 #include "graft/report/ops.hpp"
@@ -70,6 +71,8 @@ std::map<std::string, Json> schemas() {
       {"graft.error.schema.json",
        schema_of_report<graft::report::ErrorReport>("any command that fails with exit code 2, 3 or 4", 1,
                                                     "Printed instead of a result.")},
+      {"graft.inspect.schema.json", schema_of_command<graft::report::InspectReport>(
+                                        "graft.inspect", 2, "How each node will run in TensorRT, and why.")},
       {"graft.help.schema.json", schema_of_report<graft::report::HelpReport>("graft help", 1, "The text of the help.")},
       {"graft.new.schema.json",
        schema_of_report<graft::report::NewReport>(

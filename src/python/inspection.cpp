@@ -25,13 +25,13 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 using toolkit::FailingPart;
-using toolkit::InspectResult;
+using toolkit::InspectReport;
 using toolkit::Judge;
 using toolkit::NodeGroup;
 using toolkit::NodeSupport;
 using toolkit::ProbeSummary;
 
-InspectResult inspect(const toolkit::Model& model, const std::string& judge, bool convert, const std::string& release,
+InspectReport inspect(const toolkit::Model& model, const std::string& judge, bool convert, const std::string& release,
                       double trial_seconds, std::size_t max_builds, double max_seconds, const PyShapeRanges& shapes,
                       const std::vector<std::string>& targets,
                       const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
@@ -55,16 +55,10 @@ InspectResult inspect(const toolkit::Model& model, const std::string& judge, boo
   });
 }
 
-std::map<std::string, std::size_t> counts_of(const InspectResult& result) {
-  std::map<std::string, std::size_t> counts;
-  for (const NodeSupport& node : result.nodes) ++counts[to_string(node.support)];
-  return counts;
-}
-
-std::string describe(const InspectResult& result) {
+std::string describe(const InspectReport& result) {
   std::string text = "<graft.InspectResult " + result.model.source() + ": ";
   text += !result.runs ? "not known whether it runs" : *result.runs ? "runs" : "does not run";
-  for (const auto& [support, count] : counts_of(result)) text += ", " + std::to_string(count) + " " + support;
+  for (const auto& [support, count] : result.counts()) text += ", " + std::to_string(count) + " " + support;
   return text + ">";
 }
 
@@ -100,20 +94,8 @@ void add_inspection(nb::module_& module) {
     return "<" + summary.title() + ": " + count_of(summary.parses(), "parse") + ", " +
            count_of(summary.builds(), "build") + ">";
   });
-  nb::class_<InspectResult> result(module, "InspectResult", "The result of graft.inspect.");
-  result.def_ro("model", &InspectResult::model, "The model that was inspected: the converted one with convert=True.")
-      .def_ro("nodes", &InspectResult::nodes, "All nodes, including those of subgraphs.")
-      .def_ro("runs", &InspectResult::runs, "Whether TensorRT runs the model; None where that is not known.")
-      .def_prop_ro("counts", counts_of, "The number of nodes with each support.")
-      .def_ro("problems", &InspectResult::problems,
-              "Groups of nodes that do not run, may not run, or run as a plugin that gets wrong values; the worst "
-              "verdict first, then the largest group.")
-      .def_ro("others", &InspectResult::others, "Groups of nodes that run and have a reason; the largest first.")
-      .def_ro("plain", &InspectResult::plain, "Groups of nodes that run and have no reason.")
-      .def_ro("warnings", &InspectResult::warnings)
-      .def_ro("probe", &InspectResult::probe, "The runs of TensorRT; None where it was not run.")
-      .def_ro("not_asked", &InspectResult::not_asked,
-              "Why TensorRT was not run, so that the rules judged; empty where it was run.");
+  nb::class_<InspectReport> result(module, "InspectResult", "The result of graft.inspect.");
+  add_fields(result);
   add_texts(result, describe);
   add_page(result);
   module.def("releases", toolkit::releases);

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "graft/report/model.hpp"
 #include "graft/toolkit/model.hpp"
-#include "import/origin.hpp"
 #include "onnx/model.hpp"
 #include "passes/cleanup/frozen_sizes.hpp"
 
@@ -16,7 +16,7 @@ struct Model::State {
   graft::onnx::Model model;
   /// Nodes that fit only the sizes in the file, where the file was read with dynamic sizes.
   std::vector<passes::FrozenSize> frozen = {};
-  Origin origin = {};
+  report::Origin origin = {};
 };
 
 struct ModelAccess {
@@ -24,9 +24,9 @@ struct ModelAccess {
   [[nodiscard]] static const std::vector<passes::FrozenSize>& frozen_sizes_of(const Model& model) {
     return model.state_->frozen;
   }
-  [[nodiscard]] static const Origin& origin_of(const Model& model) { return model.state_->origin; }
+  [[nodiscard]] static const report::Origin& origin_of(const Model& model) { return model.state_->origin; }
   [[nodiscard]] static Model make(graft::onnx::Model model, std::vector<passes::FrozenSize> frozen = {},
-                                  Origin origin = {}) {
+                                  report::Origin origin = {}) {
     Model made;
     made.state_ =
         std::make_shared<const Model::State>(Model::State{std::move(model), std::move(frozen), std::move(origin)});

@@ -341,9 +341,9 @@ void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, co
   }
   if (probe_) {
     conversion.probe = probe_;
-    conversion.nodes = std::move(inspection.nodes);
-    conversion.check = std::move(inspection.probe);
-    conversion.not_checked = std::move(inspection.not_asked);
+    conversion.nodes = std::move(inspection.report.nodes);
+    conversion.check = std::move(inspection.report.probe);
+    conversion.not_checked = std::move(inspection.report.not_asked);
   } else {
     conversion.not_checked = options_.check && conversion.release ? not_asked_for_release : not_asked_by_rule;
   }

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/model.hpp"
 #include "graft/toolkit/convert.hpp"
 #include "graft/toolkit/import.hpp"
-#include "import/origin.hpp"
 #include "inspect/probe_verdicts.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/count_nodes.hpp"
@@ -43,7 +43,7 @@ struct Conversion {
   std::filesystem::path file;
   ImportOptions import = {};    ///< The options with which the file was read, without the watch.
   ConvertOptions options = {};  ///< The options of the conversion, without the watch.
-  Origin origin;
+  report::Origin origin;
   graft::onnx::Model original;  ///< The model before the conversion.
   graft::onnx::Model model;     ///< The model after the conversion.
   /// The result with its functions, which is run to compare values; empty if `model` has the functions.
@@ -63,7 +63,7 @@ struct Conversion {
   std::string values_not_compared;                    ///< Why no values were compared; empty where they were.
   bool uses_plugins = true;                           ///< False: the engine shall have no plugins.
   std::optional<inspect::ProbeOptions> probe;         ///< How TensorRT was to be run; nothing where it was not.
-  std::vector<std::string> targets_of_plugins;        ///< See Inspection::targets_of_plugins.
+  std::vector<std::string> targets_of_plugins;        ///< See InspectReport::targets_of_plugins.
   std::optional<std::size_t> nodes_without_function;  ///< Number of nodes whose functions were left out.
   std::filesystem::path output;                       ///< The file of `model`; empty before `write`.
   std::optional<std::filesystem::path> data_file;     ///< The file with the weights, next to `output`, if any.

@@ -147,28 +147,24 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
 
 Inspection inspection_of(const Conversion& conversion) {
   Inspection inspection;
-  inspection.file = conversion.file;
-  inspection.origin = conversion.origin;
   inspection.model = conversion.model.clone();
-  inspection.is_converted = true;
   inspection.has_checked_types = true;
-  inspection.release = conversion.release;
   inspect::infer_and_note_faults(inspection.model, {});
-  inspection.nodes = conversion.nodes;
+  inspection.report.nodes = conversion.nodes;
   return inspection;
 }
 
 bool can_be_cut(const Inspection& inspection) {
   const bool is_inlined = !inspection.converted_nodes.empty();
   const std::set<std::string, std::less<>> ids =
-      failing(is_inlined ? inspection.converted_nodes : inspection.nodes, true);
+      failing(is_inlined ? inspection.converted_nodes : inspection.report.nodes, true);
   const onnx::Model& model = is_inlined ? *inspection.prospect.converted : inspection.model;
   return inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); }).has_value();
 }
 
-std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options) {
-  const onnx::Model& model = inspection.model;
-  const std::set<std::string, std::less<>> ids = failing(inspection.nodes, options.plugins);
+std::optional<CutResult> cut(const graft::onnx::Model& model, const std::vector<report::NodeSupport>& nodes,
+                             const CutOptions& options) {
+  const std::set<std::string, std::less<>> ids = failing(nodes, options.plugins);
   if (ids.empty()) return std::nullopt;
   const auto found = inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); });
   if (!found) {
@@ -191,7 +187,7 @@ std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& opt
   for (const onnx::Value* output : model.graph().outputs()) result.outputs.push_back(output->name);
   result.between = ports_of(found->between);
   result.share_in_tensorrt = found->arithmetic_in_tensorrt / found->arithmetic;
-  for (const NodeSupport& node : inspection.nodes) {
+  for (const NodeSupport& node : nodes) {
     if (ids.contains(node.node.id)) result.causes.push_back(node);
   }
   if (found->tensorrt_is_first) {
@@ -206,8 +202,8 @@ std::optional<CutResult> cut(const Model& model, const CutOptions& options) {
   inspect_options.convert = false;
   inspect_options.reduce.clear();
   inspect_options.watch = options.watch;
-  const InspectResult inspected = inspect(model, inspect_options);
-  return cut(*inspected.details, options);
+  const InspectReport inspected = inspect(model, inspect_options);
+  return cut(model_of(inspected.model), inspected.nodes, options);
 }
 
 std::vector<Port> CutNetwork::inputs() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "graft/error.hpp"
 #include "graft/toolkit/cut.hpp"
@@ -11,7 +12,7 @@
 
 namespace graft::toolkit {
 
-/// Returns a converted network with the verdicts on its nodes, as an argument of `probe` and `cut`.
+/// Returns a converted network with the verdicts on its nodes, as an argument of `probe` and `can_be_cut`.
 [[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
 /// Thrown where no half would compute anything in TensorRT.
@@ -20,9 +21,10 @@ class NoCut : public Error {
   using Error::Error;
 };
 
-/// Cuts an inspected network as the public `cut` does. CutOptions::inspect is ignored. Throws NoCut, and the errors of
-/// the public `cut`.
-[[nodiscard]] std::optional<CutResult> cut(const Inspection& inspection, const CutOptions& options);
+/// Cuts a network with inferred shapes as the public `cut` does; `nodes` are the verdicts on its nodes.
+/// CutOptions::inspect is ignored. Throws NoCut, and the errors of the public `cut`.
+[[nodiscard]] std::optional<CutResult> cut(const graft::onnx::Model& model,
+                                           const std::vector<report::NodeSupport>& nodes, const CutOptions& options);
 
 /// Whether a conversion of the network can be cut so that arithmetic is left in TensorRT.
 [[nodiscard]] bool can_be_cut(const Inspection& inspection);

@@ -18,6 +18,7 @@
 #include "inspect/type_trials.hpp"
 #include "inspect/verdict_groups.hpp"
 #include "onnx/check_types.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
@@ -29,6 +30,7 @@
 #include "toolkit/checks.hpp"
 #include "toolkit/cuda_architectures.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/shape_ranges.hpp"
 #include "toolkit/trials.hpp"
@@ -93,26 +95,30 @@ void judge_converted(const onnx::Model& converted, const inspect::Release& relea
   }
 }
 
-/// Judges the nodes by rule, and sets all members of the inspection that follow from its model.
+/// Judges the nodes of `inspection.model`, which has the shapes of its file, by rule.
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
-  inspection.is_converted = convert;
-  inspection.targets_of_plugins = targets_of_plugins();
-  const std::vector<std::string> of_file = file_warnings(model, inspection.origin);
+  report::InspectReport& report = inspection.report;
+  report.is_converted = convert;
+  report.targets_of_plugins = targets_of_plugins();
+  report.warnings = file_warnings(model, report.origin);
   if (convert) {
     infer_shapes(model, shapes);
     inspect::convert_in_memory(engine, model);
   }
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
-  if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
-  std::vector<std::string>& warnings = inspection.prospect.warnings;
-  warnings.insert(warnings.begin(), of_file.begin(), of_file.end());
-  if (std::optional<std::string> warning = unknown_rank_warning(model)) warnings.push_back(std::move(*warning));
-  if (std::optional<std::string> warning = inspect::f64_warning(model)) warnings.push_back(std::move(*warning));
+  if (!convert) {
+    inspection.prospect = inspect::prospect_of(engine, model);
+    if (inspection.prospect.converted != nullptr) report.converted_node_counts = inspection.prospect.nodes;
+    const std::vector<std::string>& warnings = inspection.prospect.warnings;
+    report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+  }
+  if (std::optional<std::string> warning = unknown_rank_warning(model)) report.warnings.push_back(std::move(*warning));
+  if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
   const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
-  inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
+  report.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
   if (inspection.prospect.converted != nullptr) {
-    judge_converted(*inspection.prospect.converted, release, inspection.nodes);
+    judge_converted(*inspection.prospect.converted, release, report.nodes);
   }
 }
 
@@ -126,14 +132,14 @@ void note_given_shapes(Inspection& inspection, const InputShapes& shapes) {
                         return !b.is_constant() || (a.is_constant() && a.value() == b.value());
                       });
     if (!fits) {
-      inspection.given_shapes_need_conversion = true;
+      inspection.report.given_shapes_need_conversion = true;
       continue;
     }
     if (onnx::has_known_sizes(*input->shape) || !onnx::has_known_sizes(given)) continue;
     std::vector<std::int64_t> sizes;
     for (const Dim& dim : given) sizes.push_back(dim.value());
     const std::string text = fmt::format("{}", fmt::join(sizes, "x"));
-    inspection.ranges_of_given_shapes.push_back(fmt::format("{0}={1}..{1}..{1}", name, text));
+    inspection.report.ranges_of_given_shapes.push_back(fmt::format("{0}={1}..{1}..{1}", name, text));
   }
 }
 
@@ -156,7 +162,7 @@ void note_type_faults(Inspection& inspection, const onnx::AcceptsTypes& accepts 
   for (const onnx::TypeFault& fault : onnx::find_type_faults(inspection.model, accepts)) {
     // A fault that inference found at the same node, such as the declared type of its output, follows from this one.
     nodes.at(fault.node)->metadata[std::string(onnx::fault_note)] = fault.message;
-    report::NodeSupport& verdict = inspection.nodes.at(fault.node);
+    report::NodeSupport& verdict = inspection.report.nodes.at(fault.node);
     verdict.support = report::Support::unsupported;
     verdict.reason = fault.message;
     verdict.advice = inspect::advice_on_fault;
@@ -166,7 +172,7 @@ void note_type_faults(Inspection& inspection, const onnx::AcceptsTypes& accepts 
 /// Returns whether a node that does not run calls a function that a conversion inlines.
 bool has_failing_call(const Inspection& inspection) {
   std::set<std::string, std::less<>> failing;
-  for (const report::NodeSupport& node : inspection.nodes) {
+  for (const report::NodeSupport& node : inspection.report.nodes) {
     if (inspect::is_bad(node.support)) failing.insert(node.node.id);
   }
   bool found = false;
@@ -184,12 +190,14 @@ bool has_failing_call(const Inspection& inspection) {
 /// not automatic only looks where the converted model can be cut.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end, const std::function<bool()>& is_stopped) {
-  const bool is_answered = inspection.probe->built || !inspection.probe->not_built.empty();
+  std::vector<report::NodeSupport>& given_nodes = inspection.report.nodes;
+  report::ProbeSummary& given = *inspection.report.probe;
+  const bool is_answered = given.built || !given.not_built.empty();
   if (is_answered || inspection.prospect.converted == nullptr) return;
   const bool is_for_cut = has_failing_call(inspection);
   if (!options.is_automatic && !is_for_cut) return;
   const onnx::Model& converted = *inspection.prospect.converted;
-  const bool has_failed = !inspect::runs(inspection.nodes).value_or(false);
+  const bool has_failed = !inspect::runs(given_nodes).value_or(false);
   std::vector<report::NodeSupport> nodes = inspect::judge_nodes(converted);
   inspect::ProbeOptions of_converted = options;
   of_converted.reduce.clear();
@@ -198,30 +206,26 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
   report::ProbeSummary answer =
       inspect::probe_verdicts(converted, of_converted, *trials, trial_callbacks(work, on_end), nodes);
   if (!options.is_automatic || (has_failed && !answer.built)) {
-    inspection.probe->trials.add(answer.trials);
+    given.trials.add(answer.trials);
     if (is_for_cut) inspection.converted_nodes = std::move(nodes);
     return;
   }
   if (answer.built) {
-    note_that_converted_runs(inspection.nodes, "TensorRT builds the result of `graft convert`");
+    note_that_converted_runs(given_nodes, "TensorRT builds the result of `graft convert`");
   } else {
-    blame_lowered(nodes, inspection.nodes);
+    blame_lowered(nodes, given_nodes);
   }
-  answer.trials.add(inspection.probe->trials);
-  answer.reduced = std::move(inspection.probe->reduced);
-  answer.not_reduced = std::move(inspection.probe->not_reduced);
+  answer.trials.add(given.trials);
+  answer.reduced = std::move(given.reduced);
+  answer.not_reduced = std::move(given.not_reduced);
   answer.of_converted = true;
-  inspection.probe = std::move(answer);
+  given = std::move(answer);
 }
 
 void check(const ProbeBudget& budget) {
   check_positive("ProbeBudget::trial_seconds", budget.trial_seconds);
   check_positive("ProbeBudget::max_seconds", budget.max_seconds);
   if (budget.max_builds == 0) throw Error("ProbeBudget::max_builds: found 0, allowed is a number above 0");
-}
-
-std::optional<inspect::Release> release_of(const std::string& name) {
-  return name.empty() ? std::nullopt : std::optional(inspect::release_of(name, "release"));
 }
 
 std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& groups,
@@ -236,20 +240,68 @@ std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& group
   return result;
 }
 
-InspectResult result_of(Inspection&& inspection) {
-  InspectResult result;
-  const inspect::VerdictGroups groups = inspect::group_verdicts(inspection.nodes, false);
-  result.problems = groups_of(groups.problems, inspection.nodes);
-  result.others = groups_of(groups.others, inspection.nodes);
-  result.plain = groups_of(groups.plain, inspection.nodes);
-  result.runs = inspection.runs();
-  result.not_asked = inspection.not_asked;
-  result.nodes = inspection.nodes;
-  result.warnings = inspection.prospect.warnings;
-  result.probe = inspection.probe;
-  result.model = ModelAccess::make(inspection.model.clone());
-  result.details = std::make_shared<const Inspection>(std::move(inspection));
-  return result;
+/// Corrects the advice on the nodes by what is known of the whole model: why `convert` does not rewrite a node, and
+/// whether the network can be cut.
+void correct_advice(Inspection& inspection) {
+  std::vector<report::NodeSupport>& nodes = inspection.report.nodes;
+  const bool is_judged_inside = !inspection.converted_nodes.empty() || inspection.prospect.converted == nullptr;
+  if (!is_judged_inside && has_failing_call(inspection)) {
+    inspection.converted_nodes = inspect::judge_nodes(*inspection.prospect.converted, {},
+                                                      inspection.release.value_or(inspect::newest_measured_release()));
+  }
+  inspect::note_obstacles(nodes, inspection.prospect.near_misses);
+  const bool is_cut_advised = inspect::advises_cut(nodes);
+  const bool has_bad = std::any_of(nodes.begin(), nodes.end(),
+                                   [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
+  inspection.report.can_be_cut = (is_cut_advised || has_bad) && can_be_cut(inspection);
+  if (is_cut_advised && !inspection.report.can_be_cut) inspect::withdraw_cut(nodes);
+}
+
+/// Returns the report, with the members that follow from the verdicts.
+report::InspectReport finish(Inspection&& inspection) {
+  correct_advice(inspection);
+  report::InspectReport& report = inspection.report;
+  const inspect::VerdictGroups groups = inspect::group_verdicts(report.nodes, false);
+  report.problems = groups_of(groups.problems, report.nodes);
+  report.others = groups_of(groups.others, report.nodes);
+  report.plain = groups_of(groups.plain, report.nodes);
+  report.runs = inspect::runs(report.nodes);
+  if (report.runs.value_or(false) && report.probe && !report.probe->not_built.empty()) report.runs.reset();
+  const onnx::Graph& graph = std::as_const(inspection.model).graph();
+  report.opset = graph.opset();
+  report.inputs = model_ports(graph.inputs());
+  report.outputs = model_ports(graph.outputs());
+  report.node_counts = onnx::count_nodes(inspection.model);
+  report.model = ModelAccess::make(std::move(inspection.model));
+  return std::move(report);
+}
+
+/// Returns an inspection with the release of the options.
+Inspection begin(const InspectOptions& options) {
+  Inspection inspection;
+  if (options.release.empty()) return inspection;
+  inspection.release = inspect::release_of(options.release, "release");
+  inspection.report.release = inspect::name_of(*inspection.release);
+  if (options.judge == Judge::parser || options.judge == Judge::builder) {
+    throw Error(
+        "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only one "
+        "of the two");
+  }
+  return inspection;
+}
+
+/// Judges a model that has the shapes of its file.
+report::InspectReport inspect(Work& work, Inspection inspection, const InputShapes& shapes,
+                              const InspectOptions& options) {
+  judge(work.engine(), inspection, shapes, options.convert);
+  if (options.judge == Judge::rule) {
+    judge_by_rule_alone(inspection, not_asked_by_rule);
+  } else if (inspection.release) {
+    judge_by_rule_alone(inspection, not_asked_for_release);
+  } else {
+    probe(work, inspection, probe_options(options), options.on_trial);
+  }
+  return finish(std::move(inspection));
 }
 
 }  // namespace
@@ -268,6 +320,7 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
   inner.trials.limit = options.budget.trial_seconds;
   inner.trials.max_builds = options.budget.max_builds;
   inner.trials.max_seconds = options.budget.max_seconds;
+  inner.shapes = options.shape_texts;
   for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
   inner.reduce = options.reduce.string();
   return inner;
@@ -282,8 +335,8 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
     inspect::TypeTrials types(options, is_stopped);
     note_type_faults(inspection,
                      [&](const onnx::Model& model, const onnx::Node& node) { return types.builds(model, node); });
-    inspection.probe =
-        inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end), inspection.nodes);
+    inspection.report.probe = inspect::probe_verdicts(inspection.model, options, *trials, trial_callbacks(work, on_end),
+                                                      inspection.report.nodes);
     trials.reset();
     ask_about_converted(work, inspection, options, on_end, is_stopped);
   } catch (const inspect::NoTensorRT& missing) {
@@ -291,12 +344,6 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
   } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
-}
-
-std::optional<bool> Inspection::runs() const {
-  const std::optional<bool> by_nodes = inspect::runs(nodes);
-  const bool is_unknown = by_nodes.value_or(false) && probe && !probe->not_built.empty();
-  return is_unknown ? std::nullopt : by_nodes;
 }
 
 std::vector<std::string> targets_of_plugins() {
@@ -315,7 +362,7 @@ void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& o
   }
 }
 
-std::vector<std::string> file_warnings(const graft::onnx::Model& model, const Origin& origin) {
+std::vector<std::string> file_warnings(const graft::onnx::Model& model, const report::Origin& origin) {
   // Graft's readers of other formats than ONNX wrote the declared shapes and the attributes.
   if (!origin.format.empty()) return {};
   std::vector<std::string> warnings = onnx::unknown_attribute_warnings(model);
@@ -340,73 +387,37 @@ std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model)
 
 void judge_by_rule_alone(Inspection& inspection, std::string why) {
   note_type_faults(inspection);
-  inspection.not_asked = std::move(why);
-}
-
-void correct_advice(Inspection& inspection) {
-  const bool is_judged_inside = !inspection.converted_nodes.empty() || inspection.prospect.converted == nullptr;
-  if (!is_judged_inside && has_failing_call(inspection)) {
-    inspection.converted_nodes = inspect::judge_nodes(*inspection.prospect.converted, {},
-                                                      inspection.release.value_or(inspect::newest_measured_release()));
-  }
-  inspect::note_obstacles(inspection.nodes, inspection.prospect.near_misses);
-  if (inspect::advises_cut(inspection.nodes) && !can_be_cut(inspection)) inspect::withdraw_cut(inspection.nodes);
+  inspection.report.not_asked = std::move(why);
 }
 
 bool is_release(const std::string& name) { return inspect::find_release(name).has_value(); }
 
 std::vector<std::string> releases() { return inspect::release_names(); }
 
-InspectResult inspect(const Model& model, const InspectOptions& options) {
+report::InspectReport inspect(const Model& model, const InspectOptions& options) {
   Work work(options.watch);
   return work.run([&] {
-    Inspection inspection;
-    inspection.file = model.source();
-    inspection.origin = ModelAccess::origin_of(model);
-    inspection.release = release_of(options.release);
-    const bool is_automatic = options.judge == Judge::automatic;
-    if (inspection.release && !is_automatic && options.judge != Judge::rule) {
-      throw Error(
-          "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only "
-          "one of the two");
-    }
+    Inspection inspection = begin(options);
+    inspection.report.file = model.source();
+    inspection.report.origin = ModelAccess::origin_of(model);
     inspection.model = model_of(model).clone();
-    judge(work.engine(), inspection, {}, options.convert);
-    if (options.judge == Judge::rule) {
-      judge_by_rule_alone(inspection, not_asked_by_rule);
-    } else if (inspection.release) {
-      judge_by_rule_alone(inspection, not_asked_for_release);
-    } else {
-      probe(work, inspection, probe_options(options));
-    }
-    correct_advice(inspection);
-    return result_of(std::move(inspection));
+    return inspect(work, std::move(inspection), {}, options);
   });
 }
 
-Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
-                        const std::string& shapes_name, const std::string& release) {
-  const Watch silent;
-  Work work(silent);
+report::InspectReport inspect(const std::filesystem::path& file, const ImportOptions& import,
+                              const InspectOptions& options) {
+  Work work(options.watch);
   return work.run([&] {
-    Inspection inspection;
-    inspection.file = file;
-    inspection.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
-    inspection.release = release_of(release);
+    Inspection inspection = begin(options);
+    report::InspectReport& report = inspection.report;
+    report.file = file;
+    report.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
     const InputShapes shapes = to_internal(import.shapes);
-    inspection.model = read(file, import, shapes, shapes_name, &inspection.origin);
+    inspection.model = read(file, import, shapes, setting_name(Setting::input_shapes), &report.origin,
+                            [&](std::size_t /*done*/, std::size_t /*total*/) { work.check_cancelled(); });
     note_given_shapes(inspection, shapes);
-    judge(work.engine(), inspection, shapes, convert);
-    return inspection;
-  });
-}
-
-void probe(Inspection& inspection, const inspect::ProbeOptions& options, const Watch& watch,
-           const TrialCallback& on_end) {
-  Work work(watch);
-  work.run([&] {
-    probe(work, inspection, options, on_end);
-    return true;
+    return inspect(work, std::move(inspection), shapes, options);
   });
 }
 

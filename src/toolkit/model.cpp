@@ -9,6 +9,7 @@
 #include "import/read_model.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/shape_inference.hpp"
+#include "onnx/text.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
@@ -31,6 +32,23 @@ Port port_of(const onnx::Value& value) {
 std::vector<Port> ports_of(const std::vector<const onnx::Value*>& values) {
   std::vector<Port> ports;
   for (const onnx::Value* value : values) ports.push_back(port_of(*value));
+  return ports;
+}
+
+std::vector<report::ModelPort> model_ports(const std::vector<onnx::Value*>& values) {
+  std::vector<report::ModelPort> ports;
+  for (const onnx::Value* value : values) {
+    report::ModelPort port{.name = value->name, .type = value->type ? to_string(*value->type) : "?", .shape = {}};
+    if (value->shape) port.shape.emplace();
+    for (const Dim& dim : value->shape.value_or(Shape())) {
+      if (dim.is_constant()) {
+        port.shape->emplace_back(dim.value());
+      } else {
+        port.shape->emplace_back(onnx::size_text(dim));
+      }
+    }
+    ports.push_back(std::move(port));
+  }
   return ports;
 }
 
@@ -58,7 +76,7 @@ Model load(const std::filesystem::path& file, const ImportOptions& options) {
     const std::string what = "reading " + file.string();
     work.report(0, what);
     const InputShapes shapes = to_internal(options.shapes);
-    Origin origin;
+    report::Origin origin;
     graft::onnx::Model model = read(file, options, shapes, setting_name(Setting::input_shapes), &origin,
                                     [&](std::size_t done, std::size_t total) { work.report_step(what, done, total); });
     if (shapes.empty()) return ModelAccess::make(std::move(model), {}, std::move(origin));

@@ -3,11 +3,14 @@
 
 #include <vector>
 
+#include "graft/report/model.hpp"
 #include "graft/toolkit/model.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::toolkit {
 
 [[nodiscard]] std::vector<Port> ports_of(const std::vector<const graft::onnx::Value*>& values);
+/// Does the same for reports, which have the names of dynamic dimensions.
+[[nodiscard]] std::vector<report::ModelPort> model_ports(const std::vector<graft::onnx::Value*>& values);
 
 }  // namespace graft::toolkit

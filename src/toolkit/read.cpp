@@ -35,7 +35,7 @@ InputShapes to_internal(const Shapes& shapes) {
 }
 
 graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
-                        std::string_view shapes_name, Origin* origin,
+                        std::string_view shapes_name, report::Origin* origin,
                         std::function<void(std::size_t done, std::size_t total)> progress) {
   try {
     return read_model(

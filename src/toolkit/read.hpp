@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/model.hpp"
 #include "graft/toolkit/import.hpp"
-#include "import/origin.hpp"
 #include "onnx/model.hpp"
 #include "passes/cleanup/frozen_sizes.hpp"
 
@@ -24,7 +24,8 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 /// `shapes_name` is their name in messages. Throws the errors of `load`; where the shapes do not fit, the message also
 /// lists the inputs that the file declares.
 [[nodiscard]] graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options,
-                                      const InputShapes& shapes, std::string_view shapes_name, Origin* origin = nullptr,
+                                      const InputShapes& shapes, std::string_view shapes_name,
+                                      report::Origin* origin = nullptr,
                                       std::function<void(std::size_t done, std::size_t total)> progress = {});
 
 /// Returns the nodes that fit only the sizes in the file, although the network was read with the shapes of the options.

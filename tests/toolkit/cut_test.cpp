@@ -91,7 +91,7 @@ TEST(Cut, ASessionOfThePairIsWatched) {
 TEST(Cut, WhatAPluginRunsStaysInTensorRT) { EXPECT_FALSE(cut(load(detector("detector.onnx")))); }
 
 TEST(Cut, ASuppressionIsAPluginWhereNothingIsCut) {
-  const InspectResult result = inspect(load(detector("detector.onnx")), {.judge = Judge::rule});
+  const InspectReport result = inspect(load(detector("detector.onnx")), {.judge = Judge::rule});
   const auto node = std::find_if(result.nodes.begin(), result.nodes.end(),
                                  [](const NodeSupport& each) { return each.node.op == "NonMaxSuppression"; });
   ASSERT_NE(node, result.nodes.end());

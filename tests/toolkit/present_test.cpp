@@ -28,7 +28,7 @@ TEST(Present, ConvertTellsWhatItMadeOfWhichFile) {
 }
 
 TEST(Present, InspectTellsOfEveryNode) {
-  const InspectResult result = inspect(load(digits("digits.onnx")), {.judge = Judge::rule});
+  const InspectReport result = inspect(load(digits("digits.onnx")), {.judge = Judge::rule});
   EXPECT_THAT(to_json(result), AllOf(HasSubstr(R"("schema":"graft.inspect")"), HasSubstr(R"("verdict":"native")")));
   EXPECT_THAT(to_page(result), is_page());
 }
@@ -54,7 +54,7 @@ TEST(Present, QuantizeTellsOfBothWays) {
 }
 
 TEST(Present, AnEmptyResultIsAnError) {
-  EXPECT_THAT(message_of([] { static_cast<void>(to_json(InspectResult{})); }), HasSubstr("the result is empty"));
+  EXPECT_THAT(message_of([] { static_cast<void>(to_json(ConvertResult{})); }), HasSubstr("the result is empty"));
 }
 
 TEST(Memory, WhatIsSerializedIsParsed) {

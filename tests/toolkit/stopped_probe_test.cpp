@@ -15,9 +15,8 @@ namespace {
 
 Inspection inspection_of(const std::string& text) {
   Inspection inspection;
-  inspection.file = "model.onnx";
   inspection.model = test::inferred_text_model({{"x", onnx::ElementType::f32, {4}}}, text, {"y"});
-  inspection.nodes = inspect::judge_nodes(inspection.model);
+  inspection.report.nodes = inspect::judge_nodes(inspection.model);
   return inspection;
 }
 
@@ -34,18 +33,18 @@ TEST(Probe, stops_a_tensorrt_that_starts_late) {
   } catch (const Cancelled&) {
     is_cancelled = true;
   }
-  if (!inspection.not_asked.empty()) GTEST_SKIP() << inspection.not_asked;
+  if (!inspection.report.not_asked.empty()) GTEST_SKIP() << inspection.report.not_asked;
   EXPECT_TRUE(is_cancelled);
-  EXPECT_FALSE(inspection.probe);
+  EXPECT_FALSE(inspection.report.probe);
 }
 
 TEST(Cut, a_cancelled_cut_is_not_one_that_finds_nothing) {
   const Inspection inspection = inspection_of("y = Unique(x)");
-  EXPECT_THROW(static_cast<void>(cut(inspection, {})), NoCut);
-  Inspection with_both = inspection_of("a = Exp(x)\ny = Unique(a)");
+  EXPECT_THROW(static_cast<void>(cut(inspection.model, inspection.report.nodes, {})), NoCut);
+  const Inspection with_both = inspection_of("a = Exp(x)\ny = Unique(a)");
   CutOptions options;
   options.watch.cancel.cancel();
-  EXPECT_THROW(static_cast<void>(cut(with_both, options)), Cancelled);
+  EXPECT_THROW(static_cast<void>(cut(with_both.model, with_both.report.nodes, options)), Cancelled);
 }
 
 }  // namespace

@@ -120,14 +120,14 @@ TEST(Convert, FunctionsCanBeLeftOut) {
   EXPECT_LT(bytes_of(bare), bytes_of(whole));
 }
 
-const NodeSupport& first_of(const InspectResult& result, const std::vector<NodeGroup>& groups) {
+const NodeSupport& first_of(const InspectReport& result, const std::vector<NodeGroup>& groups) {
   return result.nodes.at(groups.at(0).nodes.at(0));
 }
 
 TEST(Inspect, JudgesNodesByRule) {
   Told told;
   const Model model = load(digits("digits.onnx"));
-  const InspectResult result = inspect(model, {.judge = Judge::rule, .watch = told.watch});
+  const InspectReport result = inspect(model, {.judge = Judge::rule, .watch = told.watch});
   told.expect_complete();
   EXPECT_EQ(result.runs, true);
   EXPECT_EQ(result.model.node_count(), model.node_count());
@@ -145,7 +145,7 @@ TEST(Inspect, JudgesNodesByRule) {
 
 TEST(Inspect, JudgesWhatConvertMakes) {
   const Model model = load(digits("digits.onnx"));
-  const InspectResult result = inspect(model, {.judge = Judge::rule, .convert = true});
+  const InspectReport result = inspect(model, {.judge = Judge::rule, .convert = true});
   EXPECT_LT(result.model.node_count(), model.node_count());
   const auto normalize = std::find_if(result.nodes.begin(), result.nodes.end(),
                                       [](const NodeSupport& node) { return node.node.domain == "graft"; });
@@ -162,7 +162,7 @@ TEST(Inspect, AsksTensorRTWithinTheBudget) {
   options.shapes = {{"image", {{1, 1, 8, 8}, {8, 1, 8, 8}, {64, 1, 8, 8}}}};
   options.budget.max_builds = 1;
   options.watch = told.watch;
-  const InspectResult result = inspect(load(digits("digits.onnx")), options);
+  const InspectReport result = inspect(load(digits("digits.onnx")), options);
   told.expect_complete();
   ASSERT_TRUE(result.probe.has_value());
   EXPECT_THAT(result.probe->title(), HasSubstr("TensorRT"));
@@ -175,7 +175,7 @@ TEST(Inspect, AsksTensorRTWithinTheBudget) {
 
 TEST(Inspect, AsksTheInstalledTensorRTByDefault) {
   Told told;
-  const InspectResult result = inspect(load(digits("digits.onnx")), {.watch = told.watch});
+  const InspectReport result = inspect(load(digits("digits.onnx")), {.watch = told.watch});
   told.expect_complete();
   EXPECT_EQ(result.runs, true);
   ASSERT_TRUE(result.probe.has_value()) << result.not_asked;
@@ -184,7 +184,7 @@ TEST(Inspect, AsksTheInstalledTensorRTByDefault) {
   EXPECT_THAT(result.probe->shapes, ElementsAre("image=1x1x8x8..4x1x8x8..8x1x8x8"));
   EXPECT_TRUE(std::all_of(result.nodes.begin(), result.nodes.end(),
                           [](const NodeSupport& node) { return node.judge == Judge::builder; }));
-  const InspectResult of_release = inspect(load(digits("digits.onnx")), {.release = "rtx-1.5"});
+  const InspectReport of_release = inspect(load(digits("digits.onnx")), {.release = "rtx-1.5"});
   EXPECT_FALSE(of_release.probe.has_value());
   EXPECT_THAT(of_release.not_asked, Not(IsEmpty()));
 }

@@ -58,6 +58,7 @@ template <class Member>
                                                    const char* description) {
   return {name, key, member, description, true};
 }
+
 /// A JSON value of another program, as text, which reports contain as it is.
 struct JsonText {
   std::string text;
@@ -70,16 +71,31 @@ template <class Member, class Condition>
   return {name, key, member, description, false, condition};
 }
 
-/// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type.
+/// Returns a key of the JSON whose value `present` composes in words. `Value` is its type.
+template <class Value>
+[[nodiscard]] constexpr auto composed(const char* key, const char* description) {
+  return field(
+      nullptr, key, [](const auto& /*report*/) { return Value(); }, description);
+}
+
+/// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type, or
+/// to a const member function that returns a reference to one.
 template <class Member>
 struct Inlined {
   Member member;
+  bool is_only_json = false;  ///< Whether Python has no attributes for the fields.
 };
 
 /// Returns the fields of a member as fields of the report.
 template <class Member>
 [[nodiscard]] constexpr Inlined<Member> inlined(Member member) {
   return {member};
+}
+
+/// Returns the fields of a member as fields of the report that only JSON has.
+template <class Member>
+[[nodiscard]] constexpr Inlined<Member> inlined_in_json(Member member) {
+  return {member, true};
 }
 
 /// A struct that lists its fields: `static constexpr auto fields()` returns a std::tuple of them.
@@ -97,7 +113,11 @@ constexpr void for_each_field(const Visit& visit, const Owner& owner = {}) {
       visit(entry, owner);
     } else {
       using Part = std::decay_t<std::invoke_result_t<decltype(entry.member), const Report&>>;
-      for_each_field<Part>(visit, [owner, member = entry.member](const auto& report) -> const Part& {
+      const auto visit_part = [&](auto field, const auto& owner_of_part) {
+        if (entry.is_only_json) field.name = nullptr;
+        visit(field, owner_of_part);
+      };
+      for_each_field<Part>(visit_part, [owner, member = entry.member](const auto& report) -> const Part& {
         return std::invoke(member, owner(report));
       });
     }

@@ -5,14 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "graft/node_ref.hpp"
 #include "graft/report/field.hpp"
+#include "graft/report/model.hpp"
 #include "graft/report/tensorrt.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/model.hpp"
 
 namespace graft::report {
 
@@ -153,6 +159,28 @@ struct FailingPart {
   }
 };
 
+/// The part of the worst failure, with the parts of the other failures.
+struct FailingParts {
+  FailingPart worst;
+  std::vector<FailingPart> others;
+
+  static constexpr auto fields() {
+    return std::tuple{inlined(&FailingParts::worst),
+                      field("others", &FailingParts::others, "The smallest parts of the other failures.")};
+  }
+};
+
+/// The progress of one parse or build of TensorRT.
+struct TrialProgress {
+  std::string_view action;  ///< "parse" or "build"; "load TensorRT" before the first trial.
+  /// Number of the trial among the trials with this action, from 1; 0 while TensorRT is loaded.
+  std::size_t number = 0;
+  std::size_t nodes = 0;     ///< Number of nodes of the model.
+  double fraction = 0;       ///< An estimate, because the total number of trials is not known in advance.
+  std::string_view outcome;  ///< The outcome as the driver names it; empty until the trial has ended.
+  double seconds = 0;
+};
+
 /// The numbers of parses and builds, and the time they took.
 struct TrialCounts {
   std::size_t parses = 0;
@@ -191,6 +219,8 @@ struct ProbeSummary {
   std::vector<FailingPart> reduced = {};
   std::vector<NodeRef> not_reduced = {};
 
+  /// Whether TensorRT was run, which is false for the default value only.
+  [[nodiscard]] bool is_run() const { return judge != Judge::rule; }
   [[nodiscard]] std::string title() const { return tensorrt.title(); }
   [[nodiscard]] std::size_t parses() const { return trials.parses; }
   [[nodiscard]] std::size_t builds() const { return trials.builds; }
@@ -199,9 +229,9 @@ struct ProbeSummary {
   static constexpr auto fields() {
     return std::tuple{
         field("judge", "truth", &ProbeSummary::judge, "How far TensorRT went: 'parser' or 'builder'."),
-        field(nullptr, "tensorrt", &ProbeSummary::tensorrt, "The TensorRT that was run."),
+        field(nullptr, "tensorrt", &ProbeSummary::run_tensorrt, "The TensorRT that was run, or null."),
         field("tensorrt", nullptr, &ProbeSummary::title, "The TensorRT that was run: 'TensorRT-RTX 1.7.1.116'."),
-        field(nullptr, "trials", &ProbeSummary::trials, "The parses and builds."),
+        field(nullptr, "trials", &ProbeSummary::run_trials, "The parses and builds, or null."),
         field("parses", nullptr, &ProbeSummary::parses, "The number of parses."),
         field("builds", nullptr, &ProbeSummary::builds, "The number of builds."),
         field("seconds", nullptr, &ProbeSummary::seconds, "The time of all parses and builds."),
@@ -215,6 +245,8 @@ struct ProbeSummary {
         field("shapes", &ProbeSummary::shapes, "The ranges for which the model was built, as NAME=MIN..OPT..MAX."),
         field("failing_shapes", &ProbeSummary::failing_shapes,
               "Sets of ranges for which the model did not build, each as 'NAME=MIN..OPT..MAX, NAME=MIN..OPT..MAX'."),
+        field(nullptr, "reduced", &ProbeSummary::failing_parts,
+              "The smallest part of the worst failure; null where no part was written."),
         field("of_converted", nullptr, &ProbeSummary::of_converted,
               "Whether the converted model was built, because TensorRT does not run the given model."),
         field("reduced", nullptr, &ProbeSummary::reduced, "The smallest part of each failure, the worst first."),
@@ -222,6 +254,117 @@ struct ProbeSummary {
               "The failing nodes of further failures, whose parts were not written."),
     };
   }
+
+ private:
+  [[nodiscard]] std::optional<TensorRTIdentity> run_tensorrt() const {
+    return is_run() ? std::optional(tensorrt) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<TrialCounts> run_trials() const {
+    return is_run() ? std::optional(trials) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<FailingParts> failing_parts() const {
+    if (reduced.empty()) return std::nullopt;
+    return FailingParts{.worst = reduced.front(), .others = {reduced.begin() + 1, reduced.end()}};
+  }
+};
+
+/// A command that a user may run next.
+struct NextCommand {
+  std::string command;
+  std::string why;
+
+  static constexpr auto fields() {
+    return std::tuple{field("command", &NextCommand::command, "The command; empty if no command helps."),
+                      field("why", &NextCommand::why, "The reason for the command, or what to do.")};
+  }
+};
+
+/// How each node of a model runs in TensorRT.
+struct InspectReport {
+  toolkit::Model model = {};
+  std::filesystem::path file = {};
+  toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
+  Origin origin = {};
+  bool is_converted = false;
+  std::string release = {};  ///< The name of the release whose rules were requested; empty if none was.
+  std::int64_t opset = 0;
+  std::vector<ModelPort> inputs = {};
+  std::vector<ModelPort> outputs = {};
+  NodeCounts node_counts = {};
+  std::optional<NodeCounts> converted_node_counts = {};  ///< Set if `convert` rewrites anything.
+  std::vector<NodeSupport> nodes = {};
+  std::optional<bool> runs = {};
+  std::vector<NodeGroup> problems = {};
+  std::vector<NodeGroup> others = {};
+  std::vector<NodeGroup> plain = {};
+  std::vector<std::string> warnings = {};
+  std::optional<ProbeSummary> probe = {};
+  std::string not_asked = {};
+  /// Whether nodes fail, and the network can be cut so that arithmetic is left in TensorRT.
+  bool can_be_cut = false;
+  /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.
+  std::vector<std::string> targets_of_plugins = {};
+  /// NAME=MIN..OPT..MAX for each input that has fixed sizes by ImportOptions::shapes, and dynamic ones in the file.
+  std::vector<std::string> ranges_of_given_shapes = {};
+  /// Whether no build of the file can have ImportOptions::shapes: the file has other sizes, or none, for an input.
+  bool given_shapes_need_conversion = false;
+
+  /// Returns whether TensorRT was not run, so that all verdicts are those of rules.
+  [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
+  /// Returns whether TensorRT built the given model without a conversion.
+  [[nodiscard]] bool is_built_as_it_is() const { return probe && probe->built && !probe->of_converted; }
+  /// Returns the number of nodes with each verdict that a node has.
+  [[nodiscard]] std::map<std::string, std::size_t, std::less<>> counts() const {
+    std::map<std::string, std::size_t, std::less<>> counts;
+    for (const NodeSupport& node : nodes) ++counts[to_string(node.support)];
+    return counts;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("model", nullptr, &InspectReport::model,
+              "The model that was inspected: the converted one with convert=True."),
+        field(nullptr, "model", &InspectReport::file, "The file of the model."),
+        field(nullptr, "converted", &InspectReport::is_converted,
+              "Whether the result of `graft convert` was inspected."),
+        field(nullptr, "release", &InspectReport::named_release,
+              "The release whose rules were requested; null for the newest measured release."),
+        field(nullptr, "opset", &InspectReport::opset, "The version of ONNX's operators in the model."),
+        field("nodes", nullptr, &InspectReport::nodes, "All nodes, including those of subgraphs."),
+        field("runs", &InspectReport::runs, "Whether TensorRT runs the model; None where that is not known."),
+        field("counts", nullptr, &InspectReport::counts, "The number of nodes with each support."),
+        field("problems", nullptr, &InspectReport::problems,
+              "Groups of nodes that do not run, may not run, or run as a plugin that gets wrong values; the worst "
+              "verdict first, then the largest group."),
+        field("others", nullptr, &InspectReport::others,
+              "Groups of nodes that run and have a reason; the largest first."),
+        field("plain", nullptr, &InspectReport::plain, "Groups of nodes that run and have no reason."),
+        inlined_in_json(&InspectReport::probe_or_none),
+        composed<std::string>("answered_by", "Who judged the model, in words, and what was not tried."),
+        field(nullptr, "inputs", &InspectReport::inputs, "The inputs of the model."),
+        field(nullptr, "outputs", &InspectReport::outputs, "The outputs of the model."),
+        field(nullptr, "origin", &InspectReport::imported_from,
+              "The network in its original format; null for an ONNX model."),
+        field(nullptr, "notes", &InspectReport::notes, "Remarks of the reader on the files."),
+        composed<std::map<std::string, std::size_t, std::less<>>>("counts", "The number of nodes with each verdict."),
+        field("warnings", &InspectReport::warnings, "Faults of the file, and assumptions of the conversion."),
+        field("probe", nullptr, &InspectReport::probe, "The runs of TensorRT; None where it was not run."),
+        field("not_asked", nullptr, &InspectReport::not_asked,
+              "Why TensorRT was not run, so that the rules judged; empty where it was run."),
+        composed<std::vector<NextCommand>>("next", "The commands that a user may run next."),
+        field(nullptr, "nodes", &InspectReport::nodes, "All nodes, including those of subgraphs.")};
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::string> named_release() const {
+    return release.empty() ? std::nullopt : std::optional(release);
+  }
+  [[nodiscard]] const ProbeSummary& probe_or_none() const {
+    static const ProbeSummary none;
+    return probe ? *probe : none;
+  }
+  [[nodiscard]] std::optional<Origin> imported_from() const { return origin.if_imported(); }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return origin.notes; }
 };
 
 }  // namespace graft::report

@@ -4,20 +4,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "graft/report/inspect.hpp"
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/export.hpp"
+#include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
 
 namespace graft::toolkit {
 
 using report::FailingPart;
+using report::InspectReport;
 using report::Judge;
 using report::NodeGroup;
 using report::NodeSupport;
@@ -31,6 +32,9 @@ struct ProbeBudget {
   double max_seconds = 120;     ///< Seconds after which no further trial starts, counted from the start of the call.
 };
 
+/// Called after each parse and build of TensorRT.
+using TrialCallback = std::function<void(const report::TrialProgress& trial)>;
+
 struct InspectOptions {
   Judge judge = Judge::automatic;
   bool convert = false;  ///< Inspect the model that `convert` writes, without proofs.
@@ -39,6 +43,7 @@ struct InspectOptions {
   std::string release = {};
   ProbeBudget budget = {};
   ShapeRanges shapes = {};                                   ///< The shapes for which the builder builds.
+  std::vector<std::string> shape_texts = {};                 ///< Further ones: NAME=MIN..OPT..MAX or NAME=SHAPE.
   std::vector<std::string> targets = {};                     ///< See BuildOptions::targets.
   std::vector<std::filesystem::path> plugin_libraries = {};  ///< Plugin libraries in addition to Graft's own.
   std::string tensorrt = "auto";                             ///< See BuildOptions::tensorrt.
@@ -46,24 +51,8 @@ struct InspectOptions {
   /// The ONNX file for the smallest part of the model that TensorRT does not run. Where several parts fail, the worst
   /// is written to this file and the others next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
   std::filesystem::path reduce = {};
+  TrialCallback on_trial = {};
   Watch watch = {};
-};
-
-struct Inspection;
-
-struct InspectResult {
-  Model model;                     ///< The model that was inspected: the converted one with InspectOptions::convert.
-  std::vector<NodeSupport> nodes;  ///< All nodes, including those of subgraphs.
-  std::optional<bool> runs;        ///< Whether TensorRT runs the model; nothing where that is not known.
-  /// Groups of nodes that do not run, may not run, or run as a plugin that gets wrong values; the worst verdict first,
-  /// then the largest group.
-  std::vector<NodeGroup> problems;
-  std::vector<NodeGroup> others;  ///< Groups of nodes that run and have a reason; the largest first.
-  std::vector<NodeGroup> plain;   ///< Groups of nodes that run and have no reason.
-  std::vector<std::string> warnings;
-  std::optional<ProbeSummary> probe;  ///< The runs of TensorRT, where it was run.
-  std::string not_asked;              ///< Why TensorRT was not run, so that the rules judged; empty where it was run.
-  std::shared_ptr<const Inspection> details = {};  ///< Input of graft/toolkit/present.hpp.
 };
 
 /// Returns the releases of TensorRT for which Graft has rules: "rtx-1.5", "tensorrt-10.13" ...
@@ -75,6 +64,11 @@ struct InspectResult {
 ///
 /// Throws Error (missing_tool) where these two find no Python or no TensorRT; Error (bad_input) for shapes that do not
 /// fit the model, for a release without rules, and for a release with Judge::parser or Judge::builder; Cancelled.
-[[nodiscard]] GRAFT_API InspectResult inspect(const Model& model, const InspectOptions& options = {});
+[[nodiscard]] GRAFT_API InspectReport inspect(const Model& model, const InspectOptions& options = {});
+
+/// Reads a network and inspects it. A fault in the network that `load` throws for `import.shapes` is a verdict on the
+/// node. `import.watch` is ignored. Throws the errors of both functions otherwise.
+[[nodiscard]] GRAFT_API InspectReport inspect(const std::filesystem::path& file, const ImportOptions& import,
+                                              const InspectOptions& options = {});
 
 }  // namespace graft::toolkit

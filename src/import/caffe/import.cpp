@@ -754,7 +754,7 @@ class Importer {
   std::unordered_set<std::string> named_;  // layers whose name a node has
   onnx::ContentsMap contents_;
   ConstantBudget budget_;
-  Origin origin_;
+  report::Origin origin_;
   onnx::Model model_;
 };
 

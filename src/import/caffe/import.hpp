@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/model.hpp"
 #include "graft/report/ops.hpp"
-#include "import/origin.hpp"
 #include "onnx/model.hpp"
 
 namespace graft {
@@ -20,7 +20,7 @@ struct CaffeOptions {
   std::vector<std::string> outputs;  ///< Blobs to keep as outputs; if empty, all blobs that no layer reads.
   /// Shapes by the name of the blob, which replace the shapes in the file.
   std::map<std::string, Shape, std::less<>> input_shapes;
-  Origin* origin = nullptr;  ///< Filled in unless it is null.
+  report::Origin* origin = nullptr;  ///< Filled in unless it is null.
   /// Has the meaning of ImportOptions::progress in read_model.hpp.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };

@@ -39,7 +39,7 @@ struct Reading {
   /// Copies of the functions that are bodies of branches and loops.
   std::list<GraphDef> bodies = {};
   std::unordered_set<const NodeDef*> needed = {};  ///< The nodes of all scopes that the outputs need.
-  Origin origin = {};
+  report::Origin origin = {};
   std::size_t converted = 0;  ///< Number of converted nodes.
   // The limits below apply because nested functions and loops could grow without end, and a constant of one number can
   // stand for any size.

@@ -11,6 +11,7 @@
 #include "present/html/page.hpp"
 #include "present/text/inspect_text.hpp"
 #include "present/text/model_text.hpp"
+#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -90,17 +91,17 @@ html::Table add_verdicts(html::Report& report, const onnx::Model& model, const s
   return table_of(nodes, places);
 }
 
-html::Report inspect_page(const toolkit::Inspection& inspection) {
-  html::Report page = new_model_report("inspect", inspection.file.string());
-  if (const std::string origin = origin_text(inspection.origin); !origin.empty()) {
-    page.summary.push_back({"read", origin});
-  }
-  if (inspection.release) page.summary.push_back({"release", inspect::title_of(*inspection.release)});
-  page.summary.push_back({"judged by", answered_by(inspection)});
-  page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
-  add_ends(page, inspection.model);
-  page.sections.emplace_back(add_verdicts(page, inspection.model, inspection.nodes, inspection.is_judged_by_rules(),
-                                          inspection.release, "main graph"));
+html::Report inspect_page(const report::InspectReport& report) {
+  html::Report page = new_model_report("inspect", report.file.string());
+  const onnx::Model& model = toolkit::model_of(report.model);
+  const std::optional<inspect::Release> release = inspect::find_release(report.release);
+  if (const std::string origin = origin_text(report.origin); !origin.empty()) page.summary.push_back({"read", origin});
+  if (release) page.summary.push_back({"release", inspect::title_of(*release)});
+  page.summary.push_back({"judged by", answered_by(report)});
+  page.summary.push_back({"opset", fmt::format("{}", report.opset)});
+  add_ends(page, model);
+  page.sections.emplace_back(
+      add_verdicts(page, model, report.nodes, report.is_judged_by_rules(), release, "main graph"));
   return page;
 }
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/inspect.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/model.hpp"
 #include "present/html/report.hpp"
-#include "toolkit/inspect.hpp"
 
 namespace graft::present {
 
@@ -17,6 +17,6 @@ namespace graft::present {
                                        const std::vector<report::NodeSupport>& nodes, bool by_rules,
                                        const std::optional<inspect::Release>& release, const std::string& title);
 
-[[nodiscard]] html::Report inspect_page(const toolkit::Inspection& inspection);
+[[nodiscard]] html::Report inspect_page(const report::InspectReport& report);
 
 }  // namespace graft::present

@@ -3,11 +3,11 @@
 
 #include "passes/report.hpp"
 #include "present/json/fields.hpp"
-#include "present/json/model_json.hpp"
 #include "present/json/value_check_json.hpp"
 #include "present/json/verdicts.hpp"
 #include "present/text/convert_text.hpp"
 #include "present/text/next_steps_text.hpp"
+#include "toolkit/ports.hpp"
 
 namespace graft::present {
 namespace {
@@ -32,8 +32,11 @@ Json to_json(const toolkit::Conversion& conversion) {
                {"transpositions", conversion.transpositions}};
   json["external_data"] = json_of_data_file(conversion.data_file);
   json["nodes_without_function"] = conversion.nodes_without_function.value_or(0);
-  json.update(to_json(conversion.origin));
-  json.update(json_of_io(conversion.model));
+  json["origin"] = json_of_value(conversion.origin.if_imported());
+  json["notes"] = conversion.origin.notes;
+  const onnx::Graph& graph = conversion.model.graph();
+  json["inputs"] = json_of_value(toolkit::model_ports(graph.inputs()));
+  json["outputs"] = json_of_value(toolkit::model_ports(graph.outputs()));
   json["seconds"] = {{"read", seconds.read},
                      {"rewrite", seconds.rewrite},
                      {"prove", seconds.prove},

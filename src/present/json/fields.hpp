@@ -12,6 +12,7 @@
 
 #include "graft/node_ref.hpp"
 #include "graft/report/field.hpp"
+#include "graft/toolkit/model.hpp"
 #include "present/json/values.hpp"
 
 namespace graft::present {
@@ -39,6 +40,8 @@ template <class T>
     return value.string();
   } else if constexpr (std::is_same_v<T, report::JsonText>) {
     return Json::parse(value.text);
+  } else if constexpr (std::is_same_v<T, toolkit::Model>) {
+    return {};  // no JSON contains a graph
   } else {
     return value;
   }

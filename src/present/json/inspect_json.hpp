@@ -1,11 +1,11 @@
-// The result of `graft inspect` as JSON.
+// The report of `graft inspect` as JSON.
 #pragma once
 
+#include "graft/report/inspect.hpp"
 #include "present/json/values.hpp"
-#include "toolkit/inspect.hpp"
 
 namespace graft::present {
 
-[[nodiscard]] Json to_json(const toolkit::Inspection& inspection);
+[[nodiscard]] Json inspect_json(const report::InspectReport& report);
 
 }  // namespace graft::present

@@ -13,6 +13,7 @@
 
 #include "graft/node_ref.hpp"
 #include "graft/report/field.hpp"
+#include "graft/toolkit/model.hpp"
 #include "present/json/values.hpp"
 
 namespace graft::present {
@@ -35,6 +36,8 @@ template <class T>
     return schema_of_fields<T>();
   } else if constexpr (std::is_same_v<T, bool>) {
     return {{"type", "boolean"}};
+  } else if constexpr (std::is_same_v<T, toolkit::Model>) {
+    return {};  // no JSON contains a graph
   } else if constexpr (std::is_floating_point_v<T>) {
     return {{"$ref", "#/definitions/number"}};
   } else if constexpr (std::is_integral_v<T>) {

@@ -24,8 +24,8 @@ using inspect::VerdictGroups;
 using report::FailingPart;
 
 /// Returns the number of nodes with each verdict.
-Table counts_table(const toolkit::Inspection& inspection) {
-  const std::vector<report::NodeSupport>& nodes = inspection.nodes;
+Table counts_table(const report::InspectReport& report) {
+  const std::vector<report::NodeSupport>& nodes = report.nodes;
   // A count of 0 beside nodes that TensorRT refuses would say that Graft runs these.
   const bool does_tensorrt_refuse =
       std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return inspect::is_by_tensorrt(node.support); });
@@ -38,7 +38,8 @@ Table counts_table(const toolkit::Inspection& inspection) {
     if (count == 0 && verdict == report::Support::unsupported && does_tensorrt_refuse) continue;
     table.add({{std::string(to_string(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {inspect::meaning_of(verdict, inspection.is_judged_by_rules(), inspection.release), Color::faint}});
+               {inspect::meaning_of(verdict, report.is_judged_by_rules(), inspect::find_release(report.release)),
+                Color::faint}});
   }
   return table;
 }
@@ -173,15 +174,16 @@ std::string built_shapes_text(const report::ProbeSummary& answer) {
   return text;
 }
 
-std::string answered_by(const toolkit::Inspection& inspection) {
-  if (!inspection.probe) {
-    return fmt::format("judged by Graft's rules for {}, and nothing was built: {}",
-                       inspect::title_of(inspection.release.value_or(inspect::newest_measured_release())),
-                       inspection.not_asked);
+std::string answered_by(const report::InspectReport& report) {
+  if (!report.probe) {
+    return fmt::format(
+        "judged by Graft's rules for {}, and nothing was built: {}",
+        inspect::title_of(inspect::find_release(report.release).value_or(inspect::newest_measured_release())),
+        report.not_asked);
   }
-  const report::ProbeSummary& answer = *inspection.probe;
+  const report::ProbeSummary& answer = *report.probe;
   const std::string who = answer.tensorrt.title();
-  const char* const what = inspection.probe->of_converted ? "the result of `graft convert`" : "the model";
+  const char* const what = answer.of_converted ? "the result of `graft convert`" : "the model";
   if (answer.built) return fmt::format("{} built {}{}", who, what, built_shapes_text(answer));
   if (!answer.not_built.empty()) {
     return fmt::format("{} parsed {}, and did not build it: {}", who, what, answer.not_built);
@@ -192,39 +194,39 @@ std::string answered_by(const toolkit::Inspection& inspection) {
   return fmt::format("{} did not build {}{}", who, what, failing_shapes_text(answer.failing_shapes));
 }
 
-Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
-  const std::string origin = origin_text(inspection.origin);
+Listing inspect_text(const report::InspectReport& report, bool all) {
+  const std::string origin = origin_text(report.origin);
   Listing listing;
-  listing.add({{inspection.file.string(), Color::strong},
-               {fmt::format(": {}opset {}, {}", origin.empty() ? "" : origin + "; as ONNX: ",
-                            inspection.model.graph().opset(), nodes_text(onnx::count_nodes(inspection.model)))}});
-  listing.add(io_table(inspection.model));
+  listing.add({{report.file.string(), Color::strong},
+               {fmt::format(": {}opset {}, {}", origin.empty() ? "" : origin + "; as ONNX: ", report.opset,
+                            nodes_text(report.node_counts))}});
+  listing.add(io_table(report.inputs, report.outputs));
   listing.add("");
-  if (inspection.release) listing.add(release_text(*inspection.release));
-  listing.add(counts_table(inspection));
-  listing.append(nodes_listing(inspection.nodes, all));
-  if (const Table next = next_table(next_commands(inspection)); !next.empty()) {
+  if (const auto release = inspect::find_release(report.release)) listing.add(release_text(*release));
+  listing.add(counts_table(report));
+  listing.append(nodes_listing(report.nodes, all));
+  if (const Table next = next_table(next_commands(report)); !next.empty()) {
     listing.add("");
     listing.add(next);
   }
   return listing;
 }
 
-std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection) {
+std::vector<std::string> plugin_warnings(const report::InspectReport& report) {
   std::vector<std::string> warnings;
-  for (const report::NodeSupport& node : inspection.nodes) {
+  for (const report::NodeSupport& node : report.nodes) {
     if (node.support != report::Support::plugin || node.cause.empty()) continue;
     warnings.push_back(fmt::format("node '{}' ({}): {}\n{}", node.node.name, node.op, node.reason, node.advice));
   }
   return warnings;
 }
 
-Listing probe_text(const toolkit::Inspection& inspection) {
+Listing probe_text(const report::InspectReport& report) {
   Listing listing;
   listing.add("");
-  listing.add(answered_by(inspection));
-  if (!inspection.probe) return listing;
-  const report::ProbeSummary& answer = *inspection.probe;
+  listing.add(answered_by(report));
+  if (!report.probe) return listing;
+  const report::ProbeSummary& answer = *report.probe;
   for (const FailingPart& part : answer.reduced) listing.add(line_of(part));
   if (!answer.not_reduced.empty()) {
     listing.add(
@@ -243,20 +245,20 @@ Listing probe_text(const toolkit::Inspection& inspection) {
   listing.add(fmt::format("{} ran: {}{}, {}, {:.1f} s", answer.tensorrt.title(), parses,
                           count_text(answer.trials.builds, "build"),
                           count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
-  if (inspection.prospect.is_another && !inspection.probe->of_converted) {
+  if (report.converted_node_counts && !answer.of_converted) {
     // TensorRT judged the given model, but engines are built from the converted model.
     listing.add(
         fmt::format("the original model was judged, with {}; its conversion has {}: --convert judges the conversion",
-                    nodes_text(onnx::count_nodes(inspection.model)), nodes_text(inspection.prospect.nodes)));
+                    nodes_text(report.node_counts), nodes_text(*report.converted_node_counts)));
   }
   return listing;
 }
 
-std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file) {
-  const auto bad = std::count_if(inspection.nodes.begin(), inspection.nodes.end(),
+std::string nothing_reduced_text(const report::InspectReport& report, const std::string& file) {
+  const auto bad = std::count_if(report.nodes.begin(), report.nodes.end(),
                                  [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
   return fmt::format("--reduce {}: nothing is written, because TensorRT{} accepts the whole model{}", file,
-                     inspection.probe->judge == report::Judge::parser ? "'s parser" : "",
+                     report.probe->judge == report::Judge::parser ? "'s parser" : "",
                      bad == 0 ? ""
                               : fmt::format("; by the rules, its builder does not accept {}: --probe builder tries it",
                                             count_text(static_cast<std::size_t>(bad), "node")));

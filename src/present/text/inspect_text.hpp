@@ -1,16 +1,16 @@
-// The result of `graft inspect` in words.
+// The report of `graft inspect` in words.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "graft/report/inspect.hpp"
 #include "present/text/listing.hpp"
-#include "toolkit/inspect.hpp"
 
 namespace graft::present {
 
 /// Returns whether TensorRT or Graft's rules judged the model, and how: "TensorRT-RTX 1.7.1.116 built the model".
-[[nodiscard]] std::string answered_by(const toolkit::Inspection& inspection);
+[[nodiscard]] std::string answered_by(const report::InspectReport& report);
 
 /// Returns the ranges for which TensorRT built a model, and those for which it did not: " for x=1x4..1x4..1x4, but not
 /// for x=1x4..4x4..8x4".
@@ -19,15 +19,15 @@ namespace graft::present {
 /// Returns the model, the number of nodes with each verdict, groups of nodes with problems, the worst first, a few
 /// groups of other nodes with a reason, the operators of the remaining nodes, and the next commands. If `all`, every
 /// node is listed.
-[[nodiscard]] Listing inspect_text(const toolkit::Inspection& inspection, bool all);
+[[nodiscard]] Listing inspect_text(const report::InspectReport& report, bool all);
 
 /// Returns a warning for each node for which TensorRT creates a plugin with other values than those in the model.
-[[nodiscard]] std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection);
+[[nodiscard]] std::vector<std::string> plugin_warnings(const report::InspectReport& report);
 
 /// Returns the calls of TensorRT and the parts of the model that were written; without a probe, only answered_by.
-[[nodiscard]] Listing probe_text(const toolkit::Inspection& inspection);
+[[nodiscard]] Listing probe_text(const report::InspectReport& report);
 
 /// Returns why --reduce writes nothing to `file`.
-[[nodiscard]] std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file);
+[[nodiscard]] std::string nothing_reduced_text(const report::InspectReport& report, const std::string& file);
 
 }  // namespace graft::present

@@ -4,26 +4,22 @@
 #include <string>
 #include <vector>
 
-#include "import/origin.hpp"
-#include "onnx/count_nodes.hpp"
-#include "onnx/model.hpp"
+#include "graft/report/model.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::present {
 
 /// Returns "9 nodes and 2 constants (3 of them in branches and bodies)".
-[[nodiscard]] std::string nodes_text(const onnx::NodeCounts& counts);
-
-/// Returns "224", a symbol, or "?" for an unknown dimension.
-[[nodiscard]] std::string size_text(const Dim& dim);
+[[nodiscard]] std::string nodes_text(const report::NodeCounts& counts);
 
 /// Returns a row for each input and output: "input  image  f32  ? x 3 x 224 x 224".
-[[nodiscard]] Table io_table(const onnx::Model& model);
+[[nodiscard]] Table io_table(const std::vector<report::ModelPort>& inputs,
+                             const std::vector<report::ModelPort>& outputs);
 
 /// Returns the original format: "TensorFlow graph of 30 nodes"; empty for ONNX.
-[[nodiscard]] std::string origin_text(const Origin& origin);
+[[nodiscard]] std::string origin_text(const report::Origin& origin);
 
 /// Returns the operators that the reader of another format read, left out and renamed.
-[[nodiscard]] Table origin_table(const Origin& origin);
+[[nodiscard]] Table origin_table(const report::Origin& origin);
 
 }  // namespace graft::present

@@ -13,6 +13,7 @@
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
 #include "inspect/advice.hpp"
+#include "inspect/next_steps.hpp"
 #include "inspect/suggested_ranges.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
@@ -134,11 +135,6 @@ std::string target_option(const std::vector<report::NodeSupport>& nodes, const o
       [&](const onnx::Node& node) { has_plugin = has_plugin || onnx::find_onnx_operator(node) != nullptr; });
   if (!has_plugin || targets_of_plugins.empty()) return {};
   return fmt::format(" --target {}", fmt::join(targets_of_plugins, ","));
-}
-
-/// Whether TensorRT built the given model without a conversion.
-bool is_built_as_it_is(const toolkit::Inspection& inspection) {
-  return inspection.is_built() && !inspection.probe->of_converted;
 }
 
 /// Returns why the build is the next step. "nothing is in the way" requires that TensorRT has built the model.
@@ -367,18 +363,19 @@ bool may_run_in_onnxruntime(const onnx::Model& model) {
   return may;
 }
 
-NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection& inspection) {
-  const std::filesystem::path& model = inspection.file;
-  const bool is_converted = inspection.is_converted;
+NextCommand command_of(const inspect::NextStep& step, const report::InspectReport& report) {
+  const std::filesystem::path& model = report.file;
+  const onnx::Model& graphs = toolkit::model_of(report.model);
+  const bool is_converted = report.is_converted;
+  const std::optional<inspect::Release> release = inspect::find_release(report.release);
   const std::string options =
-      (inspection.release ? fmt::format(" --for {}", inspect::name_of(*inspection.release)) : "") + library_options();
-  const std::string file = network_arguments(inspection.file, inspection.import);
+      (report.release.empty() ? "" : fmt::format(" --for {}", report.release)) + library_options();
+  const std::string file = network_arguments(report.file, report.import);
   const std::string converted = shell_path(sibling_of(model, ".graft.onnx"));
   const std::string nodes = count_text(step.nodes, "node");
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
     return {fmt::format("graft convert {} -o {}{}", file, converted, options),
-            why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection)) +
-                "; `graft build` needs an ONNX model"};
+            why_to_build(report.probe.has_value(), report.is_built_as_it_is()) + "; `graft build` needs an ONNX model"};
   }
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
@@ -390,40 +387,39 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
       return {fmt::format("graft convert {} -o {}{}", file, converted, options),
               fmt::format("rewrites {} that TensorRT computes wrongly", nodes)};
     case Kind::cut:
-      if (!can_be_cut(inspection)) {
+      if (!report.can_be_cut) {
         return {
             "",
             fmt::format(
                 "{} that {}, and the network cannot be cut into a half for TensorRT and one for the host: change the "
                 "network as described above{}",
                 nodes, inspect::problem_text(step.nodes, step.wrong),
-                may_run_in_onnxruntime(inspection.model) ? ", or run it in another runtime, such as ONNX Runtime"
-                                                         : "")};
+                may_run_in_onnxruntime(graphs) ? ", or run it in another runtime, such as ONNX Runtime" : "")};
       }
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
                           inspect::problem_text(step.nodes, step.wrong))};
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
-              fmt::format("{} that only TensorRT can judge{}", nodes, note_on_installed(inspection.release))};
+              fmt::format("{} that only TensorRT can judge{}", nodes, note_on_installed(release))};
     case Kind::build: {
-      if (inspection.probe && !inspection.is_built() && !inspection.probe->failing_shapes.empty()) {
+      if (report.probe && !report.probe->built && !report.probe->failing_shapes.empty()) {
         return {"",
                 "TensorRT did not build the model for the sizes that were tried: set the sizes of your use with "
                 "--shapes NAME=MIN..OPT..MAX"};
       }
-      const std::string why = why_to_build(inspection.probe.has_value(), is_built_as_it_is(inspection));
-      if (is_converted || inspection.given_shapes_need_conversion) {
+      const std::string why = why_to_build(report.probe.has_value(), report.is_built_as_it_is());
+      if (is_converted || report.given_shapes_need_conversion) {
         return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
       }
-      auto [ranges, is_computable] = ranges_for(inspection.model, inspection.probe);
-      if (!inspection.probe && !is_computable) {
+      auto [ranges, is_computable] = ranges_for(graphs, report.probe);
+      if (!report.probe && !is_computable) {
         return {"", why + "; no sizes were found for which the network is valid: set them with `graft build --shapes`"};
       }
-      ranges.insert(ranges.end(), inspection.ranges_of_given_shapes.begin(), inspection.ranges_of_given_shapes.end());
-      return {build_command(model, plugin_libraries(),
-                            target_option(inspection.nodes, inspection.model, inspection.targets_of_plugins), ranges),
-              why + where_to_build(inspection.release) + note_on_values(inspection.model, ranges)};
+      ranges.insert(ranges.end(), report.ranges_of_given_shapes.begin(), report.ranges_of_given_shapes.end());
+      return {build_command(model, plugin_libraries(), target_option(report.nodes, graphs, report.targets_of_plugins),
+                            ranges),
+              why + where_to_build(release) + note_on_values(graphs, ranges)};
     }
   }
   return {};
@@ -433,11 +429,11 @@ NextCommand command_of(const inspect::NextStep& step, const toolkit::Inspection&
 
 std::string library_options() { return options_of(loaded_libraries()); }
 
-std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection) {
+std::vector<NextCommand> next_commands(const report::InspectReport& report) {
   std::vector<NextCommand> commands;
   for (const inspect::NextStep& step :
-       inspect::next_steps(inspection.nodes, inspection.is_converted, is_built_as_it_is(inspection))) {
-    commands.push_back(command_of(step, inspection));
+       inspect::next_steps(report.nodes, report.is_converted, report.is_built_as_it_is())) {
+    commands.push_back(command_of(step, report));
   }
   return commands;
 }

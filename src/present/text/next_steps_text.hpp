@@ -7,25 +7,21 @@
 #include <vector>
 
 #include "graft/report/build.hpp"
-#include "inspect/next_steps.hpp"
+#include "graft/report/inspect.hpp"
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
 #include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
-#include "toolkit/inspect.hpp"
 
 namespace graft::present {
 
-struct NextCommand {
-  std::string command;  ///< Empty if no command helps.
-  std::string why;
-};
+using report::NextCommand;
 
 /// Returns " --operators LIB" for each loaded library of operators, which a printed command needs as well.
 [[nodiscard]] std::string library_options();
 
 /// Returns the next steps after an inspection. The commands contain the path of the model and paths in the same folder.
-[[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Inspection& inspection);
+[[nodiscard]] std::vector<NextCommand> next_commands(const report::InspectReport& report);
 
 /// Returns the next steps after a conversion: the comparison if values differ or the budget did not allow it, and the
 /// build if the conversion is complete.
