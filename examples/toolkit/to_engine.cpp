@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "%3.0f %% %.*s\n", 100 * fraction, static_cast<int>(text.size()), text.data());
   };
   const gt::Model original = gt::load(argv[1]);
-  const gt::ConvertResult converted = gt::convert(original, {.watch = watch});
+  const gt::ConvertReport converted = gt::convert(original, {.watch = watch});
 
   const std::string input = original.inputs().front().name;
   gt::Tensor images = gt::read_npz(argv[2]).at("images");

@@ -1,5 +1,5 @@
 // graft convert: rewrites a model so that TensorRT can run it, and reports the rewrites with their reasons.
-#include "toolkit/convert.hpp"
+#include "graft/toolkit/convert.hpp"
 
 #include <fmt/format.h>
 
@@ -30,12 +30,9 @@
 #include "present/text/verdict_color.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/files.hpp"
-#include "toolkit/ports.hpp"
 
 namespace graft::cli {
 namespace {
-
-using toolkit::Conversion;
 
 struct ConvertArguments {
   ModelArguments model;
@@ -60,7 +57,6 @@ void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOption
   for (const std::string& text : texts) {
     const bool leave_out = text.starts_with('-');
     const std::string name = leave_out ? text.substr(1) : text;
-    toolkit::check_pass_name(name, "--passes");
     (leave_out ? options.without : options.only).push_back(name);
   }
   if (!options.only.empty() && !options.without.empty()) {
@@ -88,12 +84,8 @@ void check_output(const ConvertArguments& arguments) {
   check_report(arguments.report);
 }
 
-toolkit::ConvertRequest request_of(const ConvertArguments& arguments) {
-  toolkit::ConvertRequest request{.file = arguments.model.model,
-                                  .import = import_options(arguments.model),
-                                  .options = {},
-                                  .shapes_name = shapes_option};
-  toolkit::ConvertOptions& options = request.options;
+toolkit::ConvertOptions options_of(const ConvertArguments& arguments) {
+  toolkit::ConvertOptions options;
   options.rules = arguments.rules;
   options.engine = engine_of(arguments.engine);
   options.prove = !arguments.no_prove;
@@ -105,10 +97,10 @@ toolkit::ConvertRequest request_of(const ConvertArguments& arguments) {
                                                    : toolkit::Plugins::automatic;
   choose_passes(arguments.passes, options);
   options.release = arguments.release;
-  return request;
+  return options;
 }
 
-void say_explanation(const Console& console, const report::ConvertReport& report) {
+void say_explanation(const Console& console, const report::RewriteReport& report) {
   std::vector<std::string> idle;
   for (const report::PassSummary& pass : report.passes) {
     const Table explanation = present::explanation_table(report, pass);
@@ -152,39 +144,37 @@ void say_section(const Console& console, const std::string& title, const Table& 
   console.say(table);
 }
 
-void say_result(const Console& console, const Conversion& conversion, const ConvertArguments& arguments) {
-  const report::ConvertReport& report = conversion.report;
-  const bool is_imported = !conversion.origin.format.empty();
+void say_result(const Console& console, const report::ConvertReport& report, const ConvertArguments& arguments) {
+  const bool is_imported = !report.origin.format.empty();
   if (is_imported) {
-    console.say(present::io_table(toolkit::model_ports(std::as_const(conversion.model).graph().inputs()),
-                                  toolkit::model_ports(std::as_const(conversion.model).graph().outputs())));
-    console.say(present::origin_table(conversion.origin));
-    for (const std::string& note : conversion.origin.notes) console.say("note: " + note);
+    console.say(present::io_table(report.inputs, report.outputs));
+    console.say(present::origin_table(report.origin));
+    for (const std::string& note : report.origin.notes) console.say("note: " + note);
   }
   if (arguments.explain) {
     say_explanation(console, report);
   } else {
     console.say(present::rewrites_table(report, console.verbose));
   }
-  if (const std::string now = present::newly_running_text(conversion); !now.empty()) console.say("  " + now);
-  if (is_imported) console.say(fmt::format("  {} left", count_text(conversion.transpositions, "transposition")));
+  if (const std::string now = present::newly_running_text(report); !now.empty()) console.say("  " + now);
+  if (is_imported) console.say(fmt::format("  {} left", count_text(report.transpositions, "transposition")));
   say_section(console, "In TensorRT", present::choices_table(report, console.verbose));
   say_section(console, "Rules", present::rules_table(report, arguments.explain));
-  if (conversion.nodes_without_function) {
+  if (report.nodes_without_function) {
     console.say();
-    console.say(present::without_functions_text(*conversion.nodes_without_function));
+    console.say(present::without_functions_text(*report.nodes_without_function));
   }
   for (const std::string& error : present::rule_errors(report)) console.error(error);
   for (const std::string& warning : report.warnings) console.warn(warning);
   for (const report::Support verdict : report::all_supports) {
     if (!inspect::is_bad(verdict) && !inspect::is_open(verdict)) continue;
-    say_section(console, console.paint(present::problems_title(conversion.nodes, verdict), present::color_of(verdict)),
-                present::problems_table(conversion.nodes, verdict));
+    say_section(console, console.paint(present::problems_title(report.nodes, verdict), present::color_of(verdict)),
+                present::problems_table(report.nodes, verdict));
   }
-  for (const std::string& warning : passes::rejection_warnings(report)) console.warn(warning);
+  for (const std::string& warning : report.rejections) console.warn(warning);
   console.say();
-  console.say(present::values_text(conversion));
-  console.say(present::check_text(conversion));
+  console.say(present::values_text(report));
+  console.say(present::check_text(report));
 }
 
 void check_probe(ConvertArguments& arguments) {
@@ -204,18 +194,16 @@ void check_probe(ConvertArguments& arguments) {
 
 /// Cuts the network if --cut requests it. Returns nothing if no node has to be cut off, and prints a warning and
 /// returns nothing if no cut leaves TensorRT anything to compute.
-std::optional<toolkit::CutResult> cut(const Console& console, const Conversion& conversion,
+std::optional<toolkit::CutResult> cut(const Console& console, const report::ConvertReport& report,
                                       const ConvertArguments& arguments) {
   if (!arguments.cut) return std::nullopt;
-  const toolkit::Inspection inspection = toolkit::inspection_of(conversion);
   Progress progress(console);
   try {
-    std::optional<toolkit::CutResult> result = toolkit::cut(inspection.model, conversion.nodes,
-                                                            {.inspect = {},
-                                                             .plugins = arguments.plugins != "never",
-                                                             .verify = !arguments.no_prove,
-                                                             .engine = engine_of(arguments.engine),
-                                                             .watch = watch_of(progress)});
+    std::optional<toolkit::CutResult> result = toolkit::cut(report, {.inspect = {},
+                                                                     .plugins = arguments.plugins != "never",
+                                                                     .verify = !arguments.no_prove,
+                                                                     .engine = engine_of(arguments.engine),
+                                                                     .watch = watch_of(progress)});
     progress.clear();
     return result;
   } catch (const toolkit::NoCut& none) {
@@ -238,64 +226,59 @@ bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments
   return arguments.no_prove || result.verdict == report::Verdict::same;
 }
 
+report::ConvertReport convert_file(const Console& console, const ConvertArguments& arguments,
+                                   toolkit::ConvertOptions options) {
+  const toolkit::ImportOptions import = import_options(arguments.model);
+  const DeferInterrupts defer;
+  Progress progress(console);
+  options.inspect = inspect_options_of(arguments.probe);
+  options.inspect.on_trial = trial_details(console, progress);
+  if (!arguments.cut) options.output = arguments.output;
+  options.watch = watch_of(progress);
+  report::ConvertReport report = toolkit::convert(arguments.model.model, import, options);
+  progress.clear();
+  return report;
+}
+
 Exit convert(const Console& console, ConvertArguments& arguments) {
-  toolkit::ConvertRequest request = request_of(arguments);
+  toolkit::ConvertOptions options = options_of(arguments);
   check_probe(arguments);
   check_output(arguments);
-  Progress progress(console);
-  request.options.watch = watch_of(progress);
-  const bool asks_tensorrt = arguments.probe.level != "none";
-  toolkit::ResultCheck check(
-      request.options,
-      asks_tensorrt ? std::optional(toolkit::probe_options(inspect_options_of(arguments.probe))) : std::nullopt);
-  Conversion conversion = toolkit::convert_file(request, check);
-  progress.clear();
-  check.check_ranges(conversion.model);  // before the result is written
-  if (!arguments.cut) {
-    const DeferInterrupts defer;
-    toolkit::write(conversion, arguments.output);
-  }
-  {
-    // Only TensorRT has a temporary folder, which must be removed.
-    const auto defer = asks_tensorrt ? std::make_unique<DeferInterrupts>() : nullptr;
-    Progress checking(console);
-    check.run(conversion, watch_of(checking), trial_details(console, checking));
-    checking.clear();
-  }
-  std::optional<toolkit::CutResult> halves = cut(console, conversion, arguments);
+  report::ConvertReport report = convert_file(console, arguments, std::move(options));
+  std::optional<toolkit::CutResult> halves = cut(console, report, arguments);
   if (arguments.cut) {
     const DeferInterrupts defer;
     if (halves) {
       present::write_cut(*halves, arguments.output);
-      conversion.output = arguments.output;
+      report.output = arguments.output;
     } else {
-      toolkit::write(conversion, arguments.output);
+      toolkit::save(report, arguments.output);
     }
   }
-  console.detail(present::timings_text(conversion));
+  console.detail(present::timings_text(report));
   if (!halves) {
-    console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, conversion.data_file),
-                            present::summary_text(conversion)));
+    console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, report.data_file),
+                            present::summary_text(report)));
   }
   if (!arguments.report.empty()) {
-    html::Report page = present::convert_page(conversion);
+    html::Report page = present::convert_page(report);
     if (halves) present::add_cut(page, *halves);
     write_report(console, page, arguments.report);
   }
-  say_result(console, conversion, arguments);
+  say_result(console, report, arguments);
   if (halves) say_cut(console, *halves);
   const std::vector<present::NextCommand> next =
-      halves ? present::next_commands(conversion, *halves) : present::next_commands(conversion);
+      halves ? present::next_commands(report, *halves) : present::next_commands(report);
   if (!next.empty()) {
     console.say();
     console.say(present::next_table(next));
   }
-  Json json = present::to_json(conversion);
+  Json json = present::convert_json(report);
   if (arguments.cut) json["cut"] = halves ? present::json_of_fields(*halves) : Json();
   console.result(json);
-  const bool is_right = conversion.are_rules_done() && conversion.are_values_kept();
+  const bool is_right = report.are_rules_done() && report.are_values_kept();
   if (halves) return is_good(*halves, arguments) && is_right ? Exit::done : Exit::answer_is_no;
-  return conversion.is_complete() ? Exit::done : Exit::answer_is_no;
+  return report.is_complete() ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ Exit inspect_model(const Console& console, const InspectArguments& arguments) {
   console.print(present::probe_text(report));
   if (!arguments.report.empty()) write_report(console, present::inspect_page(report), arguments.report);
   if (console.json) console.result(present::inspect_json(report));
-  return report.runs.value_or(false) ? Exit::done : Exit::answer_is_no;
+  return report.runs().value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace

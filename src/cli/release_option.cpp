@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "toolkit/inspect.hpp"
+#include "graft/toolkit/inspect.hpp"
 
 namespace graft::cli {
 

@@ -48,7 +48,7 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
   });
 }
 
-report::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
+report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
   passes::ConvertOptions options;
   options.extra_passes = {rules::library_fusion_pass()};
   options.prove = false;
@@ -63,7 +63,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   onnx::Model converted = model.clone();
   hide_faults(converted);
   Prospect prospect;
-  report::ConvertReport report;
+  report::RewriteReport report;
   try {
     report = convert_in_memory(engine, converted);
   } catch (const Error& error) {

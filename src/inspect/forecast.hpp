@@ -22,7 +22,7 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
 
 /// Converts a model. Rewrites are proven only if the model has operators of Graft, whose native form may hold for some
 /// sizes only, and if `engine` can run: proving every fusion may take long.
-report::ConvertReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model);
+report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model);
 
 struct Prospect {
   Forecast forecast;

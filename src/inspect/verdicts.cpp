@@ -368,14 +368,6 @@ std::string_view problem_text(std::size_t nodes, std::size_t wrong) {
   return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
 }
 
-std::optional<bool> runs(const std::vector<NodeSupport>& nodes) {
-  const auto any = [&](bool (*is_that)(Support)) {
-    return std::any_of(nodes.begin(), nodes.end(), [&](const NodeSupport& node) { return is_that(node.support); });
-  };
-  if (any(is_bad)) return false;
-  return any(is_open) ? std::nullopt : std::optional(true);
-}
-
 std::optional<std::string> nearest_own_operator(const std::string& op_type) {
   std::vector<std::string> names;
   for (const OperatorType* type : operators()) {

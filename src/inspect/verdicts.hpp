@@ -16,16 +16,13 @@
 
 namespace graft::inspect {
 
+using report::is_bad;
+using report::is_open;
 using report::Judge;
 using report::NodeSupport;
+using report::runs;
 using report::Support;
 
-/// Whether a node with that verdict keeps the network from running.
-[[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
-/// Whether it is unknown if a node with that verdict runs.
-[[nodiscard]] constexpr bool is_open(Support verdict) {
-  return verdict == Support::unknown || verdict == Support::not_asked;
-}
 /// Whether only a run of TensorRT (--probe) leads to that verdict.
 [[nodiscard]] constexpr bool is_by_tensorrt(Support verdict) {
   return verdict == Support::not_asked || verdict > Support::unsupported;
@@ -56,9 +53,6 @@ struct Forecast {
   std::map<NodeRef, std::string, onnx::ByName> becomes;
   std::set<NodeRef, onnx::ByName> stays;  ///< Operators whose native form was tried and rejected.
 };
-
-/// Returns whether a network with these nodes runs, or nothing if that is unknown.
-[[nodiscard]] std::optional<bool> runs(const std::vector<NodeSupport>& nodes);
 
 /// Returns the operator, or the plugin that an operator stands in for, whose name equals `op_type` or differs by a
 /// slip.

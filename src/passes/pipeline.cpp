@@ -152,7 +152,7 @@ void infer(onnx::Model& model, const ConvertOptions& options) {
 constexpr int most_rounds = 16;
 
 /// Runs a pass, and returns whether it rewrote anything.
-bool run_pass(const Pass& pass, Rewriter& rewriter, ConvertReport& report) {
+bool run_pass(const Pass& pass, Rewriter& rewriter, RewriteReport& report) {
   const auto start = std::chrono::steady_clock::now();
   const std::size_t before = report.rewrites.size();
   rewriter.begin(std::string(pass.name));
@@ -175,13 +175,13 @@ bool run_pass(const Pass& pass, Rewriter& rewriter, ConvertReport& report) {
   return made != 0;
 }
 
-ConvertReport run_passes(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
+RewriteReport run_passes(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
   check_names(options.guards, all);
 
-  ConvertReport report;
+  RewriteReport report;
   const std::unique_ptr<runtime::Engine> limited = runtime::make_budget_engine(engine, model);
   Rewriter rewriter(*limited, model, options, report);
   infer_and_check_nodes(model, options.input_shapes);
@@ -212,7 +212,7 @@ std::span<const Pass> pipeline() {
   return passes;
 }
 
-ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
+RewriteReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options) {
   if (options.prove && !engine.can_run()) {
     throw Error(Error::Kind::missing_tool,
                 fmt::format("rewrites are proven by running them, and this build of Graft has no CPU engine\n"

@@ -44,6 +44,6 @@ struct ConvertOptions {
 /// every node of Graft carries its ONNX function if it has one, so that the model runs in every runtime. Converting a
 /// converted model changes nothing. Throws Error for an unknown pass name, for a model that contradicts itself, and if
 /// rewrites must be proven and the engine cannot run.
-ConvertReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options = {});
+RewriteReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft::passes

@@ -23,13 +23,13 @@ std::string replaced_text(const Rewrite& rewrite) {
   return texts.size() <= few ? fmt::format("{}", fmt::join(texts, ", ")) : fmt::format("{} nodes", texts.size());
 }
 
-bool is_cleanup(const ConvertReport& report, const Rewrite& rewrite) {
+bool is_cleanup(const RewriteReport& report, const Rewrite& rewrite) {
   const auto made = [&](const PassSummary& pass) { return pass.pass == rewrite.pass; };
   const auto found = std::find_if(report.passes.begin(), report.passes.end(), made);
   return found != report.passes.end() && found->is_cleanup;
 }
 
-std::vector<std::string> rejection_warnings(const ConvertReport& report) {
+std::vector<std::string> rejection_warnings(const RewriteReport& report) {
   // Networks repeat layers: a rewrite that is rejected at one layer is rejected at all of them, and reported once.
   std::vector<std::vector<const Rewrite*>> alike;
   for (const Rewrite& rewrite : report.rejected) {
@@ -54,12 +54,6 @@ std::vector<std::string> rejection_warnings(const ConvertReport& report) {
         rewrite.replacement, rewrite.place.empty() ? "" : fmt::format(" ({})", rewrite.place),
         more == 0 ? "" : fmt::format(", and at {} more place{},", more, more == 1 ? "" : "s"), rewrite.proof));
   }
-  return warnings;
-}
-
-std::vector<std::string> all_warnings(const ConvertReport& report) {
-  std::vector<std::string> warnings = report.warnings;
-  for (std::string& warning : rejection_warnings(report)) warnings.push_back(std::move(warning));
   return warnings;
 }
 

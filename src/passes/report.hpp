@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "graft/report/convert.hpp"
+#include "graft/report/rewrites.hpp"
 
 namespace graft::passes {
 
-using report::ConvertReport;
 using report::NearMiss;
 using report::OperatorChoice;
 using report::PassSummary;
 using report::Plugins;
 using report::ProofKind;
 using report::Rewrite;
+using report::RewriteReport;
 using report::RuleOutcome;
 
 /// Returns one line about what a rewrite replaces: the strings of Rewrite::replaced() if there are at most two,
@@ -26,12 +26,10 @@ using report::RuleOutcome;
 [[nodiscard]] bool is_nearer(const NearMiss& a, const NearMiss& b);
 
 /// Returns whether a rewrite was made by a cleanup pass.
-[[nodiscard]] bool is_cleanup(const ConvertReport& report, const Rewrite& rewrite);
+[[nodiscard]] bool is_cleanup(const RewriteReport& report, const Rewrite& rewrite);
 
 /// Returns a line for each kind of rejected rewrite, with the first place and its cause. Rewrites that the user's rules
 /// request are left out, because RuleOutcome reports them.
-[[nodiscard]] std::vector<std::string> rejection_warnings(const ConvertReport& report);
-/// Returns the assumptions of rewrites, followed by rejection_warnings.
-[[nodiscard]] std::vector<std::string> all_warnings(const ConvertReport& report);
+[[nodiscard]] std::vector<std::string> rejection_warnings(const RewriteReport& report);
 
 }  // namespace graft::passes

@@ -316,7 +316,7 @@ const onnx::Graph* find_graph_of(const onnx::Graph& graph, const std::string& va
 }  // namespace
 
 Rewriter::Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options,
-                   ConvertReport& report)
+                   RewriteReport& report)
     : engine_(engine), model_(model), options_(options), report_(report) {}
 
 std::string region_text(const onnx::Model& region) { return anonymous_text(region); }

@@ -75,8 +75,8 @@ class NotAlike : public std::exception {
 class Rewriter {
  public:
   /// All arguments must outlive the Rewriter.
-  Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options, ConvertReport& report);
-  Rewriter(const runtime::Engine&, onnx::Model&, ConvertOptions&&, ConvertReport&) = delete;
+  Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options, RewriteReport& report);
+  Rewriter(const runtime::Engine&, onnx::Model&, ConvertOptions&&, RewriteReport&) = delete;
 
   struct Verdict {
     bool proven = false;
@@ -184,7 +184,7 @@ class Rewriter {
   const runtime::Engine& engine_;
   onnx::Model& model_;
   const ConvertOptions& options_;
-  ConvertReport& report_;
+  RewriteReport& report_;
   std::unordered_map<std::string, LearnedMovement> learned_movements_;
   std::string pass_;
   std::vector<std::string> anchors_;  // in the order of their first note

@@ -36,7 +36,7 @@ std::string text_of(const present::Json& json) {
 
 std::string to_json(const InspectReport& report) { return text_of(present::inspect_json(report)); }
 
-std::string to_json(const ConvertResult& result) { return text_of(present::to_json(details_of(result))); }
+std::string to_json(const ConvertReport& report) { return text_of(present::convert_json(report)); }
 
 std::string to_json(const VerifyResult& result) { return text_of(present::verify_json(result)); }
 
@@ -54,7 +54,7 @@ CutFiles save(CutResult& result, const std::filesystem::path& file) { return pre
 
 std::string to_page(const InspectReport& report) { return html_of(present::inspect_page(report)); }
 
-std::string to_page(const ConvertResult& result) { return html_of(present::convert_page(details_of(result))); }
+std::string to_page(const ConvertReport& report) { return html_of(present::convert_page(report)); }
 
 std::string to_page(const VerifyResult& result) {
   return html_of(present::verify_page(model_of(result.candidate), result));

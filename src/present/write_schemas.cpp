@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "graft/report/build.hpp"
 #include "graft/report/canary.hpp"
+#include "graft/report/convert.hpp"
 #include "graft/report/cut.hpp"
 #include "graft/report/doctor.hpp"
 #include "graft/report/inspect.hpp"
@@ -52,6 +54,18 @@ Json schema_of_cut() {
   return schema;
 }
 
+/// Returns the schema of `graft convert --json`, to which --cut adds a key.
+Json schema_of_convert() {
+  Json schema = graft::present::schema_of_report<graft::report::ConvertReport>(
+      "graft convert", 1,
+      "What was read, rewritten and written. Nodes are described as \"node 'name' (operator)\". `undone` has the "
+      "rewrites whose proof failed.");
+  Json& cut = schema["properties"]["cut"];
+  cut["description"] = "With --cut: both halves of the network; null if nothing was cut.";
+  cut.update(graft::present::schema_of_value(std::type_identity<std::optional<graft::report::CutReport>>()));
+  return schema;
+}
+
 /// Returns the schemas by the names of their files.
 std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
@@ -63,6 +77,7 @@ std::map<std::string, Json> schemas() {
            "The engine that was written, the network that TensorRT made of the model, and the plugins in it.")},
       {"graft.canary.schema.json",
        schema_of_report<graft::report::CanaryReport>("graft canary", 1, "The folder that was written.")},
+      {"graft.convert.schema.json", schema_of_convert()},
       {"graft.cut.schema.json", schema_of_cut()},
       {"graft.doctor.schema.json", schema_of_report<graft::report::DoctorReport>(
                                        "graft doctor", 1, "What was found on this machine, and what is missing.")},
@@ -95,6 +110,18 @@ std::map<std::string, Json> schemas() {
       {"graft.verify.layers.schema.json",
        schema_of_command<graft::report::LayersReport>(
            "graft.verify.layers", 2, "Each tensor that both models have, and where they begin to differ.")}};
+  return schema;
+}
+
+/// Returns the schema of `graft convert --json`, to which --cut adds a key.
+Json schema_of_convert() {
+  Json schema = graft::present::schema_of_report<graft::report::ConvertReport>(
+      "graft convert", 1,
+      "What was read, rewritten and written. Nodes are described as \"node 'name' (operator)\". `undone` has the "
+      "rewrites whose proof failed.");
+  Json& cut = schema["properties"]["cut"];
+  cut["description"] = "With --cut: both halves of the network; null if nothing was cut.";
+  cut.update(graft::present::schema_of_value(std::type_identity<std::optional<graft::report::CutReport>>()));
 }
 
 /// Returns whether the file has this text already.

@@ -23,7 +23,7 @@ namespace {
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
-using toolkit::ConvertResult;
+using toolkit::ConvertReport;
 using toolkit::OperatorChoice;
 using toolkit::Rewrite;
 
@@ -34,7 +34,7 @@ toolkit::Plugins plugins_of(const std::string& word) {
   throw Error("plugins: found " + word + "; allowed are auto, always and never");
 }
 
-ConvertResult convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
+ConvertReport convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
                       const std::vector<std::string>& without, const std::string& release,
                       const std::filesystem::path& rules, bool prove, bool prove_each, bool functions,
                       const std::string& engine, bool check, double max_seconds, const PyShapeRanges& shapes,
@@ -64,7 +64,7 @@ ConvertResult convert(const toolkit::Model& model, const std::string& plugins, c
   });
 }
 
-std::string describe(const ConvertResult& result) {
+std::string describe(const ConvertReport& result) {
   return "<graft.ConvertResult " + result.model.source() + ": " + count_of(result.rewrites.size(), "rewrite") + ", " +
          std::to_string(result.rejected.size()) + " rejected, " + count_of(result.proofs_run, "proof") + ", " +
          count_of(result.model.node_count(), "node") + ">";
@@ -84,31 +84,8 @@ void add_conversion(nb::module_& module) {
   choice.def("__repr__", [](const OperatorChoice& made) {
     return "<" + text_of(made.node) + ": " + made.op + " as " + to_string(made.kind) + ">";
   });
-  nb::class_<ConvertResult> result(module, "ConvertResult", "The result of graft.convert.");
-  result.def_ro("model", &ConvertResult::model)
-      .def_ro("rewrites", &ConvertResult::rewrites)
-      .def_ro("rejected", &ConvertResult::rejected, "Rewrites that were not applied because their proof failed.")
-      .def_ro("choices", &ConvertResult::choices)
-      .def_ro("warnings", &ConvertResult::warnings, "Assumptions of rewrites, and the rejected rewrites with reasons.")
-      .def_ro("failed_rules", &ConvertResult::failed_rules,
-              "Rules that are not optional and were not applied everywhere, with reasons.")
-      .def_ro("proofs_run", &ConvertResult::proofs_run)
-      .def_ro("runs", &ConvertResult::runs,
-              "Whether TensorRT runs the result; None where that is not known. Where the check ran, whether TensorRT "
-              "built the result.")
-      .def_ro("problems", &ConvertResult::problems,
-              "The nodes of the result that do not run, or for which that is not known.")
-      .def_ro("check", &ConvertResult::check, "The runs of TensorRT; None where the check did not run.")
-      .def_ro("not_checked", &ConvertResult::not_checked, "Why the check did not run; empty where it ran.")
-      .def_prop_ro(
-          "verified",
-          [](const ConvertResult& result) {
-            return result.verified ? std::optional<std::string>(to_string(*result.verified)) : std::nullopt;
-          },
-          "The verdict of graft.verify on the given model and the result, with synthetic inputs; None where they were "
-          "not "
-          "compared.")
-      .def_ro("not_verified", &ConvertResult::not_verified, "Why they were not compared; empty where they were.");
+  nb::class_<ConvertReport> result(module, "ConvertResult", "The result of graft.convert.");
+  add_fields(result);
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,

@@ -57,7 +57,7 @@ InspectReport inspect(const toolkit::Model& model, const std::string& judge, boo
 
 std::string describe(const InspectReport& result) {
   std::string text = "<graft.InspectResult " + result.model.source() + ": ";
-  text += !result.runs ? "not known whether it runs" : *result.runs ? "runs" : "does not run";
+  text += !result.runs() ? "not known whether it runs" : *result.runs() ? "runs" : "does not run";
   for (const auto& [support, count] : result.counts()) text += ", " + std::to_string(count) + " " + support;
   return text + ">";
 }

@@ -15,7 +15,7 @@ using passes::Rewriter;
 using report::RuleOutcome;
 
 /// Returns the passes that apply the user's rules, one for each stage. They run once, whatever the options leave out.
-/// ConvertReport::rules holds the reason why a rule was not applied.
+/// RewriteReport::rules holds the reason why a rule was not applied.
 [[nodiscard]] std::vector<passes::Pass> rule_passes(std::vector<Rule> rules);
 
 /// Returns the pass that applies the fusions of the loaded libraries of operators.

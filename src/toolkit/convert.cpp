@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,34 +20,35 @@
 #include "inspect/tensorrt_release.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/check_types.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/pipeline.hpp"
+#include "passes/report.hpp"
 #include "rules/rule.hpp"
 #include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/inspect.hpp"
+#include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/side_by_side.hpp"
+#include "toolkit/value_check.hpp"
 #include "toolkit/verify_options.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-std::vector<std::string> failures_of(const std::vector<report::RuleOutcome>& rules) {
-  std::vector<std::string> failures;
-  for (const report::RuleOutcome& rule : rules) {
-    if (!rule.failed()) continue;
-    std::string text = fmt::format("{}: {}: the rule was applied in {} of {} places", rule.place, rule.rule,
-                                   rule.applied, rule.matched);
-    for (const std::string& note : rule.notes) text += "\n" + note;
-    failures.push_back(std::move(text));
-  }
-  return failures;
+/// Throws Error quoting `setting` for an unknown name of a pass.
+void check_pass_name(const std::string& name, Setting setting) {
+  const std::vector<std::string> known = pass_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto meant = nearest(name, known);
+  throw Error(fmt::format("{}: there is no pass {}; {}the passes are {}", setting_name(setting), name,
+                          meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(known, ", ")));
 }
 
 struct InternalOptions {
@@ -54,8 +57,8 @@ struct InternalOptions {
 };
 
 InternalOptions internal_options(Work& work, const ConvertOptions& options) {
-  for (const std::string& name : options.only) check_pass_name(name, "ConvertOptions::only");
-  for (const std::string& name : options.without) check_pass_name(name, "ConvertOptions::without");
+  for (const std::string& name : options.only) check_pass_name(name, Setting::passes);
+  for (const std::string& name : options.without) check_pass_name(name, Setting::passes_left_out);
   InternalOptions result;
   graft::passes::ConvertOptions& inner = result.convert;
   inner.plugins = options.plugins;
@@ -73,8 +76,9 @@ InternalOptions internal_options(Work& work, const ConvertOptions& options) {
     inner.extra_passes = rules::rule_passes(std::move(read));
   }
   inner.extra_passes.push_back(rules::library_fusion_pass());
-  inner.progress = [&work](std::string_view pass, std::size_t done, std::size_t total) {
-    work.report(static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
+  const double share = options.check ? 0.5 : 1;  // the check has the other half
+  inner.progress = [&work, share](std::string_view pass, std::size_t done, std::size_t total) {
+    work.report(share * static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
   };
   return result;
 }
@@ -129,101 +133,193 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
 
 /// Compares the values of the converted model with the values of the original. Sets only `values`,
 /// `values_not_compared` and `seconds.compare`, because another thread runs TensorRT on the model at the same time.
-void compare_values(Conversion& conversion, const ConvertOptions& options, int threads, const Watch& watch) {
+void compare_values(report::ConvertReport& report, const graft::onnx::Model& after, int threads, const Watch& watch) {
+  const ConvertOptions& options = report.options;
   if (!options.check) {
-    conversion.values_not_compared = "the check of the result was skipped";
+    report.values_not_compared = "the check of the result was skipped";
   } else if (!options.prove) {
-    conversion.values_not_compared = fmt::format("no model is run ({})", setting_name(Setting::without_proofs));
+    report.values_not_compared = fmt::format("no model is run ({})", setting_name(Setting::without_proofs));
   } else if (!options.rules.empty()) {
-    conversion.values_not_compared = "rules may change what the network computes";
-  } else if (conversion.report.rewrites.empty()) {
-    conversion.values_not_compared = "nothing was rewritten";
+    report.values_not_compared = "rules may change what the network computes";
+  } else if (report.rewrites.empty()) {
+    report.values_not_compared = "nothing was rewritten";
   } else {
     const auto start = std::chrono::steady_clock::now();
-    const graft::onnx::Model& after = conversion.with_functions ? *conversion.with_functions : conversion.model;
+    const graft::onnx::Model& before = model_of(report.original);
     verify::VerifyOptions common;
-    common.shapes = fixed_sizes(conversion.original, after);
+    common.shapes = fixed_sizes(before, after);
     // The second run has large integers where the inputs allow it. A third run would only have other numbers, and each
     // rewrite was proven on many.
     common.seeds = 2;
     common.threads = threads;
-    conversion.values = check_values(conversion.original, after, common, options.engine, watch, true);
-    conversion.seconds.compare = seconds_since(start);
+    report.values = check_values(before, after, common, options.engine, watch, true);
+    report.seconds.compare = seconds_since(start);
   }
 }
 
-/// Runs the passes and sets all members of the conversion except the results of the check.
-void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner,
-             const ConvertOptions& options, const std::vector<passes::FrozenSize>& frozen) {
-  graft::onnx::Model& model = conversion.model;
+/// A conversion that is not finished: its report, and what later steps need.
+struct Conversion {
+  report::ConvertReport report;
+  std::vector<passes::FrozenSize> frozen;   ///< The nodes that fit only the sizes in the file.
+  std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
+  /// The result with its functions, which is run to compare values; empty if the result has the functions.
+  std::optional<graft::onnx::Model> with_functions;
+};
+
+/// Returns a conversion with the members of the report that follow from the options.
+Conversion begin(const ConvertOptions& options) {
+  Conversion conversion;
+  report::ConvertReport& report = conversion.report;
+  report.options = options;
+  report.options.watch = {};
+  report.options.inspect.watch = {};
+  report.options.inspect.on_trial = {};
+  report.targets_of_plugins = targets_of_plugins();
+  if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
+  return conversion;
+}
+
+/// Runs the passes and sets all members of the report except the results of the check.
+void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner) {
+  report::ConvertReport& report = conversion.report;
+  const ConvertOptions& options = report.options;
+  graft::onnx::Model model = model_of(report.original).clone();
   // Where a proof cannot run, the conversion continues without it. So a missing engine has to be reported before.
   const bool needs_second = options.engine == CpuEngine::onnxruntime || options.engine == CpuEngine::both;
   if (options.prove && needs_second) (void)work.engine().name();
-  conversion.is_proven = options.prove;
-  conversion.uses_plugins = options.plugins != Plugins::never;
-  conversion.targets_of_plugins = targets_of_plugins();
-  conversion.nodes_before = onnx::count_nodes(model);
-  conversion.options = options;
-  conversion.options.watch = {};
-  conversion.options.inspect.watch = {};
-  if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
+  report.nodes_before = onnx::count_nodes(model);
   const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
-  const std::vector<std::string> of_file = file_warnings(model, conversion.origin);
-  conversion.failed_before = failing_nodes(model, release);
+  const std::vector<std::string> of_file = file_warnings(model, report.origin);
+  report.failed_before = failing_nodes(model, release);
   std::vector<std::string> left_out;
   if (options.prove) left_out = engines_left_out(work.used(), options.engine, Purpose::proofs, {&model});
   const auto start = std::chrono::steady_clock::now();
-  report::ConvertReport& report = conversion.report;
-  report = graft::passes::convert(work.engine(), model, inner);
+  static_cast<report::RewriteReport&>(report) = graft::passes::convert(work.engine(), model, inner);
   if (options.check && options.release.empty()) check_input_ranks(model, setting_name(Setting::input_shapes));
   report.warnings.insert(report.warnings.begin(), of_file.begin(), of_file.end());
   if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
   if (auto warning = unknown_rank_warning(model)) report.warnings.push_back(*std::move(warning));
-  for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : frozen_size_warnings(conversion.frozen, report)) {
+    report.warnings.push_back(std::move(warning));
+  }
   if (report.proofs_run != 0) {
     for (const std::string& line : left_out) {
       report.warnings.push_back(fmt::format("proofs that need this node: {}", line));
     }
   }
-  conversion.seconds.prove = report.proof_seconds;
-  conversion.seconds.rewrite = seconds_since(start) - conversion.seconds.prove;
+  report.rejections = passes::rejection_warnings(report);
+  report.seconds.prove = report.proof_seconds;
+  report.seconds.rewrite = seconds_since(start) - report.seconds.prove;
   if (!options.functions) {
     if (options.check) conversion.with_functions = model.clone();
-    conversion.nodes_without_function = detach_functions(model);
+    report.nodes_without_function = detach_functions(model);
   }
-  conversion.nodes = inspect::judge_nodes(model, {}, release);
-  if (!conversion.uses_plugins) refuse_plugins(conversion.nodes);
-  conversion.nodes_after = onnx::count_nodes(model);
-  conversion.weight_bytes = onnx::bytes_of_weights(model);
-  conversion.transpositions = count_of(model, "Transpose");
+  report.nodes = inspect::judge_nodes(model, {}, release);
+  if (!report.uses_plugins()) refuse_plugins(report.nodes);
+  report.nodes_after = onnx::count_nodes(model);
+  report.weight_bytes = onnx::bytes_of_weights(model);
+  report.transpositions = count_of(model, "Transpose");
+  report.inputs = model_ports(std::as_const(model).graph().inputs());
+  report.outputs = model_ports(std::as_const(model).graph().outputs());
+  report.model = ModelAccess::make(std::move(model));
 }
 
-std::vector<NodeSupport> problems_of(const Conversion& conversion) {
-  std::vector<NodeSupport> problems = conversion.nodes;
-  std::erase_if(problems, [](const NodeSupport& node) {
-    return node.support == Support::native || node.support == Support::lowered || node.support == Support::plugin;
-  });
-  return problems;
+/// Returns the result with the verdicts on its nodes, for `probe` and `can_be_cut`.
+Inspection inspection_of(const report::ConvertReport& report) {
+  Inspection inspection;
+  inspection.model = model_of(report.model).clone();
+  inspection.has_checked_types = true;
+  inspect::infer_and_note_faults(inspection.model, {});
+  inspection.report.nodes = report.nodes;
+  return inspection;
 }
 
-ConvertResult result_of(Conversion&& conversion) {
-  const report::ConvertReport& report = conversion.report;
-  ConvertResult result;
-  result.warnings = passes::all_warnings(report);
-  result.failed_rules = failures_of(report.rules);
-  result.proofs_run = report.proofs_run;
-  result.choices = report.choices;
-  result.rewrites = report.rewrites;
-  result.rejected = report.rejected;
-  result.runs = conversion.runs();
-  result.problems = problems_of(conversion);
-  result.check = conversion.check;
-  result.not_checked = conversion.not_checked;
-  if (conversion.values.report) result.verified = conversion.values.report->verdict();
-  result.not_verified = conversion.values.failure.empty() ? conversion.values_not_compared : conversion.values.failure;
-  result.model = ModelAccess::make(conversion.model.clone());
-  result.details = std::make_shared<const Conversion>(std::move(conversion));
-  return result;
+/// The check of the result of a conversion. It compares the values of the result with the values of the original, and
+/// at the same time builds the result with the installed TensorRT, for suggested sizes where the options have none.
+class ResultCheck {
+ public:
+  /// Starts the process of TensorRT, which loads while the network is rewritten, unless only rules judge. Throws the
+  /// errors of `start_tensorrt` except NoTensorRT.
+  ResultCheck(const Work& work, const ConvertOptions& options, bool asks_tensorrt) : work_(work), options_(options) {
+    if (!asks_tensorrt) return;
+    InspectOptions inspect_options = options_.inspect;
+    inspect_options.reduce.clear();
+    probe_ = probe_options(inspect_options);
+    probe_->plugins = options_.plugins != Plugins::never;
+    try {
+      trials_ = inspect::start_tensorrt(
+          *probe_, [this, stop = stop_tensorrt_] { return work_.is_cancelled() || stop.is_cancelled(); });
+    } catch (const inspect::NoTensorRT&) {
+      trials_ = nullptr;  // `run` tries again and reports the reason
+    }
+  }
+
+  /// Throws Error for ranges of sizes that the inputs of the model cannot have.
+  void check_ranges(const graft::onnx::Model& model) const {
+    if (probe_) static_cast<void>(inspect::SizeRanges(model, probe_->shapes));
+  }
+
+  /// Checks the model before its conversion in the same way, unless rules may still change it. Throws the errors of
+  /// check_types, too; where TensorRT is not run, the errors of check_types_and_outputs.
+  void check_ranges_before(const graft::onnx::Model& model) const {
+    if (trials_ != nullptr) {
+      check_types(model, *probe_, [this] { return work_.is_cancelled(); });
+    } else {
+      onnx::check_types_and_outputs(model);
+    }
+    if (options_.rules.empty()) check_ranges(model);
+  }
+
+  /// Sets the members of the report that follow from the check. May be called once. Throws the errors of `probe`.
+  void run(Work& work, Conversion& conversion) {
+    report::ConvertReport& report = conversion.report;
+    const graft::onnx::Model& after = conversion.with_functions ? *conversion.with_functions : model_of(report.model);
+    work.report(0, "comparing values");
+    if (!probe_) {
+      compare_values(report, after, 0, options_.watch);
+      report.not_checked = options_.check && conversion.release ? not_asked_for_release : not_asked_by_rule;
+      return;
+    }
+    Inspection inspection = inspection_of(report);
+    // One core is left to TensorRT's builder, whose time is limited.
+    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+    run_side_by_side(
+        [&](const CancelToken& cancel) { compare_values(report, after, threads, {.progress = {}, .cancel = cancel}); },
+        [&] { probe(work, inspection, *probe_, options_.inspect.on_trial, std::move(trials_), stop_tensorrt_); },
+        stop_tensorrt_, options_.watch.cancel);
+    report.nodes = std::move(inspection.report.nodes);
+    report.check = std::move(inspection.report.probe);
+    report.not_checked = std::move(inspection.report.not_asked);
+  }
+
+ private:
+  const Work& work_;
+  const ConvertOptions& options_;
+  std::optional<inspect::ProbeOptions> probe_;
+  std::unique_ptr<inspect::DriverTrials> trials_;
+  CancelToken stop_tensorrt_;  ///< Cancelled if the comparison throws.
+};
+
+/// Corrects the advice on the nodes by what is known of the whole model.
+void correct_advice(report::ConvertReport& report) {
+  inspect::note_obstacles(report.nodes, report.near_misses);
+  const bool is_cut_advised = inspect::advises_cut(report.nodes);
+  const bool has_bad = std::ranges::any_of(report.nodes, inspect::is_bad, &report::NodeSupport::support);
+  report.can_be_cut = (is_cut_advised || has_bad) && can_be_cut(inspection_of(report));
+  if (is_cut_advised && !report.can_be_cut) inspect::withdraw_cut(report.nodes);
+}
+
+/// Converts the original of a report that has the facts about the file.
+report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& check,
+                              const graft::passes::ConvertOptions& inner) {
+  report::ConvertReport& report = conversion.report;
+  check.check_ranges_before(model_of(report.original));
+  rewrite(work, conversion, inner);
+  check.check_ranges(model_of(report.model));  // before the result is written
+  if (!report.options.output.empty()) save(report, report.options.output);
+  check.run(work, conversion);
+  correct_advice(report);
+  return std::move(report);
 }
 
 }  // namespace
@@ -238,157 +334,51 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
-void check_pass_name(const std::string& name, std::string_view option) {
-  const std::vector<std::string> known = pass_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  const auto meant = nearest(name, known);
-  throw Error(fmt::format("{}: there is no pass {}; {}the passes are {}", option, name,
-                          meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(known, ", ")));
-}
-
-ConvertResult convert(const Model& model, const ConvertOptions& options) {
+report::ConvertReport convert(const Model& model, const ConvertOptions& options) {
   Work work(options.watch, options.engine, Purpose::proofs);
   return work.run([&] {
     const graft::passes::ConvertOptions inner = internal_options(work, options).convert;
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
-    std::optional<inspect::ProbeOptions> probed;
-    if (options.check && options.release.empty()) {
-      probed = probe_options(options.inspect);
-      probed->level = report::Judge::builder;
-      probed->is_automatic = true;
-      probed->reduce.clear();
-    }
-    ResultCheck check(options, probed);
-    check.check_ranges_before(model_of(model));
-    Conversion conversion;
-    conversion.file = model.source();
-    conversion.origin = ModelAccess::origin_of(model);
-    conversion.original = model_of(model).clone();
-    conversion.model = model_of(model).clone();
-    rewrite(work, conversion, inner, options, ModelAccess::frozen_sizes_of(model));
-    check.check_ranges(conversion.model);
-    check.run(work, conversion, options.watch);
-    return result_of(std::move(conversion));
+    Conversion conversion = begin(options);
+    ResultCheck check(work, options, conversion.report.asks_tensorrt());
+    conversion.report.file = model.source();
+    conversion.report.origin = ModelAccess::origin_of(model);
+    conversion.report.original = model;
+    conversion.frozen = ModelAccess::frozen_sizes_of(model);
+    return convert(work, conversion, check, inner);
   });
 }
 
-std::optional<bool> Conversion::runs() const {
-  const std::optional<bool> by_nodes = inspect::runs(nodes);
-  // Verdicts of the parser are sufficient, for example for a cut: only a check with the builder needs a build.
-  const bool is_to_be_built = check && (check->judge == report::Judge::builder || !check->not_built.empty());
-  const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->built;
-  return is_unknown ? std::nullopt : by_nodes;
-}
-
-bool Conversion::are_values_kept() const {
-  if (!values.report) return true;
-  const report::Verdict verdict = values.report->verdict();
-  return verdict == report::Verdict::same || verdict == report::Verdict::nothing_compared;
-}
-
-bool Conversion::is_complete() const { return are_rules_done() && are_values_kept() && runs().value_or(false); }
-
-ResultCheck::ResultCheck(const ConvertOptions& options, std::optional<inspect::ProbeOptions> probe)
-    : options_(options), probe_(std::move(probe)) {
-  if (!probe_) return;
-  probe_->plugins = options_.plugins != Plugins::never;
-  try {
-    trials_ = inspect::start_tensorrt(*probe_, [cancel = options_.watch.cancel, stop = stop_tensorrt_] {
-      return cancel.is_cancelled() || stop.is_cancelled();
-    });
-  } catch (const inspect::NoTensorRT&) {
-    trials_ = nullptr;  // `run` tries again and reports the reason
-  }
-}
-
-void ResultCheck::check_ranges(const graft::onnx::Model& model) const {
-  if (probe_) static_cast<void>(inspect::SizeRanges(model, probe_->shapes));
-}
-
-void ResultCheck::check_ranges_before(const graft::onnx::Model& model) const {
-  if (probe_ && trials_ != nullptr) {
-    check_types(model, *probe_, [cancel = options_.watch.cancel] { return cancel.is_cancelled(); });
-  } else {
-    onnx::check_types_and_outputs(model);
-  }
-  if (!options_.rules.empty()) return;
-  check_ranges(model);
-}
-
-void ResultCheck::run(Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {
-  Work work(watch);
-  work.run([&] {
-    run(work, conversion, watch, on_end);
-    return true;
-  });
-}
-
-void ResultCheck::run(Work& work, Conversion& conversion, const Watch& watch, const TrialCallback& on_end) {
-  Inspection inspection;
-  if (probe_) inspection = inspection_of(conversion);
-  work.report(0, "comparing values");
-  const auto compare = [&](int threads, const CancelToken& cancel) {
-    compare_values(conversion, options_, threads, {.progress = {}, .cancel = cancel});
-  };
-  if (probe_) {
-    // One core is left to TensorRT's builder, whose time is limited.
-    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
-    run_side_by_side([&](const CancelToken& cancel) { compare(threads, cancel); },
-                     [&] { probe(work, inspection, *probe_, on_end, std::move(trials_), stop_tensorrt_); },
-                     stop_tensorrt_, watch.cancel);
-  } else {
-    compare(0, watch.cancel);
-  }
-  if (probe_) {
-    conversion.probe = probe_;
-    conversion.nodes = std::move(inspection.report.nodes);
-    conversion.check = std::move(inspection.report.probe);
-    conversion.not_checked = std::move(inspection.report.not_asked);
-  } else {
-    conversion.not_checked = options_.check && conversion.release ? not_asked_for_release : not_asked_by_rule;
-  }
-  inspect::note_obstacles(conversion.nodes, conversion.report.near_misses);
-  if (inspect::advises_cut(conversion.nodes) && !can_be_cut(inspection_of(conversion))) {
-    inspect::withdraw_cut(conversion.nodes);
-  }
-}
-
-bool Conversion::are_rules_done() const {
-  return std::none_of(report.rules.begin(), report.rules.end(),
-                      [](const report::RuleOutcome& rule) { return rule.failed(); });
-}
-
-Conversion convert_file(const ConvertRequest& request, const ResultCheck& check) {
-  Work work(request.options.watch, request.options.engine, Purpose::proofs);
+report::ConvertReport convert(const std::filesystem::path& file, const ImportOptions& import,
+                              const ConvertOptions& options) {
+  Work work(options.watch, options.engine, Purpose::proofs);
   return work.run([&] {
-    auto [inner, shapes_of_rules] = internal_options(work, request.options);
-    inner.input_shapes = to_internal(request.import.shapes);
-    work.report(0, "reading " + request.file.string());
-    Conversion result;
-    result.file = request.file;
-    result.import = {.weights = request.import.weights,
-                     .shapes = request.import.shapes,
-                     .outputs = request.import.outputs,
-                     .watch = {}};
+    auto [inner, shapes_of_rules] = internal_options(work, options);
+    inner.input_shapes = to_internal(import.shapes);
+    Conversion conversion = begin(options);
+    report::ConvertReport& report = conversion.report;
+    ResultCheck check(work, options, report.asks_tensorrt());
+    work.report(0, "reading " + file.string());
+    report.file = file;
+    report.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
     // Readers of other formats than ONNX need the shapes while they read.
     InputShapes reading_shapes = inner.input_shapes;
     reading_shapes.merge(shapes_of_rules);
     const auto start = std::chrono::steady_clock::now();
-    result.model = read(request.file, request.import, reading_shapes, request.shapes_name, &result.origin);
-    result.seconds.read = seconds_since(start);
-    check.check_ranges_before(result.model);
-    result.original = result.model.clone();
-    const std::vector<passes::FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
-    rewrite(work, result, inner, request.options, frozen);
-    return result;
+    graft::onnx::Model model = read(file, import, reading_shapes, setting_name(Setting::input_shapes), &report.origin,
+                                    [&](std::size_t /*done*/, std::size_t /*total*/) { work.check_cancelled(); });
+    report.seconds.read = seconds_since(start);
+    report.original = ModelAccess::make(std::move(model));
+    conversion.frozen = frozen_sizes_of(model_of(report.original), file, import);
+    return convert(work, conversion, check, inner);
   });
 }
 
-void write(Conversion& conversion, const std::filesystem::path& output) {
+void save(ConvertReport& report, const std::filesystem::path& output) {
   const auto start = std::chrono::steady_clock::now();
-  conversion.data_file = onnx::write_onnx(conversion.model, output);
-  conversion.output = output;
-  conversion.seconds.write = seconds_since(start);
+  report.data_file = onnx::write_onnx(model_of(report.model), output);
+  report.output = output;
+  report.seconds.write = seconds_since(start);
 }
 
 }  // namespace graft::toolkit

@@ -145,15 +145,6 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
 
 }  // namespace
 
-Inspection inspection_of(const Conversion& conversion) {
-  Inspection inspection;
-  inspection.model = conversion.model.clone();
-  inspection.has_checked_types = true;
-  inspect::infer_and_note_faults(inspection.model, {});
-  inspection.report.nodes = conversion.nodes;
-  return inspection;
-}
-
 bool can_be_cut(const Inspection& inspection) {
   const bool is_inlined = !inspection.converted_nodes.empty();
   const std::set<std::string, std::less<>> ids =
@@ -195,6 +186,12 @@ std::optional<CutResult> cut(const graft::onnx::Model& model, const std::vector<
   }
   if (options.verify) run_halves(result, options);
   return result;
+}
+
+std::optional<CutResult> cut(const report::ConvertReport& report, const CutOptions& options) {
+  graft::onnx::Model model = model_of(report.model).clone();
+  inspect::infer_and_note_faults(model, {});
+  return cut(model, report.nodes, options);
 }
 
 std::optional<CutResult> cut(const Model& model, const CutOptions& options) {

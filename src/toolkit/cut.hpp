@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "graft/error.hpp"
+#include "graft/report/convert.hpp"
 #include "graft/toolkit/cut.hpp"
 #include "import/cut_network.hpp"
-#include "toolkit/convert.hpp"
 #include "toolkit/inspect.hpp"
 
 namespace graft::toolkit {
-
-/// Returns a converted network with the verdicts on its nodes, as an argument of `probe` and `can_be_cut`.
-[[nodiscard]] Inspection inspection_of(const Conversion& conversion);
 
 /// Thrown where no half would compute anything in TensorRT.
 class NoCut : public Error {
@@ -25,6 +22,9 @@ class NoCut : public Error {
 /// CutOptions::inspect is ignored. Throws NoCut, and the errors of the public `cut`.
 [[nodiscard]] std::optional<CutResult> cut(const graft::onnx::Model& model,
                                            const std::vector<report::NodeSupport>& nodes, const CutOptions& options);
+
+/// Does the same with the result of a conversion, whose nodes are judged.
+[[nodiscard]] std::optional<CutResult> cut(const report::ConvertReport& report, const CutOptions& options);
 
 /// Whether a conversion of the network can be cut so that arithmetic is left in TensorRT.
 [[nodiscard]] bool can_be_cut(const Inspection& inspection);

@@ -265,8 +265,6 @@ report::InspectReport finish(Inspection&& inspection) {
   report.problems = groups_of(groups.problems, report.nodes);
   report.others = groups_of(groups.others, report.nodes);
   report.plain = groups_of(groups.plain, report.nodes);
-  report.runs = inspect::runs(report.nodes);
-  if (report.runs.value_or(false) && report.probe && !report.probe->not_built.empty()) report.runs.reset();
   const onnx::Graph& graph = std::as_const(inspection.model).graph();
   report.opset = graph.opset();
   report.inputs = model_ports(graph.inputs());

@@ -54,9 +54,6 @@ void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& o
 inline constexpr auto not_asked_by_rule = "only the rules were requested";
 inline constexpr auto not_asked_for_release = "another release was requested";
 
-/// Whether there are rules for a release of this name. Numbers after the second one are ignored.
-[[nodiscard]] bool is_release(const std::string& name);
-
 /// Returns the options of a probe. Throws Error for a budget that is not positive.
 [[nodiscard]] inspect::ProbeOptions probe_options(const InspectOptions& options);
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "graft/report/plugins.hpp"
+#include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/progress.hpp"
-#include "toolkit/inspect.hpp"
 
 namespace graft::toolkit {
 

@@ -31,11 +31,11 @@ onnx::Model make_network() {
   return inferred_text_model({{"x", onnx::ElementType::f32, image_shape()}}, network, {"y"});
 }
 
-ConvertReport convert_and_verify(onnx::Model& model, Plugins mode) {
+RewriteReport convert_and_verify(onnx::Model& model, Plugins mode) {
   const onnx::Model original = model.clone();
   ConvertOptions options;
   options.plugins = mode;
-  ConvertReport report = convert(runtime::default_engine(), model, options);
+  RewriteReport report = convert(runtime::default_engine(), model, options);
   EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().proof;
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     verify::VerifyOptions verify;
@@ -46,7 +46,7 @@ ConvertReport convert_and_verify(onnx::Model& model, Plugins mode) {
   return report;
 }
 
-std::size_t count_of(const ConvertReport& report, OperatorChoice::Kind kind) {
+std::size_t count_of(const RewriteReport& report, OperatorChoice::Kind kind) {
   return static_cast<std::size_t>(std::count_if(report.choices.begin(), report.choices.end(),
                                                 [&](const OperatorChoice& choice) { return choice.kind == kind; }));
 }
@@ -59,7 +59,7 @@ bool has_standard_operators_only(const onnx::Model& model) {
 
 TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
   onnx::Model model = make_network();
-  const ConvertReport report = convert_and_verify(model, Plugins::automatic);
+  const RewriteReport report = convert_and_verify(model, Plugins::automatic);
   EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
   ASSERT_EQ(operators_in(model).size(), 1U);
   EXPECT_EQ(operators_in(model)[0]->type().name, "L2Normalize");
@@ -70,7 +70,7 @@ TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
 
 TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
   onnx::Model model = make_network();
-  const ConvertReport report = convert_and_verify(model, Plugins::always);
+  const RewriteReport report = convert_and_verify(model, Plugins::always);
   EXPECT_EQ(count_of(model, "LeakyRelu"), 0U);
   EXPECT_EQ(operators_in(model).size(), 3U);
   EXPECT_EQ(count_of(report, OperatorChoice::Kind::plugin), 3U);
@@ -78,7 +78,7 @@ TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
 
 TEST(ChoosePlugins, NeverLeavesStandardOperatorsOnly) {
   onnx::Model model = make_network();
-  const ConvertReport report = convert_and_verify(model, Plugins::never);
+  const RewriteReport report = convert_and_verify(model, Plugins::never);
   EXPECT_TRUE(has_standard_operators_only(model));
   EXPECT_TRUE(model.functions.empty());
   EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
@@ -89,7 +89,7 @@ TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
   onnx::Model model = make_network();
   convert(runtime::default_engine(), model);
   ASSERT_EQ(operators_in(model).size(), 1U);
-  const ConvertReport report = convert_and_verify(model, Plugins::never);
+  const RewriteReport report = convert_and_verify(model, Plugins::never);
   EXPECT_TRUE(has_standard_operators_only(model));
   EXPECT_TRUE(model.functions.empty());
   EXPECT_EQ(count_of(report, OperatorChoice::Kind::function), 1U);
@@ -117,7 +117,7 @@ TEST(ChoosePlugins, DropInsOfOtherLibrariesBecomeOperators) {
   onnx::Node* node = graph.add_node("LReLU_TRT", {graph.find("x")}, {"y"}, nullptr, "trt.plugins");
   node->attributes["negSlope"] = onnx::NodeAttribute(onnx::AttributeData(0.25F));
   graph.add_output(*node->output());
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("lower_drop_ins"), 1U);
   ASSERT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_FLOAT_EQ(graph.nodes()[0]->float_or("alpha", 0), 0.25F);

@@ -28,7 +28,7 @@ const std::vector<TextInput> image = {{"x", onnx::ElementType::f32, image_shape(
 
 TEST(RemoveDead, NodesThatNoOutputNeeds) {
   onnx::Model model = inferred_text_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
-  const ConvertReport report = convert_and_verify(model);
+  const RewriteReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp"));
   EXPECT_EQ(report.count("remove_dead"), 1U);
 }
@@ -43,7 +43,7 @@ TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
   onnx::Value& a = *model.graph().find("a");
   model.graph().set_is_input(a, false);
   model.graph().set_initializer(a, onnx::TensorData::from_ints({9007199254740993, 2147483648, -5}));
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Max"));
   const auto folded = model.graph().nodes()[0]->input(1)->constant();
   ASSERT_TRUE(folded.has_value());
@@ -157,7 +157,7 @@ TEST(FoldConstants, AChainOfMany) {
   }
   onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
-  ConvertReport report;
+  RewriteReport report;
   const ConvertOptions options;
   Rewriter rewriter(runtime::default_engine(), model, options, report);
   rewriter.begin("fold_constants");
@@ -243,7 +243,7 @@ TEST(RemoveIdentities, WhatCopiesItsInput) {
                                           "k = Concat<axis=1>(j)\n"
                                           "y = Log(k)\n",
                                           {"y"});
-  const ConvertReport report = convert_and_verify(model);
+  const RewriteReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
   EXPECT_EQ(report.count("remove_identities"), 9U);
 }
@@ -339,7 +339,7 @@ TEST(SubGraphs, AreConvertedWithWhatTheySee) {
   main.add_output(*main.find("y"));
   infer_shapes(model);
   const onnx::Model original = model.clone();
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   model.graph().check();
   EXPECT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_EQ(count_of(model, "Where"), 0U);
@@ -378,7 +378,7 @@ const char* const of_the_shape =
 TEST(ConstantBranches, OfAShape) {
   onnx::Model model = squeeze_by_condition(1, of_the_shape);
   EXPECT_FALSE(model.graph().find("y")->shape.has_value());
-  const ConvertReport report = convert_and_verify(model);
+  const RewriteReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Squeeze", "Relu"));
   EXPECT_EQ(model.graph().nodes()[2]->input(0)->name, "squeezed");
   ASSERT_TRUE(model.graph().find("y")->shape.has_value());

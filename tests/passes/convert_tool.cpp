@@ -21,7 +21,7 @@
 
 namespace {
 
-using graft::report::ConvertReport;
+using graft::report::RewriteReport;
 
 constexpr std::string_view lowering_pass = "lower_to_native";
 
@@ -33,7 +33,7 @@ void print_rewrites(const std::string& model, const char* what, const std::vecto
   }
 }
 
-void print_lowerings_of(const std::string& model, const ConvertReport& report) {
+void print_lowerings_of(const std::string& model, const RewriteReport& report) {
   print_rewrites(model, "lowered", report.rewrites);
   print_rewrites(model, "rejected", report.rejected);
   for (const graft::report::NearMiss& note : report.near_misses) {

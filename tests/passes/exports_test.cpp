@@ -62,7 +62,7 @@ void expect_same_attributes(const onnx::Node& native, const nlohmann::json& attr
 }
 
 /// Returns the number of fusion rewrites; an operator that becomes part of another one counts as another rewrite.
-std::size_t fusions_in(const ConvertReport& report) {
+std::size_t fusions_in(const RewriteReport& report) {
   std::size_t count = 0;
   for (const Rewrite& rewrite : report.rewrites) count += rewrite.pass.starts_with("fuse_") ? 1 : 0;
   return count;
@@ -78,7 +78,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
     ++files;
     const onnx::Model original = read_model(folder / name);
     onnx::Model model = original.clone();
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     model.graph().check();
 
     const auto wanted = entry.at("fusions").get<std::size_t>();
@@ -164,10 +164,10 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
         "paddle2onnx2.0.1_circular.onnx", "paddle2onnx2.0.1_moments_var_any_size.onnx"}) {
     SCOPED_TRACE(name);
     onnx::Model model = onnx::read_onnx(folder / name);
-    const ConvertReport first = convert(runtime::default_engine(), model);
+    const RewriteReport first = convert(runtime::default_engine(), model);
     const std::string once = serialize_onnx(model);
     onnx::Model again = onnx::parse_onnx(once, {}, name);
-    const ConvertReport second = convert(runtime::default_engine(), again);
+    const RewriteReport second = convert(runtime::default_engine(), again);
     EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
     EXPECT_TRUE(second.rejected.empty());
     EXPECT_EQ(second.choices.size(), first.choices.size());
@@ -196,7 +196,7 @@ TEST(Exports, ConvertingWhatWasConvertedMakesNoRewrite) {
     convert(runtime::default_engine(), model, options);
     onnx::Model again = onnx::parse_onnx(serialize_onnx(model), {}, name);
     const std::string once = nodes_of(again.clone());
-    const ConvertReport second = convert(runtime::default_engine(), again, options);
+    const RewriteReport second = convert(runtime::default_engine(), again, options);
     EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
     EXPECT_EQ(nodes_of(again.clone()), once);
   }
@@ -204,7 +204,7 @@ TEST(Exports, ConvertingWhatWasConvertedMakesNoRewrite) {
 
 TEST(Exports, IdenticalRegionsAreProvenOnce) {
   onnx::Model model = onnx::read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   ASSERT_EQ(report.count("fuse_l2_normalize"), 3U);
   EXPECT_GE(report.proofs_reused, 1U);  // two of the three normalize [batch, 4]
 }
@@ -215,7 +215,7 @@ TEST(Digits, OneNormalizationAndItsLeakyRelus) {
   onnx::Model model = original.clone();
   const std::size_t leaky = count_of(original, "LeakyRelu");
   ASSERT_GE(leaky, 1U);
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 1U);
   const auto ops = operators_in(model);
   ASSERT_EQ(ops.size(), 1U);

@@ -24,7 +24,7 @@ TextInput image() { return {"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, 6
 
 struct Converted {
   onnx::Model model;
-  ConvertReport report;
+  RewriteReport report;
 };
 
 Converted converted(const std::string& nodes, Plugins plugins = Plugins::automatic, std::int64_t opset = 17,
@@ -72,7 +72,7 @@ TEST(FuseUpsampling, AntialiasThatShrinksAnOpenSizeStays) {
                                                    "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
                                                    {"y"}, 18);
   onnx::Model model = original.clone();
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_TRUE(operators_in(model).empty());
   EXPECT_EQ(count_of(model, "Resize"), 1U);
   ASSERT_EQ(report.near_misses.size(), 1U);
@@ -252,7 +252,7 @@ TEST(FrozenPyramid, BecomesOneOfAnySize) {
   for (const char* flatten : {by_channels, by_cells}) {
     const onnx::Model original = frozen_pyramid(flatten);
     onnx::Model model = original.clone();
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     ASSERT_EQ(report.count("fuse_spatial_pyramid_pooling"), 1U) << flatten;
     const auto ops = operators_in(model);
     ASSERT_EQ(ops.size(), 1U);
@@ -276,7 +276,7 @@ TEST(FrozenPyramid, OfNoSizeStays) {
       "f2 = Reshape(p2, l2)\n"
       "y = Concat<axis=1>(f4, f2)",
       {"y"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("fuse_spatial_pyramid_pooling"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, HasSubstr("are dynamic"));

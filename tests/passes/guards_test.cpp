@@ -94,7 +94,7 @@ TEST(Guards, SampleByGatherWhateverTheEdgesAre) {
     for (const std::string corners : {"0", "1"}) {
       onnx::Model model =
           sampling("<mode=\"bilinear\", padding_mode=\"" + padding + "\", align_corners=" + corners + ">");
-      const ConvertReport report = convert(runtime::default_engine(), model, guarded());
+      const RewriteReport report = convert(runtime::default_engine(), model, guarded());
       EXPECT_EQ(count_of(model, "GridSample"), 0U) << padding << corners;
       EXPECT_EQ(count_of(model, "GatherND"), 4U) << padding << corners;
       ASSERT_EQ(report.count("guard_grid_sample"), 1U) << padding << corners;
@@ -108,7 +108,7 @@ TEST(Guards, SampleByGatherWhateverTheEdgesAre) {
 TEST(Guards, StandRoundDeformableAttention) {
   onnx::Model model = deformable_attention();
   const onnx::Model original = model.clone();
-  const ConvertReport report = convert(runtime::default_engine(), model, guarded());
+  const RewriteReport report = convert(runtime::default_engine(), model, guarded());
   EXPECT_EQ(count_of(model, "GridSample"), 0U);
   EXPECT_EQ(report.count("guard_grid_sample"), 2U);
   const auto compared = verify::verify_models(runtime::default_engine(), original, model, {});
@@ -117,7 +117,7 @@ TEST(Guards, StandRoundDeformableAttention) {
 
 TEST(Guards, DoNotRunUnlessAskedFor) {
   onnx::Model model = deformable_attention();
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "GridSample"), 2U);
   EXPECT_EQ(report.count("guard_grid_sample"), 0U);
   EXPECT_TRUE(std::none_of(report.near_misses.begin(), report.near_misses.end(),
@@ -147,7 +147,7 @@ TEST(Guards, LeaveWhatTheyAreNotFor) {
   cases.push_back(
       {sampling("<mode=\"bilinear\">", {1, 3, 4, 7}, {1, open, 2, 2}), "a size other than the batch is dynamic"});
   for (Case& each : cases) {
-    const ConvertReport report = convert(runtime::default_engine(), each.model, guarded());
+    const RewriteReport report = convert(runtime::default_engine(), each.model, guarded());
     EXPECT_EQ(count_of(each.model, "GridSample"), 1U) << each.why;
     EXPECT_EQ(report.count("guard_grid_sample"), 0U) << each.why;
     ASSERT_EQ(report.near_misses.size(), 1U) << each.why;
@@ -159,7 +159,7 @@ TEST(DefaultModes, GoWithoutTheNameThatParsersDoNotKnow) {
   const auto mode_after = [](const std::string& mode, std::int64_t opset) {
     onnx::Model model = sampling("<mode=\"" + mode + "\">");
     model.graph().opset_imports[""] = opset;
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     EXPECT_EQ(report.count("drop_default_modes"), mode == "linear" ? 1U : 0U) << mode;
     return model.graph().nodes().front()->string_or("mode", "none");
   };

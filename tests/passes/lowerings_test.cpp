@@ -41,7 +41,7 @@ TEST(Cost, IsUnknownWhereASizeIs) {
 TEST(Lowerings, SayWhatTheyCostAndHowTheyWereProven) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 4, 8, 8}}},
                                           "y = MaxPool<kernel_shape=[3, 3], dilations=[2, 2]>(x)", {"y"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "MaxPool"), 0U);
   ASSERT_EQ(report.count("lower_to_native"), 1U);
   const Rewrite& rewrite = report.rewrites.front();
@@ -61,7 +61,7 @@ TEST(Lowerings, AChainOfTransformsIsLoweredInOneConversion) {
   }
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 6, 2}}},
                                           nodes + fmt::format("y = Relu(d{})", length - 1), {"y"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "DFT"), 0U);
   EXPECT_EQ(std::count_if(report.rewrites.begin(), report.rewrites.end(),
                           [](const Rewrite& rewrite) { return rewrite.nodes.front().op == "DFT"; }),
@@ -80,7 +80,7 @@ TEST(Lowerings, ALimitOfBoxesBeyond32BitsBecomesTheLargestOfThem) {
                             "y = NonMaxSuppression<center_point_box=1>(boxes, scores, limit" +
                                 arguments + ")",
                             {"y"});
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     EXPECT_EQ(report.count("lower_to_native"), 1U) << arguments;
     const onnx::Node& node = *model.graph().find("y")->producer;
     EXPECT_EQ(node.input(2)->constant()->ints(), std::vector<std::int64_t>{2147483647});
@@ -115,7 +115,7 @@ TEST(Lowerings, TakeNoReductionThatOnnxDoesNotHaveForAnother) {
           inputs, fmt::format("{}y = {}(x, places, updates)", are_constant ? places : "", node), {"y"});
       ConvertOptions without_proofs;
       without_proofs.prove = false;
-      const ConvertReport report = convert(runtime::default_engine(), model, without_proofs);
+      const RewriteReport report = convert(runtime::default_engine(), model, without_proofs);
       EXPECT_EQ(report.count("lower_to_native"), 0U) << node << (are_constant ? " constant" : " computed");
       ASSERT_FALSE(report.near_misses.empty());
       EXPECT_THAT(report.near_misses.front().reason, HasSubstr("its reduction is 'xor'"));
@@ -126,7 +126,7 @@ TEST(Lowerings, TakeNoReductionThatOnnxDoesNotHaveForAnother) {
 TEST(Lowerings, SayWhyNot) {
   const std::string node = "y = DFT<axis=0>(x)";
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8, 1}}}, node, {"y"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "DFT"), 1U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses.front().reason,
@@ -142,7 +142,7 @@ TEST(Lowerings, MakeNoTableBeyondTheLimit) {
                                             "y = DeformConv(x, w, o)", {"y"});
     ConvertOptions options;
     options.prove = false;
-    const ConvertReport report = convert(runtime::default_engine(), model, options);
+    const RewriteReport report = convert(runtime::default_engine(), model, options);
     return std::pair(count_of(model, "DeformConv"), report.near_misses);
   };
   EXPECT_EQ(converted(5).first, 0U);

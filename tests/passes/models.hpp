@@ -36,9 +36,9 @@ inline std::string first_difference(const verify::VerifyReport& report) {
 }
 
 /// Converts the model, and checks that no rewrite was rejected and that the outputs agree.
-inline ConvertReport convert_and_verify(onnx::Model& model, const ConvertOptions& options = {}) {
+inline RewriteReport convert_and_verify(onnx::Model& model, const ConvertOptions& options = {}) {
   const onnx::Model original = model.clone();
-  ConvertReport report = convert(runtime::default_engine(), model, options);
+  RewriteReport report = convert(runtime::default_engine(), model, options);
   model.graph().check();
   for (const Rewrite& rewrite : report.rejected) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
   const verify::VerifyReport verified = verify::verify_models(runtime::default_engine(), original, model);

@@ -33,7 +33,7 @@ TEST(NearMisses, DoNotFuse) {
     ++files;
     onnx::Model model = onnx::read_onnx(folder / name);
     const std::size_t nodes = model.graph().node_count();
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     for (const Rewrite& rewrite : report.rewrites) EXPECT_FALSE(rewrite.pass.starts_with("fuse_")) << rewrite.pass;
     EXPECT_TRUE(operators_in(model).empty());
     EXPECT_GE(model.graph().node_count() + 2, nodes);  // only constants may have been folded
@@ -61,7 +61,7 @@ TEST(NearMisses, SayWhyNot) {
   for (const auto& entry : manifest.at("near_misses")) {
     const auto name = entry.at("file").get<std::string>();
     onnx::Model model = onnx::read_onnx(folder / name);
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     std::string found;
     for (const NearMiss& note : report.near_misses)
       found += note.pattern + " | " + onnx::describe(note.node) + " | " + note.reason + "\n";
@@ -82,7 +82,7 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
     ++files;
     const onnx::Model original = onnx::read_onnx(folder / name);
     onnx::Model model = original.clone();
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     const auto lowered = entry.value("lowered", std::string());
     const bool was_native = !lowered.empty() && count_of(original, lowered) == 1;
     std::size_t fusions = 0;

@@ -49,7 +49,7 @@ void fuse_wrongly(Rewriter& rewriter, float epsilon, std::int64_t axis) {
   EXPECT_EQ(done, rewriter.options().prove ? epsilon == 1e-12F && axis == 1 : true);
 }
 
-ConvertReport convert_with(onnx::Model& model, void (*run)(Rewriter&), bool prove = true) {
+RewriteReport convert_with(onnx::Model& model, void (*run)(Rewriter&), bool prove = true) {
   ConvertOptions options;
   options.without = {"fuse_l2_normalize"};
   options.prove = prove;
@@ -61,7 +61,7 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
   const onnx::Model original =
       inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   onnx::Model model = original.clone();
-  const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); });
+  const RewriteReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); });
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_EQ(report.rejected[0].pass, "mistake");
   EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("y"));
@@ -73,7 +73,7 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
 
 TEST(Proof, WrongAxisIsTakenBack) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {8, 8}}}, normalize_rows, {"y"});
-  const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 0); });
+  const RewriteReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 0); });
   EXPECT_EQ(report.rejected.size(), 1U);
   EXPECT_TRUE(operators_in(model).empty());
 }
@@ -81,7 +81,7 @@ TEST(Proof, WrongAxisIsTakenBack) {
 TEST(Proof, TheRightRewriteOfTheSameKindStays) {
   onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
-  const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 1); });
+  const RewriteReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 1); });
   EXPECT_TRUE(report.rejected.empty());
   EXPECT_EQ(report.count("mistake"), 1U);
   EXPECT_EQ(operators_in(model).size(), 1U);
@@ -90,7 +90,7 @@ TEST(Proof, TheRightRewriteOfTheSameKindStays) {
 TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
   onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
-  const ConvertReport report = convert_with(
+  const RewriteReport report = convert_with(
       model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); }, false);
   ASSERT_EQ(report.count("mistake"), 1U);
   EXPECT_THAT(report.rewrites.back().proof, testing::HasSubstr("not proven"));
@@ -99,7 +99,7 @@ TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
 TEST(Proof, ASharedIntermediateIsRefused) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("N"), 8}}},
                                           std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
@@ -116,7 +116,7 @@ TEST(Proof, ThePatternOfALibraryIsSaidToBeNearBesideThatOfGraftsWhichIsNearerToT
                                                         .pattern_nodes = 9,
                                                         .reason = "the user asks for this"});
                            }}};
-  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  const RewriteReport report = convert(runtime::default_engine(), model, options);
   ASSERT_EQ(report.near_misses.size(), 2U);
   EXPECT_EQ(report.near_misses[0].reason, "the user asks for this");
   EXPECT_EQ(report.near_misses[1].pass, "fuse_l2_normalize");
@@ -124,7 +124,7 @@ TEST(Proof, ThePatternOfALibraryIsSaidToBeNearBesideThatOfGraftsWhichIsNearerToT
 
 TEST(Proof, OfOneNodeThePatternIsSaidToBeNearOfWhichTheLargerShareMatched) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, "y = Exp(x)", {"y"});
-  const ConvertReport report = convert_with(model, [](Rewriter& rewriter) {
+  const RewriteReport report = convert_with(model, [](Rewriter& rewriter) {
     onnx::Node* node = rewriter.model().graph().find("y")->producer;
     rewriter.near_miss("long", {.node = node, .matched_nodes = 5, .pattern_nodes = 9, .reason = "half of it"});
     rewriter.near_miss("short", {.node = node, .matched_nodes = 2, .pattern_nodes = 3, .reason = "more of it"});
@@ -153,7 +153,7 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
                                                                .edit = [](onnx::Graph&) {}});
                              EXPECT_FALSE(done);
                            }}};
-  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  const RewriteReport report = convert(runtime::default_engine(), model, options);
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("cannot be run"));
 }
@@ -176,7 +176,7 @@ TEST(Proof, RandomNumbersProveNothing) {
                                                                .edit = [](onnx::Graph&) {}});
                              EXPECT_FALSE(done);
                            }}};
-  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  const RewriteReport report = convert(runtime::default_engine(), model, options);
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_THAT(report.rejected[0].proof,
               testing::HasSubstr("draws new random numbers in each run, so no run is a proof"));
@@ -207,7 +207,7 @@ TEST(Proof, AWholeModelProvesNothingOfAnOutputThatIsLostInNoise) {
                                   .edit = [](onnx::Graph& edited) { edited.find("y")->producer->op_type = "Cos"; }});
                              EXPECT_FALSE(done);
                            }}};
-  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  const RewriteReport report = convert(runtime::default_engine(), model, options);
   ASSERT_EQ(report.rejected.size(), 1U);
   EXPECT_THAT(report.rejected[0].proof,
               testing::HasSubstr("the whole model proves nothing: output 'y' changes as much"));
@@ -230,7 +230,7 @@ TEST(Proof, PassesCanBeLeftOut) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
   options.without = {"fuse_l2_normalize"};
-  const ConvertReport report = convert(runtime::default_engine(), model, options);
+  const RewriteReport report = convert(runtime::default_engine(), model, options);
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
   for (const PassSummary& pass : report.passes) EXPECT_NE(pass.pass, "fuse_l2_normalize");
 }
@@ -283,7 +283,7 @@ void swap_factors(Rewriter& rewriter, const std::set<int>& wrong) {
   }
 }
 
-ConvertReport convert_products(onnx::Model& model, void (*run)(Rewriter&), bool prove_each = false) {
+RewriteReport convert_products(onnx::Model& model, void (*run)(Rewriter&), bool prove_each = false) {
   ConvertOptions options;
   options.only = {"swap"};
   options.prove_each = prove_each;
@@ -291,7 +291,7 @@ ConvertReport convert_products(onnx::Model& model, void (*run)(Rewriter&), bool 
   return convert(runtime::default_engine(), model, options);
 }
 
-std::vector<ProofKind> kinds_of(const ConvertReport& report) {
+std::vector<ProofKind> kinds_of(const RewriteReport& report) {
   std::vector<ProofKind> kinds;
   for (const Rewrite& rewrite : report.rewrites) kinds.push_back(rewrite.proof_kind);
   return kinds;
@@ -300,7 +300,7 @@ std::vector<ProofKind> kinds_of(const ConvertReport& report) {
 TEST(ProofsOfAKind, OneIsProvenAndASampleIsChecked) {
   const onnx::Model original = chain_of_products(9);
   onnx::Model model = original.clone();
-  const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
+  const RewriteReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
   constexpr auto own = ProofKind::own;
   constexpr auto check = ProofKind::spot_check;
   constexpr auto alike = ProofKind::one_of_a_kind;
@@ -314,7 +314,7 @@ TEST(ProofsOfAKind, OneIsProvenAndASampleIsChecked) {
 
 TEST(ProofsOfAKind, EachIsProvenWhereThatIsAskedFor) {
   onnx::Model model = chain_of_products(9);
-  const ConvertReport report = convert_products(
+  const RewriteReport report = convert_products(
       model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); }, true);
   EXPECT_EQ(report.proofs_run, 9U);
   EXPECT_EQ(report.proofs_alike, 0U);
@@ -322,7 +322,7 @@ TEST(ProofsOfAKind, EachIsProvenWhereThatIsAskedFor) {
 
 TEST(ProofsOfAKind, WeightsOfAnotherNatureAreAnotherKind) {
   onnx::Model model = chain_of_products(9, 2);
-  const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
+  const RewriteReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
   EXPECT_EQ(report.rewrites.at(2).proof_kind, ProofKind::own);
 }
 
@@ -352,7 +352,7 @@ TEST(ProofsOfAKind, SizesThatTheRegionDoesNotNameMakeNoOtherKind) {
   onnx::Model model =
       inferred_text_model({{"a", f32, {2, 9}}, {"b", f32, {2, 10}}, {"c", f32, {2, 300}}, {"d", f32, {2, 3}}},
                           "ya = Add(a, a)\nyb = Add(b, b)\nyc = Add(c, c)\nyd = Add(d, d)", {"ya", "yb", "yc", "yd"});
-  const ConvertReport report = convert_products(model, double_by_product);
+  const RewriteReport report = convert_products(model, double_by_product);
   EXPECT_THAT(kinds_of(report),
               testing::ElementsAre(ProofKind::own, ProofKind::spot_check, ProofKind::one_of_a_kind, ProofKind::own));
 }
@@ -361,7 +361,7 @@ TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
   const onnx::Model original = chain_of_products(9);
   onnx::Model model = original.clone();
   // The third rewrite counts as proven when the fourth is checked.
-  const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {2, 3}); });
+  const RewriteReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {2, 3}); });
   EXPECT_EQ(report.rejected.size(), 2U);
   EXPECT_EQ(report.rewrites.size(), 7U);
   EXPECT_EQ(report.proofs_alike, 0U);

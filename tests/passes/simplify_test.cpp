@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 struct Converted {
   onnx::Model model;
-  ConvertReport report;
+  RewriteReport report;
 };
 
 Converted converted(const std::vector<TextInput>& inputs, const std::string& nodes,
@@ -31,12 +31,12 @@ Converted converted(const std::vector<TextInput>& inputs, const std::string& nod
   Converted result{inferred_text_model(inputs, nodes, outputs), {}};
   result.report = convert_and_verify(result.model);
   onnx::Model again = result.model.clone();
-  const ConvertReport second = convert(runtime::default_engine(), again);
+  const RewriteReport second = convert(runtime::default_engine(), again);
   EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
   return result;
 }
 
-std::string reasons(const ConvertReport& report) {
+std::string reasons(const RewriteReport& report) {
   std::string text;
   for (const NearMiss& note : report.near_misses) text += note.pattern + ": " + note.reason + "\n";
   return text;
@@ -109,7 +109,7 @@ TEST(SimplifyShapes, NotWhereTheReshapeDemandsASize) {
                           "s = Shape<end=1>(x)\nk = Constant<value=int64([12])>()\nd = Concat<axis=0>(s, k)\n"
                           "y = Reshape(x, d)",
                           {"y"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
   EXPECT_TRUE(report.rejected.empty());
 }
@@ -324,7 +324,7 @@ TEST(UnwrapPads, ThenTheConvolutionPads) {
 TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
   const auto keeps_unsqueeze = [](const std::string& nodes, const std::vector<TextInput>& inputs = image) {
     onnx::Model model = inferred_text_model(inputs, nodes, {"y"});
-    const ConvertReport report = convert(runtime::default_engine(), model);
+    const RewriteReport report = convert(runtime::default_engine(), model);
     EXPECT_EQ(report.count("unwrap_pads"), 0U);
     EXPECT_TRUE(report.rejected.empty());
     return count_of(model, "Unsqueeze") == 1U;
@@ -344,7 +344,7 @@ TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
 TEST(UnwrapPads, NotWhereTheVolumeIsNeeded) {
   onnx::Model model =
       inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)") + "\nz = Neg(h)", {"y", "z"});
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
   onnx::Model output = inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)"), {"y", "h"});
   EXPECT_EQ(convert(runtime::default_engine(), output).count("unwrap_pads"), 0U);
@@ -355,7 +355,7 @@ TEST(UnwrapPads, NotThePadsOfSomeAxes) {
       "i = Constant<value=int64([2])>()\nb = Exp(x)\nu = Unsqueeze(b, i)\np = Constant<value=int64([1, 2, 1, 1])>()\n"
       "c = Constant<value=int64([3, 4])>()\nv = Constant<value=float(0.5)>()\nh = Pad(u, p, v, c)\ny = Squeeze(h, i)\n";
   onnx::Model model = inferred_text_model(image, nodes, {"y"}, 18);
-  const ConvertReport report = convert(runtime::default_engine(), model);
+  const RewriteReport report = convert(runtime::default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
   EXPECT_TRUE(report.rejected.empty());
 }
@@ -416,7 +416,7 @@ TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
     add_function("Outer", "z = own::Inner(x)\nk = Constant<value=float(2.0)>()\ny = Mul(z, k)");
     add_function("Inner", random ? "y = RandomNormalLike(x)" : "y = Softmax<axis=1>(x)");
     model.graph().opset_imports["own"] = 1;
-    ConvertReport report;
+    RewriteReport report;
     const ConvertOptions options;
     Rewriter rewriter(runtime::default_engine(), model, options, report);
     rewriter.begin("merge_equal_nodes");
@@ -434,7 +434,7 @@ TEST(MergeEqualNodes, TextInAttributesIsDelimited) {
   nodes[0]->attributes.emplace("a", onnx::NodeAttribute(onnx::AttributeData(std::string("1\"|b=2:\"2"))));
   nodes[1]->attributes.emplace("a", onnx::NodeAttribute(onnx::AttributeData(std::string("1"))));
   nodes[1]->attributes.emplace("b", onnx::NodeAttribute(onnx::AttributeData(std::string("2"))));
-  ConvertReport report;
+  RewriteReport report;
   const ConvertOptions options;
   Rewriter rewriter(runtime::default_engine(), model, options, report);
   rewriter.begin("merge_equal_nodes");

@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "present/json/convert_json.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "tests/support/text_model.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
+#include "toolkit/value_check.hpp"
 
 namespace graft::present {
 namespace {
@@ -48,7 +51,7 @@ TEST(ConvertText, nodes_are_described_after_what_is_no_node) {
 }
 
 TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
-  report::ConvertReport report;
+  report::RewriteReport report;
   report.passes = {{.pass = "fuse_something", .why = "", .rewrites = 2, .seconds = 0}};
   report.rewrites = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   EXPECT_THAT(text_of(rewrites_table(report, false)), HasSubstr("node 'a' (Div) -> Something, 2 times"));
@@ -65,7 +68,7 @@ TEST(ConvertText, of_near_misses_the_nearest_place_of_each_pattern_stands_first_
                             .reason = "no reason",
                             .is_of_library = is_of_library};
   };
-  report::ConvertReport report;
+  report::RewriteReport report;
   report.near_misses = {near("far", "a", 1, false), near("half", "b", 2, false), near("most", "c", 3, false),
                         near("half", "d", 2, false), near("own", "e", 1, true)};
   std::stable_sort(report.near_misses.begin(), report.near_misses.end(), passes::is_nearer);
@@ -81,13 +84,13 @@ TEST(ConvertText, of_near_misses_the_nearest_place_of_each_pattern_stands_first_
 }
 
 TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now) {
-  toolkit::Conversion conversion;
+  report::ConvertReport conversion;
   for (const char* name : {"a", "b", "c"}) {
     conversion.failed_before.push_back(verdict(name, "NonZero", report::Support::unsupported));
   }
   conversion.nodes = {verdict("a", "NonZero", report::Support::unsupported)};
-  conversion.report.rewrites = {rewrite({node("b", "NonZero")})};
-  conversion.report.rewrites.front().pass = "merge_equal_nodes";
+  conversion.rewrites = {rewrite({node("b", "NonZero")})};
+  conversion.rewrites.front().pass = "merge_equal_nodes";
   EXPECT_EQ(newly_running_text(conversion),
             "by Graft's rules, TensorRT now runs nodes that it did not run before: NonZero")
       << "c alone";
@@ -96,7 +99,7 @@ TEST(ConvertText, what_is_merged_with_a_node_that_does_not_run_does_not_run_now)
 }
 
 TEST(ConvertText, a_node_that_stayed_does_not_run_now_in_a_network_that_does_not_build) {
-  toolkit::Conversion conversion;
+  report::ConvertReport conversion;
   conversion.failed_before = {verdict("a", "NonZero", report::Support::unsupported)};
   conversion.nodes = {verdict("a", "NonZero", report::Support::native),
                       verdict("loop", "Loop", report::Support::unsupported)};
@@ -104,9 +107,11 @@ TEST(ConvertText, a_node_that_stayed_does_not_run_now_in_a_network_that_does_not
 }
 
 TEST(ConvertText, a_function_does_not_run_now_if_a_node_of_its_body_does_not) {
-  toolkit::Conversion conversion;
-  onnx::FunctionDefinition& function = conversion.original.functions[{.domain = "my", .name = "Act", .overload = ""}];
+  report::ConvertReport conversion;
+  onnx::Model original;
+  onnx::FunctionDefinition& function = original.functions[{.domain = "my", .name = "Act", .overload = ""}];
   function.body->add_node("Unique", {nullptr}, {"unique"});
+  conversion.original = toolkit::ModelAccess::make(std::move(original));
   report::NodeSupport call = verdict("call", "my::Act", report::Support::unsupported);
   call.node.domain = "my";
   call.node.op = "Act";
@@ -119,7 +124,7 @@ TEST(ConvertText, a_function_does_not_run_now_if_a_node_of_its_body_does_not) {
 }
 
 TEST(ConvertText, operators_run_now_if_tensorrt_built_the_result_or_by_rule_if_it_was_not_run) {
-  toolkit::Conversion conversion;
+  report::ConvertReport conversion;
   conversion.failed_before = {verdict("a", "GRU", report::Support::refused)};
   conversion.nodes = {verdict("b", "Transpose", report::Support::native)};
   EXPECT_EQ(newly_running_text(conversion),
@@ -135,7 +140,7 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
     return test::text_model({{"x", onnx::ElementType::f32, {4}}},
                             fmt::format("factor = Constant<value_float={:.1f}>()\ny = Mul(x, factor)", factor), {"y"});
   };
-  toolkit::Conversion conversion;
+  report::ConvertReport conversion;
   conversion.file = "in.onnx";
   conversion.output = "out.onnx";
   conversion.nodes = {verdict("a", "Mul", report::Support::native)};
@@ -148,11 +153,11 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   const std::vector<NextCommand> next = next_commands(conversion);
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx --layers");
-  EXPECT_EQ(to_json(conversion)["values"]["verdict"], "not the same");
+  EXPECT_EQ(convert_json(conversion)["values"]["verdict"], "not the same");
 }
 
 TEST(ConvertText, a_comparison_that_would_fail_again_is_not_suggested) {
-  toolkit::Conversion conversion;
+  report::ConvertReport conversion;
   conversion.file = "in.onnx";
   conversion.output = "out.onnx";
   conversion.nodes = {verdict("a", "Mul", report::Support::native)};
@@ -160,7 +165,7 @@ TEST(ConvertText, a_comparison_that_would_fail_again_is_not_suggested) {
   const auto verifies = [](const NextCommand& next) { return next.command.starts_with("graft verify"); };
   std::vector<NextCommand> next = next_commands(conversion);
   EXPECT_THAT(next, Not(Contains(ResultOf(verifies, true))));
-  EXPECT_EQ(to_json(conversion)["values"]["command"], "");
+  EXPECT_EQ(convert_json(conversion)["values"]["command"], "");
   conversion.values.is_over_budget = true;
   next = next_commands(conversion);
   EXPECT_THAT(next, Contains(ResultOf(verifies, true))) << "the limits of `graft verify` are larger";
@@ -184,7 +189,7 @@ TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone)
 }
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
-  report::ConvertReport report;
+  report::RewriteReport report;
   report.rejected = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
   report.rejected[0].proof = "y differs";
   report.rejected[1].pass = "rules_first";
@@ -221,11 +226,11 @@ TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {
 }
 
 TEST(ConvertJson, nodes_are_texts_and_verdicts_are_apart) {
-  toolkit::Conversion conversion;
+  report::ConvertReport conversion;
   conversion.file = "in.pb";
-  conversion.report.rewrites = {rewrite({node("a", "Div")}, "tensor 'x'")};
+  conversion.rewrites = {rewrite({node("a", "Div")}, "tensor 'x'")};
   conversion.nodes = {verdict("f", "Unique", report::Support::unknown)};
-  const Json json = to_json(conversion);
+  const Json json = convert_json(conversion);
   EXPECT_EQ(json["rewrites"][0]["nodes"], Json({"tensor 'x'", "node 'a' (Div)"}));
   EXPECT_EQ(json["unknown"][0]["node"], "f");
   EXPECT_TRUE(json["unsupported"].empty());

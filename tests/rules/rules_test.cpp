@@ -17,7 +17,7 @@ namespace {
 
 using passes::ConvertOptions;
 using passes::operators_in;
-using report::ConvertReport;
+using report::RewriteReport;
 
 using runtime::default_engine;
 using test::inferred_text_model;
@@ -32,7 +32,7 @@ const std::vector<test::TextInput> inputs{{"x", onnx::ElementType::f32, {1, 4, 6
                                           {"ones", onnx::TensorData::from_floats({1, 1, 1, 1})}};
 
 /// Converts with no other pass than the rules.
-ConvertReport convert_by(onnx::Model& model, const std::string& rules) {
+RewriteReport convert_by(onnx::Model& model, const std::string& rules) {
   ConvertOptions options;
   options.extra_passes = rule_passes(parse_rules(rules, "rules.yaml"));
   options.only = {"remove_dead"};
@@ -91,7 +91,7 @@ TEST(UserRules, Int8GivesTheWeightOneScaleForEachChannel) {
 
 TEST(UserRules, AWrongReplacementIsRejectedByItsProof) {
   onnx::Model model = network("y = LeakyRelu<alpha=0.3>(x)");
-  const ConvertReport report =
+  const RewriteReport report =
       convert_by(model, "- replace: {op: LeakyRelu}\n  with: LeakyReLU\n  attributes: {alpha: 0.25}\n");
   EXPECT_TRUE(operators_in(model).empty());
   ASSERT_EQ(report.rejected.size(), 1U);
@@ -104,7 +104,7 @@ TEST(UserRules, WhatChangesNothingIsRemovedAndWhatChangesSomethingStays) {
   EXPECT_THAT(op_types(twice.graph()), ElementsAre("Relu"));
 
   onnx::Model once = network("r = Relu(x)\ny = Sigmoid(r)");
-  const ConvertReport report = convert_by(once, "- remove: {op: Relu}\n");
+  const RewriteReport report = convert_by(once, "- remove: {op: Relu}\n");
   EXPECT_THAT(op_types(once.graph()), ElementsAre("Relu", "Sigmoid"));
   EXPECT_EQ(report.rejected.size(), 1U);
 }

@@ -32,12 +32,10 @@ OF_THE_PROGRAM = {"graft", "toolkit", "present", "cli"}
 BESIDE_PUBLIC_HEADERS = {
     "bench.hpp",
     "compare_models.hpp",
-    "convert.hpp",
     "cut.hpp",
     "doctor.hpp",
     "engine_driver.hpp",
     "files.hpp",
-    "inspect.hpp",
     "new_project.hpp",
     "operators.hpp",
     "plugins.hpp",

@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 auto is_page() { return AllOf(StartsWith("<!"), HasSubstr("</html>"), HasSubstr("digits.onnx")); }
 
 TEST(Present, ConvertTellsWhatItMadeOfWhichFile) {
-  const ConvertResult result = convert(load(digits("digits.pb")), {.prove = false, .check = false});
+  const ConvertReport result = convert(load(digits("digits.pb")), {.prove = false, .check = false});
   EXPECT_THAT(to_json(result), AllOf(HasSubstr("digits.pb"), HasSubstr(R"("format":"TensorFlow graph")"),
                                      HasSubstr(R"("rewrites":[{)"), HasSubstr(R"("output":"")")));
   EXPECT_THAT(to_page(result), AllOf(StartsWith("<!"), HasSubstr("digits.pb")));
@@ -54,7 +54,7 @@ TEST(Present, QuantizeTellsOfBothWays) {
 }
 
 TEST(Present, AnEmptyResultIsAnError) {
-  EXPECT_THAT(message_of([] { static_cast<void>(to_json(ConvertResult{})); }), HasSubstr("the result is empty"));
+  EXPECT_THAT(message_of([] { static_cast<void>(to_json(QuantizeResult{})); }), HasSubstr("the result is empty"));
 }
 
 TEST(Memory, WhatIsSerializedIsParsed) {

@@ -70,7 +70,7 @@ TEST(Save, WritesWhatLoadReads) {
 TEST(Convert, ProvesAndSaysWhatItDid) {
   Told told;
   const Model model = load(digits("digits.onnx"));
-  const ConvertResult result = convert(model, {.check = false, .watch = told.watch});
+  const ConvertReport result = convert(model, {.check = false, .watch = told.watch});
   told.expect_complete();
   EXPECT_GT(result.proofs_run, 0);
   EXPECT_THAT(result.rejected, IsEmpty());
@@ -96,7 +96,7 @@ TEST(Convert, PassesAreNamed) {
   EXPECT_THAT(message, HasSubstr("ConvertOptions::only"));
   EXPECT_THAT(message, HasSubstr("did you mean fuse_l2_normalize?"));
   options.only = {"fold_constants"};
-  const ConvertResult result = convert(model, options);
+  const ConvertReport result = convert(model, options);
   EXPECT_TRUE(std::all_of(result.rewrites.begin(), result.rewrites.end(),
                           [](const Rewrite& rewrite) { return rewrite.pass == "fold_constants"; }));
 }
@@ -129,7 +129,7 @@ TEST(Inspect, JudgesNodesByRule) {
   const Model model = load(digits("digits.onnx"));
   const InspectReport result = inspect(model, {.judge = Judge::rule, .watch = told.watch});
   told.expect_complete();
-  EXPECT_EQ(result.runs, true);
+  EXPECT_EQ(result.runs(), true);
   EXPECT_EQ(result.model.node_count(), model.node_count());
   EXPECT_THAT(result.problems, IsEmpty());
   EXPECT_FALSE(result.probe.has_value());
@@ -177,7 +177,7 @@ TEST(Inspect, AsksTheInstalledTensorRTByDefault) {
   Told told;
   const InspectReport result = inspect(load(digits("digits.onnx")), {.watch = told.watch});
   told.expect_complete();
-  EXPECT_EQ(result.runs, true);
+  EXPECT_EQ(result.runs(), true);
   ASSERT_TRUE(result.probe.has_value()) << result.not_asked;
   EXPECT_TRUE(result.probe->built);
   EXPECT_EQ(result.probe->builds(), 1U);
@@ -191,14 +191,14 @@ TEST(Inspect, AsksTheInstalledTensorRTByDefault) {
 
 TEST(Convert, ChecksItsResultWithTheInstalledTensorRT) {
   Told told;
-  const ConvertResult result = convert(load(digits("digits.onnx")), {.prove = false, .watch = told.watch});
+  const ConvertReport result = convert(load(digits("digits.onnx")), {.prove = false, .watch = told.watch});
   told.expect_complete();
-  EXPECT_EQ(result.runs, true);
+  EXPECT_EQ(result.runs(), true);
   ASSERT_TRUE(result.check.has_value()) << result.not_checked;
   EXPECT_TRUE(result.check->built);
-  EXPECT_THAT(result.problems, IsEmpty());
-  const ConvertResult unchecked = convert(load(digits("digits.onnx")), {.prove = false, .check = false});
-  EXPECT_EQ(unchecked.runs, true);
+  EXPECT_THAT(result.problems(), IsEmpty());
+  const ConvertReport unchecked = convert(load(digits("digits.onnx")), {.prove = false, .check = false});
+  EXPECT_EQ(unchecked.runs(), true);
   EXPECT_FALSE(unchecked.check.has_value());
   EXPECT_THAT(unchecked.not_checked, Not(IsEmpty()));
 }
@@ -217,15 +217,15 @@ TEST(Convert, ChecksTheShapesBeforeItRewrites) {
 
 TEST(Convert, ComparesTheValuesOfItsResult) {
   const Model digits_model = load(digits("digits.onnx"));
-  const ConvertResult result = convert(digits_model);
-  EXPECT_EQ(result.verified, Verdict::same);
-  EXPECT_THAT(result.not_verified, IsEmpty());
-  const ConvertResult without_proofs = convert(digits_model, {.prove = false});
-  EXPECT_EQ(without_proofs.verified, std::nullopt);
-  EXPECT_THAT(without_proofs.not_verified, HasSubstr("ConvertOptions::prove = false"));
-  const ConvertResult again = convert(result.model);
-  EXPECT_EQ(again.verified, std::nullopt);
-  EXPECT_EQ(again.not_verified, "nothing was rewritten");
+  const ConvertReport result = convert(digits_model);
+  EXPECT_EQ(result.verified(), Verdict::same);
+  EXPECT_THAT(result.not_verified(), IsEmpty());
+  const ConvertReport without_proofs = convert(digits_model, {.prove = false});
+  EXPECT_EQ(without_proofs.verified(), std::nullopt);
+  EXPECT_THAT(without_proofs.not_verified(), HasSubstr("ConvertOptions::prove = false"));
+  const ConvertReport again = convert(result.model);
+  EXPECT_EQ(again.verified(), std::nullopt);
+  EXPECT_EQ(again.not_verified(), "nothing was rewritten");
 }
 
 TEST(Inspect, ABudgetOfNothingIsRefused) {

@@ -1,224 +1,219 @@
-// The report of the rewrites of `convert`.
+// The choices and the report of `convert`.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "graft/node_ref.hpp"
 #include "graft/report/field.hpp"
+#include "graft/report/inspect.hpp"
+#include "graft/report/model.hpp"
+#include "graft/report/rewrites.hpp"
+#include "graft/report/value_check.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/inspect.hpp"
+#include "graft/toolkit/model.hpp"
+#include "graft/toolkit/progress.hpp"
 
 namespace graft::report {
 
-/// Controls where plugins compute nodes.
-enum class Plugins : std::uint8_t {
-  automatic,  ///< A plugin runs where no native layer is exact and as fast.
-  always,     ///< A plugin runs wherever one of Graft's operators can compute the node.
-  never,      ///< Standard operators run wherever they can express the node.
+/// The choices of a conversion.
+struct ConvertOptions {
+  Plugins plugins = Plugins::automatic;
+  std::vector<std::string> only = {};     ///< Names of the passes to run; empty: all.
+  std::vector<std::string> without = {};  ///< Names of passes to leave out.
+  /// The target release of TensorRT, one of releases(): nodes that this release is known to compute wrongly are
+  /// rewritten, and its rules judge the nodes. Empty: no particular release.
+  std::string release = {};
+  std::filesystem::path rules = {};  ///< A YAML file with the caller's own rewrites (docs/guide/rules.md); empty: none.
+  bool prove = true;                 ///< False: rewrites are applied without proofs, and no model is run.
+  /// Prove also rewrites that differ from a proven rewrite only in the values of weights.
+  bool prove_each = false;
+  /// False: Graft's nodes get no ONNX functions, which TensorRT's own parser prefers to plugins. Such a model needs the
+  /// plugin library, and other runtimes than Graft cannot run it.
+  bool functions = true;
+  toolkit::CpuEngine engine = toolkit::CpuEngine::automatic;  ///< The engine that runs the proofs.
+  /// Compare the outputs of the result with those of the given model, as `verify` does, and parse and build the result
+  /// with the installed TensorRT, for the sizes of `inspect` or for suggested ones. Where no TensorRT is installed, or
+  /// `release` is set, only the rules judge. No outputs are compared without `prove` or with `rules`.
+  bool check = true;
+  /// How the check runs TensorRT; not at all with Judge::rule. `convert`, `release`, `reduce` and `watch` are ignored.
+  toolkit::InspectOptions inspect = {};
+  std::filesystem::path output = {};  ///< The ONNX file to which the result is written before its check; empty: none.
+  toolkit::Watch watch = {};
 };
 
-/// How a rewrite was proven.
-enum class ProofKind : std::uint8_t {
-  own,           ///< The rewrite was run itself, or holds by definition.
-  spot_check,    ///< The rewrite had a few runs of its own; another of its kind had all of them.
-  one_of_a_kind  ///< Only another rewrite was run, which differs in the values of weights alone.
-};
+/// The time of each step of a conversion in seconds.
+struct ConvertSeconds {
+  double read = 0;
+  double rewrite = 0;
+  double prove = 0;
+  double compare = 0;
+  double write = 0;
 
-/// Returns "own", "spot check" or "one of a kind".
-[[nodiscard]] inline std::string to_string(ProofKind kind) {
-  switch (kind) {
-    case ProofKind::own: return "own";
-    case ProofKind::spot_check: return "spot check";
-    case ProofKind::one_of_a_kind: return "one of a kind";
+  static constexpr auto fields() {
+    return std::tuple{field("read", &ConvertSeconds::read, "The time in which the files were read."),
+                      field("rewrite", &ConvertSeconds::rewrite, "The time of the passes, without the proofs."),
+                      field("prove", &ConvertSeconds::prove, "The time of the proofs."),
+                      field("compare", &ConvertSeconds::compare, "The time in which the values were compared."),
+                      field("write", &ConvertSeconds::write, "The time in which the result was written.")};
   }
-  return "";
-}
+};
 
-/// A rewrite that was applied, or that was rejected because its proof failed or nothing could be proven.
-struct Rewrite {
-  std::string pass;
-  std::vector<NodeRef> nodes;
-  std::string others;
-  std::string replacement;
-  std::string reason;
-  std::string proof;
-  ProofKind proof_kind = ProofKind::own;
-  std::string place = {};
+/// The result of a conversion, its rewrites, and the check of the result.
+struct ConvertReport : RewriteReport {
+  toolkit::Model original = {};  ///< The given model.
+  toolkit::Model model = {};
+  std::filesystem::path file = {};
+  toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
+  ConvertOptions options = {};         ///< The options of the conversion, without watches and callbacks.
+  Origin origin = {};
+  std::vector<ModelPort> inputs = {};   ///< The inputs of `model`.
+  std::vector<ModelPort> outputs = {};  ///< The outputs of `model`.
+  NodeCounts nodes_before = {};
+  NodeCounts nodes_after = {};
+  std::uint64_t weight_bytes = 0;
+  std::size_t transpositions = 0;
+  std::optional<std::size_t> nodes_without_function = {};  ///< Set if the functions were left out.
+  std::vector<std::string> rejections = {};     ///< A line for each kind of rejected rewrite, except those of rules.
+  std::vector<NodeSupport> failed_before = {};  ///< The nodes of `original` that TensorRT does not run.
+  std::vector<NodeSupport> nodes = {};          ///< The verdicts on the nodes of `model`.
+  bool can_be_cut = false;                      ///< See InspectReport::can_be_cut.
+  std::vector<std::string> targets_of_plugins = {};  ///< See InspectReport::targets_of_plugins.
+  std::optional<ProbeSummary> check = {};
+  std::string not_checked = {};
+  ValueCheck values = {};  ///< Whether `model` computes the values of `original`.
+  std::string values_not_compared = {};
+  std::filesystem::path output = {};
+  std::optional<std::filesystem::path> data_file = {};
+  ConvertSeconds seconds = {};
 
-  /// Returns a string for each thing that the rewrite replaces: "3 Constant nodes", "node 'conv1' (Conv)".
-  [[nodiscard]] std::vector<std::string> replaced() const {
-    std::vector<std::string> texts;
-    if (!others.empty()) texts.push_back(others);
-    for (const NodeRef& node : nodes) texts.push_back(describe(node));
-    return texts;
+  [[nodiscard]] bool uses_plugins() const { return options.plugins != Plugins::never; }
+  /// Returns whether the check was to run the installed TensorRT.
+  [[nodiscard]] bool asks_tensorrt() const {
+    return options.check && options.release.empty() && options.inspect.judge != Judge::rule;
+  }
+  /// Returns whether TensorRT was not run, so that rules gave all verdicts.
+  [[nodiscard]] bool is_judged_by_rules() const { return !check; }
+  /// Returns whether TensorRT runs `model`; nothing where that is not known. Where TensorRT was run, it has to have
+  /// built the model.
+  [[nodiscard]] std::optional<bool> runs() const {
+    const std::optional<bool> by_nodes = report::runs(nodes);
+    // Verdicts of the parser are sufficient, for example for a cut: only a check with the builder needs a build.
+    const bool is_to_be_built = check && (check->judge == Judge::builder || !check->not_built.empty());
+    const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->built;
+    return is_unknown ? std::nullopt : by_nodes;
+  }
+  /// Returns whether the comparison of values found no difference; true also where no values were compared.
+  [[nodiscard]] bool are_values_kept() const {
+    if (!values.report) return true;
+    const Verdict verdict = values.report->verdict();
+    return verdict == Verdict::same || verdict == Verdict::nothing_compared;
+  }
+  /// Returns whether every rule was applied, the values are kept, and TensorRT is known to run the model.
+  [[nodiscard]] bool is_complete() const { return are_rules_done() && are_values_kept() && runs().value_or(false); }
+  /// Returns the nodes of the result that do not run, or for which that is not known.
+  [[nodiscard]] std::vector<NodeSupport> problems() const {
+    return nodes_that([](Support support) { return is_bad(support) || is_open(support); });
+  }
+  /// Returns the assumptions of rewrites, and the rejected rewrites with reasons.
+  [[nodiscard]] std::vector<std::string> all_warnings() const {
+    std::vector<std::string> all = warnings;
+    all.insert(all.end(), rejections.begin(), rejections.end());
+    return all;
+  }
+  /// Returns the verdict of `verify` on `original` and `model`; nothing where they were not compared.
+  [[nodiscard]] std::optional<Verdict> verified() const {
+    return values.report ? std::optional(values.report->verdict()) : std::nullopt;
+  }
+  /// Returns why they were not compared; empty where they were.
+  [[nodiscard]] const std::string& not_verified() const {
+    return values.failure.empty() ? values_not_compared : values.failure;
   }
 
   static constexpr auto fields() {
     return std::tuple{
-        field("rewrite_pass", "pass", &Rewrite::pass, "The name of the pass."),
-        field("nodes", nullptr, &Rewrite::nodes, "The nodes that are removed."),
-        field("others", nullptr, &Rewrite::others,
-              "Things other than nodes that are removed: '3 Constant nodes', \"tensor 'x'\"; mostly empty."),
-        field(nullptr, "nodes", &Rewrite::replaced, "The nodes and other things that are removed."),
-        field("replacement", &Rewrite::replacement, "The nodes that replace them, for example 'LeakyReLU<alpha=0.1>'."),
-        field("reason", &Rewrite::reason, "Why the rewrite is valid."),
-        field("proof", &Rewrite::proof,
-              "The runs that proved the rewrite; for a rejected rewrite, the runs that disagreed or the reason."),
-        field("proof_kind", &Rewrite::proof_kind,
-              "How the rewrite was proven: 'own' runs, a 'spot check', or only runs of 'one of a kind' that differs in "
-              "the values of weights."),
-        field("place", nullptr, &Rewrite::place,
-              "The place of a library's fusion, 'my_ops/swish_fusion.yaml:2:3'; empty otherwise."),
-    };
-  }
-};
-
-/// A place where a pattern began to match and failed.
-struct NearMiss {
-  std::string pass;
-  std::string pattern;
-  NodeRef node;
-  std::size_t matched_nodes = 0;
-  std::size_t pattern_nodes = 0;
-  std::string reason;
-  bool is_of_library = false;
-
-  /// Returns the part of the pattern that matched, from 0 to 1.
-  [[nodiscard]] double share() const {
-    return pattern_nodes == 0 ? 0.0 : static_cast<double>(matched_nodes) / static_cast<double>(pattern_nodes);
-  }
-  [[nodiscard]] std::string node_text() const { return describe(node); }
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("pass", &NearMiss::pass, "The name of the pass."),
-        field("pattern", &NearMiss::pattern, "The name of the pattern, for example 'L2Normalize, epsilon_mode max'."),
-        field(nullptr, "node", &NearMiss::node_text, "The node that was compared with the pattern's last node."),
-        field("matched_nodes", &NearMiss::matched_nodes, "The number of nodes that match."),
-        field("pattern_nodes", &NearMiss::pattern_nodes, "The number of nodes in the whole pattern."),
-        field("reason", &NearMiss::reason, "The first condition that does not hold."),
-    };
-  }
-};
-
-/// How TensorRT runs a node that one of Graft's operators can compute.
-struct OperatorChoice {
-  enum class Kind : std::uint8_t { native, plugin, function };
-  NodeRef node;
-  std::string op;
-  Kind kind = Kind::plugin;
-  std::string reason;
-
-  [[nodiscard]] std::string node_text() const { return describe(node); }
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("node", nullptr, &OperatorChoice::node, "The node of the model."),
-        field(nullptr, "node", &OperatorChoice::node_text, "The node of the model."),
-        field("op", "operator", &OperatorChoice::op, "The name of Graft's operator."),
-        field("kind", &OperatorChoice::kind, "'native', 'plugin' or 'function'."),
-        field("reason", &OperatorChoice::reason, "Why TensorRT runs the node in this way."),
-    };
-  }
-};
-
-/// Returns "native", "plugin" or "function".
-[[nodiscard]] inline std::string to_string(OperatorChoice::Kind kind) {
-  switch (kind) {
-    case OperatorChoice::Kind::native: return "native";
-    case OperatorChoice::Kind::plugin: return "plugin";
-    case OperatorChoice::Kind::function: return "function";
-  }
-  return "";
-}
-
-/// The result of applying one of the user's rules.
-struct RuleOutcome {
-  std::string place;
-  std::string rule;
-  std::string reason;
-  bool optional = false;
-  std::size_t matched = 0;
-  std::size_t applied = 0;
-  std::vector<std::string> notes;
-
-  /// Returns whether a rule that is not optional matched nothing, or was not applied at every place.
-  [[nodiscard]] bool failed() const { return !optional && (matched == 0 || applied < matched); }
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("place", &RuleOutcome::place, "The place of the rule in its file: 'rules.yaml:3:5'."),
-        field("rule", &RuleOutcome::rule, "The rule: 'replace operator `Conv` by graft::Convolution'."),
-        field("reason", &RuleOutcome::reason, "The reason that the file states for the rule."),
-        field("matched", &RuleOutcome::matched, "The number of places in the model that the rule matches."),
-        field("applied", &RuleOutcome::applied, "The number of these places where the rule was applied."),
-        field("failed", &RuleOutcome::failed,
-              "Whether a rule that is not optional matched nothing, or was not applied at every place."),
-        field("notes", &RuleOutcome::notes,
-              "Why the rule was not applied at a place, or, if nothing matched, the places that came nearest."),
-    };
-  }
-};
-
-/// A pass of the pipeline, with the sums of all its runs.
-struct PassSummary {
-  std::string pass;
-  std::string why;
-  bool is_cleanup = false;  ///< Whether the pass only removes and simplifies nodes.
-  std::size_t rewrites = 0;
-  double seconds = 0;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("pass", &PassSummary::pass, "The name of the pass."),
-        field("why", &PassSummary::why, "What the pass is for."),
-        field("rewrites", &PassSummary::rewrites, "The number of rewrites that the pass made."),
-        field("seconds", &PassSummary::seconds, "The time of all runs of the pass."),
-    };
-  }
-};
-
-/// The rewrites of a conversion: those that were made, those that were rejected or nearly made, and the reasons.
-struct ConvertReport {
-  std::vector<PassSummary> passes;
-  std::vector<Rewrite> rewrites;
-  std::vector<Rewrite> rejected;
-  std::vector<NearMiss> near_misses;
-  std::vector<OperatorChoice> choices;
-  std::vector<std::string> warnings;
-  std::vector<RuleOutcome> rules;
-  std::size_t proofs_run = 0;
-  double proof_seconds = 0;
-  std::size_t proofs_reused = 0;
-  std::size_t spot_checks = 0;
-  std::size_t proofs_alike = 0;
-
-  /// Returns the number of rewrites that `pass` made.
-  [[nodiscard]] std::size_t count(std::string_view pass) const {
-    return static_cast<std::size_t>(
-        std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
+        field("model", nullptr, &ConvertReport::model, "The result of the conversion."),
+        field(nullptr, "model", &ConvertReport::file, "The file that was read."),
+        field(nullptr, "output", &ConvertReport::output, "The file that was written; empty if none was."),
+        field(nullptr, "nodes_before", &ConvertReport::all_nodes_before,
+              "The number of nodes of the given graph and of the bodies of its nodes, such as Loop and If, with "
+              "Constant nodes."),
+        field(nullptr, "nodes_after", &ConvertReport::all_nodes_after,
+              "The number of nodes of the result, counted as nodes_before."),
+        field(nullptr, "weight_bytes", &ConvertReport::weight_bytes, "The bytes of the weights of the result."),
+        field(nullptr, "transpositions", &ConvertReport::transpositions, "The number of Transpose nodes."),
+        field(nullptr, "external_data", &ConvertReport::data_file,
+              "The file with the weights next to the output, or null."),
+        field(nullptr, "nodes_without_function", &ConvertReport::count_without_function,
+              "The number of nodes of Graft's operators whose functions were left out."),
+        field(nullptr, "origin", &ConvertReport::imported_from,
+              "The network in its original format; null for an ONNX model."),
+        field(nullptr, "notes", &ConvertReport::notes, "Remarks of the reader on the files."),
+        field(nullptr, "inputs", &ConvertReport::inputs, "The inputs of the result."),
+        field(nullptr, "outputs", &ConvertReport::outputs, "The outputs of the result."),
+        field(nullptr, "seconds", &ConvertReport::seconds, "The time of each step."),
+        inlined(&ConvertReport::rewriting),
+        field("warnings", &ConvertReport::all_warnings,
+              "Assumptions of rewrites, and the rejected rewrites with reasons."),
+        field("runs", &ConvertReport::runs,
+              "Whether TensorRT runs the result; None where that is not known. Where the check ran, whether TensorRT "
+              "built the result."),
+        field("problems", nullptr, &ConvertReport::problems,
+              "The nodes of the result that do not run, or for which that is not known."),
+        field("check", nullptr, &ConvertReport::check, "The runs of TensorRT; None where the check did not run."),
+        field("not_checked", nullptr, &ConvertReport::not_checked, "Why the check did not run; empty where it ran."),
+        field("verified", nullptr, &ConvertReport::verified_text,
+              "The verdict of graft.verify on the given model and the result, with synthetic inputs; None where they "
+              "were not compared."),
+        field("not_verified", nullptr, &ConvertReport::not_verified,
+              "Why they were not compared; empty where they were."),
+        field(nullptr, "built", &ConvertReport::is_built, "Whether TensorRT built the result."),
+        field(nullptr, "shapes", &ConvertReport::built_shapes,
+              "The ranges for which TensorRT built the result, as NAME=MIN..OPT..MAX."),
+        composed<std::string>("answered_by", "Who judged the result, in words."),
+        field(nullptr, "values", &ConvertReport::compared_values,
+              "The comparison of the values of both models; null where it was not tried."),
+        field(nullptr, "values_not_compared", &ConvertReport::values_not_compared,
+              "Why no values were compared; empty where the comparison was tried."),
+        field(nullptr, "unsupported_before", &ConvertReport::failed_before,
+              "The nodes of the given model that TensorRT does not run."),
+        field(nullptr, "unsupported", &ConvertReport::failing_nodes, "The nodes of the result that do not run."),
+        field(nullptr, "unknown", &ConvertReport::open_nodes,
+              "The nodes of the result of which it is not known whether they run.")};
   }
 
-  static constexpr auto fields() {
-    return std::tuple{
-        field("passes", &ConvertReport::passes, "The passes of the pipeline, in the order in which they ran."),
-        field("rules", &ConvertReport::rules, "The user's rules, in the order in which they ran."),
-        field("rewrites", &ConvertReport::rewrites, "The rewrites that were applied."),
-        field("rejected", "undone", &ConvertReport::rejected,
-              "Rewrites that were not applied because their proof failed, or because nothing could be proven."),
-        field("near_misses", &ConvertReport::near_misses, "Places where a pattern nearly matched, the nearest first."),
-        field("choices", &ConvertReport::choices, "How TensorRT runs the nodes that Graft's operators can compute."),
-        field("proofs_run", &ConvertReport::proofs_run, "The number of proofs that were run."),
-        field("spot_checks", &ConvertReport::spot_checks, "The number of these that were spot checks."),
-        field("proofs_alike", &ConvertReport::proofs_alike,
-              "Rewrites that were not run, because all but the values of their weights had been proven."),
-        field("proofs_reused", &ConvertReport::proofs_reused,
-              "Proofs that were reused: the same region with the same shapes."),
-    };
+ private:
+  template <class IsThat>
+  [[nodiscard]] std::vector<NodeSupport> nodes_that(const IsThat& is_that) const {
+    std::vector<NodeSupport> found;
+    std::ranges::copy_if(nodes, std::back_inserter(found), is_that, &NodeSupport::support);
+    return found;
+  }
+  [[nodiscard]] std::vector<NodeSupport> failing_nodes() const { return nodes_that(is_bad); }
+  [[nodiscard]] std::vector<NodeSupport> open_nodes() const { return nodes_that(is_open); }
+  [[nodiscard]] std::size_t all_nodes_before() const { return nodes_before.all(); }
+  [[nodiscard]] std::size_t all_nodes_after() const { return nodes_after.all(); }
+  [[nodiscard]] std::size_t count_without_function() const { return nodes_without_function.value_or(0); }
+  [[nodiscard]] std::optional<Origin> imported_from() const { return origin.if_imported(); }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return origin.notes; }
+  [[nodiscard]] const RewriteReport& rewriting() const { return *this; }
+  [[nodiscard]] std::optional<std::string> verified_text() const {
+    return values.report ? std::optional<std::string>(to_string(values.report->verdict())) : std::nullopt;
+  }
+  [[nodiscard]] bool is_built() const { return check && check->built; }
+  [[nodiscard]] std::vector<std::string> built_shapes() const {
+    return check ? check->shapes : std::vector<std::string>();
+  }
+  [[nodiscard]] std::optional<ValueCheck> compared_values() const {
+    return values.is_tried() ? std::optional(values) : std::nullopt;
   }
 };
 

@@ -1,6 +1,7 @@
 // The report of `inspect`: how TensorRT runs each node of a model.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,13 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
     case Support::crashes: return "crashes";
   }
   return "";
+}
+
+/// Returns whether a node with that verdict keeps the network from running.
+[[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
+/// Returns whether it is unknown if a node with that verdict runs.
+[[nodiscard]] constexpr bool is_open(Support verdict) {
+  return verdict == Support::unknown || verdict == Support::not_asked;
 }
 
 /// The source of verdicts.
@@ -114,6 +122,12 @@ struct NodeSupport {
     };
   }
 };
+
+/// Returns whether a network with these nodes runs, or nothing if that is unknown.
+[[nodiscard]] inline std::optional<bool> runs(const std::vector<NodeSupport>& nodes) {
+  if (std::ranges::any_of(nodes, is_bad, &NodeSupport::support)) return false;
+  return std::ranges::any_of(nodes, is_open, &NodeSupport::support) ? std::nullopt : std::optional(true);
+}
 
 /// Nodes that reports show together: nodes with problems of one operator, or other nodes with one reason.
 struct NodeGroup {
@@ -290,10 +304,10 @@ struct InspectReport {
   std::int64_t opset = 0;
   std::vector<ModelPort> inputs = {};
   std::vector<ModelPort> outputs = {};
-  NodeCounts node_counts = {};
-  std::optional<NodeCounts> converted_node_counts = {};  ///< Set if `convert` rewrites anything.
+  NodeCounts node_counts = {};  ///< The nodes of `model`.
+  /// The nodes of the converted model, if `convert` rewrites anything.
+  std::optional<NodeCounts> converted_node_counts = {};
   std::vector<NodeSupport> nodes = {};
-  std::optional<bool> runs = {};
   std::vector<NodeGroup> problems = {};
   std::vector<NodeGroup> others = {};
   std::vector<NodeGroup> plain = {};
@@ -309,10 +323,16 @@ struct InspectReport {
   /// Whether no build of the file can have ImportOptions::shapes: the file has other sizes, or none, for an input.
   bool given_shapes_need_conversion = false;
 
-  /// Returns whether TensorRT was not run, so that all verdicts are those of rules.
+  /// Returns whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
   /// Returns whether TensorRT built the given model without a conversion.
   [[nodiscard]] bool is_built_as_it_is() const { return probe && probe->built && !probe->of_converted; }
+  /// Returns whether TensorRT runs the model; nothing where that is not known.
+  [[nodiscard]] std::optional<bool> runs() const {
+    const std::optional<bool> by_nodes = report::runs(nodes);
+    const bool is_unknown = by_nodes.value_or(false) && probe && !probe->not_built.empty();
+    return is_unknown ? std::nullopt : by_nodes;
+  }
   /// Returns the number of nodes with each verdict that a node has.
   [[nodiscard]] std::map<std::string, std::size_t, std::less<>> counts() const {
     std::map<std::string, std::size_t, std::less<>> counts;

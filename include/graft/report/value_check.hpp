@@ -22,6 +22,8 @@ struct ValueCheck {
   std::optional<double> limit_db = {};  ///< The limit of the options in dB, in place of the usual tolerance.
   std::string command = {};             ///< The command that repeats the comparison; empty if no command does.
 
+  /// Whether a comparison was tried.
+  [[nodiscard]] bool is_tried() const { return report || !failure.empty(); }
   /// Whether `graft verify` can compare the same models: it needs the same runs, and has larger limits.
   [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
   /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.

@@ -51,12 +51,15 @@ struct InspectOptions {
   /// The ONNX file for the smallest part of the model that TensorRT does not run. Where several parts fail, the worst
   /// is written to this file and the others next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
   std::filesystem::path reduce = {};
-  TrialCallback on_trial = {};
+  TrialCallback on_trial = {};  ///< Called after each parse and build.
   Watch watch = {};
 };
 
 /// Returns the releases of TensorRT for which Graft has rules: "rtx-1.5", "tensorrt-10.13" ...
 [[nodiscard]] GRAFT_API std::vector<std::string> releases();
+
+/// Returns whether there are rules for a release of this name. Numbers after the second one are ignored.
+[[nodiscard]] GRAFT_API bool is_release(const std::string& name);
 
 /// Judges every node of a model, without proofs. TensorRT runs as in `build`, in a child process: a crash of TensorRT
 /// is a verdict. Only Judge::parser and Judge::builder require an installed TensorRT. A node with a fault (a missing

@@ -18,7 +18,7 @@ namespace graft::toolkit {
 /// Returns the JSON that the command of that name prints with --json (docs/schema). Models have the name Model::source,
 /// and files that were not written have an empty name. Throws Error for a result that no call returned.
 [[nodiscard]] GRAFT_API std::string to_json(const InspectReport& report);
-[[nodiscard]] GRAFT_API std::string to_json(const ConvertResult& result);
+[[nodiscard]] GRAFT_API std::string to_json(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_json(const QuantizeReport& report);
@@ -30,7 +30,7 @@ namespace graft::toolkit {
 /// Returns the HTML page that the command writes with --report (docs/guide/reports.md). It needs no other file and no
 /// network. Throws Error for a result that no call returned.
 [[nodiscard]] GRAFT_API std::string to_page(const InspectReport& report);
-[[nodiscard]] GRAFT_API std::string to_page(const ConvertResult& result);
+[[nodiscard]] GRAFT_API std::string to_page(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const QuantizeReport& report);

@@ -128,7 +128,7 @@ std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& model,
   }
 }
 
-std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& frozen, const ConvertReport& report) {
+std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& frozen, const RewriteReport& report) {
   const auto lifts_sizes = [](std::string_view pass) {
     const auto fusions = operator_fusions();
     return std::any_of(fusions.begin(), fusions.end(), [&](const OperatorFusion* fusion) {

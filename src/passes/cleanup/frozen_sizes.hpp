@@ -32,6 +32,6 @@ struct FrozenSize {
 
 /// Returns a warning for each place that no rewrite of the conversion has replaced.
 [[nodiscard]] std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& frozen,
-                                                            const ConvertReport& report);
+                                                            const RewriteReport& report);
 
 }  // namespace graft::passes

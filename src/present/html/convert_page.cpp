@@ -15,6 +15,7 @@
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/convert_text.hpp"
+#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -24,7 +25,7 @@ using Type = html::Column::Type;
 constexpr const char* rewritten = "rewritten";
 constexpr const char* tidied = "tidied";
 
-html::Table choices_of(const report::ConvertReport& done) {
+html::Table choices_of(const report::RewriteReport& done) {
   html::Table table{.title = "Graft's operators in TensorRT",
                     .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
   for (const report::OperatorChoice& choice : done.choices) {
@@ -33,7 +34,7 @@ html::Table choices_of(const report::ConvertReport& done) {
   return table;
 }
 
-html::Table rules_of(const report::ConvertReport& done) {
+html::Table rules_of(const report::RewriteReport& done) {
   html::Table table{.title = "Rules",
                     .columns = {{"place", Type::code},
                                 {"rule", Type::text},
@@ -51,7 +52,7 @@ html::Table rules_of(const report::ConvertReport& done) {
 /// Marks the rewritten nodes in the graph of the original model, and lists the rewrites.
 class ConvertPage {
  public:
-  explicit ConvertPage(const toolkit::Conversion& conversion);
+  explicit ConvertPage(const report::ConvertReport& report);
   [[nodiscard]] html::Report finish();
 
  private:
@@ -63,14 +64,14 @@ class ConvertPage {
   [[nodiscard]] html::Table rewrites(std::string title, const std::vector<report::Rewrite>& rewrites,
                                      std::optional<bool> tidying) const;
 
-  const toolkit::Conversion& conversion_;
+  const report::ConvertReport& report_;
   html::Report page_;
   html::ModelPlaces before_;
 };
 
-ConvertPage::ConvertPage(const toolkit::Conversion& conversion)
-    : conversion_(conversion), page_(new_model_report("convert", conversion.file.string())) {
-  onnx::Model drawn = conversion.original.clone();
+ConvertPage::ConvertPage(const report::ConvertReport& report)
+    : report_(report), page_(new_model_report("convert", report.file.string())) {
+  onnx::Model drawn = toolkit::model_of(report.original).clone();
   infer_shapes(drawn);
   before_ = html::add_graphs(page_, drawn, "before");
   page_.kinds = {{.key = rewritten,
@@ -91,7 +92,7 @@ void ConvertPage::mark(const report::Rewrite& rewrite) {
     for (auto each = first; each != last; ++each) {
       html::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
-      node.kind = passes::is_cleanup(conversion_.report, rewrite) ? tidied : rewritten;
+      node.kind = passes::is_cleanup(report_, rewrite) ? tidied : rewritten;
       node.reason = rewrite.reason;
       node.facts = {{"pass", rewrite.pass}, {"becomes", rewrite.replacement}};
       if (!rewrite.proof.empty()) node.facts.push_back({"proof", rewrite.proof});
@@ -121,7 +122,7 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<report::R
                                 {"proof", Type::text}},
                     .is_folded = tidying.value_or(false)};
   for (const report::Rewrite& rewrite : rewrites) {
-    if (tidying && passes::is_cleanup(conversion_.report, rewrite) != *tidying) continue;
+    if (tidying && passes::is_cleanup(report_, rewrite) != *tidying) continue;
     std::vector<html::Cell> row = cells_of(rewrite.nodes, fmt::format("{}", fmt::join(rewrite.replaced(), ", ")));
     for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
       row.emplace_back(text);
@@ -132,15 +133,15 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<report::R
 }
 
 html::Report ConvertPage::finish() {
-  const toolkit::Conversion& conversion = conversion_;
-  const report::ConvertReport& done = conversion.report;
-  page_.summary.push_back({"result", summary_text(conversion)});
-  page_.summary.push_back({"values", values_text(conversion)});
-  page_.summary.push_back({"check", check_text(conversion)});
-  add_ends(page_, conversion.model);
+  const report::ConvertReport& done = report_;
+  const onnx::Model& model = toolkit::model_of(done.model);
+  page_.summary.push_back({"result", summary_text(done)});
+  page_.summary.push_back({"values", values_text(done)});
+  page_.summary.push_back({"check", check_text(done)});
+  add_ends(page_, model);
   for (const report::Rewrite& rewrite : done.rewrites) mark(rewrite);
-  html::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, conversion.is_judged_by_rules(),
-                                      conversion.release, "after");
+  html::Table verdicts = add_verdicts(page_, model, done.nodes, done.is_judged_by_rules(),
+                                      inspect::find_release(done.options.release), "after");
   verdicts.title = "Nodes after the conversion";
 
   const auto add = [&](html::Table table) {
@@ -174,6 +175,6 @@ html::Report ConvertPage::finish() {
 
 }  // namespace
 
-html::Report convert_page(const toolkit::Conversion& conversion) { return ConvertPage(conversion).finish(); }
+html::Report convert_page(const report::ConvertReport& report) { return ConvertPage(report).finish(); }
 
 }  // namespace graft::present

@@ -1,11 +1,11 @@
-// The result of `graft convert` as JSON.
+// The report of `graft convert` as JSON.
 #pragma once
 
+#include "graft/report/convert.hpp"
 #include "present/json/values.hpp"
-#include "toolkit/convert.hpp"
 
 namespace graft::present {
 
-[[nodiscard]] Json to_json(const toolkit::Conversion& conversion);
+[[nodiscard]] Json convert_json(const report::ConvertReport& report);
 
 }  // namespace graft::present

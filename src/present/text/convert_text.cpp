@@ -18,6 +18,7 @@
 #include "present/text/value_check_text.hpp"
 #include "present/text/verdict_color.hpp"
 #include "present/text/verify_text.hpp"
+#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -50,7 +51,7 @@ std::string proofs_text(const std::vector<const report::Rewrite*>& rewrites) {
                      own, checked, alike);
 }
 
-std::vector<Line> lines_of(const report::ConvertReport& report, const report::PassSummary& pass, bool all) {
+std::vector<Line> lines_of(const report::RewriteReport& report, const report::PassSummary& pass, bool all) {
   std::vector<Line> lines;
   std::vector<std::vector<const report::Rewrite*>> of_lines;
   std::vector<const report::Rewrite*> proven;
@@ -99,7 +100,7 @@ std::string outcome_text(const report::RuleOutcome& rule) {
   return fmt::format("done in {} of {}", rule.applied, count_text(rule.matched, "place"));
 }
 
-std::string count_of_proofs(const report::ConvertReport& report) {
+std::string count_of_proofs(const report::RewriteReport& report) {
   if (report.rewrites.empty() && report.proofs_run == 0) return "nothing was rewritten";
   const std::size_t proofs = report.proofs_run - report.spot_checks;
   std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a separate proof";
@@ -129,22 +130,22 @@ std::set<std::string> operators_in_body(const onnx::Model& model, const NodeRef&
 
 }  // namespace
 
-std::string summary_text(const toolkit::Conversion& conversion) {
-  const std::string origin = origin_text(conversion.origin);
+std::string summary_text(const report::ConvertReport& report) {
+  const std::string origin = origin_text(report.origin);
   return fmt::format("{}{} before, {} after, {}, {} of weights", origin.empty() ? "" : origin + ", as ONNX ",
-                     nodes_text(conversion.nodes_before), nodes_text(conversion.nodes_after),
-                     conversion.is_proven ? count_of_proofs(conversion.report) : "nothing was proven",
-                     bytes_text(conversion.weight_bytes));
+                     nodes_text(report.nodes_before), nodes_text(report.nodes_after),
+                     report.options.prove ? count_of_proofs(report) : "nothing was proven",
+                     bytes_text(report.weight_bytes));
 }
 
-std::string timings_text(const toolkit::Conversion& conversion) {
-  const toolkit::Conversion::Seconds& seconds = conversion.seconds;
+std::string timings_text(const report::ConvertReport& report) {
+  const report::ConvertSeconds& seconds = report.seconds;
   return fmt::format(
       "read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, values compared in {:.2f} s, written in {:.2f} s",
       seconds.read, seconds.rewrite, seconds.prove, seconds.compare, seconds.write);
 }
 
-Table rewrites_table(const report::ConvertReport& report, bool verbose) {
+Table rewrites_table(const report::RewriteReport& report, bool verbose) {
   Table table;
   for (const report::PassSummary& pass : report.passes) {
     if (pass.rewrites == 0) continue;
@@ -159,7 +160,7 @@ Table rewrites_table(const report::ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table choices_table(const report::ConvertReport& report, bool verbose) {
+Table choices_table(const report::RewriteReport& report, bool verbose) {
   std::vector<std::pair<const report::OperatorChoice*, std::size_t>> groups;
   for (const report::OperatorChoice& choice : report.choices) {
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
@@ -183,7 +184,7 @@ Table choices_table(const report::ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table explanation_table(const report::ConvertReport& report, const report::PassSummary& pass) {
+Table explanation_table(const report::RewriteReport& report, const report::PassSummary& pass) {
   Table table;
   for (const report::Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
@@ -199,7 +200,7 @@ Table explanation_table(const report::ConvertReport& report, const report::PassS
   return table;
 }
 
-Table near_misses_table(const report::ConvertReport& report, bool verbose) {
+Table near_misses_table(const report::RewriteReport& report, bool verbose) {
   constexpr std::size_t most = 8;
   constexpr double near_enough = 0.5;
   Table table;
@@ -224,7 +225,7 @@ Table near_misses_table(const report::ConvertReport& report, bool verbose) {
   return table;
 }
 
-Table rules_table(const report::ConvertReport& report, bool explained) {
+Table rules_table(const report::RewriteReport& report, bool explained) {
   Table table;
   for (const report::RuleOutcome& rule : report.rules) {
     const Color color = rule.failed() ? Color::bad : rule.applied == 0 ? Color::caution : Color::good;
@@ -236,7 +237,7 @@ Table rules_table(const report::ConvertReport& report, bool explained) {
   return table;
 }
 
-std::vector<std::string> rule_errors(const report::ConvertReport& report) {
+std::vector<std::string> rule_errors(const report::RewriteReport& report) {
   std::vector<std::string> errors;
   for (const report::RuleOutcome& rule : report.rules) {
     if (!rule.failed()) continue;
@@ -293,11 +294,11 @@ std::string problems_title(const std::vector<report::NodeSupport>& nodes, report
   }
 }
 
-std::string check_text(const toolkit::Conversion& conversion) {
-  if (!conversion.check) {
-    return fmt::format("not checked with TensorRT but judged by Graft's rules: {}", conversion.not_checked);
+std::string check_text(const report::ConvertReport& report) {
+  if (!report.check) {
+    return fmt::format("not checked with TensorRT but judged by Graft's rules: {}", report.not_checked);
   }
-  const report::ProbeSummary& check = *conversion.check;
+  const report::ProbeSummary& check = *report.check;
   const std::string who = check.tensorrt.title();
   if (check.built) return fmt::format("{} builds the result{}", who, built_shapes_text(check));
   if (!check.not_built.empty()) {
@@ -307,11 +308,11 @@ std::string check_text(const toolkit::Conversion& conversion) {
   return fmt::format("{} does not build the result", who);
 }
 
-std::string values_text(const toolkit::Conversion& conversion) {
-  const toolkit::ValueCheck& values = conversion.values;
-  const std::string given = conversion.file.string();
-  if (!conversion.values_not_compared.empty()) {
-    return fmt::format("the values were not compared with those of {}: {}", given, conversion.values_not_compared);
+std::string values_text(const report::ConvertReport& report) {
+  const toolkit::ValueCheck& values = report.values;
+  const std::string given = report.file.string();
+  if (!report.values_not_compared.empty()) {
+    return fmt::format("the values were not compared with those of {}: {}", given, report.values_not_compared);
   }
   if (!values.report) return missed_check_text(values, given);
   std::string text = fmt::format("the result and {} are {}: {}, computed by {}", given, values.report->verdict_text(),
@@ -320,12 +321,12 @@ std::string values_text(const toolkit::Conversion& conversion) {
   return text;
 }
 
-std::string newly_running_text(const toolkit::Conversion& conversion) {
-  if (conversion.check && !conversion.check->built) return {};
+std::string newly_running_text(const report::ConvertReport& report) {
+  if (report.check && !report.check->built) return {};
   // If the result does not run, an unchanged node may be the cause, even if the rules accept the node.
-  const bool runs = conversion.runs().value_or(false);
+  const bool runs = report.runs().value_or(false);
   const auto is_left = [&](const report::NodeSupport& before) {
-    return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const report::NodeSupport& after) {
+    return std::any_of(report.nodes.begin(), report.nodes.end(), [&](const report::NodeSupport& after) {
       const bool is_same = after.node.name == before.node.name &&
                            (after.op == before.op || !before.node.name.empty());  // or op has a new domain
       return is_same && (inspect::is_bad(after.support) || (!runs && after.op == before.op));
@@ -333,22 +334,21 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
   };
   // The conversion may have replaced the call of a function by its body.
   const auto is_left_in_body = [&](const report::NodeSupport& before) {
-    const std::set<std::string> body = operators_in_body(conversion.original, before.node);
-    return std::any_of(conversion.nodes.begin(), conversion.nodes.end(), [&](const report::NodeSupport& after) {
+    const std::set<std::string> body = operators_in_body(toolkit::model_of(report.original), before.node);
+    return std::any_of(report.nodes.begin(), report.nodes.end(), [&](const report::NodeSupport& after) {
       return (inspect::is_bad(after.support) || inspect::is_open(after.support)) && body.contains(after.op);
     });
   };
   std::map<std::string, std::size_t> counts;
   // A node that was removed, or merged with an equal node, does not run in another form.
   const auto is_removed = [&](const report::NodeSupport& before) {
-    return std::any_of(conversion.report.rewrites.begin(), conversion.report.rewrites.end(),
-                       [&](const report::Rewrite& rewrite) {
-                         return (rewrite.pass == "merge_equal_nodes" || rewrite.pass == "remove_dead") &&
-                                std::any_of(rewrite.nodes.begin(), rewrite.nodes.end(),
-                                            [&](const NodeRef& node) { return node.id == before.node.id; });
-                       });
+    return std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const report::Rewrite& rewrite) {
+      return (rewrite.pass == "merge_equal_nodes" || rewrite.pass == "remove_dead") &&
+             std::any_of(rewrite.nodes.begin(), rewrite.nodes.end(),
+                         [&](const NodeRef& node) { return node.id == before.node.id; });
+    });
   };
-  for (const report::NodeSupport& before : conversion.failed_before) {
+  for (const report::NodeSupport& before : report.failed_before) {
     const bool ran_before = inspect::is_computed_wrongly(before);
     counts[before.op] += ran_before || is_left(before) || is_left_in_body(before) || is_removed(before) ? 0 : 1;
   }
@@ -358,7 +358,7 @@ std::string newly_running_text(const toolkit::Conversion& conversion) {
   }
   if (operators.empty()) return {};
   return fmt::format("{}TensorRT now runs nodes that it did not run before: {}",
-                     conversion.check ? "" : "by Graft's rules, ", fmt::join(operators, ", "));
+                     report.check ? "" : "by Graft's rules, ", fmt::join(operators, ", "));
 }
 
 std::string without_functions_text(std::size_t nodes) {

@@ -15,13 +15,14 @@
 #include "inspect/advice.hpp"
 #include "inspect/next_steps.hpp"
 #include "inspect/suggested_ranges.hpp"
+#include "inspect/tensorrt_release.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/standard_operators.hpp"
 #include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/cut.hpp"
+#include "toolkit/shape_ranges.hpp"
 
 namespace graft::present {
 namespace {
@@ -220,34 +221,35 @@ std::string network_arguments(const std::filesystem::path& file, const toolkit::
 }
 
 /// Returns the command that compares the original of a conversion with `candidate`.
-std::string verify_command(const toolkit::Conversion& conversion, const std::filesystem::path& candidate) {
-  std::string command = fmt::format("graft verify {}", shell_path(conversion.file));
-  if (!conversion.import.weights.empty()) command += " " + shell_path(conversion.import.weights);
+std::string verify_command(const report::ConvertReport& report, const std::filesystem::path& candidate) {
+  std::string command = fmt::format("graft verify {}", shell_path(report.file));
+  if (!report.import.weights.empty()) command += " " + shell_path(report.import.weights);
   command += " " + shell_path(candidate);
-  for (const std::string& output : conversion.import.outputs) command += " --keep-output " + shell_argument(output);
+  for (const std::string& output : report.import.outputs) command += " --keep-output " + shell_argument(output);
   return command + library_options();
 }
 
 /// Returns the command that builds `model`, which is in `file` and is the result of a conversion or a half of it.
-std::string build_command(const toolkit::Conversion& conversion, const onnx::Model& model,
+std::string build_command(const report::ConvertReport& report, const onnx::Model& model,
                           const std::filesystem::path& file, const OperatorsOfLibraries& found,
                           const std::vector<std::string>& shapes) {
-  std::string options = conversion.uses_plugins ? "" : " --plugins never";
-  if (conversion.probe && !conversion.probe->trials.targets.empty()) {
-    options += fmt::format(" --target {}", fmt::join(conversion.probe->trials.targets, ","));
-  } else if (conversion.uses_plugins && (found.operators.empty() || !found.files.empty())) {
-    options += target_option(conversion.nodes, model, conversion.targets_of_plugins);
+  std::string options = report.uses_plugins() ? "" : " --plugins never";
+  const std::vector<std::string>& targets = report.options.inspect.targets;
+  if (report.asks_tensorrt() && !targets.empty()) {
+    options += fmt::format(" --target {}", fmt::join(targets, ","));
+  } else if (report.uses_plugins() && (found.operators.empty() || !found.files.empty())) {
+    options += target_option(report.nodes, model, report.targets_of_plugins);
   }
   return build_command(file, found.files, options, shapes);
 }
 
 /// Returns the options that choose the rewrites and their proofs. A conversion that cuts needs the functions.
-std::string rewrite_options(const toolkit::ConvertOptions& options, bool keeps_plugins, bool cuts) {
+std::string rewrite_options(const report::ConvertOptions& options, bool keeps_plugins, bool cuts) {
   std::string text;
   if (!options.rules.empty()) text += " --rules " + shell_path(options.rules);
   if (!options.release.empty()) text += " --for " + options.release;
-  if (options.plugins == toolkit::Plugins::always) text += " --plugins always";
-  if (options.plugins == toolkit::Plugins::never && keeps_plugins) text += " --plugins never";
+  if (options.plugins == report::Plugins::always) text += " --plugins always";
+  if (options.plugins == report::Plugins::never && keeps_plugins) text += " --plugins never";
   if (!options.only.empty()) text += fmt::format(" --passes {}", fmt::join(options.only, ","));
   if (!options.without.empty()) text += fmt::format(" --passes=-{}", fmt::join(options.without, ",-"));
   switch (options.engine) {
@@ -264,29 +266,30 @@ std::string rewrite_options(const toolkit::ConvertOptions& options, bool keeps_p
 }
 
 /// Returns the options that say how the installed TensorRT is run.
-std::string trial_options(const inspect::ProbeOptions& options) {
-  const inspect::TrialOptions& trials = options.trials;
-  const inspect::TrialOptions usual;
+std::string trial_options(const toolkit::InspectOptions& options) {
+  const toolkit::InspectOptions usual;
+  const toolkit::ProbeBudget& budget = options.budget;
   std::string text;
-  for (const std::string& shape : options.shapes) text += " --shapes " + shell_argument(shape);
-  if (!trials.targets.empty()) text += fmt::format(" --target {}", fmt::join(trials.targets, ","));
-  if (trials.tensorrt != usual.tensorrt) text += " --tensorrt " + trials.tensorrt;
-  for (const std::string& library : trials.libraries) text += " --plugin-lib " + shell_path(library);
-  if (trials.plugin_override) text += " --plugin-override";
-  if (trials.limit != usual.limit) text += fmt::format(" --time-limit {}", trials.limit);
-  if (trials.max_builds != usual.max_builds) text += fmt::format(" --max-builds {}", trials.max_builds);
-  if (trials.max_seconds != usual.max_seconds) text += fmt::format(" --max-seconds {}", trials.max_seconds);
+  for (const std::string& shape : options.shape_texts) text += " --shapes " + shell_argument(shape);
+  for (const auto& shape : options.shapes) text += " --shapes " + shell_argument(toolkit::text_of(shape));
+  if (!options.targets.empty()) text += fmt::format(" --target {}", fmt::join(options.targets, ","));
+  if (options.tensorrt != usual.tensorrt) text += " --tensorrt " + options.tensorrt;
+  for (const std::filesystem::path& library : options.plugin_libraries) text += " --plugin-lib " + shell_path(library);
+  if (options.plugin_override) text += " --plugin-override";
+  if (budget.trial_seconds != usual.budget.trial_seconds) text += fmt::format(" --time-limit {}", budget.trial_seconds);
+  if (budget.max_builds != usual.budget.max_builds) text += fmt::format(" --max-builds {}", budget.max_builds);
+  if (budget.max_seconds != usual.budget.max_seconds) text += fmt::format(" --max-seconds {}", budget.max_seconds);
   return text;
 }
 
 /// Returns --probe for a conversion that cuts, if it is not the usual one.
-std::string judge_option(const toolkit::Conversion& conversion) {
-  if (!conversion.probe) return conversion.options.check && !conversion.release ? " --probe none" : "";
-  if (conversion.probe->is_automatic) return "";
-  return conversion.probe->level == report::Judge::parser ? " --probe parser" : " --probe builder";
+std::string judge_option(const report::ConvertReport& report) {
+  const report::ConvertOptions& options = report.options;
+  if (!report.asks_tensorrt()) return options.check && options.release.empty() ? " --probe none" : "";
+  return options.inspect.judge == report::Judge::automatic ? "" : " --probe " + to_string(options.inspect.judge);
 }
 
-/// How a printed command differs from the conversion.
+/// How a printed command differs from the report.
 struct Repeated {
   bool keeps_plugins = true;  ///< False: without the option that leaves out plugins.
   bool cuts = false;
@@ -294,28 +297,29 @@ struct Repeated {
 };
 
 /// Returns the command that repeats a conversion with the same options.
-std::string convert_command(const toolkit::Conversion& conversion, const Repeated& how) {
-  std::string command = fmt::format("graft convert {} -o {}", network_arguments(conversion.file, conversion.import),
-                                    shell_path(conversion.output));
-  command += rewrite_options(conversion.options, how.keeps_plugins, how.cuts);
-  if (conversion.probe) command += trial_options(*conversion.probe);
-  if (how.cuts) command += judge_option(conversion) + " --cut";
+std::string convert_command(const report::ConvertReport& report, const Repeated& how) {
+  std::string command =
+      fmt::format("graft convert {} -o {}", network_arguments(report.file, report.import), shell_path(report.output));
+  command += rewrite_options(report.options, how.keeps_plugins, how.cuts);
+  if (report.asks_tensorrt()) command += trial_options(report.options.inspect);
+  if (how.cuts) command += judge_option(report) + " --cut";
   if (how.explains) command += " --explain";
   return command + library_options();
 }
 
 /// Returns the command that explains the rules that could not be applied.
-NextCommand next_for_rules(const toolkit::Conversion& conversion, bool cuts) {
-  return {convert_command(conversion, {.cuts = cuts, .explains = true}),
+NextCommand next_for_rules(const report::ConvertReport& report, bool cuts) {
+  return {convert_command(report, {.cuts = cuts, .explains = true}),
           "explains each rule; correct the rules that could not be done, or mark them as optional"};
 }
 
 /// Returns the next command after a conversion whose result TensorRT does not run, or may not run.
-NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
-  const std::vector<report::NodeSupport>& nodes = conversion.nodes;
-  const std::string release = conversion.release ? fmt::format(" --for {}", inspect::name_of(*conversion.release)) : "";
+NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
+  const std::vector<report::NodeSupport>& nodes = report.nodes;
+  const std::optional<inspect::Release> named = inspect::find_release(report.options.release);
+  const std::string release = named ? fmt::format(" --for {}", inspect::name_of(*named)) : "";
   const std::string inspection =
-      fmt::format("graft inspect {}{}", shell_path(conversion.output), release + library_options());
+      fmt::format("graft inspect {}{}", shell_path(report.output), release + library_options());
   const std::string without_plugins = fmt::format("leave out {}", setting_name(Setting::without_plugins));
   if (std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
         return inspect::is_bad(node.support) && node.advice == inspect::advice_on_fault;
@@ -323,36 +327,36 @@ NextCommand next_where_it_does_not_run(const toolkit::Conversion& conversion) {
     return {inspection, "lists the nodes with a fault: correct the program that wrote the model"};
   }
   if (std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node.advice == without_plugins; })) {
-    return {convert_command(conversion, {.keeps_plugins = false}), "a plugin of Graft runs the nodes above"};
+    return {convert_command(report, {.keeps_plugins = false}), "a plugin of Graft runs the nodes above"};
   }
   const auto bad =
       std::count_if(nodes.begin(), nodes.end(), [](const auto& node) { return inspect::is_bad(node.support); });
   const auto wrong = std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
     return inspect::is_bad(node.support) && inspect::is_computed_wrongly(node);
   });
-  if (inspect::advises_cut(nodes) || (bad != 0 && can_be_cut(inspection_of(conversion)))) {  // as inspect does
-    return {convert_command(conversion, {.cuts = true}),
+  if (inspect::advises_cut(nodes) || (bad != 0 && report.can_be_cut)) {  // as inspect does
+    return {convert_command(report, {.cuts = true}),
             fmt::format("two halves: one for TensorRT, and one for the host with the nodes that {}",
                         inspect::problem_text(bad, wrong))};
   }
   if (wrong != 0 && wrong == bad) return {inspection, "lists the nodes that TensorRT computes wrongly, and what to do"};
-  if (!conversion.check && conversion.release) {
+  if (!report.check && named) {
     // The rules of the release have answered already.
-    return {fmt::format("graft inspect {}{}", shell_path(conversion.output), library_options()),
-            "runs the installed TensorRT on the result" + note_on_installed(conversion.release)};
+    return {fmt::format("graft inspect {}{}", shell_path(report.output), library_options()),
+            "runs the installed TensorRT on the result" + note_on_installed(named)};
   }
-  if (!conversion.check) {
-    return {inspection, conversion.runs() ? "lists the nodes that do not run, with the reasons"
-                                          : "runs the installed TensorRT on the result, or reports what is missing"};
+  if (!report.check) {
+    return {inspection, report.runs() ? "lists the nodes that do not run, with the reasons"
+                                      : "runs the installed TensorRT on the result, or reports what is missing"};
   }
-  if (!conversion.check->failing_shapes.empty()) {
+  if (!report.check->failing_shapes.empty()) {
     return {inspection, "shows the sizes that were tried; --shapes NAME=MIN..OPT..MAX sets other sizes"};
   }
-  if (!conversion.runs().has_value()) {
+  if (!report.runs().has_value()) {
     return {inspection, "judges each node with TensorRT; --max-seconds and --max-builds allow more time"};
   }
-  return {fmt::format("graft inspect {} --reduce {}{}", shell_path(conversion.output),
-                      shell_path(sibling_of(conversion.output, ".smallest.onnx")), library_options()),
+  return {fmt::format("graft inspect {} --reduce {}{}", shell_path(report.output),
+                      shell_path(sibling_of(report.output, ".smallest.onnx")), library_options()),
           "writes the smallest part that fails, for a bug report or for experiments"};
 }
 
@@ -438,55 +442,57 @@ std::vector<NextCommand> next_commands(const report::InspectReport& report) {
   return commands;
 }
 
-std::string verify_command(const toolkit::Conversion& conversion) {
-  if (!conversion.values.can_be_repeated()) return "";
-  return verify_command(conversion, conversion.output);
+std::string verify_command(const report::ConvertReport& report) {
+  if (!report.values.can_be_repeated()) return "";
+  return verify_command(report, report.output);
 }
 
-std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion) {
+std::vector<NextCommand> next_commands(const report::ConvertReport& report) {
   std::vector<NextCommand> commands;
-  if (!conversion.values.is_good()) {
-    const std::string command = verify_command(conversion);
-    const auto& report = conversion.values.report;
-    if (report && report->verdict() == report::Verdict::different) {
+  if (!report.values.is_good()) {
+    const std::string command = verify_command(report);
+    const std::optional<report::Verdict> verdict = report.verified();
+    if (verdict == report::Verdict::different) {
       commands.push_back(
           {command + " --layers", "finds the first node that differs; --data and --range set other inputs"});
-    } else if (report && report->verdict() == report::Verdict::disputed) {
+    } else if (verdict == report::Verdict::disputed) {
       commands.push_back(
           {command + " --engine onnxruntime", "compares the values in one of the engines that disagree"});
     } else if (!command.empty()) {
       commands.push_back({command, "compares the values; --data and --range set other inputs"});
     }
   }
-  if (!conversion.are_rules_done()) {
-    commands.push_back(next_for_rules(conversion, false));
+  if (!report.are_rules_done()) {
+    commands.push_back(next_for_rules(report, false));
   }
-  if (!conversion.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(conversion));
-  if (!conversion.is_complete()) return commands;
-  const OperatorsOfLibraries found = operators_of_libraries(conversion.model);
-  const std::vector<std::string> ranges = ranges_for(conversion.model, conversion.check).ranges;
+  if (!report.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(report));
+  if (!report.is_complete()) return commands;
+  const onnx::Model& model = toolkit::model_of(report.model);
+  const OperatorsOfLibraries found = operators_of_libraries(model);
+  const std::vector<std::string> ranges = ranges_for(model, report.check).ranges;
   const std::string why = found.operators.empty()
-                              ? why_to_build(conversion.check.has_value(), conversion.check && conversion.check->built)
+                              ? why_to_build(report.check.has_value(), report.check && report.check->built)
                               : why_with_operators(found);
-  commands.push_back({build_command(conversion, conversion.model, conversion.output, found, ranges),
-                      why + where_to_build(conversion.release) + note_on_values(conversion.model, ranges)});
+  commands.push_back(
+      {build_command(report, model, report.output, found, ranges),
+       why + where_to_build(inspect::find_release(report.options.release)) + note_on_values(model, ranges)});
   return commands;
 }
 
-std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion, const toolkit::CutResult& cut) {
+std::vector<NextCommand> next_commands(const report::ConvertReport& report, const toolkit::CutResult& cut) {
   const bool is_refused = !cut.host_refused.empty();
   const bool is_same = cut.verdict ? cut.verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
   const NextCommand comparison{
-      verify_command(conversion, cut.file),
+      verify_command(report, cut.file),
       "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};
-  if (!conversion.are_rules_done()) return {next_for_rules(conversion, true)};
-  if (cut.verdict == toolkit::Verdict::different || !conversion.are_values_kept()) return {comparison};
+  if (!report.are_rules_done()) return {next_for_rules(report, true)};
+  if (cut.verdict == toolkit::Verdict::different || !report.are_values_kept()) return {comparison};
   const onnx::Model& half = model_of(cut.tensorrt_model);
   std::vector<NextCommand> commands;
-  const std::vector<std::string> ranges = ranges_for_half(half, conversion.check);
-  commands.push_back(
-      {build_command(conversion, half, cut.tensorrt.file, operators_of_libraries(half), ranges),
-       "builds the half for TensorRT" + where_to_build(conversion.release) + note_on_values(half, ranges)});
+  const std::vector<std::string> ranges = ranges_for_half(half, report.check);
+  commands.push_back({build_command(report, half, cut.tensorrt.file, operators_of_libraries(half), ranges),
+                      "builds the half for TensorRT" + where_to_build(inspect::find_release(report.options.release)) +
+                          note_on_values(half, ranges)});
   const bool is_open = cut.verdict ? cut.verdict == toolkit::Verdict::nothing_compared : cut.not_verified.empty();
   if (is_same || is_open) commands.push_back(comparison);
   const std::string order = cut.tensorrt_is_first ? "the engine, and then the half for the host"

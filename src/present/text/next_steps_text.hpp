@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "graft/report/build.hpp"
+#include "graft/report/convert.hpp"
 #include "graft/report/inspect.hpp"
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
-#include "toolkit/convert.hpp"
 #include "toolkit/cut.hpp"
 
 namespace graft::present {
@@ -25,16 +25,16 @@ using report::NextCommand;
 
 /// Returns the next steps after a conversion: the comparison if values differ or the budget did not allow it, and the
 /// build if the conversion is complete.
-[[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion);
+[[nodiscard]] std::vector<NextCommand> next_commands(const report::ConvertReport& report);
 
 /// Returns the next steps after a conversion whose result was cut: the build of the half for TensorRT, and the runs of
 /// both halves; if values differ or a rule was not applied, only the comparison.
-[[nodiscard]] std::vector<NextCommand> next_commands(const toolkit::Conversion& conversion,
+[[nodiscard]] std::vector<NextCommand> next_commands(const report::ConvertReport& report,
                                                      const toolkit::CutResult& cut);
 
 /// Returns the command that compares the model before and after the conversion. Returns an empty string if no
 /// comparison was tried, or if it failed for a reason for which the command would fail too.
-[[nodiscard]] std::string verify_command(const toolkit::Conversion& conversion);
+[[nodiscard]] std::string verify_command(const report::ConvertReport& report);
 
 /// Returns the `graft canary` command that compares the results of the user's own plugins with the CPU, which no build
 /// does; nothing if the engine contains no such plugin.

@@ -20,7 +20,7 @@ int main(int argc, char** argv) try {
   for (int i = 0; i < 2; ++i) {
     for (const std::string& name : gt::load_operators(argv[1])) std::printf("loaded: %s\n", name.c_str());
   }
-  const gt::ConvertResult converted = gt::convert(network);
+  const gt::ConvertReport converted = gt::convert(network);
   for (const gt::Rewrite& rewrite : converted.rewrites) std::printf("rewrite: %s\n", rewrite.replacement.c_str());
   for (const gt::OperatorChoice& choice : converted.choices) std::printf("choice: %s\n", choice.op.c_str());
 

@@ -1,0 +1,243 @@
+// The report of the rewrites of a model.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/report/field.hpp"
+
+namespace graft::report {
+
+/// Controls where plugins compute nodes.
+enum class Plugins : std::uint8_t {
+  automatic,  ///< A plugin runs where no native layer is exact and as fast.
+  always,     ///< A plugin runs wherever one of Graft's operators can compute the node.
+  never,      ///< Standard operators run wherever they can express the node.
+};
+
+/// How a rewrite was proven.
+enum class ProofKind : std::uint8_t {
+  own,           ///< The rewrite was run itself, or holds by definition.
+  spot_check,    ///< The rewrite had a few runs of its own; another of its kind had all of them.
+  one_of_a_kind  ///< Only another rewrite was run, which differs in the values of weights alone.
+};
+
+/// Returns "own", "spot check" or "one of a kind".
+[[nodiscard]] inline std::string to_string(ProofKind kind) {
+  switch (kind) {
+    case ProofKind::own: return "own";
+    case ProofKind::spot_check: return "spot check";
+    case ProofKind::one_of_a_kind: return "one of a kind";
+  }
+  return "";
+}
+
+/// A rewrite that was applied, or that was rejected because its proof failed or nothing could be proven.
+struct Rewrite {
+  std::string pass;
+  std::vector<NodeRef> nodes;
+  std::string others;
+  std::string replacement;
+  std::string reason;
+  std::string proof;
+  ProofKind proof_kind = ProofKind::own;
+  std::string place = {};
+
+  /// Returns a string for each thing that the rewrite replaces: "3 Constant nodes", "node 'conv1' (Conv)".
+  [[nodiscard]] std::vector<std::string> replaced() const {
+    std::vector<std::string> texts;
+    if (!others.empty()) texts.push_back(others);
+    for (const NodeRef& node : nodes) texts.push_back(describe(node));
+    return texts;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("rewrite_pass", "pass", &Rewrite::pass, "The name of the pass."),
+        field("nodes", nullptr, &Rewrite::nodes, "The nodes that are removed."),
+        field("others", nullptr, &Rewrite::others,
+              "Things other than nodes that are removed: '3 Constant nodes', \"tensor 'x'\"; mostly empty."),
+        field(nullptr, "nodes", &Rewrite::replaced, "The nodes and other things that are removed."),
+        field("replacement", &Rewrite::replacement, "The nodes that replace them, for example 'LeakyReLU<alpha=0.1>'."),
+        field("reason", &Rewrite::reason, "Why the rewrite is valid."),
+        field("proof", &Rewrite::proof,
+              "The runs that proved the rewrite; for a rejected rewrite, the runs that disagreed or the reason."),
+        field("proof_kind", &Rewrite::proof_kind,
+              "How the rewrite was proven: 'own' runs, a 'spot check', or only runs of 'one of a kind' that differs in "
+              "the values of weights."),
+        field("place", nullptr, &Rewrite::place,
+              "The place of a library's fusion, 'my_ops/swish_fusion.yaml:2:3'; empty otherwise."),
+    };
+  }
+};
+
+/// A place where a pattern began to match and failed.
+struct NearMiss {
+  std::string pass;
+  std::string pattern;
+  NodeRef node;
+  std::size_t matched_nodes = 0;
+  std::size_t pattern_nodes = 0;
+  std::string reason;
+  bool is_of_library = false;
+
+  /// Returns the part of the pattern that matched, from 0 to 1.
+  [[nodiscard]] double share() const {
+    return pattern_nodes == 0 ? 0.0 : static_cast<double>(matched_nodes) / static_cast<double>(pattern_nodes);
+  }
+  [[nodiscard]] std::string node_text() const { return describe(node); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("pass", &NearMiss::pass, "The name of the pass."),
+        field("pattern", &NearMiss::pattern, "The name of the pattern, for example 'L2Normalize, epsilon_mode max'."),
+        field(nullptr, "node", &NearMiss::node_text, "The node that was compared with the pattern's last node."),
+        field("matched_nodes", &NearMiss::matched_nodes, "The number of nodes that match."),
+        field("pattern_nodes", &NearMiss::pattern_nodes, "The number of nodes in the whole pattern."),
+        field("reason", &NearMiss::reason, "The first condition that does not hold."),
+    };
+  }
+};
+
+/// How TensorRT runs a node that one of Graft's operators can compute.
+struct OperatorChoice {
+  enum class Kind : std::uint8_t { native, plugin, function };
+  NodeRef node;
+  std::string op;
+  Kind kind = Kind::plugin;
+  std::string reason;
+
+  [[nodiscard]] std::string node_text() const { return describe(node); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("node", nullptr, &OperatorChoice::node, "The node of the model."),
+        field(nullptr, "node", &OperatorChoice::node_text, "The node of the model."),
+        field("op", "operator", &OperatorChoice::op, "The name of Graft's operator."),
+        field("kind", &OperatorChoice::kind, "'native', 'plugin' or 'function'."),
+        field("reason", &OperatorChoice::reason, "Why TensorRT runs the node in this way."),
+    };
+  }
+};
+
+/// Returns "native", "plugin" or "function".
+[[nodiscard]] inline std::string to_string(OperatorChoice::Kind kind) {
+  switch (kind) {
+    case OperatorChoice::Kind::native: return "native";
+    case OperatorChoice::Kind::plugin: return "plugin";
+    case OperatorChoice::Kind::function: return "function";
+  }
+  return "";
+}
+
+/// The result of applying one of the user's rules.
+struct RuleOutcome {
+  std::string place;
+  std::string rule;
+  std::string reason;
+  bool optional = false;
+  std::size_t matched = 0;
+  std::size_t applied = 0;
+  std::vector<std::string> notes;
+
+  /// Returns whether a rule that is not optional matched nothing, or was not applied at every place.
+  [[nodiscard]] bool failed() const { return !optional && (matched == 0 || applied < matched); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("place", &RuleOutcome::place, "The place of the rule in its file: 'rules.yaml:3:5'."),
+        field("rule", &RuleOutcome::rule, "The rule: 'replace operator `Conv` by graft::Convolution'."),
+        field("reason", &RuleOutcome::reason, "The reason that the file states for the rule."),
+        field("matched", &RuleOutcome::matched, "The number of places in the model that the rule matches."),
+        field("applied", &RuleOutcome::applied, "The number of these places where the rule was applied."),
+        field("failed", &RuleOutcome::failed,
+              "Whether a rule that is not optional matched nothing, or was not applied at every place."),
+        field("notes", &RuleOutcome::notes,
+              "Why the rule was not applied at a place, or, if nothing matched, the places that came nearest."),
+    };
+  }
+};
+
+/// A pass of the pipeline, with the sums of all its runs.
+struct PassSummary {
+  std::string pass;
+  std::string why;
+  bool is_cleanup = false;  ///< Whether the pass only removes and simplifies nodes.
+  std::size_t rewrites = 0;
+  double seconds = 0;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("pass", &PassSummary::pass, "The name of the pass."),
+        field("why", &PassSummary::why, "What the pass is for."),
+        field("rewrites", &PassSummary::rewrites, "The number of rewrites that the pass made."),
+        field("seconds", &PassSummary::seconds, "The time of all runs of the pass."),
+    };
+  }
+};
+
+/// The rewrites of a conversion: those that were made, those that were rejected or nearly made, and the reasons.
+struct RewriteReport {
+  std::vector<PassSummary> passes;
+  std::vector<Rewrite> rewrites;
+  std::vector<Rewrite> rejected;
+  std::vector<NearMiss> near_misses;
+  std::vector<OperatorChoice> choices;
+  std::vector<std::string> warnings;  ///< The assumptions of rewrites.
+  std::vector<RuleOutcome> rules;
+  std::size_t proofs_run = 0;
+  double proof_seconds = 0;
+  std::size_t proofs_reused = 0;
+  std::size_t spot_checks = 0;
+  std::size_t proofs_alike = 0;
+
+  /// Returns the number of rewrites that `pass` made.
+  [[nodiscard]] std::size_t count(std::string_view pass) const {
+    return static_cast<std::size_t>(
+        std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
+  }
+  /// Returns whether every rule that is not optional was applied at every place.
+  [[nodiscard]] bool are_rules_done() const { return std::ranges::none_of(rules, &RuleOutcome::failed); }
+  /// Returns a message for each rule that was not.
+  [[nodiscard]] std::vector<std::string> failed_rules() const {
+    std::vector<std::string> failures;
+    for (const RuleOutcome& rule : rules) {
+      if (!rule.failed()) continue;
+      std::string text = rule.place + ": " + rule.rule + ": the rule was applied in " + std::to_string(rule.applied) +
+                         " of " + std::to_string(rule.matched) + " places";
+      for (const std::string& note : rule.notes) text += "\n" + note;
+      failures.push_back(std::move(text));
+    }
+    return failures;
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field(nullptr, "passes", &RewriteReport::passes, "The passes of the pipeline, in the order in which they ran."),
+        field(nullptr, "rules", &RewriteReport::rules, "The user's rules, in the order in which they ran."),
+        field("failed_rules", nullptr, &RewriteReport::failed_rules,
+              "Rules that are not optional and were not applied everywhere, with reasons."),
+        field("rewrites", &RewriteReport::rewrites, "The rewrites that were applied."),
+        field("rejected", "undone", &RewriteReport::rejected,
+              "Rewrites that were not applied because their proof failed, or because nothing could be proven."),
+        field(nullptr, "near_misses", &RewriteReport::near_misses,
+              "Places where a pattern nearly matched, the nearest first."),
+        field("choices", &RewriteReport::choices, "How TensorRT runs the nodes that Graft's operators can compute."),
+        field("proofs_run", &RewriteReport::proofs_run, "The number of proofs that were run."),
+        field(nullptr, "spot_checks", &RewriteReport::spot_checks, "The number of these that were spot checks."),
+        field(nullptr, "proofs_alike", &RewriteReport::proofs_alike,
+              "Rewrites that were not run, because all but the values of their weights had been proven."),
+        field(nullptr, "proofs_reused", &RewriteReport::proofs_reused,
+              "Proofs that were reused: the same region with the same shapes."),
+    };
+  }
+};
+
+}  // namespace graft::report
