@@ -110,18 +110,6 @@ std::map<std::string, Json> schemas() {
       {"graft.verify.layers.schema.json",
        schema_of_command<graft::report::LayersReport>(
            "graft.verify.layers", 2, "Each tensor that both models have, and where they begin to differ.")}};
-  return schema;
-}
-
-/// Returns the schema of `graft convert --json`, to which --cut adds a key.
-Json schema_of_convert() {
-  Json schema = graft::present::schema_of_report<graft::report::ConvertReport>(
-      "graft convert", 1,
-      "What was read, rewritten and written. Nodes are described as \"node 'name' (operator)\". `undone` has the "
-      "rewrites whose proof failed.");
-  Json& cut = schema["properties"]["cut"];
-  cut["description"] = "With --cut: both halves of the network; null if nothing was cut.";
-  cut.update(graft::present::schema_of_value(std::type_identity<std::optional<graft::report::CutReport>>()));
 }
 
 /// Returns whether the file has this text already.
