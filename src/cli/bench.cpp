@@ -39,7 +39,7 @@ struct BenchArguments {
 Exit bench_operators(const Console& console, const BenchArguments& arguments) {
   const DeferInterrupts defer;
   Progress progress(console);
-  const nlohmann::json result =
+  const report::OperatorTimes times =
       toolkit::bench_operators({.operators = arguments.op,
                                 .device = arguments.device.empty() ? "cuda" : arguments.device,
                                 .match = arguments.match,
@@ -54,11 +54,11 @@ Exit bench_operators(const Console& console, const BenchArguments& arguments) {
                                     }},
                                watch_of(progress));
   progress.clear();
-  console.print(present::operators_text(result));
-  if (!arguments.report.empty()) write_report(console, present::page_of_operators(result), arguments.report);
-  const std::vector<std::string> warnings = present::operators_warnings(result);
+  console.print(present::operators_text(times));
+  if (!arguments.report.empty()) write_report(console, present::page_of_operators(times), arguments.report);
+  const std::vector<std::string> warnings = present::operators_warnings(times);
   for (const std::string& warning : warnings) console.warn(warning);
-  console.result(present::operators_json(result));
+  console.result(present::json_of_fields(times));
   return warnings.empty() ? Exit::done : Exit::answer_is_no;
 }
 

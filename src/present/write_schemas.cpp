@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "graft/report/bench.hpp"
 #include "graft/report/build.hpp"
 #include "graft/report/canary.hpp"
 #include "graft/report/convert.hpp"
@@ -45,6 +46,16 @@ Json schema_of_ops() {
   return schema;
 }
 
+/// Returns the schema of the JSON about a model or about operators, which have the device in common.
+Json schema_of_bench() {
+  Json schema = graft::present::schema_of_report<graft::report::ModelTimes>("graft bench", 1,
+                                                                            "Timed operators, or a model's runs.");
+  Json operators = graft::present::schema_of_fields<graft::report::OperatorTimes>();
+  schema["properties"].update(operators["properties"]);
+  schema["required"] = {"device"};
+  return schema;
+}
+
 /// Returns the schema of the file that names both halves of a network.
 Json schema_of_cut() {
   Json schema = graft::present::schema_of_report<graft::report::CutHalves>(
@@ -71,6 +82,7 @@ std::map<std::string, Json> schemas() {
   using graft::present::schema_of_command;
   using graft::present::schema_of_report;
   return {
+      {"graft.bench.schema.json", schema_of_bench()},
       {"graft.build.schema.json",
        schema_of_report<graft::report::BuildReport>(
            "graft build", 1,

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,9 +26,9 @@ struct OperatorBench {
   LogCallback on_log = {};
 };
 
-/// Returns the result event of python/graft/bench (its README lists the members). Throws Error for an operator that
-/// does not exist; Error (missing_tool) where libgraft_c.so or Python is missing; Cancelled.
-[[nodiscard]] nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch);
+/// Runs python/graft/bench. Throws Error for an operator that does not exist; Error (missing_tool) where libgraft_c.so
+/// or Python is missing; Cancelled.
+[[nodiscard]] report::OperatorTimes bench_operators(const OperatorBench& bench, const Watch& watch);
 
 /// Runs a model on the CPU until the runs have taken `limit` seconds, at least 3 and at most 100 times. Throws Error
 /// for a model that does not run on the CPU; Cancelled.

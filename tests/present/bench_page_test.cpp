@@ -11,50 +11,49 @@
 namespace graft::present {
 namespace {
 
-using nlohmann::json;
-
-json row(const std::string& op, const std::string& rest) {
-  return {{"index", 0},
-          {"name", op + " " + rest},
-          {"operator", op},
-          {"to_reach", {{"of_copy", 0.95}, {"of_eager", 0}}},
-          {"operations", 0},
-          {"dtype", "f32"},
-          {"bytes", 1 << 29},
-          {"peers", {{"eager", {{"us", 300.0}, {"warm_us", nullptr}, {"of_copy", 0.4}, {"tflop_s", nullptr}}}}},
-          {"difference", nullptr},
-          {"us", 130.0},
-          {"warm_us", nullptr},
-          {"of_copy", 0.97},
-          {"tflop_s", nullptr},
-          {"variant", "vector16"},
-          {"misses", json::array()}};
+report::CaseTimes row(const std::string& op, const std::string& rest) {
+  report::CaseTimes times;
+  times.us = 130.0;
+  times.of_copy = 0.97;
+  times.bytes = 1 << 29;
+  times.dtype = "f32";
+  times.name = op + " " + rest;
+  times.op = op;
+  times.peers["eager"].us = 300.0;
+  times.peers["eager"].of_copy = 0.4;
+  times.to_reach.of_copy = 0.95;
+  times.variant = "vector16";
+  return times;
 }
 
-json sample() {
-  json small = row("LeakyReLU", "f32 1x64x56x56 alpha=0.1");
-  small["index"] = 1;
-  small["warm_us"] = 4.0;
-  small["misses"] = {"1.6 times an empty kernel"};
-  json convolution = row("Convolution", "f16 8x64x9x9 group=1 activation=\"none\"");
-  convolution["dtype"] = "f16";
-  convolution["operations"] = 1e12;
-  convolution["tflop_s"] = 500.0;
-  convolution["peers"] = {{"compiled", {{"failed", "why"}}}};
-  json broken = row("Padding", "f32 2x2");
-  for (const char* figure : {"us", "warm_us", "of_copy", "tflop_s", "variant"}) broken.erase(figure);
-  broken["failed"] = "no variant";
-  return {{"graft", "0.1.0"},
-          {"device", "cuda"},
-          {"name", "NVIDIA <Test>"},
-          {"torch", "2.11.0"},
-          {"copy_gb_s", 4200.0},
-          {"empty_kernel_us", 3.5},
-          {"matmul_tflop_s", {{"f16", 800.0}}},
-          {"seconds", 12.0},
-          {"results", {small, row("LeakyReLU", "f32 16x256x128x128"), convolution, broken}},
-          {"left_out", {"Upsampling f32 1x1"}},
-          {"wrong", json::array()}};
+report::OperatorTimes sample() {
+  report::CaseTimes small = row("LeakyReLU", "f32 1x64x56x56 alpha=0.1");
+  small.index = 1;
+  small.warm_us = 4.0;
+  small.misses = {"1.6 times an empty kernel"};
+  report::CaseTimes convolution = row("Convolution", "f16 8x64x9x9 group=1 activation=\"none\"");
+  convolution.dtype = "f16";
+  convolution.operations = 1e12;
+  convolution.tflop_s = 500.0;
+  convolution.peers.clear();
+  convolution.peers["compiled"].failed = "why";
+  report::CaseTimes broken = row("Padding", "f32 2x2");
+  broken.us.reset();
+  broken.of_copy.reset();
+  broken.variant.reset();
+  broken.failed = "no variant";
+  report::OperatorTimes times;
+  times.graft = "0.1.0";
+  times.device = "cuda";
+  times.name = "NVIDIA <Test>";
+  times.torch = "2.11.0";
+  times.copy_gb_s = 4200.0;
+  times.empty_kernel_us = 3.5;
+  times.matmul_tflop_s = {{"f16", 800.0}};
+  times.seconds = 12.0;
+  times.results = {small, row("LeakyReLU", "f32 16x256x128x128"), convolution, broken};
+  times.left_out = {"Upsampling f32 1x1"};
+  return times;
 }
 
 template <class Section>

@@ -17,9 +17,12 @@ namespace graft::present {
 namespace {
 
 using html::Tone;
-using nlohmann::json;
 using Type = html::Column::Type;
 using Number = std::optional<double>;
+using report::CaseTimes;
+using report::OperatorTimes;
+/// A figure of Graft or of a peer.
+using Figure = Number report::PeerTimes::*;
 
 constexpr const char* good = "good";
 constexpr const char* short_of = "short";
@@ -35,44 +38,31 @@ constexpr std::array<Series, 4> all_series{{{"graft", "Graft", Tone::blue},
                                             {"compiled", "torch.compile", Tone::amber},
                                             {"onnxruntime", "ONNX Runtime", Tone::green}}};
 
-Number number_of(const json& object, std::string_view key) {
-  const auto found = object.find(key);
-  return found == object.end() || !found->is_number() ? Number() : Number(found->get<double>());
-}
-
-std::string text_of(const json& object, const char* key) { return object.value(key, std::string()); }
-
-std::string joined(const json& texts) {
-  return fmt::format("{}", fmt::join(texts.get<std::vector<std::string>>(), "; "));
-}
-
 /// Returns a figure of Graft or of a peer, or nothing if it was not measured.
-Number figure_of(const json& row, std::string_view series, std::string_view figure) {
-  if (series == "graft") return number_of(row, figure);
-  const auto peer = row["peers"].find(series);
-  return peer == row["peers"].end() ? Number() : number_of(*peer, figure);
+Number figure_of(const CaseTimes& row, std::string_view series, Figure figure) {
+  if (series == "graft") return row.*figure;
+  const auto peer = row.peers.find(series);
+  return peer == row.peers.end() ? Number() : peer->second.*figure;
 }
 
 /// Returns Graft and the peers that were timed in at least one row.
-std::vector<Series> series_of(const json& rows) {
+std::vector<Series> series_of(const std::vector<CaseTimes>& rows) {
   std::vector<Series> series;
   for (const Series& each : all_series) {
-    const bool is_there = each.key == "graft" || std::any_of(rows.begin(), rows.end(), [&](const json& row) {
-                            return row["peers"].contains(each.key);
+    const bool is_there = each.key == "graft" || std::any_of(rows.begin(), rows.end(), [&](const CaseTimes& row) {
+                            return row.peers.contains(each.key);
                           });
     if (is_there) series.push_back(each);
   }
   return series;
 }
 
-std::string name_without_operator(const json& row) {
-  const std::string name = text_of(row, "name");
-  const std::string op = text_of(row, "operator");
-  return name.starts_with(op + " ") ? name.substr(op.size() + 1) : name;
+std::string name_without_operator(const CaseTimes& row) {
+  return row.name.starts_with(row.op + " ") ? row.name.substr(row.op.size() + 1) : row.name;
 }
 
 /// Splits the name of a case into its tensors and its attributes, such as "alpha=0.1", which follow the tensors.
-std::pair<std::string, std::string> label_of(const json& row) {
+std::pair<std::string, std::string> label_of(const CaseTimes& row) {
   const std::string name = name_without_operator(row);
   const std::size_t equals = name.find('=');
   const std::size_t space = equals == std::string::npos ? equals : name.rfind(' ', equals);
@@ -83,79 +73,78 @@ std::pair<std::string, std::string> label_of(const json& row) {
 struct Chart {
   std::string title;
   std::string note;
-  std::string_view figure;
+  Figure figure;
   int digits;
   Number line;
   std::string line_title;
-  std::function<bool(const json&)> takes;
-  std::function<Number(const json&)> mark;
+  std::function<bool(const CaseTimes&)> takes;
+  std::function<Number(const CaseTimes&)> mark;
 };
 
-Number no_mark(const json& /*row*/) { return {}; }
+Number no_mark(const CaseTimes& /*row*/) { return {}; }
 
-/// Returns the TFLOP/s that the bandwidth of a copy and the speed of a large matrix product in the row's dtype allow,
-/// or nothing if the bandwidth, the operations or the bytes are not known.
-Number attainable(const json& result, const json& row) {
-  const Number operations = number_of(row, "operations");
-  const Number bytes = number_of(row, "bytes");
-  const Number copy = number_of(result, "copy_gb_s");
-  if (!operations || !bytes || !copy) return {};
-  constexpr double giga_per_tera = 1e3;
-  const double by_memory = *operations / *bytes * *copy / giga_per_tera;
-  const json products = result.value("matmul_tflop_s", json::object());
-  return std::min(by_memory, number_of(products, text_of(row, "dtype")).value_or(by_memory));
+/// Returns the TFLOP/s of a large matrix product of this type, or nothing where it was not measured.
+Number product_speed(const OperatorTimes& times, const std::string& type) {
+  if (!times.matmul_tflop_s) return {};
+  const auto found = times.matmul_tflop_s->find(type);
+  return found == times.matmul_tflop_s->end() ? Number() : found->second;
 }
 
-std::vector<Chart> charts_of(const json& result) {
-  const bool on_gpu = text_of(result, "device") == "cuda";
-  const auto computes = [](const json& row) { return number_of(row, "operations").value_or(0) != 0; };
-  const auto is_small = [](const json& row) { return number_of(row, "warm_us").has_value(); };
-  const json products = result.value("matmul_tflop_s", json::object());
+/// Returns the TFLOP/s that the bandwidth of a copy and the speed of a large matrix product in the row's dtype allow,
+/// or nothing if the bandwidth is not known.
+Number attainable(const OperatorTimes& times, const CaseTimes& row) {
+  if (!times.copy_gb_s) return {};
+  constexpr double giga_per_tera = 1e3;
+  const double by_memory = row.operations / static_cast<double>(row.bytes) * *times.copy_gb_s / giga_per_tera;
+  return std::min(by_memory, product_speed(times, row.dtype).value_or(by_memory));
+}
+
+std::vector<Chart> charts_of(const OperatorTimes& times) {
+  const bool on_gpu = times.is_on_gpu();
+  const auto computes = [](const CaseTimes& row) { return row.operations != 0; };
+  const auto is_small = [](const CaseTimes& row) { return row.warm_us.has_value(); };
   Chart arithmetic{
       .title = "Arithmetic, TFLOP/s",
       .note = on_gpu ? "The mark is the speed that the bandwidth of a copy and a large matrix product allow." : "",
-      .figure = "tflop_s",
+      .figure = &CaseTimes::tflop_s,
       .digits = on_gpu ? 0 : 3,
-      .line = number_of(products, "f16"),
+      .line = product_speed(times, "f16"),
       .line_title = "f16 matrix product",
       .takes = computes,
       .mark = no_mark};
   if (!on_gpu) {
     Chart time{.title = "Time, microseconds",
                .note = "",
-               .figure = "us",
+               .figure = &CaseTimes::us,
                .digits = 0,
                .line = {},
                .line_title = "",
-               .takes = [=](const json& row) { return !computes(row); },
+               .takes = [=](const CaseTimes& row) { return !computes(row); },
                .mark = no_mark};
     return {std::move(time), std::move(arithmetic)};
   }
-  arithmetic.mark = [&result](const json& row) { return attainable(result, row); };
-  Chart bandwidth{.title = "Bandwidth, as a fraction of a copy",
-                  .note = "The mark is the target.",
-                  .figure = "of_copy",
-                  .digits = 2,
-                  .line = 1.0,
-                  .line_title = "copy",
-                  .takes = [=](const json& row) { return !computes(row) && !is_small(row); },
-                  .mark =
-                      [](const json& row) {
-                        const Number wanted = number_of(row["to_reach"], "of_copy");
-                        return wanted && *wanted > 0 ? wanted : Number();
-                      }};
+  arithmetic.mark = [&times](const CaseTimes& row) { return attainable(times, row); };
+  Chart bandwidth{
+      .title = "Bandwidth, as a fraction of a copy",
+      .note = "The mark is the target.",
+      .figure = &CaseTimes::of_copy,
+      .digits = 2,
+      .line = 1.0,
+      .line_title = "copy",
+      .takes = [=](const CaseTimes& row) { return !computes(row) && !is_small(row); },
+      .mark = [](const CaseTimes& row) { return row.to_reach.of_copy > 0 ? Number(row.to_reach.of_copy) : Number(); }};
   Chart small{.title = "Small tensors with a warm cache, microseconds",
               .note = "",
-              .figure = "warm_us",
+              .figure = &CaseTimes::warm_us,
               .digits = 1,
-              .line = number_of(result, "empty_kernel_us"),
+              .line = times.empty_kernel_us,
               .line_title = "empty kernel",
-              .takes = [=](const json& row) { return !computes(row) && is_small(row); },
+              .takes = [=](const CaseTimes& row) { return !computes(row) && is_small(row); },
               .mark = no_mark};
   return {std::move(bandwidth), std::move(small), std::move(arithmetic)};
 }
 
-html::BarChart bars_of(const Chart& chart, const std::string& op, const std::vector<json>& rows,
+html::BarChart bars_of(const Chart& chart, const std::string& op, const std::vector<CaseTimes>& rows,
                        const std::vector<Series>& series) {
   html::BarChart bars{.title = fmt::format("{}: {}", op, chart.title),
                       .note = chart.note,
@@ -165,65 +154,64 @@ html::BarChart bars_of(const Chart& chart, const std::string& op, const std::vec
                       .series = {},
                       .rows = {}};
   for (const Series& each : series) bars.series.push_back({std::string(each.title), each.tone});
-  for (const json& row : rows) {
-    if (row.contains("failed") || !chart.takes(row)) continue;
+  for (const CaseTimes& row : rows) {
+    if (row.failed || !chart.takes(row)) continue;
     const auto [label, note] = label_of(row);
     html::BarChart::Row bar{
-        .label = label, .note = note, .values = {}, .mark = chart.mark(row), .is_problem = !row["misses"].empty()};
+        .label = label, .note = note, .values = {}, .mark = chart.mark(row), .is_problem = !row.misses.empty()};
     for (const Series& each : series) bar.values.push_back(figure_of(row, each.key, chart.figure));
     bars.rows.push_back(std::move(bar));
   }
   return bars;
 }
 
-std::string kind_of(const json& row) {
-  if (row.contains("failed")) return failed;
-  return row["misses"].empty() ? good : short_of;
+std::string kind_of(const CaseTimes& row) {
+  if (row.failed) return failed;
+  return row.misses.empty() ? good : short_of;
 }
 
-html::Table figures_of(const json& result, const std::vector<Series>& series) {
+html::Table figures_of(const OperatorTimes& times, const std::vector<Series>& series) {
   html::Table table{
       .title = "All figures",
       .columns = {{"operator", Type::text}, {"case", Type::text}, {"verdict", Type::kind}, {"kernel", Type::code}}};
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> figures{
-      {{"us", "us"}, {"warm_us", "warm us"}, {"of_copy", "of copy"}, {"tflop_s", "TFLOP/s"}}};
+  constexpr std::array<std::pair<Figure, std::string_view>, 4> figures{{{&CaseTimes::us, "us"},
+                                                                        {&CaseTimes::warm_us, "warm us"},
+                                                                        {&CaseTimes::of_copy, "of copy"},
+                                                                        {&CaseTimes::tflop_s, "TFLOP/s"}}};
   for (const Series& each : series) {
-    for (const auto& [key, title] : figures) {
+    for (const auto& [figure, title] : figures) {
       table.columns.push_back({fmt::format("{} {}", each.title, title), Type::number});
     }
   }
   table.columns.push_back({"difference", Type::number, "from PyTorch's result, relative to its norm"});
   table.columns.push_back({"falls short", Type::text});
-  for (const json& row : result["results"]) {
-    std::vector<html::Cell> cells{text_of(row, "operator"), name_without_operator(row), kind_of(row),
-                                  text_of(row, "variant")};
+  for (const CaseTimes& row : times.results) {
+    std::vector<html::Cell> cells{row.op, name_without_operator(row), kind_of(row), row.variant.value_or("")};
     for (const Series& each : series) {
-      for (const auto& [key, title] : figures) cells.push_back(html::cell_of(figure_of(row, each.key, key)));
+      for (const auto& [figure, title] : figures) cells.push_back(html::cell_of(figure_of(row, each.key, figure)));
     }
-    cells.push_back(html::cell_of(number_of(row, "difference")));
-    cells.emplace_back(row.contains("failed") ? text_of(row, "failed") : joined(row["misses"]));
+    cells.push_back(html::cell_of(row.difference));
+    cells.emplace_back(row.failed ? *row.failed : fmt::format("{}", fmt::join(row.misses, "; ")));
     table.rows.push_back(std::move(cells));
   }
   return table;
 }
 
-void add_facts(html::Report& page, const json& result) {
+void add_facts(html::Report& page, const OperatorTimes& times) {
   const auto add = [&](const char* name, const std::string& text) {
     if (!text.empty()) page.summary.push_back({name, text});
   };
-  add("on", text_of(result, "name"));
-  add("PyTorch", text_of(result, "torch"));
-  add("ONNX Runtime", text_of(result, "onnxruntime"));
-  for (const json& missing : result.value("missing", json::array())) {
-    add("left out", missing.get<std::string>() + " is not installed");
+  add("on", times.name);
+  add("PyTorch", times.torch.value_or(""));
+  add("ONNX Runtime", times.onnxruntime.value_or(""));
+  for (const std::string& missing : times.missing.value_or(std::vector<std::string>())) {
+    add("left out", missing + " is not installed");
   }
-  if (const Number copy = number_of(result, "copy_gb_s")) add("bandwidth of a copy", fmt::format("{:.1f} GB/s", *copy));
-  if (const Number empty = number_of(result, "empty_kernel_us")) {
-    add("time of an empty kernel", fmt::format("{:.2f} us", *empty));
-  }
-  if (const Number threads = number_of(result, "threads")) add("threads", fmt::format("{:.0f}", *threads));
+  if (times.copy_gb_s) add("bandwidth of a copy", fmt::format("{:.1f} GB/s", *times.copy_gb_s));
+  if (times.empty_kernel_us) add("time of an empty kernel", fmt::format("{:.2f} us", *times.empty_kernel_us));
+  if (times.threads) add("threads", fmt::format("{}", *times.threads));
   add("how",
-      text_of(result, "device") == "cuda"
+      times.is_on_gpu()
           ? "median of 31 calls, each timed by itself with device events after 1 GiB of other data was read; with a "
             "warm cache: directly after the same call"
           : "Graft's bar is its reference kernel, which computes in double precision, for accuracy and not for speed");
@@ -231,35 +219,34 @@ void add_facts(html::Report& page, const json& result) {
 
 }  // namespace
 
-html::Report page_of_operators(const json& result) {
+html::Report page_of_operators(const OperatorTimes& times) {
   html::Report page = new_report("bench", "Speed of the operators");
-  add_facts(page, result);
+  add_facts(page, times);
   page.kinds = {
       {.key = good, .mark = "✓", .title = "good", .meaning = "reaches all targets", .tone = Tone::green},
       {.key = short_of, .mark = "!", .title = "falls short", .meaning = "of at least one target", .tone = Tone::amber},
       {.key = failed, .mark = "✕", .title = failed, .meaning = "did not run", .tone = Tone::red, .is_problem = true}};
-  const json& rows = result["results"];
-  const std::vector<Series> series = series_of(rows);
-  std::vector<std::pair<std::string, std::vector<json>>> operators;  // in the order in which they were timed
-  for (const json& row : rows) {
-    const std::string name = text_of(row, "operator");
-    auto same = std::find_if(operators.begin(), operators.end(), [&](const auto& each) { return each.first == name; });
-    if (same == operators.end()) same = operators.insert(operators.end(), {name, {}});
+  const std::vector<Series> series = series_of(times.results);
+  std::vector<std::pair<std::string, std::vector<CaseTimes>>> operators;  // in the order in which they were timed
+  for (const CaseTimes& row : times.results) {
+    auto same =
+        std::find_if(operators.begin(), operators.end(), [&](const auto& each) { return each.first == row.op; });
+    if (same == operators.end()) same = operators.insert(operators.end(), {row.op, {}});
     same->second.push_back(row);
   }
   for (auto& [name, own] : operators) {
-    std::stable_sort(own.begin(), own.end(), [](const json& a, const json& b) { return a["index"] < b["index"]; });
-    for (const Chart& chart : charts_of(result)) {
+    std::ranges::stable_sort(own, {}, &CaseTimes::index);
+    for (const Chart& chart : charts_of(times)) {
       html::BarChart bars = bars_of(chart, name, own, series);
       if (!bars.rows.empty()) page.sections.emplace_back(std::move(bars));
     }
   }
-  page.sections.emplace_back(figures_of(result, series));
-  if (const json& left_out = result["left_out"]; !left_out.empty()) {
+  page.sections.emplace_back(figures_of(times, series));
+  if (!times.left_out.empty()) {
     html::Table table{.title = "Not timed",
                       .note = "The time limit was reached before these cases.",
                       .columns = {{"case", Type::text}}};
-    for (const json& name : left_out) table.rows.push_back({name.get<std::string>()});
+    for (const std::string& name : times.left_out) table.rows.push_back({name});
     page.sections.emplace_back(std::move(table));
   }
   return page;

@@ -2,22 +2,23 @@
 #include "present/text/bench_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <optional>
 #include <utility>
 
 namespace graft::present {
 namespace {
 
-std::string figure(const nlohmann::json& object, const char* key, const char* form) {
-  const auto found = object.find(key);
-  return found == object.end() || !found->is_number() ? "" : fmt::format(fmt::runtime(form), found->get<double>());
+std::string figure(const std::optional<double>& value, const char* form) {
+  return value ? fmt::format(fmt::runtime(form), *value) : "";
 }
 
 /// Adds a table that compares random problems with the fastest peer, operator by operator.
-void add_random(Listing& text, const nlohmann::json& drawn) {
-  if (drawn["operators"].empty()) return;  // no peer was timed
+void add_random(Listing& text, const report::RandomTimes& random) {
+  if (random.operators.empty()) return;  // no peer was timed
   text.add("");
-  text.add(fmt::format("Speed relative to the fastest peer, for random problems of seed {}:", drawn["seed"].dump()));
+  text.add(fmt::format("Speed relative to the fastest peer, for random problems of seed {}:", random.seed));
   Table table;
   table.add({{"operator", Color::faint},
              {"cases", Color::faint},
@@ -25,31 +26,30 @@ void add_random(Listing& text, const nlohmann::json& drawn) {
              {"worst", Color::faint},
              {"below", Color::faint},
              {"worst case", Color::faint}});
-  for (const auto& row : drawn["operators"]) {
-    const bool reaches = row["reaches"].get<bool>();
-    table.add({{row.value("operator", ""), reaches ? Color::none : Color::caution},
-               row["cases"].dump(),
-               fmt::format("{} of {}", figure(row, "geometric_mean", "{:.2f}"), figure(row, "mean_to_reach", "{:.2f}")),
-               fmt::format("{} of {}", figure(row, "worst", "{:.2f}"), figure(row, "worst_to_reach", "{:.2f}")),
-               row["below"].dump(),
-               row.value("worst_case", "")});
+  for (const report::RandomSpeed& speed : random.operators) {
+    table.add({{speed.op, speed.reaches ? Color::none : Color::caution},
+               fmt::format("{}", speed.cases),
+               fmt::format("{:.2f} of {:.2f}", speed.geometric_mean, speed.mean_to_reach),
+               fmt::format("{:.2f} of {:.2f}", speed.worst, speed.worst_to_reach),
+               fmt::format("{}", speed.below),
+               speed.worst_case});
   }
   text.add(std::move(table));
 }
 
 }  // namespace
 
-Listing operators_text(const nlohmann::json& result) {
+Listing operators_text(const report::OperatorTimes& times) {
   Listing text;
-  const bool on_gpu = result.value("device", "") == "cuda";
-  std::string line = result.value("name", "");
-  if (result.contains("torch")) line += ", PyTorch " + result.value("torch", "");
-  if (result.contains("onnxruntime")) line += ", ONNX Runtime " + result.value("onnxruntime", "");
-  line += fmt::format(", bandwidth of a copy {} GB/s", figure(result, "copy_gb_s", "{:.1f}"));
-  if (on_gpu) line += fmt::format(", time of an empty kernel {} us", figure(result, "empty_kernel_us", "{:.2f}"));
+  const bool on_gpu = times.is_on_gpu();
+  std::string line = times.name;
+  if (times.torch) line += ", PyTorch " + *times.torch;
+  if (times.onnxruntime) line += ", ONNX Runtime " + *times.onnxruntime;
+  line += fmt::format(", bandwidth of a copy {} GB/s", figure(times.copy_gb_s, "{:.1f}"));
+  if (on_gpu) line += fmt::format(", time of an empty kernel {} us", figure(times.empty_kernel_us, "{:.2f}"));
   text.add(line);
-  for (const auto& missing : result.value("missing", nlohmann::json::array())) {
-    text.add(fmt::format("{} is not installed and therefore not timed", missing.get<std::string>()));
+  for (const std::string& missing : times.missing.value_or(std::vector<std::string>())) {
+    text.add(fmt::format("{} is not installed and therefore not timed", missing));
   }
   text.add("");
   Table table;
@@ -60,58 +60,49 @@ Listing operators_text(const nlohmann::json& result) {
              {"of copy", Color::faint},
              {"TFLOP/s", Color::faint},
              {"peers, us", Color::faint}});
-  for (const auto& row : result["results"]) {
-    if (row.contains("failed")) {
-      table.add({row.value("name", ""), {"failed", Color::bad}, "", "", "", "", row.value("failed", "")});
+  for (const report::CaseTimes& row : times.results) {
+    if (row.failed) {
+      table.add({row.name, {"failed", Color::bad}, "", "", "", "", *row.failed});
       continue;
     }
     std::string peers;
-    for (const auto& [name, peer] : row["peers"].items()) {
-      const std::string time = peer.contains("failed") ? "failed" : figure(peer, "us", "{:.1f}");
-      peers += fmt::format("{}{} {}", peers.empty() ? "" : ", ", name, time);
+    for (const auto& [name, peer] : row.peers) {
+      peers +=
+          fmt::format("{}{} {}", peers.empty() ? "" : ", ", name, peer.failed ? "failed" : figure(peer.us, "{:.1f}"));
     }
-    table.add({{row.value("name", ""), row["misses"].empty() ? Color::none : Color::caution},
-               row.value("variant", ""),
-               figure(row, "us", "{:.1f}"),
-               on_gpu ? figure(row, "warm_us", "{:.1f}") : "",
-               figure(row, "of_copy", "{:.2f}"),
-               figure(row, "tflop_s", on_gpu ? "{:.0f}" : "{:.3f}"),
+    table.add({{row.name, row.misses.empty() ? Color::none : Color::caution},
+               row.variant.value_or(""),
+               figure(row.us, "{:.1f}"),
+               on_gpu ? figure(row.warm_us, "{:.1f}") : "",
+               figure(row.of_copy, "{:.2f}"),
+               figure(row.tflop_s, on_gpu ? "{:.0f}" : "{:.3f}"),
                peers});
   }
   text.add(std::move(table));
   Table misses;
-  for (const auto& row : result["results"]) {
-    std::string missed;
-    for (const auto& miss : row["misses"]) missed += (missed.empty() ? "" : "; ") + miss.get<std::string>();
-    if (on_gpu && !missed.empty()) misses.add({row.value("name", ""), missed});
+  for (const report::CaseTimes& row : times.results) {
+    if (on_gpu && !row.misses.empty()) misses.add({row.name, fmt::format("{}", fmt::join(row.misses, "; "))});
   }
   // Random problems are summarized by add_random, since a list of all their misses would be long.
-  if (!misses.empty() && !result.contains("random")) {
+  if (!misses.empty() && !times.random) {
     text.add("");
     text.add("Falls short of targets:");
     text.add(std::move(misses));
   }
-  if (result.contains("random")) add_random(text, result["random"]);
-  if (const std::size_t count = result["left_out"].size(); count != 0) {
+  if (times.random) add_random(text, *times.random);
+  if (const std::size_t count = times.left_out.size(); count != 0) {
     text.add("");
     text.add(fmt::format("{} not timed: the time limit was reached", count_text(count, "case")));
   }
   return text;
 }
 
-std::vector<std::string> operators_warnings(const nlohmann::json& result) {
+std::vector<std::string> operators_warnings(const report::OperatorTimes& times) {
   std::vector<std::string> warnings;
-  for (const auto& name : result["wrong"]) {
-    warnings.push_back(
-        fmt::format("{}: the case failed, or its result differs from a peer's", name.get<std::string>()));
+  for (const std::string& name : times.wrong) {
+    warnings.push_back(fmt::format("{}: the case failed, or its result differs from a peer's", name));
   }
   return warnings;
-}
-
-Json operators_json(nlohmann::json result) {
-  result.erase("event");
-  result.erase("command");
-  return result;
 }
 
 std::string model_times_text(const report::ModelTimes& times) {
