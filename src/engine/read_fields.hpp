@@ -8,7 +8,8 @@
 
 namespace graft::engine {
 
-/// Sets a value from JSON. A member whose key is missing remains as it is, and keys without a member are ignored.
+/// Sets a value from JSON. A member whose key is missing remains as it is, and keys without a member are ignored. A
+/// null is a std::optional without a value; of two nested ones, the inner one.
 template <class T>
 void read_value(const nlohmann::json& json, T& value) {
   if constexpr (report::Reflected<T>) {
@@ -17,8 +18,14 @@ void read_value(const nlohmann::json& json, T& value) {
         if (field.key != nullptr && json.contains(field.key)) read_value(json[field.key], value.*field.member);
       }
     });
+  } else if constexpr (requires { value->has_value(); }) {
+    read_value(json, value.emplace());
   } else if constexpr (requires { value.has_value(); }) {
     if (!json.is_null()) read_value(json, value.emplace());
+  } else if constexpr (std::is_same_v<T, report::JsonText>) {
+    value.text = json.dump();
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    for (const auto& [key, item] : json.items()) read_value(item, value[key]);
   } else if constexpr (requires { value.emplace_back(); }) {
     for (const nlohmann::json& item : json) read_value(item, value.emplace_back());
   } else {

@@ -7,13 +7,13 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "core/executable_folder.hpp"
 #include "core/suggest.hpp"
 #include "engine/driver.hpp"
+#include "engine/read_fields.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graft/setting.hpp"
@@ -74,106 +74,6 @@ std::vector<std::string> command_of(const OperatorBench& bench) {
   return command;
 }
 
-using nlohmann::json;
-
-/// Reads a member of an object; a member that is missing or null leaves the value as it is.
-template <class T>
-void read(const json& object, const char* key, T& value) {
-  if (const auto found = object.find(key); found != object.end() && !found->is_null()) found->get_to(value);
-}
-template <class T>
-void read(const json& object, const char* key, std::optional<T>& value) {
-  if (const auto found = object.find(key); found != object.end() && !found->is_null()) value = found->get<T>();
-}
-
-std::vector<report::CaseTensor> tensors_of(const json& listed) {
-  std::vector<report::CaseTensor> tensors;
-  for (const json& each : listed) {
-    report::CaseTensor& tensor = tensors.emplace_back();
-    read(each, "dtype", tensor.dtype);
-    read(each, "layout", tensor.layout);
-    read(each, "port", tensor.port);
-    read(each, "shape", tensor.shape);
-  }
-  return tensors;
-}
-
-void read_times(const json& object, report::PeerTimes& times) {
-  read(object, "failed", times.failed);
-  read(object, "us", times.us);
-  read(object, "warm_us", times.warm_us);
-  read(object, "of_copy", times.of_copy);
-  read(object, "tflop_s", times.tflop_s);
-}
-
-report::CaseTimes case_of(const json& row) {
-  report::CaseTimes times;
-  read_times(row, times);
-  times.attributes.text = row.at("attributes").dump();
-  read(row, "bytes", times.bytes);
-  read(row, "choose_variant", times.choose_variant);
-  read(row, "difference", times.difference);
-  read(row, "dtype", times.dtype);
-  read(row, "index", times.index);
-  times.inputs = tensors_of(row.at("inputs"));
-  read(row, "missed", times.missed);
-  read(row, "misses", times.misses);
-  read(row, "name", times.name);
-  read(row, "operations", times.operations);
-  read(row, "operator", times.op);
-  times.outputs = tensors_of(row.at("outputs"));
-  for (const auto& [name, peer] : row.at("peers").items()) read_times(peer, times.peers[name]);
-  read(row, "seconds", times.seconds);
-  read(row.at("to_reach"), "of_copy", times.to_reach.of_copy);
-  read(row.at("to_reach"), "of_eager", times.to_reach.of_eager);
-  read(row, "variant", times.variant);
-  return times;
-}
-
-report::RandomTimes random_of(const json& drawn) {
-  report::RandomTimes times;
-  read(drawn, "cases", times.cases);
-  read(drawn, "seed", times.seed);
-  for (const json& row : drawn.at("operators")) {
-    report::RandomSpeed& speed = times.operators.emplace_back();
-    read(row, "below", speed.below);
-    read(row, "cases", speed.cases);
-    read(row, "geometric_mean", speed.geometric_mean);
-    read(row, "mean_to_reach", speed.mean_to_reach);
-    read(row, "operator", speed.op);
-    read(row, "reaches", speed.reaches);
-    read(row, "worst", speed.worst);
-    read(row, "worst_case", speed.worst_case);
-    read(row, "worst_peer", speed.worst_peer);
-    read(row, "worst_to_reach", speed.worst_to_reach);
-  }
-  return times;
-}
-
-/// Reads the result event of python/graft/bench, whose README lists the members.
-report::OperatorTimes times_of(const json& result) {
-  report::OperatorTimes times;
-  read(result, "copy_gb_s", times.copy_gb_s);
-  read(result, "device", times.device);
-  read(result, "empty_kernel_us", times.empty_kernel_us);
-  read(result, "graft", times.graft);
-  read(result, "left_out", times.left_out);
-  if (const auto products = result.find("matmul_tflop_s"); products != result.end()) {
-    times.matmul_tflop_s.emplace();
-    for (const auto& [type, speed] : products->items()) read(*products, type.c_str(), (*times.matmul_tflop_s)[type]);
-  }
-  read(result, "missing", times.missing);
-  read(result, "name", times.name);
-  read(result, "onnxruntime", times.onnxruntime);
-  if (const auto drawn = result.find("random"); drawn != result.end()) times.random = random_of(*drawn);
-  for (const json& row : result.at("results")) times.results.push_back(case_of(row));
-  read(result, "seconds", times.seconds);
-  read(result, "threads", times.threads);
-  read(result, "torch", times.torch);
-  read(result, "wrong", times.wrong);
-  return times;
-}
-
 }  // namespace
 
 report::OperatorTimes bench_operators(const OperatorBench& bench, const Watch& watch) {
@@ -191,10 +91,11 @@ report::OperatorTimes bench_operators(const OperatorBench& bench, const Watch& w
       engine::EngineDriver driver = engine::find_engine_driver();
       driver.module = "graft.bench";
       if (bench.on_log) bench.on_log("command", driver.command_text());
-      return times_of(run_driver(driver, command,
-                                 {.on_progress = [&](std::string_view phase, double part) { work.report(part, phase); },
-                                  .on_log = bench.on_log,
-                                  .should_stop = [&] { return work.is_cancelled(); }}));
+      return engine::read_fields<report::OperatorTimes>(
+          run_driver(driver, command,
+                     {.on_progress = [&](std::string_view phase, double part) { work.report(part, phase); },
+                      .on_log = bench.on_log,
+                      .should_stop = [&] { return work.is_cancelled(); }}));
     });
   } catch (const engine::Interrupted&) {
     throw Cancelled();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -79,6 +81,28 @@ TEST(Fields, JsonHasOnlyFieldsWhoseConditionHolds) {
   EXPECT_TRUE(schema["required"].empty());
   EXPECT_EQ(schema["properties"]["trials"]["anyOf"][0].dump(), R"({"description":"The number.","type":"integer"})");
   EXPECT_EQ(schema["properties"]["trials"]["anyOf"][1]["type"], "array");
+}
+
+struct Times {
+  report::JsonText attributes = {"{}"};
+  std::map<std::string, std::optional<double>, std::less<>> peers = {};
+  std::optional<std::optional<double>> warm = {};
+  std::optional<double> difference = {};
+
+  static constexpr auto fields() {
+    return std::tuple{report::field("attributes", &Times::attributes, "The attributes."),
+                      report::field("peers", &Times::peers, "The peers."),
+                      report::field_if_any("warm", &Times::warm, "Null where it does not apply."),
+                      report::field("difference", &Times::difference, "The difference.")};
+  }
+};
+
+TEST(Fields, NullsMapsAndOtherJsonAreReadAndWrittenAlike) {
+  for (const char* text :
+       {R"({"attributes":{"axes":[1],"mode":"a"},"peers":{"x":1.5,"y":null},"warm":null,"difference":2.0})",
+        R"({"attributes":{},"peers":{},"difference":null})"}) {
+    EXPECT_EQ(json_of_fields(engine::read_fields<Times>(nlohmann::json::parse(text))).dump(), text);
+  }
 }
 
 TEST(Fields, AReportIsReadFromItsJson) {

@@ -77,45 +77,36 @@ struct SpeedToReach {
   }
 };
 
-/// The times of one implementation on a case. The figures are empty where it failed.
+/// The times of one implementation on a case.
 struct PeerTimes {
-  std::optional<std::string> failed = {};
-  std::optional<double> us = {};
-  std::optional<double> warm_us = {};
-  std::optional<double> of_copy = {};
-  std::optional<double> tflop_s = {};
-
-  /// A figure in JSON: nothing where the implementation failed, null where the figure does not apply.
+  /// A figure has no value where the implementation failed, and an empty one where the figure does not apply.
   using Figure = std::optional<std::optional<double>>;
-  [[nodiscard]] Figure measured_us() const { return measured(us); }
-  [[nodiscard]] Figure measured_warm_us() const { return measured(warm_us); }
-  [[nodiscard]] Figure measured_of_copy() const { return measured(of_copy); }
-  [[nodiscard]] Figure measured_tflop_s() const { return measured(tflop_s); }
+
+  std::optional<std::string> failed = {};
+  Figure us = {};
+  Figure warm_us = {};
+  Figure of_copy = {};
+  Figure tflop_s = {};
 
   static constexpr auto failed_field() {
     return field_if_any("failed", &PeerTimes::failed, "Why the case did not run, in place of the measurements.");
   }
   static constexpr auto of_copy_field() {
-    return field_if_any("of_copy", &PeerTimes::measured_of_copy, "The traffic per second, as a fraction of a copy's.");
+    return field_if_any("of_copy", &PeerTimes::of_copy, "The traffic per second, as a fraction of a copy's.");
   }
   static constexpr auto tflop_s_field() {
-    return field_if_any("tflop_s", &PeerTimes::measured_tflop_s,
+    return field_if_any("tflop_s", &PeerTimes::tflop_s,
                         "The operations per second in 10^12; null where memory sets the limit.");
   }
   static constexpr auto us_field() {
-    return field_if_any("us", &PeerTimes::measured_us, "The median time with a cold cache in microseconds.");
+    return field_if_any("us", &PeerTimes::us, "The median time with a cold cache in microseconds.");
   }
   static constexpr auto warm_us_field() {
-    return field_if_any("warm_us", &PeerTimes::measured_warm_us,
+    return field_if_any("warm_us", &PeerTimes::warm_us,
                         "The median time with a warm cache in microseconds; null for large tensors.");
   }
   static constexpr auto fields() {
     return std::tuple{failed_field(), of_copy_field(), tflop_s_field(), us_field(), warm_us_field()};
-  }
-
- private:
-  [[nodiscard]] Figure measured(const std::optional<double>& figure) const {
-    return failed ? std::nullopt : std::make_optional(figure);
   }
 };
 

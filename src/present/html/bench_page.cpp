@@ -22,7 +22,7 @@ using Number = std::optional<double>;
 using report::CaseTimes;
 using report::OperatorTimes;
 /// A figure of Graft or of a peer.
-using Figure = Number report::PeerTimes::*;
+using Figure = report::PeerTimes::Figure report::PeerTimes::*;
 
 constexpr const char* good = "good";
 constexpr const char* short_of = "short";
@@ -40,9 +40,9 @@ constexpr std::array<Series, 4> all_series{{{"graft", "Graft", Tone::blue},
 
 /// Returns a figure of Graft or of a peer, or nothing if it was not measured.
 Number figure_of(const CaseTimes& row, std::string_view series, Figure figure) {
-  if (series == "graft") return row.*figure;
+  if (series == "graft") return (row.*figure).value_or(Number());
   const auto peer = row.peers.find(series);
-  return peer == row.peers.end() ? Number() : peer->second.*figure;
+  return peer == row.peers.end() ? Number() : (peer->second.*figure).value_or(Number());
 }
 
 /// Returns Graft and the peers that were timed in at least one row.
@@ -102,7 +102,7 @@ Number attainable(const OperatorTimes& times, const CaseTimes& row) {
 std::vector<Chart> charts_of(const OperatorTimes& times) {
   const bool on_gpu = times.is_on_gpu();
   const auto computes = [](const CaseTimes& row) { return row.operations != 0; };
-  const auto is_small = [](const CaseTimes& row) { return row.warm_us.has_value(); };
+  const auto is_small = [](const CaseTimes& row) { return row.warm_us.value_or(Number()).has_value(); };
   Chart arithmetic{
       .title = "Arithmetic, TFLOP/s",
       .note = on_gpu ? "The mark is the speed that the bandwidth of a copy and a large matrix product allow." : "",

@@ -13,6 +13,9 @@ namespace {
 std::string figure(const std::optional<double>& value, const char* form) {
   return value ? fmt::format(fmt::runtime(form), *value) : "";
 }
+std::string figure(const report::PeerTimes::Figure& value, const char* form) {
+  return value ? figure(*value, form) : "";
+}
 
 /// Adds a table that compares random problems with the fastest peer, operator by operator.
 void add_random(Listing& text, const report::RandomTimes& random) {
