@@ -1,9 +1,11 @@
-// A part of a tensor's bytes.
+// The bytes of a tensor: a part of others, or packed numbers.
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "onnx/tensor_data.hpp"
 
@@ -12,6 +14,19 @@ namespace graft::onnx {
 /// Returns `count` bytes from `begin` on, which share the memory of `bytes`.
 [[nodiscard]] inline Bytes part_of(const Bytes& bytes, std::size_t begin, std::size_t count) {
   return {std::make_shared<const Bytes>(bytes), std::span(bytes.data(), bytes.size()).subspan(begin, count)};
+}
+
+/// Returns the bytes of the numbers, each of which is converted to `Stored` first.
+template <class Stored, class Numbers>
+std::string pack(const Numbers& numbers) {
+  std::string bytes(static_cast<std::size_t>(numbers.size()) * sizeof(Stored), '\0');
+  char* out = bytes.data();
+  for (const auto number : numbers) {
+    const auto stored = static_cast<Stored>(number);
+    std::memcpy(out, &stored, sizeof stored);
+    out += sizeof stored;
+  }
+  return bytes;
 }
 
 }  // namespace graft::onnx

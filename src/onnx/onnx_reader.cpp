@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <set>
 #include <utility>
 
+#include "onnx/bytes_part.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/mapped_file.hpp"
@@ -173,18 +173,6 @@ class Reader {
                      fmt::join(proto.dims(), ", "), to_string(static_cast<ElementType>(proto.data_type())), wanted));
   }
 
-  template <class Stored, class Field>
-  Bytes pack(const Field& field) const {
-    std::string raw(static_cast<std::size_t>(field.size()) * sizeof(Stored), '\0');
-    char* out = raw.data();
-    for (const auto value : field) {
-      const auto stored = static_cast<Stored>(value);
-      std::memcpy(out, &stored, sizeof stored);
-      out += sizeof stored;
-    }
-    return Bytes(std::move(raw));
-  }
-
   /// Reads the typed fields (float_data and the others), of which there are fewer than element types.
   Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
                    const std::string& what) const {
@@ -194,19 +182,23 @@ class Reader {
       case ElementType::f32:
       case ElementType::complex64:
         expect(proto.float_data_size(), type == ElementType::f32 ? elements : elements * 2);
-        return pack<float>(proto.float_data());
+        return Bytes(pack<float>(proto.float_data()));
       case ElementType::f64:
       case ElementType::complex128:
         expect(proto.double_data_size(), type == ElementType::f64 ? elements : elements * 2);
-        return pack<double>(proto.double_data());
-      case ElementType::i64: expect(proto.int64_data_size(), elements); return pack<std::int64_t>(proto.int64_data());
+        return Bytes(pack<double>(proto.double_data()));
+      case ElementType::i64:
+        expect(proto.int64_data_size(), elements);
+        return Bytes(pack<std::int64_t>(proto.int64_data()));
       case ElementType::u64:
         expect(proto.uint64_data_size(), elements);
-        return pack<std::uint64_t>(proto.uint64_data());
+        return Bytes(pack<std::uint64_t>(proto.uint64_data()));
       case ElementType::u32:
         expect(proto.uint64_data_size(), elements);
-        return pack<std::uint32_t>(proto.uint64_data());
-      case ElementType::i32: expect(proto.int32_data_size(), elements); return pack<std::int32_t>(proto.int32_data());
+        return Bytes(pack<std::uint32_t>(proto.uint64_data()));
+      case ElementType::i32:
+        expect(proto.int32_data_size(), elements);
+        return Bytes(pack<std::int32_t>(proto.int32_data()));
       case ElementType::f6e2m3:
       case ElementType::f6e3m2:
         if (elements != 0) fail(fmt::format("{}: 6-bit elements have to be raw data", what));
@@ -216,11 +208,11 @@ class Reader {
     const int bits = bits_of(type);
     if (bits == 16) {
       expect(proto.int32_data_size(), elements);
-      return pack<std::uint16_t>(proto.int32_data());
+      return Bytes(pack<std::uint16_t>(proto.int32_data()));
     }
     if (bits != 0 && bits <= 8) {  // 4-bit and 2-bit elements are packed, one byte per number
       expect(proto.int32_data_size(), count_bytes(type, elements, what));
-      return pack<std::uint8_t>(proto.int32_data());
+      return Bytes(pack<std::uint8_t>(proto.int32_data()));
     }
     if (elements != 0) {
       fail(fmt::format("{}: element type {} with data outside raw_data is not supported by Graft", what,

@@ -15,10 +15,7 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
   for (const onnx::Match& match : result.matches) {
     const Fusion found = read(match);
     if (found.op == nullptr) {
-      rewriter.near_miss(pattern.name(), {.node = match.root,
-                                          .matched_nodes = match.nodes.size(),
-                                          .pattern_nodes = match.nodes.size(),
-                                          .reason = found.obstacle});
+      rewriter.near_miss(pattern.name(), match, found.obstacle);
       continue;
     }
     onnx::Value& x = match.value("x");

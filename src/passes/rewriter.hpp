@@ -132,6 +132,11 @@ class Rewriter {
   /// Records a near miss. For each anchor node, the nearest of a library and the nearest of Graft's own are kept. Near
   /// misses of nodes that are rewritten after all are dropped.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
+  /// Records that the whole pattern matches, but another condition does not hold.
+  void near_miss(const std::string& pattern, const onnx::Match& match, const std::string& reason) {
+    const std::size_t nodes = match.nodes.size();
+    near_miss(pattern, {.node = match.root, .matched_nodes = nodes, .pattern_nodes = nodes, .reason = reason});
+  }
 
   /// Returns why a plugin may not replace a node of this graph: the graph is the body of a node in which TensorRT
   /// builds none. Returns an empty string if a plugin may.

@@ -260,10 +260,7 @@ class RuleRun {
       const onnx::Value* x = graph.find(plan->inputs.front().name);
       if (!rewriter_.is_wanted(*plan->op, inputs, x == nullptr ? y : *x, y)) return;
     } catch (const Error& error) {
-      rewriter_.near_miss(rule_.pattern->name(), {.node = match.root,
-                                                  .matched_nodes = match.nodes.size(),
-                                                  .pattern_nodes = match.nodes.size(),
-                                                  .reason = error.what()});
+      rewriter_.near_miss(rule_.pattern->name(), match, error.what());
       return;
     }
     Proposal proposal = proposal_of(region, *plan);

@@ -12,7 +12,7 @@ import fastjsonschema
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 SOURCE = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAM = os.environ.get("GRAFT_BIN", str(SOURCE / "build" / "bin" / "graft"))
@@ -163,3 +163,16 @@ def converted(session_folder):
 def digits():
     data = np.load(DIGITS_DATA)
     return data["images"], data["labels"]
+
+
+@pytest.fixture(scope="session")
+def changed(session_folder):
+    """Saves the digits network with one weight of the last layer changed."""
+    model = onnx.load(DIGITS)
+    weight = next(t for t in model.graph.initializer if t.name == "onnx::MatMul_32")
+    values = numpy_helper.to_array(weight).copy()
+    values[0, 0] += 0.5
+    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    path = session_folder / "changed.onnx"
+    onnx.save(model, path)
+    return path

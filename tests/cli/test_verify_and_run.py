@@ -2,24 +2,10 @@
 import re
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import pytest
 from conftest import DIGITS, DIGITS_DATA, save
 from onnx import TensorProto, helper, numpy_helper
-
-
-@pytest.fixture(scope="session")
-def changed(session_folder):
-    """Saves the digits network with one weight of the last layer changed."""
-    model = onnx.load(DIGITS)
-    weight = next(t for t in model.graph.initializer if t.name == "onnx::MatMul_32")
-    values = numpy_helper.to_array(weight).copy()
-    values[0, 0] += 0.5
-    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
-    path = session_folder / "changed.onnx"
-    onnx.save(model, path)
-    return path
 
 
 @pytest.mark.parametrize("kernels", ["functions", "own"])

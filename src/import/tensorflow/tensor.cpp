@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "graft/error.hpp"
+#include "onnx/bytes_part.hpp"
 #include "onnx/shape_inference.hpp"
 #include "tensorflow/graph_def.pb.h"
 
@@ -44,34 +44,22 @@ const TypeName* find_type(std::int32_t number) {
   return found == types.end() ? nullptr : found;
 }
 
-template <class Stored, class Field>
-std::string pack(const Field& field) {
-  std::string raw(static_cast<std::size_t>(field.size()) * sizeof(Stored), '\0');
-  char* out = raw.data();
-  for (const auto value : field) {
-    const auto stored = static_cast<Stored>(value);
-    std::memcpy(out, &stored, sizeof stored);
-    out += sizeof stored;
-  }
-  return raw;
-}
-
 /// Returns the numbers in the typed field of the element type; there may be fewer than elements.
 std::string typed_bytes(const TensorProto& proto, onnx::ElementType type) {
   switch (type) {
-    case onnx::ElementType::f32: return pack<float>(proto.float_val());
-    case onnx::ElementType::f64: return pack<double>(proto.double_val());
-    case onnx::ElementType::i32: return pack<std::int32_t>(proto.int_val());
-    case onnx::ElementType::u8: return pack<std::uint8_t>(proto.int_val());
-    case onnx::ElementType::i8: return pack<std::int8_t>(proto.int_val());
-    case onnx::ElementType::i16: return pack<std::int16_t>(proto.int_val());
-    case onnx::ElementType::u16: return pack<std::uint16_t>(proto.int_val());
-    case onnx::ElementType::i64: return pack<std::int64_t>(proto.int64_val());
-    case onnx::ElementType::u32: return pack<std::uint32_t>(proto.uint32_val());
-    case onnx::ElementType::u64: return pack<std::uint64_t>(proto.uint64_val());
-    case onnx::ElementType::boolean: return pack<std::uint8_t>(proto.bool_val());
+    case onnx::ElementType::f32: return onnx::pack<float>(proto.float_val());
+    case onnx::ElementType::f64: return onnx::pack<double>(proto.double_val());
+    case onnx::ElementType::i32: return onnx::pack<std::int32_t>(proto.int_val());
+    case onnx::ElementType::u8: return onnx::pack<std::uint8_t>(proto.int_val());
+    case onnx::ElementType::i8: return onnx::pack<std::int8_t>(proto.int_val());
+    case onnx::ElementType::i16: return onnx::pack<std::int16_t>(proto.int_val());
+    case onnx::ElementType::u16: return onnx::pack<std::uint16_t>(proto.int_val());
+    case onnx::ElementType::i64: return onnx::pack<std::int64_t>(proto.int64_val());
+    case onnx::ElementType::u32: return onnx::pack<std::uint32_t>(proto.uint32_val());
+    case onnx::ElementType::u64: return onnx::pack<std::uint64_t>(proto.uint64_val());
+    case onnx::ElementType::boolean: return onnx::pack<std::uint8_t>(proto.bool_val());
     case onnx::ElementType::f16:
-    case onnx::ElementType::bf16: return pack<std::uint16_t>(proto.half_val());
+    case onnx::ElementType::bf16: return onnx::pack<std::uint16_t>(proto.half_val());
     default: throw Error(fmt::format("a constant has the type {}, which Graft does not support", to_string(type)));
   }
 }

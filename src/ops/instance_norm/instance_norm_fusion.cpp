@@ -233,13 +233,9 @@ void fuse_instance_norm(Rewriter& rewriter) {
     Finder(rewriter, *graph).run();
     for (const onnx::Match& match : find_matches(over_other_axes(), *graph).matches) {
       if (is_over_spatial_axes(match)) continue;  // the Finder reports every other obstacle
-      rewriter.near_miss(
-          std::string(pattern_name),
-          {.node = match.root,
-           .matched_nodes = match.nodes.size(),
-           .pattern_nodes = match.nodes.size(),
-           .reason = fmt::format("it normalizes over the axes [{}], not over all axes except batch and channels",
-                                 fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
+      rewriter.near_miss(std::string(pattern_name), match,
+                         fmt::format("it normalizes over the axes [{}], not over all axes except batch and channels",
+                                     fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", ")));
     }
     fuse_activations(rewriter, *graph);
   }

@@ -180,10 +180,7 @@ void fuse_l2_normalize(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (const Lookalike& lookalike : lookalikes()) {
       for (const onnx::Match& match : find_matches(lookalike.pattern, *graph).matches) {
-        rewriter.near_miss(lookalike.pattern.name(), {.node = match.root,
-                                                      .matched_nodes = match.nodes.size(),
-                                                      .pattern_nodes = match.nodes.size(),
-                                                      .reason = std::string(lookalike.reason)});
+        rewriter.near_miss(lookalike.pattern.name(), match, std::string(lookalike.reason));
       }
     }
     for (const Form& form : forms()) {

@@ -101,10 +101,7 @@ void fuse(Rewriter& rewriter, const onnx::Pattern& pattern) {
     for (const onnx::Match& match : result.matches) {
       Found found = read(match);
       if (!found.op) {
-        rewriter.near_miss(pattern.name(), {.node = match.root,
-                                            .matched_nodes = match.nodes.size(),
-                                            .pattern_nodes = match.nodes.size(),
-                                            .reason = found.obstacle});
+        rewriter.near_miss(pattern.name(), match, found.obstacle);
         continue;
       }
       onnx::Value& x = match.value("x");
