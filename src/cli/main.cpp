@@ -5,8 +5,8 @@
 int main(int argument_count, char** arguments) {
   graft::toolkit::name_settings(graft::cli::option_of);
   graft::cli::Program program;
-#define GRAFT_COMMAND(name) graft::cli::add_##name(program);
-#include "cli/commands.inc"
+#define GRAFT_COMMAND(name, report) graft::cli::add_##name(program);
+#include "graft/report/commands.inc"
 #undef GRAFT_COMMAND
   return program.run(argument_count, arguments);
 }

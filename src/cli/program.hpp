@@ -67,8 +67,8 @@ class Program {
 };
 
 /// Adds a command with its options, help and action to the program: one function for each line of commands.inc.
-#define GRAFT_COMMAND(name) void add_##name(Program& program);
-#include "cli/commands.inc"
+#define GRAFT_COMMAND(name, report) void add_##name(Program& program);
+#include "graft/report/commands.inc"
 #undef GRAFT_COMMAND
 
 }  // namespace graft::cli

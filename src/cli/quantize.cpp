@@ -26,7 +26,7 @@
 #include "graft/error.hpp"
 #include "graft/toolkit/import.hpp"
 #include "present/html/quantize_page.hpp"
-#include "present/json/quantize_json.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/quantize_text.hpp"
 #include "present/text/value_check_text.hpp"
 #include "toolkit/files.hpp"
@@ -130,7 +130,11 @@ Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
   const std::size_t scales = toolkit::write_calibration_cache(toolkit::load(arguments.model), arguments.write_cache);
   console.say(
       fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Color::strong), count_text(scales, "scale")));
-  console.result(present::scales_json(arguments.model, arguments.write_cache, scales));
+  console.result({{"schema", report::QuantizeReport::schema.name},
+                  {"version", report::QuantizeReport::schema.version},
+                  {"model", arguments.model},
+                  {"cache", arguments.write_cache},
+                  {"scales", scales}});
   return Exit::done;
 }
 
@@ -245,7 +249,7 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   if (report.check) console.say(present::check_text(*report.check, report.check->command));
   if (!report.met()) console.warn(present::missed_limit_text(report));
   if (!arguments.report.empty()) write_report(console, present::quantize_page(report), arguments.report);
-  console.result(present::quantize_json(report));
+  console.result(present::json_of_report(report));
   return report.met() ? Exit::done : Exit::answer_is_no;
 }
 

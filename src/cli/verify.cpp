@@ -19,7 +19,7 @@
 #include "graft/error.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/html/verify_page.hpp"
-#include "present/json/verify_json.hpp"
+#include "present/json/fields.hpp"
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
 #include "toolkit/compare_models.hpp"
@@ -158,7 +158,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   if (!arguments.report.empty()) {
     write_report(console, present::layers_page(models.candidate, report), arguments.report);
   }
-  console.result(present::layers_json(report));
+  console.result(present::json_of_report(report));
   return exit_of(report.verdict());
 }
 
@@ -173,7 +173,7 @@ Exit verify_outputs(const Console& console, const VerifyArguments& arguments, co
   if (!arguments.report.empty()) {
     write_report(console, present::verify_page(models.candidate, report), arguments.report);
   }
-  console.result(present::verify_json(report));
+  console.result(present::json_of_report(report));
   return exit_of(report.verdict());
 }
 

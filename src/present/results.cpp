@@ -12,8 +12,6 @@
 #include "present/json/convert_json.hpp"
 #include "present/json/fields.hpp"
 #include "present/json/inspect_json.hpp"
-#include "present/json/quantize_json.hpp"
-#include "present/json/verify_json.hpp"
 #include "present/json/write_cut.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
@@ -38,11 +36,15 @@ std::string to_json(const InspectReport& report) { return text_of(present::inspe
 
 std::string to_json(const ConvertReport& report) { return text_of(present::convert_json(report)); }
 
-std::string to_json(const VerifyResult& result) { return text_of(present::verify_json(result)); }
+std::string to_json(const VerifyResult& result) {
+  return text_of(present::json_of_report<report::VerifyReport>(result));
+}
 
-std::string to_json(const LayersResult& result) { return text_of(present::layers_json(result)); }
+std::string to_json(const LayersResult& result) {
+  return text_of(present::json_of_report<report::LayersReport>(result));
+}
 
-std::string to_json(const QuantizeReport& report) { return text_of(present::quantize_json(report)); }
+std::string to_json(const QuantizeReport& report) { return text_of(present::json_of_report(report)); }
 
 std::string to_json(const BuildReport& report) { return text_of(present::build_json(report)); }
 

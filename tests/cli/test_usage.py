@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from conftest import DIGITS, PROGRAM, SOURCE
 
-COMMANDS = re.findall(r"^GRAFT_COMMAND\((\w+)\)$", (SOURCE / "src/cli/commands.inc").read_text(), re.MULTILINE)
+LIST = SOURCE / "include/graft/report/commands.inc"
+COMMANDS = re.findall(r"^GRAFT_COMMAND\((\w+), \w+\)$", LIST.read_text(), re.MULTILINE)
 
 
 def test_version(graft):

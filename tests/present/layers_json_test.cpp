@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "present/json/verify_json.hpp"
+#include "graft/report/layers.hpp"
+#include "present/json/fields.hpp"
 
 namespace graft::present {
 namespace {
@@ -33,7 +34,7 @@ report::LayersReport one_tensor() {
 TEST(LayersJson, a_tensor_has_its_names_types_and_figures) {
   report::LayersReport report = one_tensor();
   report.layers[0].layout.emplace().kind = report::Rearrangement::Kind::channels;
-  const Json layer = layers_json(report)["layers"][0];
+  const Json layer = json_of_report(report)["layers"][0];
   EXPECT_EQ(layer["reference"], "a");
   EXPECT_EQ(layer["candidate"], "b");
   EXPECT_EQ(layer["reference_type"], "f32[2]");
@@ -57,13 +58,13 @@ TEST(LayersJson, a_tensor_has_its_names_types_and_figures) {
 
 TEST(LayersJson, tensors_are_named_where_the_report_has_their_index) {
   report::LayersReport report = one_tensor();
-  EXPECT_TRUE(layers_json(report)["nan_begins"].is_null());
-  EXPECT_TRUE(layers_json(report)["weakest"].is_null());
-  EXPECT_TRUE(layers_json(report)["first_divergence"].is_null());
+  EXPECT_TRUE(json_of_report(report)["nan_begins"].is_null());
+  EXPECT_TRUE(json_of_report(report)["weakest"].is_null());
+  EXPECT_TRUE(json_of_report(report)["first_divergence"].is_null());
   report.nan_begins = 0;
   report.weakest = 0;
   report.first.emplace().order = report::Rearrangement::Kind::flipped;
-  const Json json = layers_json(report);
+  const Json json = json_of_report(report);
   EXPECT_EQ(json["nan_begins"], "b");
   EXPECT_EQ(json["weakest"], "b");
   EXPECT_EQ(json["first_divergence"]["layer"], 0);
@@ -74,7 +75,7 @@ TEST(LayersJson, tensors_are_named_where_the_report_has_their_index) {
 TEST(LayersJson, a_failure_without_a_node_has_an_empty_name) {
   report::LayersReport report;
   report.failure.emplace().message = "the type is not supported";
-  const Json json = layers_json(report);
+  const Json json = json_of_report(report);
   EXPECT_EQ(json["failure"]["node"], "");
   EXPECT_EQ(json["failure"]["message"], "the type is not supported");
   EXPECT_EQ(json["equal"], false);

@@ -29,6 +29,7 @@ struct ModelTimes {
   [[nodiscard]] double slowest_ms() const { return *std::ranges::max_element(seconds) * 1e3; }
   [[nodiscard]] double runs_a_second() const { return 1 / median(); }
 
+  static constexpr Schema schema{"graft bench", 1, "Timed operators, or a model's runs."};
   static constexpr auto fields() {
     return std::tuple{
         field("model", &ModelTimes::model, "The file of the model."),

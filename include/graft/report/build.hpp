@@ -321,6 +321,9 @@ struct BuildReport : BuiltEngine {
     return all;
   }
 
+  static constexpr Schema schema{
+      "graft build", 1,
+      "The engine that was written, the network that TensorRT made of the model, and the plugins in it."};
   static constexpr auto fields() {
     return std::tuple_cat(
         BuiltEngine::fields(),

@@ -66,6 +66,7 @@ struct CanaryReport {
   /// Returns the commands for the machine with the GPU.
   [[nodiscard]] std::vector<std::string> next() const { return {"python3 " + folder.string() + "/run_canary.py"}; }
 
+  static constexpr Schema schema{"graft canary", 1, "The folder that was written."};
   static constexpr auto fields() {
     return std::tuple{
         field(nullptr, "model", &CanaryReport::model, "The file of the model."),

@@ -138,6 +138,9 @@ struct ConvertReport : RewriteReport {
     return values.failure.empty() ? values_not_compared : values.failure;
   }
 
+  static constexpr Schema schema{"graft convert", 1,
+                                 "What was read, rewritten and written. Nodes are described as \"node 'name' "
+                                 "(operator)\". `undone` has the rewrites whose proof failed."};
   static constexpr auto fields() {
     return std::tuple{
         field("model", nullptr, &ConvertReport::model, "The result of the conversion."),

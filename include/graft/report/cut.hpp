@@ -126,7 +126,7 @@ struct CutHalves {
   std::vector<NodeSupport> causes;
   std::vector<DetectionTail> tails;
 
-  [[nodiscard]] std::string_view schema() const { return cut_schema; }
+  [[nodiscard]] std::string_view schema_text() const { return cut_schema; }
   [[nodiscard]] std::string_view first() const { return tensorrt_is_first ? "tensorrt" : "host"; }
   [[nodiscard]] std::size_t nodes_in_tensorrt() const { return tensorrt.nodes; }
   [[nodiscard]] std::size_t nodes_on_host() const { return host.nodes; }
@@ -136,9 +136,11 @@ struct CutHalves {
     return listed;
   }
 
+  static constexpr Schema schema{"the file that names both halves of a network that graft convert --cut wrote", 1,
+                                 "Tensors between the halves have the same name in both; a dynamic size is -1."};
   static constexpr auto fields() {
     return std::tuple{
-        field(nullptr, "schema", &CutHalves::schema, "'graft.cut/1'."),
+        field(nullptr, "schema", &CutHalves::schema_text, "'graft.cut/1'."),
         field(nullptr, "first", &CutHalves::first, "The half that runs first: 'tensorrt' or 'host'."),
         field(nullptr, "tensorrt", &CutHalves::tensorrt, "The half for TensorRT."),
         field(nullptr, "host", &CutHalves::host, "The half for ONNX Runtime or another runtime on the host."),

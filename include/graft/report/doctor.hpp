@@ -109,6 +109,7 @@ struct DoctorReport {
 
   [[nodiscard]] bool is_complete() const { return std::ranges::none_of(findings, &Finding::is_missing); }
 
+  static constexpr Schema schema{"graft doctor", 1, "What was found on this machine, and what is missing."};
   static constexpr auto fields() {
     return std::tuple{
         field("version", &DoctorReport::version, "The version of Graft."),

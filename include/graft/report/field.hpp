@@ -98,6 +98,14 @@ template <class Member>
   return {member, true};
 }
 
+/// The JSON of a report, for its schema in docs/schema.
+struct Schema {
+  const char* name;  ///< The command that prints it, or the file that contains it.
+  int version;       ///< Increases with each change that readers have to know.
+  const char* description;
+  bool is_in_json = false;  ///< Whether the JSON begins with the keys `schema`, the name, and `version`.
+};
+
 /// A struct that lists its fields: `static constexpr auto fields()` returns a std::tuple of them.
 template <class T>
 concept Reflected = requires {

@@ -340,6 +340,7 @@ struct InspectReport {
     return counts;
   }
 
+  static constexpr Schema schema{"graft.inspect", 2, "How each node will run in TensorRT, and why.", true};
   static constexpr auto fields() {
     return std::tuple{
         field("model", nullptr, &InspectReport::model,

@@ -446,6 +446,8 @@ struct LayersReport : ComparedModels {
     return found == layers.end() ? nullptr : &*found;
   }
 
+  static constexpr Schema schema{"graft.verify.layers", 2,
+                                 "Each tensor that both models have, and where they begin to differ.", true};
   static constexpr auto fields() {
     constexpr std::tuple verdicts{
         field("verdict", nullptr, &LayersReport::verdict,

@@ -31,6 +31,9 @@ struct NewReport {
   std::string python;
   bool is_configured = false;  ///< Whether the project's folder `build` is configured; CMake then rereads the list.
 
+  static constexpr Schema schema{
+      "graft new", 1,
+      "The project that was written, or the operator that was added to one, and the commands that lead to an engine."};
   static constexpr auto fields() {
     return std::tuple{
         field("folder", &NewReport::folder, "The folder of the project."),

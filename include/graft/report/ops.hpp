@@ -149,6 +149,8 @@ struct OperatorFacts {
   std::vector<OperatorFunction> functions;
   std::optional<std::string> native_form;
 
+  static constexpr Schema schema{"graft ops", 1,
+                                 "An operator, or the key `operators` or `layers` alone, which list them."};
   static constexpr auto fields() {
     return std::tuple{
         field("name", &OperatorFacts::name, "The name of the operator."),

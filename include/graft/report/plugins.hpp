@@ -117,6 +117,7 @@ struct PluginsReport {
     return checks->failed == 0;
   }
 
+  static constexpr Schema schema{"graft plugins", 1, "The plugin creators of libraries, and checks of their contract."};
   static constexpr auto fields() {
     return std::tuple{
         field("tensorrt", &PluginsReport::tensorrt, "The TensorRT whose plugin registry was used."),

@@ -13,6 +13,7 @@ namespace graft::report {
 struct HelpReport {
   std::string help;
 
+  static constexpr Schema schema{"graft help", 1, "The text of the help."};
   static constexpr auto fields() { return std::tuple{field("help", &HelpReport::help, "The text of the help.")}; }
 };
 
@@ -21,6 +22,7 @@ struct CompletionsReport {
   std::string shell;
   std::string script;
 
+  static constexpr Schema schema{"graft completions", 1, "The script that a shell reads."};
   static constexpr auto fields() {
     return std::tuple{field("shell", &CompletionsReport::shell, "'bash', 'zsh' or 'fish'."),
                       field("script", &CompletionsReport::script, "The script that the shell reads.")};
@@ -56,6 +58,7 @@ struct ErrorDetails {
 struct ErrorReport {
   ErrorDetails error;
 
+  static constexpr Schema schema{"any command that fails with exit code 2, 3 or 4", 1, "Printed instead of a result."};
   static constexpr auto fields() { return std::tuple{field("error", &ErrorReport::error, "What failed.")}; }
 };
 

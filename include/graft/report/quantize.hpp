@@ -359,6 +359,9 @@ struct QuantizeReport {
   [[nodiscard]] std::string data_text() const { return has_data ? "given" : "made up"; }
   [[nodiscard]] std::string method_text() const { return method ? to_string(*method) : "cache"; }
 
+  static constexpr Schema schema{
+      "graft.quantize", 1, "The type of each node and why, what was tried, and the quality of outputs against f32.",
+      true};
   static constexpr auto fields() {
     constexpr auto in_16_bits = &QuantizeReport::has_16_bits;
     constexpr auto in_8_bits = &QuantizeReport::has_8_bits;

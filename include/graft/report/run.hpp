@@ -20,6 +20,7 @@ struct RunReport {
   double seconds = 0;
   std::vector<Port> outputs;
 
+  static constexpr Schema schema{"graft run", 1, "The outputs that were written."};
   static constexpr auto fields() {
     return std::tuple{
         field("model", &RunReport::model, "The file of the model."),

@@ -234,6 +234,8 @@ struct VerifyReport : ComparedModels {
   [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
   [[nodiscard]] std::string verdict_text() const { return model_verdict_text(verdict()); }
 
+  static constexpr Schema schema{"graft.verify", 1, "Each output of the reference compared with that of the candidate.",
+                                 true};
   static constexpr auto fields() {
     constexpr std::tuple own{
         field("verdict", nullptr, &VerifyReport::verdict,

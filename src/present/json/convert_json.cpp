@@ -2,7 +2,6 @@
 #include "present/json/convert_json.hpp"
 
 #include "present/json/fields.hpp"
-#include "present/json/value_check_json.hpp"
 #include "present/text/convert_text.hpp"
 #include "present/text/next_steps_text.hpp"
 
@@ -11,7 +10,10 @@ namespace graft::present {
 Json convert_json(const report::ConvertReport& report) {
   Json json = json_of_fields(report);
   json["answered_by"] = check_text(report);
-  json["values"] = to_json(report.values, verify_command(report));
+  if (report.values.is_tried()) {
+    json["values"] = json_of_fields(report.values);
+    json["values"]["command"] = verify_command(report);
+  }
   return json;
 }
 

@@ -95,4 +95,14 @@ template <report::Reflected Report>
   return json;
 }
 
+/// Returns the JSON that a command prints: the name and the version of the report's schema where they are in the JSON,
+/// and the fields of the report.
+template <report::Reflected Report>
+[[nodiscard]] Json json_of_report(const Report& report) {
+  Json json = Json::object();
+  if (Report::schema.is_in_json) json = {{"schema", Report::schema.name}, {"version", Report::schema.version}};
+  json.update(json_of_fields(report));
+  return json;
+}
+
 }  // namespace graft::present

@@ -23,8 +23,7 @@ Json counts_of(const std::vector<report::NodeSupport>& nodes) {
 }  // namespace
 
 Json inspect_json(const report::InspectReport& report) {
-  Json json = {{"schema", "graft.inspect"}, {"version", 2}};
-  json.update(json_of_fields(report));
+  Json json = json_of_report(report);
   json["answered_by"] = answered_by(report);
   json["counts"] = counts_of(report.nodes);
   json["next"] = json_of_value(next_commands(report));

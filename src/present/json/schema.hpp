@@ -111,29 +111,24 @@ template <report::Reflected Report>
   return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
 }
 
-/// Returns the schema of JSON that has the fields of a report.
+/// Returns the schema of the JSON of a report, which is described by `Report::schema`.
 template <report::Reflected Report>
-[[nodiscard]] Json schema_of_report(const std::string& name, int version, const std::string& description) {
+[[nodiscard]] Json schema_of_report() {
+  const report::Schema& about = Report::schema;
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                 {"title", fmt::format("JSON of {}, version {}", name, version)},
-                 {"description", description}};
-  schema.update(schema_of_fields<Report>());
+                 {"title", fmt::format("JSON of {}, version {}", about.name, about.version)},
+                 {"description", about.description}};
+  Json fields = schema_of_fields<Report>();
+  if (about.is_in_json) {
+    Json properties = {{"schema", {{"const", about.name}}}, {"version", {{"const", about.version}}}};
+    properties.update(fields["properties"]);
+    fields["properties"] = std::move(properties);
+    fields["required"].insert(fields["required"].begin(), {"schema", "version"});
+  }
+  schema.update(fields);
   schema["definitions"] = {{"number",
                             {{"description", "A number, or a string for a number that JSON cannot represent."},
                              {"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "-inf", "nan"}}}}}}}};
-  return schema;
-}
-
-/// Returns the schema of the JSON of a command: the fields of its report after the name and the version of the schema.
-template <report::Reflected Report>
-[[nodiscard]] Json schema_of_command(const std::string& name, int version, const std::string& description) {
-  Json schema = schema_of_report<Report>(name, version, description);
-  Json properties = {{"schema", {{"const", name}}}, {"version", {{"const", version}}}};
-  properties.update(schema["properties"]);
-  schema["properties"] = std::move(properties);
-  Json required = {"schema", "version"};
-  for (const Json& key : schema["required"]) required.push_back(key);
-  schema["required"] = std::move(required);
   return schema;
 }
 

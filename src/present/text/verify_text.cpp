@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "present/html/quantize_page.hpp"
+#include "present/text/quantize_text.hpp"
 #include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
