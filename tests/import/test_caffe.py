@@ -240,7 +240,10 @@ def test_what_is_given_for_weights(convert, weights, expected):
         (INPUT + layer("ReLU", "r", "nothing", "y"), "no earlier layer has the top 'nothing', which it reads"),
         (INPUT + 'layer { name: "r" type: "ReLU" bottom: "x" top: "" }', "a top has no name"),
         ('layers { layer { name: "c" type: "conv" } bottom: "x" top: "y" }', "first format (V0)"),
-        ('input: "x" input_dim: 2 input_dim: 3\n' + layer("ReLU", "r", "x", "y"), "2 fields `input_dim` and 1 fields `input`"),
+        (
+            'input: "x" input_dim: 2 input_dim: 3\n' + layer("ReLU", "r", "x", "y"),
+            "2 fields `input_dim` and 1 fields `input`",
+        ),
         (
             layer("Data", "d", "", "x", "data_param { batch_size: 4 } transform_param { crop_size: 227 }")
             + layer("ReLU", "r", "x", "y"),
