@@ -19,12 +19,6 @@
 namespace graft::toolkit {
 namespace {
 
-template <class Result>
-const auto& details_of(const Result& result) {
-  if (!result.details) throw Error("the result is empty, because no call of the toolkit returned it");
-  return *result.details;
-}
-
 /// Returns JSON as a string. Invalid UTF-8, which names in models may contain, is replaced.
 std::string text_of(const present::Json& json) {
   return json.dump(-1, ' ', false, present::Json::error_handler_t::replace);

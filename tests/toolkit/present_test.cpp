@@ -53,10 +53,6 @@ TEST(Present, QuantizeTellsOfBothWays) {
   EXPECT_THAT(to_page(int8), is_page());
 }
 
-TEST(Present, AnEmptyResultIsAnError) {
-  EXPECT_THAT(message_of([] { static_cast<void>(to_json(QuantizeResult{})); }), HasSubstr("the result is empty"));
-}
-
 TEST(Memory, WhatIsSerializedIsParsed) {
   const Model model = load(digits("digits.onnx"));
   const std::string bytes = model.serialize();

@@ -16,7 +16,7 @@
 namespace graft::toolkit {
 
 /// Returns the JSON that the command of that name prints with --json (docs/schema). Models have the name Model::source,
-/// and files that were not written have an empty name. Throws Error for a result that no call returned.
+/// and files that were not written have an empty name.
 [[nodiscard]] GRAFT_API std::string to_json(const InspectReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const VerifyResult& result);
@@ -28,7 +28,7 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);
 
 /// Returns the HTML page that the command writes with --report (docs/guide/reports.md). It needs no other file and no
-/// network. Throws Error for a result that no call returned.
+/// network.
 [[nodiscard]] GRAFT_API std::string to_page(const InspectReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);
