@@ -319,14 +319,14 @@ def quantize(
     recipe: Path | None = None,
     samples: int = 0,
     calibration: Literal["percentile", "entropy", "minmax", "mse"] | None = None,
-    percentile: float = 99.99,
+    percentile: float | None = None,
     cache: Path | None = None,
     state: Path | None = None,
     improve: str | Sequence[str] = (),
     rest: Literal["f16", "fp16", "bf16"] | None = None,
     metric: Callable[[Model], float] | None = None,
     max_drop: float | None = None,
-    judged: int = 64,
+    judged: int | None = None,
     engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
     cancel: CancelToken | None = None,
@@ -352,7 +352,7 @@ def quantize(
     samples: maximum number of calibration samples; 0: all.
     calibration: the method that chooses the thresholds at which int8 or f8 saturates; None: percentile in int8, minmax
         in f8. `entropy` is only for int8.
-    percentile: the percentile of the method `percentile`; above 0, at most 100.
+    percentile: the percentile of the method `percentile`, which it implies; above 0, at most 100; None: 99.99.
     cache: a calibration cache of TensorRT 7 to 10 whose scales are used; int8 only.
     state: a file for the state of the calibration, from which an interrupted calibration continues.
     improve: changes of weights and biases that reduce the quantization error: `equalize` (cross-layer equalization),
@@ -362,7 +362,7 @@ def quantize(
         once per candidate; an exception of the metric ends the work and is raised by this call. None: top-1 agreement
         with f32, in per cent of the outputs' rows.
     max_drop: maximum decrease of the metric, in its own unit. The layers that lose most stay in f32 until it is met.
-    judged: maximum number of samples for which outputs are compared.
+    judged: maximum number of samples for which outputs are compared; None: 64.
 
     engine: the CPU engine that runs the model: `auto` measures in openvino, and checks the result as graft.verify does;
         a dispute raises graft.Error (answer_is_no).

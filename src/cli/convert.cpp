@@ -229,7 +229,7 @@ bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments
 report::ConvertReport convert_file(const Console& console, const ConvertArguments& arguments,
                                    toolkit::ConvertOptions options) {
   const toolkit::ImportOptions import = import_options(arguments.model);
-  const DeferInterrupts defer;
+  const DeferInterrupts defer(true);
   Progress progress(console);
   options.inspect = inspect_options_of(arguments.probe);
   options.inspect.on_trial = trial_details(console, progress);

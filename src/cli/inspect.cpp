@@ -35,9 +35,8 @@ report::InspectReport inspect(const Console& console, const InspectArguments& ar
   options.release = arguments.release;
   if (!options.release.empty()) options.judge = toolkit::Judge::automatic;  // --probe none says nothing more
   const toolkit::ImportOptions import = import_options(arguments.model);
-  // Only TensorRT has a temporary folder, which must be removed.
   const bool asks_tensorrt = options.release.empty() && options.judge != toolkit::Judge::rule;
-  const auto defer = asks_tensorrt ? std::make_unique<DeferInterrupts>() : nullptr;
+  const DeferInterrupts defer(true);
   Progress progress(console);
   if (asks_tensorrt) {
     options.watch = watch_of(progress);

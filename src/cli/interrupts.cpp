@@ -13,14 +13,16 @@
 namespace graft::cli {
 namespace {
 
-std::atomic<int> depth{0};
+std::atomic<int> depth{0};   // the number of objects that defer signals
+std::atomic<int> strict{0};  // the number of these that defer signals without temporary files too
 std::atomic<int> pending{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 toolkit::CancelToken* token = nullptr;  // created before the handlers are installed, and never destroyed
 
 void on_signal(int number) {
-  if (depth.load() == 0) ::_exit(128 + number);
+  const bool is_deferred = strict.load() != 0 || (depth.load() != 0 && toolkit::has_temporary_files());
+  if (!is_deferred) ::_exit(128 + number);
   pending.store(number);
   token->cancel();
 }
@@ -60,9 +62,14 @@ void install_interrupt_handlers() {
   (void)std::signal(SIGXFSZ, SIG_IGN);
 }
 
-DeferInterrupts::DeferInterrupts() { ++depth; }
+DeferInterrupts::DeferInterrupts(bool only_with_temporary_files)
+    : only_with_temporary_files_(only_with_temporary_files) {
+  ++depth;
+  if (!only_with_temporary_files_) ++strict;
+}
 
 DeferInterrupts::~DeferInterrupts() {
+  if (!only_with_temporary_files_) --strict;
   if (--depth == 0 && interrupted()) ::_exit(128 + pending.load());
 }
 

@@ -14,10 +14,15 @@ void install_interrupt_handlers();
 /// are destroyed first.
 class DeferInterrupts {
  public:
-  DeferInterrupts();
+  /// A signal ends the program at once if `only_with_temporary_files` is set and no temporary file or folder exists:
+  /// for work that takes long before it writes, and has few points at which it can be cancelled.
+  explicit DeferInterrupts(bool only_with_temporary_files = false);
   ~DeferInterrupts();
   DeferInterrupts(const DeferInterrupts&) = delete;
   DeferInterrupts& operator=(const DeferInterrupts&) = delete;
+
+ private:
+  bool only_with_temporary_files_;
 };
 
 /// Returns whether a signal was recorded.

@@ -121,6 +121,17 @@ Option* Command::add_option(const std::string& name, std::optional<std::uint32_t
                             const std::string& description) {
   return keep(app_.add_option(name, value, description));
 }
+Option* Command::add_option(const std::string& name, std::optional<std::int64_t>& value,
+                            const std::string& description) {
+  return keep(app_.add_option(name, value, description));
+}
+Option* Command::add_option(const std::string& name, std::optional<double>& value, const std::string& description) {
+  return keep(app_.add_option(name, value, description));
+}
+Option* Command::add_option(const std::string& name, std::optional<std::string>& value,
+                            const std::string& description) {
+  return keep(app_.add_option(name, value, description));
+}
 Option* Command::add_option(const std::string& name, std::size_t& value, const std::string& description) {
   return keep(app_.add_option(name, value, description));
 }

@@ -79,6 +79,9 @@ class Command {
   Option* add_option(const std::string& name, std::int64_t& value, const std::string& description);
   Option* add_option(const std::string& name, std::uint32_t& value, const std::string& description);
   Option* add_option(const std::string& name, std::optional<std::uint32_t>& value, const std::string& description);
+  Option* add_option(const std::string& name, std::optional<std::int64_t>& value, const std::string& description);
+  Option* add_option(const std::string& name, std::optional<double>& value, const std::string& description);
+  Option* add_option(const std::string& name, std::optional<std::string>& value, const std::string& description);
   Option* add_option(const std::string& name, std::size_t& value, const std::string& description);
   Option* add_option(const std::string& name, double& value, const std::string& description);
   Option* add_flag(const std::string& name, bool& value, const std::string& description);

@@ -45,7 +45,7 @@ struct QuantizeArguments {
   std::vector<std::string> keep;
   std::vector<std::string> only;
   std::string report;
-  double limit = 0;
+  std::optional<double> limit;
   bool typed_io = false;
   bool explain = false;
   std::string engine = default_engine_name;
@@ -54,20 +54,15 @@ struct QuantizeArguments {
   std::string recipe;
   std::int64_t samples = 0;
   std::string method;  ///< Empty for the default method of the precision.
-  double percentile = 99.99;
+  std::optional<double> percentile;
   std::string cache;
   std::string write_cache;
   std::string state;
   std::vector<std::string> improve;
   std::string rest = "f32";
-  std::string metric;
-  double max_drop = 0;
-  std::int64_t judged = 64;
-
-  const Option* percentile_option = nullptr;
-  const Option* limit_option = nullptr;
-  const Option* metric_option = nullptr;
-  const Option* max_drop_option = nullptr;
+  std::optional<std::string> metric;
+  std::optional<double> max_drop;
+  std::optional<std::int64_t> judged;
 };
 
 void add_int8_options(Command& command, QuantizeArguments& arguments) {
@@ -82,11 +77,10 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
           "calibration method: percentile (default for int8), entropy (int8 only), minmax (default for f8) or mse"),
       "METHOD")
       ->check(one_of({"entropy", "minmax", "percentile", "mse"}));
-  arguments.percentile_option =
-      add(command.add_option("--percentile", arguments.percentile,
-                             "share of a tensor's values inside its range, in percent (default: 99.99)"),
-          "NUMBER")
-          ->check(between(50, 100));
+  add(command.add_option("--percentile", arguments.percentile,
+                         "share of a tensor's values inside its range, in percent (default: 99.99)"),
+      "NUMBER")
+      ->check(between(50, 100));
   add(command.add_option("--cache", arguments.cache, "int8: scales from a calibration cache of TensorRT 7 to 10"),
       "FILE");
   add(command.add_option("--write-cache", arguments.write_cache,
@@ -107,17 +101,15 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
                          "accuracy permits it"),
       "TYPE")
       ->check(one_of({"f32", "f16", "fp16", "bf16"}));
-  arguments.metric_option =
-      add(command.add_option("--metric", arguments.metric,
-                             "shell command that is run for each candidate model, whose file replaces {} or is "
-                             "appended; the last line of its output is a number, and higher is better"),
-          "COMMAND");
-  arguments.max_drop_option =
-      add(command.add_option("--max-drop", arguments.max_drop,
-                             "maximum drop of the metric; without --metric: of the top-1 agreement with f32, in "
-                             "percent; the layers that lose most stay in f32 until it is met"),
-          "NUMBER")
-          ->check(at_least(0, "a number from 0"));
+  add(command.add_option("--metric", arguments.metric,
+                         "shell command that is run for each candidate model, whose file replaces {} or is "
+                         "appended; the last line of its output is a number, and higher is better"),
+      "COMMAND");
+  add(command.add_option("--max-drop", arguments.max_drop,
+                         "maximum drop of the metric; without --metric: of the top-1 agreement with f32, in "
+                         "percent; the layers that lose most stay in f32 until it is met"),
+      "NUMBER")
+      ->check(at_least(0, "a number from 0"));
   add(command.add_option("--judged", arguments.judged,
                          "maximum number of samples whose outputs are compared (default: 64)"),
       "NUMBER")
@@ -166,10 +158,6 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
   options.samples = arguments.samples;
   options.calibration = report::find_threshold_method(arguments.method);
   options.percentile = arguments.percentile;
-  // The default of f8 is minmax.
-  if (arguments.method.empty() && arguments.percentile_option->count() != 0) {
-    options.calibration = report::ThresholdMethod::percentile;
-  }
   options.cache = arguments.cache;
   options.state = arguments.state;
   const auto improves = [&](std::string_view what) { return std::ranges::count(arguments.improve, what) != 0; };
@@ -178,8 +166,8 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
                      .round = improves("round"),
                      .bias = improves("bias")};
   if (arguments.rest != "f32") options.rest = precision_of(arguments.rest);
-  if (arguments.metric_option->count() != 0) options.metric = metric_of(console, arguments.metric);
-  if (arguments.max_drop_option->count() != 0) options.max_drop = arguments.max_drop;
+  if (arguments.metric) options.metric = metric_of(console, *arguments.metric);
+  options.max_drop = arguments.max_drop;
   options.judged = arguments.judged;
   return options;
 }
@@ -192,7 +180,7 @@ toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArgume
   options.keep = arguments.keep;
   options.only = arguments.only;
   options.typed_io = arguments.typed_io;
-  if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
+  options.limit_db = arguments.limit;
   options.int8 = int8_options_of(console, arguments);
   options.engine = engine_of(arguments.engine);
   return options;
@@ -216,19 +204,17 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   }
   check_is_onnx(arguments.model);
   toolkit::QuantizeOptions options = options_of(console, arguments);
-  runtime::TensorMap tensors;
-  if (has_8_bits(options.precision) && is_path(arguments.data)) {
-    options.int8.data = arguments.data.front();
-  } else {
-    tensors = read_tensors(console, "--data", arguments.data);
-    options.data_views = toolkit::views_of(tensors, "--data");
-  }
-  toolkit::check_options(options);
-  if (!has_8_bits(options.precision) && !arguments.write_cache.empty()) {
+  const bool is_folder = has_8_bits(options.precision) && is_path(arguments.data);
+  if (is_folder) options.int8.data = arguments.data.front();
+  toolkit::check_options(options, !is_folder && !arguments.data.empty());
+  if (options.precision != toolkit::Precision::int8 && !arguments.write_cache.empty()) {
     throw Error(fmt::format("--write-cache: this option does not apply to --precision {}", arguments.precision));
   }
   check_output(arguments);
   check_report(arguments.report);
+  runtime::TensorMap tensors;
+  if (!is_folder) tensors = read_tensors(console, "--data", arguments.data);
+  options.data_views = toolkit::views_of(tensors, "--data");
   const toolkit::Model model = toolkit::load(arguments.model);
   Progress progress(console);
   options.watch = watch_of(progress);
@@ -285,13 +271,12 @@ void add_quantize(Program& program) {
       ->type_name("PATTERN");
   command->add_flag("--typed-io", arguments->typed_io,
                     "inputs and outputs also have the new type; by default they stay f32");
-  arguments->limit_option =
-      command
-          ->add_option("--limit", arguments->limit,
-                       "required signal-to-noise ratio of each output in dB; nodes stay in f32 until it is reached "
-                       "(default: 40; 25 in bf16; 20 in int8 and f8, where the default keeps no node in f32)")
-          ->type_name("DB")
-          ->check(at_least(0, "a number from 0"));
+  command
+      ->add_option("--limit", arguments->limit,
+                   "required signal-to-noise ratio of each output in dB; nodes stay in f32 until it is reached "
+                   "(default: 40; 25 in bf16; 20 in int8 and f8, where the default keeps no node in f32)")
+      ->type_name("DB")
+      ->check(at_least(0, "a number from 0"));
   add_int8_options(*command, *arguments);
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);

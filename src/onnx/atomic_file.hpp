@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "onnx/temporaries.hpp"
+
 namespace graft::onnx {
 
 /// Throws Error unless a file written to `path` may replace what is there: a regular file, nothing, or a symbolic link
@@ -30,6 +32,7 @@ class AtomicFile {
  private:
   [[noreturn]] void fail(const char* what) const;
 
+  CountedTemporary counted_;
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/descriptor.hpp"
+#include "onnx/temporaries.hpp"
 
 namespace graft::onnx {
 
@@ -25,6 +26,7 @@ class StagedFolder {
   [[noreturn]] void fail() const;
   [[noreturn]] void fail_taken() const;
 
+  CountedTemporary counted_;
   std::filesystem::path target_;
   std::filesystem::path staged_;
   Descriptor lock_;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/descriptor.hpp"
+#include "onnx/temporaries.hpp"
 
 namespace graft::onnx {
 
@@ -18,6 +19,7 @@ class TemporaryFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  CountedTemporary counted_;
   std::filesystem::path path_;
   Descriptor lock_;
 };

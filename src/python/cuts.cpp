@@ -90,8 +90,8 @@ void add_cuts(nb::module_& module) {
               "The VerifyResult of the halves, run one after the other, compared with the whole network; or None, also "
               "where the outputs are the same and ONNX Runtime refuses the half for the host.")
       .def(
+          // It keeps the GIL, because it sets the names of files in the result.
           "save", [](CutResult& result, const std::filesystem::path& file) { return save(result, file); }, "file"_a,
-          nb::call_guard<nb::gil_scoped_release>(),
           "Writes the half for TensorRT to `file`, and next to it the other half (.host.onnx) and the file that names "
           "both "
           "(.cut.json), which graft.load reads as one network and graft.load_cut as two halves. Returns CutFiles.");

@@ -67,10 +67,10 @@ QuantizeReport quantize(const toolkit::Model& model, const std::string& precisio
                         const std::filesystem::path& data_path, const toolkit::Shapes& shapes,
                         const std::vector<std::string>& keep, const std::vector<std::string>& only, bool typed_io,
                         std::optional<double> limit_db, const std::filesystem::path& recipe, std::int64_t samples,
-                        const std::optional<std::string>& calibration, double percentile,
+                        const std::optional<std::string>& calibration, std::optional<double> percentile,
                         const std::filesystem::path& cache, const std::filesystem::path& state,
                         const std::vector<std::string>& improve, const std::optional<std::string>& rest,
-                        const nb::object& metric, std::optional<double> max_drop, std::int64_t judged,
+                        const nb::object& metric, std::optional<double> max_drop, std::optional<std::int64_t> judged,
                         const std::string& engine, const nb::object& progress,
                         const std::optional<toolkit::CancelToken>& cancel) {
   QuantizeOptions options{.precision = precision_of("precision", precision),
@@ -143,8 +143,8 @@ void add_quantization(nb::module_& module) {
   add_page(result);
   module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_path"_a, "shapes"_a,
              "keep"_a, "only"_a, "typed_io"_a, "limit_db"_a.none(), "recipe"_a, "samples"_a, "calibration"_a,
-             "percentile"_a, "cache"_a, "state"_a, "improve"_a, "rest"_a.none(), "metric"_a.none(), "max_drop"_a.none(),
-             "judged"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
+             "percentile"_a.none(), "cache"_a, "state"_a, "improve"_a, "rest"_a.none(), "metric"_a.none(),
+             "max_drop"_a.none(), "judged"_a.none(), "engine"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("write_calibration_cache", toolkit::write_calibration_cache, "model"_a, "file"_a);
 }
 

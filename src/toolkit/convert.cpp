@@ -368,8 +368,8 @@ report::ConvertReport convert(const std::filesystem::path& file, const ImportOpt
     graft::onnx::Model model = read(file, import, reading_shapes, setting_name(Setting::input_shapes), &report.origin,
                                     [&](std::size_t /*done*/, std::size_t /*total*/) { work.check_cancelled(); });
     report.seconds.read = seconds_since(start);
-    report.original = ModelAccess::make(std::move(model));
-    conversion.frozen = frozen_sizes_of(model_of(report.original), file, import);
+    conversion.frozen = frozen_sizes_of(model, file, import);
+    report.original = ModelAccess::make(std::move(model), conversion.frozen, report.origin);
     return convert(work, conversion, check, inner);
   });
 }

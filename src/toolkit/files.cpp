@@ -3,10 +3,13 @@
 
 #include "onnx/atomic_file.hpp"
 #include "onnx/mapped_file.hpp"
+#include "onnx/temporaries.hpp"
 
 namespace graft::toolkit {
 
 void check_writable(const std::filesystem::path& file) { const onnx::AtomicFile probe(file); }
+
+bool has_temporary_files() { return onnx::CountedTemporary::any(); }
 
 const char* mapped_file_at(const void* address) { return onnx::MappedFile::path_at(address); }
 

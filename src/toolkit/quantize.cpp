@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -25,13 +27,13 @@ void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
                           setting_name(Setting::quantize_precision), to_string(options.precision)));
 }
 
-void check_16_bits(const QuantizeOptions& options) {
+void check_16_bits(const QuantizeOptions& options, bool has_tensors) {
   const Int8Options& given = options.int8;
   const Int8Options none;
   refuse(!given.data.empty(), Setting::calibration_data, options);
   refuse(!given.recipe.empty(), Setting::recipe, options);
   refuse(given.samples != none.samples, Setting::samples, options);
-  refuse(given.percentile != none.percentile, Setting::percentile, options);
+  refuse(given.percentile.has_value(), Setting::percentile, options);
   refuse(given.calibration.has_value(), Setting::calibration, options);
   refuse(!given.cache.empty(), Setting::cache, options);
   refuse(!given.state.empty(), Setting::calibration_state, options);
@@ -39,8 +41,8 @@ void check_16_bits(const QuantizeOptions& options) {
   refuse(given.rest.has_value(), Setting::rest, options);
   refuse(static_cast<bool>(given.metric), Setting::metric, options);
   refuse(given.max_drop.has_value(), Setting::max_drop, options);
-  refuse(given.judged != none.judged, Setting::judged, options);
-  if (has_data(options) && !options.shapes.empty()) {
+  refuse(given.judged.has_value(), Setting::judged, options);
+  if (has_tensors && !options.shapes.empty()) {
     throw Error(
         fmt::format("{}: this option sets the shape of synthetic inputs, which {} replaces\nGive only one of "
                     "the two",
@@ -49,14 +51,21 @@ void check_16_bits(const QuantizeOptions& options) {
 }
 
 /// Checks the sources of scales: data, and a cache.
-void check_scales(const QuantizeOptions& options) {
+void check_scales(const QuantizeOptions& options, bool has_tensors) {
   const Int8Options& given = options.int8;
-  const bool has_any_data = has_data(options) || !given.data.empty();
+  const bool has_any_data = has_tensors || !given.data.empty();
   const std::string_view data = setting_name(Setting::data);
   const std::string_view cache = setting_name(Setting::cache);
-  if (has_data(options) && !given.data.empty()) {
+  if (has_tensors && !given.data.empty()) {
     throw Error(
         fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::calibration_data), data));
+  }
+  std::error_code problem;
+  if (!given.recipe.empty() && !std::filesystem::is_directory(given.data, problem)) {
+    throw Error(fmt::format("{}: it applies only to a folder of images; {}", setting_name(Setting::recipe),
+                            !given.data.empty() ? given.data.string() + " is not a folder"
+                            : has_tensors       ? "the data are tensors"
+                                                : "there are no data"));
   }
   if (!has_any_data && given.cache.empty()) {
     throw Error(
@@ -65,7 +74,7 @@ void check_scales(const QuantizeOptions& options) {
                     data, to_string(options.precision), cache));
   }
   if (given.cache.empty()) return;
-  for (const auto& [is_given, option] : {std::pair(given.percentile != Int8Options().percentile, Setting::percentile),
+  for (const auto& [is_given, option] : {std::pair(given.percentile.has_value(), Setting::percentile),
                                          std::pair(given.calibration.has_value(), Setting::calibration)}) {
     if (!is_given) continue;
     throw Error(
@@ -81,41 +90,43 @@ void check_scales(const QuantizeOptions& options) {
   }
 }
 
-void check_8_bits(const QuantizeOptions& options) {
+void check_8_bits(const QuantizeOptions& options, bool has_tensors) {
   const Int8Options& given = options.int8;
   refuse(!options.shapes.empty(), Setting::quantize_shapes, options);
   refuse(options.typed_io, Setting::typed_io, options);
   const std::string_view percentile = setting_name(Setting::percentile);
-  check_number(given.percentile > 0 && given.percentile <= 100, percentile, given.percentile,
-               "a number above 0, at most 100");
+  if (given.percentile) {
+    check_number(*given.percentile > 0 && *given.percentile <= 100, percentile, *given.percentile,
+                 "a number above 0, at most 100");
+  }
   const ThresholdMethod method = given.calibration.value_or(ThresholdMethod::percentile);
-  if (method != ThresholdMethod::percentile && given.percentile != Int8Options().percentile) {
+  if (method != ThresholdMethod::percentile && given.percentile) {
     throw Error(fmt::format("{}: this option does not apply to {} {}", percentile, setting_name(Setting::calibration),
                             to_string(method)));
   }
   check_from_0(setting_name(Setting::samples), static_cast<double>(given.samples));
-  check_positive(setting_name(Setting::judged), static_cast<double>(given.judged));
+  if (given.judged) check_positive(setting_name(Setting::judged), static_cast<double>(*given.judged));
   check_from_0(setting_name(Setting::max_drop), given.max_drop);
   if (given.rest == Precision::int8 || given.rest == Precision::f8) {
     throw Error(
         fmt::format("{}: found a type of 8 bits; allowed are f16, bf16 and no type", setting_name(Setting::rest)));
   }
-  check_scales(options);
+  check_scales(options, has_tensors);
 }
 
 }  // namespace
 
-void check_options(const QuantizeOptions& options) {
+void check_options(const QuantizeOptions& options, bool has_tensors) {
   check_from_0(setting_name(Setting::limit_db), options.limit_db);
   if (has_8_bits(options.precision)) {
-    check_8_bits(options);
+    check_8_bits(options, has_tensors);
   } else {
-    check_16_bits(options);
+    check_16_bits(options, has_tensors);
   }
 }
 
 QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
-  check_options(options);
+  check_options(options, has_data(options));
   Work work(options.watch, options.engine);
   return work.run([&] {
     check_nodes(model_of(model));

@@ -11,8 +11,9 @@
 namespace graft::toolkit {
 
 /// Throws Error, naming the setting, for values out of range, for options that exclude each other or that the precision
-/// does not have, and for int8 and f8 without data and cache.
-void check_options(const QuantizeOptions& options);
+/// does not have, and for int8 and f8 without data and cache. `has_tensors`: whether the options have tensors as data,
+/// or will have them once they are read.
+void check_options(const QuantizeOptions& options, bool has_tensors);
 
 /// Quantizes a model to f16 or bf16. `options` have been checked.
 [[nodiscard]] QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options, Work& work);

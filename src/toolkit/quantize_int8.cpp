@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -24,20 +23,10 @@
 namespace graft::toolkit {
 namespace {
 
-std::optional<quant::ImageRecipe> read_recipe(const Int8Options& options) {
-  if (options.recipe.empty()) return std::nullopt;
-  std::error_code problem;
-  if (!std::filesystem::is_directory(options.data, problem)) {
-    throw Error(
-        fmt::format("{}: it applies only to a folder of images; {}", setting_name(Setting::recipe),
-                    options.data.empty() ? "the data are tensors" : options.data.string() + " is not a folder"));
-  }
-  return quant::read_image_recipe(options.recipe);
-}
-
 quant::CalibrationData open_data(const Int8Options& options, const runtime::TensorMap& tensors,
                                  const onnx::Model& model) {
-  const std::optional<quant::ImageRecipe> recipe = read_recipe(options);
+  std::optional<quant::ImageRecipe> recipe;
+  if (!options.recipe.empty()) recipe = quant::read_image_recipe(options.recipe);
   if (!options.data.empty()) return open_calibration_data(options.data, model, recipe, options.samples);
   if (tensors.empty()) return {};
   return quant::calibration_data_of(tensors, model, options.samples);
@@ -63,8 +52,9 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
   graft::quant::Int8Options choice;
   choice.type = options.precision == Precision::f8 ? quant::EightBits::f8 : quant::EightBits::int8;
   choice.improve = given.improve;
-  choice.thresholds = {.method = given.calibration.value_or(quant::usual_method(choice.type)),
-                       .percentile = given.percentile};
+  const ThresholdMethod usual = given.percentile ? ThresholdMethod::percentile : quant::usual_method(choice.type);
+  choice.thresholds.method = given.calibration.value_or(usual);
+  if (given.percentile) choice.thresholds.percentile = *given.percentile;
   choice.keep = options.keep;
   choice.only = options.only;
   if (!given.cache.empty()) choice.cache = quant::read_calibration_cache(given.cache);
@@ -78,7 +68,7 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
       return metric(ModelAccess::make(tried.clone()));
     };
   }
-  choice.judged = given.judged;
+  if (given.judged) choice.judged = *given.judged;
   return choice;
 }
 

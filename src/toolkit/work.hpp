@@ -28,6 +28,11 @@ class Work {
   [[nodiscard]] const UsedEngines& used() const { return used_; }
   [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
 
+  /// Returns the fraction that was reported last, 0 to 1.
+  [[nodiscard]] double fraction() {
+    const std::scoped_lock lock(mutex_);
+    return fraction_;
+  }
   /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Ends the work where the token was used or
   /// the callback throws.
   void report(double fraction, std::string_view text);

@@ -38,6 +38,12 @@ TEST(ShapeInference, KeepsSymbols) {
             "f32[n, 3, (floor_div((h - 2), 2) + 1), (floor_div((h - 2), 2) + 1)]");
 }
 
+TEST(ShapeInference, OperatorsOfStringsAndBits) {
+  EXPECT_EQ(inferred({n, 3}, "y = BitCast<to=6>(x)", 26), "i32[n, 3]");
+  EXPECT_EQ(inferred({n, 3}, "s = Cast<to=8>(x)\ny = StringConcat(s, s)", 20), "string[n, 3]");
+  EXPECT_EQ(inferred({n, 3}, "s = Cast<to=8>(x)\ny = RegexFullMatch<pattern=\"a\">(s)", 20), "bool[n, 3]");
+}
+
 TEST(ShapeInference, FollowsShapesThatAreComputed) {
   EXPECT_EQ(inferred({n, 4, h},
                      "s = Shape(x)\nzero = Constant<value_ints=[0]>()\nfirst = Gather(s, zero)\nrest = "

@@ -140,7 +140,7 @@ namespace graft::toolkit {
 
 namespace graft::toolkit {
 
-report::CountReport count(const Model& model) { return {model.source().string(), model.node_count()}; }
+report::CountReport count(const Model& model) { return {model.source(), model.node_count()}; }
 
 }  // namespace graft::toolkit
 """,

@@ -186,7 +186,8 @@ struct FailingParts {
 
 /// The progress of one parse or build of TensorRT.
 struct TrialProgress {
-  std::string_view action;  ///< "parse" or "build"; "load TensorRT" before the first trial.
+  /// "parse" or "build"; "load TensorRT" before the first trial. Valid during the call, as `outcome` is.
+  std::string_view action;
   /// Number of the trial among the trials with this action, from 1; 0 while TensorRT is loaded.
   std::size_t number = 0;
   std::size_t nodes = 0;     ///< Number of nodes of the model.

@@ -32,7 +32,8 @@ struct ProbeBudget {
   double max_seconds = 120;     ///< Seconds after which no further trial starts, counted from the start of the call.
 };
 
-/// Called after each parse and build of TensorRT.
+/// Called after each parse and build of TensorRT, in the thread of the call. An exception ends the call, which throws
+/// it.
 using TrialCallback = std::function<void(const report::TrialProgress& trial)>;
 
 struct InspectOptions {

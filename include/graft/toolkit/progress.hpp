@@ -37,11 +37,11 @@ class CancelToken {
   std::shared_ptr<std::atomic<bool>> state_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-/// Progress and cancellation, in the options of every function that may take long. The token is checked before each run
-/// of a model, and several times a second while a model runs in the first engine and while TensorRT builds; the
-/// function then throws Cancelled. Runs in a second engine, which confirms results, and runs of constant parts end
-/// first. The engine's process computes an abandoned run to its end, with the cores and the memory that it takes, and
-/// discards the result.
+/// Progress and cancellation, in the options of every function that may take long. The token is checked between the
+/// steps of a call (to read a file, to infer shapes and a pass are steps), before each run of a model, and several
+/// times a second while a model runs in the first engine and while TensorRT builds; the function then throws Cancelled.
+/// Runs in a second engine, which confirms results, and runs of constant parts end first. The engine's process computes
+/// an abandoned run to its end, with the cores and the memory that it takes, and discards the result.
 struct Watch {
   ProgressCallback progress = {};
   CancelToken cancel = {};

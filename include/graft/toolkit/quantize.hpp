@@ -40,7 +40,8 @@ struct Int8Options {
   /// The method that chooses thresholds. Nothing: percentile in int8; minmax in f8, whose steps are finer for small
   /// numbers.
   std::optional<ThresholdMethod> calibration = {};
-  double percentile = 99.99;  ///< For ThresholdMethod::percentile; above 0, at most 100.
+  /// For ThresholdMethod::percentile, which it implies; above 0, at most 100. Nothing: 99.99.
+  std::optional<double> percentile = {};
   /// A calibration cache of TensorRT 7 to 10 whose scales are used, without a method or a percentile. Data are then
   /// optional and only used to compare outputs. int8 only.
   std::filesystem::path cache = {};
@@ -52,8 +53,8 @@ struct Int8Options {
   /// Called once for the f32 model and once for each candidate. Empty: the percentage of the outputs' rows whose
   /// largest element is at the same position as in f32.
   Metric metric = {};
-  std::optional<double> max_drop = {};  ///< Maximum decrease of the metric, in its own unit.
-  std::int64_t judged = 64;             ///< Maximum number of samples for which outputs are compared.
+  std::optional<double> max_drop = {};      ///< Maximum decrease of the metric, in its own unit.
+  std::optional<std::int64_t> judged = {};  ///< Maximum number of samples for which outputs are compared; nothing: 64.
 };
 
 struct QuantizeOptions {

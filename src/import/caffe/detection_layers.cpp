@@ -41,7 +41,8 @@ void prior_box(LayerConverter& layer) {
     const auto equal = [&](float other) { return std::fabs(ratio - other) < same; };
     if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` is {}; allowed are values above 0", ratio));
     if (ratios.size() > most_sizes)
-      layer.fail(fmt::format("`aspect_ratio` has too many values; allowed are at most {}", most_sizes));
+      layer.fail(fmt::format("`aspect_ratio` gives more than {} different ratios; with `flip` each value counts twice",
+                             most_sizes));
     if (std::any_of(ratios.begin(), ratios.end(), equal)) continue;
     ratios.push_back(ratio);
     if (p.flip()) ratios.push_back(1 / ratio);

@@ -325,8 +325,8 @@ bool is_for_testing(const NetState& state, const LayerParameter& layer) {
 /// end in Data, too.
 bool gives_data(const std::string& type) { return type == "Input" || type.ends_with("Data"); }
 
-/// Returns whether a layer only computes a loss, an accuracy or another report, which a deployed network does not need.
-/// SoftmaxWithLoss is kept as a Softmax.
+/// Returns whether a layer serves only training or reports, such as a loss, an accuracy or a written file, which a
+/// deployed network does not need. SoftmaxWithLoss is kept as a Softmax.
 bool is_left_out(const std::string& type) {
   constexpr std::array<std::string_view, 6> types = {"Accuracy",   "BoxAnnotatorOHEM", "DetectionEvaluate",
                                                      "HDF5Output", "MultiAccuracy",    "Silence"};

@@ -50,7 +50,7 @@ std::string how_to_go_on() {
 }
 
 /// Returns the outputs of a graph for which the caller chose none: all tensors that no node reads. If others remain,
-/// three kinds are skipped: Exit nodes of loops, the outputs of a Switch, and copies of constants and of Switch outputs
+/// three kinds are skipped: Exit nodes of loops, the outputs of a Switch and copies of them, and copies of constants
 /// whose only purpose is the order of nodes (control inputs).
 std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& nodes) {
   std::set<std::string> only_ordered;

@@ -30,8 +30,6 @@ namespace {
 
 constexpr std::string_view transposed_recurrence = "the same operator with layout = 0, between Transpose nodes";
 constexpr std::string_view computed_in_f32 = "graft convert computes it in f32";
-constexpr std::string_view if_sequence_is_known =
-    "graft convert replaces it if SequenceConstruct or SplitToSequence creates its sequence";
 
 constexpr std::array all_lowerings = {
     Lowering{"TopK", "K above 3840", "several TopK of at most 3840, each without the elements already selected",
@@ -88,11 +86,14 @@ constexpr std::array all_lowerings = {
              "no Cast, if the values are already rounded and limited to 8 bits",
              "Clip of rounded values before the Cast", lower_cast_of_bytes},
     Lowering{"SequenceAt", "every form", "the tensor itself, or a slice of the tensor that was split",
-             "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at, if_sequence_is_known},
+             "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at,
+             "graft convert may replace it if its position is constant and SequenceConstruct or SplitToSequence "
+             "creates its sequence"},
     Lowering{"ConcatFromSequence", "every form", "Concat", "SequenceConstruct or SplitToSequence before it",
-             lower_concat_from_sequence, if_sequence_is_known},
+             lower_concat_from_sequence,
+             "graft convert may replace it if SequenceConstruct or SplitToSequence creates its sequence"},
     Lowering{"SequenceLength", "every form", "a constant", "SequenceConstruct before it", lower_sequence_length,
-             "graft convert replaces it if SequenceConstruct creates its sequence"},
+             "graft convert may replace it if SequenceConstruct creates its sequence"},
     Lowering{"AffineGrid", "every form", "MatMul of the pixel coordinates with theta", "a constant size",
              lower_affine_grid},
     Lowering{"CenterCropPad", "every form", "Slice and Pad", "constant sizes", lower_center_crop_pad},

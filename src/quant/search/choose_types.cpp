@@ -290,7 +290,7 @@ class Chooser {
 
   /// Decides on the tensors whose large negative numbers (masks) become minus infinity in the narrow type. They leave
   /// f32 unless an output then misses the limit, as it does if a whole row is masked. In that case all of them stay in
-  /// f32, because several nodes compute and read a mask.
+  /// f32 if that improves the outputs, because several nodes compute and read a mask.
   void keep_infinite(std::vector<verify::OutputFigures>& outputs) {
     if (infinite_.empty()) return;
     if (!verify::score_of(outputs).meets(wanted_db())) {

@@ -17,7 +17,6 @@ import numpy as np
 import onnx
 import pytest
 from conftest import drive, drive_forked, driver_environment
-from graft.engine.parsing import describe_parser_error, messages_without_gpu, without_gpu
 from onnx import helper, numpy_helper
 
 pytestmark = pytest.mark.usefixtures("rtx")
@@ -173,24 +172,6 @@ def test_every_parser_error_names_its_node(tmp_path: pathlib.Path) -> None:
     first = done.error["errors"][0]
     assert (first["node"], first["op_type"], first["code"]) == ("the_determinant", "Det", "UNSUPPORTED_NODE")
     assert "'the_determinant' (Det)" in done.error["message"]
-
-
-def test_a_missing_gpu_is_named_only_where_there_is_no_other_reason() -> None:
-    """The lines are those of TensorRT-RTX 1.7 on a machine without a GPU."""
-    reason = "ITensor::getDimensions: Error Code 4: API Usage Error (mm: last dimension of input0 = 4)"
-    gpu = "[checkMacros.cpp::catchCudaError::250] Error Code 1: Cuda Runtime (In catchCudaError at checkMacros.cpp:250)"
-    error = {"node": "mm", "op_type": "MatMul", "code": "INVALID_NODE", "function": "parseNode"}
-    both = describe_parser_error({**error, "message": without_gpu(f"Invalid Node - mm\n{reason}\n{gpu}")})
-    assert both == f"node 'mm' (MatMul): Invalid Node - mm\n{reason} [INVALID_NODE, parseNode]"
-    assert gpu in describe_parser_error({**error, "message": without_gpu(f"Invalid Node - mm\n{gpu}")})
-
-    about_gpu, other, warning = (
-        {"severity": severity, "message": message}
-        for severity, message in (("error", gpu), ("error", "no kernel"), ("warning", "slow"))
-    )
-    assert messages_without_gpu([about_gpu, other], has_reason=False) == [other]
-    assert messages_without_gpu([about_gpu, warning], has_reason=False) == [about_gpu, warning]
-    assert messages_without_gpu([about_gpu], has_reason=True) == []
 
 
 def test_a_missing_plugin_says_so(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,25 @@
+// Counts the temporary files and folders of this process.
+#pragma once
+
+#include <atomic>
+
+namespace graft::onnx {
+
+/// A temporary file or folder is counted while an object of this class exists. Create the object before the file, and
+/// destroy it after the file was removed or renamed.
+class CountedTemporary {
+ public:
+  CountedTemporary() { ++count_; }
+  ~CountedTemporary() { --count_; }
+  CountedTemporary(const CountedTemporary&) = delete;
+  CountedTemporary& operator=(const CountedTemporary&) = delete;
+
+  /// Returns whether a temporary file or folder exists. A signal handler may call it.
+  [[nodiscard]] static bool any() { return count_.load() != 0; }
+
+ private:
+  static inline std::atomic<int> count_{0};
+  static_assert(std::atomic<int>::is_always_lock_free);
+};
+
+}  // namespace graft::onnx
