@@ -70,8 +70,7 @@ std::string unknown_attribute(const SchemaVersion& schema, const std::string& na
 std::optional<std::string> fault_of_attributes(const Node& node, const SchemaVersion& schema, std::int64_t opset) {
   const std::vector<AttributeSchema> known = schema.attributes();
   for (const auto& [name, value] : node.attributes) {
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const AttributeSchema& attribute) { return attribute.name == name; });
+    const auto found = std::ranges::find(known, name, &AttributeSchema::name);
     if (found == known.end()) return unknown_attribute(schema, name, opset);
     if (kind_of(value) != found->kind) {
       return fmt::format("attribute `{}` of {} is {}; found {}", name, schema.name, words_of(found->kind),

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
+#include <string_view>
 
 #include "graft/error.hpp"
 #include "import/messages.hpp"
@@ -17,8 +17,11 @@ std::vector<OperatorEntry> entries_of(
     std::initializer_list<std::pair<void (*)(NodeConverter& node), std::string_view>> converters) {
   std::vector<OperatorEntry> entries;
   for (const auto& [convert, names] : converters) {
-    for (const auto name : std::views::split(names, ' ')) {
-      entries.push_back({std::string_view(name.begin(), name.end()), convert});
+    // clang 14 does not compile std::views::split of libstdc++ 12.
+    for (std::string_view rest = names; !rest.empty();) {
+      const std::string_view name = rest.substr(0, rest.find(' '));
+      entries.push_back({name, convert});
+      rest.remove_prefix(std::min(name.size() + 1, rest.size()));
     }
   }
   std::ranges::sort(entries, {}, &OperatorEntry::name);
