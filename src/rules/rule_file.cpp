@@ -139,7 +139,7 @@ class Reader : private YamlReader {
     if (const auto value = find(node, "input")) rule.input = index_of(*value);
     read_operator(node, rule);
     if (const auto value = find(node, "int8")) {
-      rule.int8.emplace();
+      rule.int8 = Rule::Int8();
       if (!rule.with.computes_in_int8()) return;  // check_together refuses this once the whole rule is read
       check_keys(*value, {rule.with.input_scale(), rule.with.output_scale()}, "`int8`");
       rule.int8 = Rule::Int8{.input_scale = scale_of(*value, rule.with.input_scale()),
@@ -551,7 +551,9 @@ class Reader : private YamlReader {
       throw Error(fmt::format("{}: the pattern has no name {}; its names are {}", input.place.to_string(), *name,
                               joined({values.begin(), values.end()})));
     }
-    for (const auto& [name, value] : rule.attributes) {
+    for (const auto& attribute : rule.attributes) {
+      const std::string& name = attribute.first;
+      const RuleValue& value = attribute.second;
       check_is_no_constant(rule, name, value);
       static_cast<void>(evaluate(value, [&](const std::string& constant) -> std::optional<RuleValue::Data> {
         unread.erase(constant);

@@ -43,7 +43,7 @@ class Scratch:
         compiler = next(word for word in words if re.search(r"(\+\+|clang\+\+)[-\d.]*$", word))
         options = [word for word in words[words.index(compiler) + 1 :] if not re.match(r"-O\d", word)]
         included = [f"-I{self.folder / name}" for name in ("src", "include", "generated")]
-        objects = [self.folder / f"{source.stem}.o" for source in sources]
+        objects = [self.folder / f"{number}_{source.stem}.o" for number, source in enumerate(sources)]
         running = [
             subprocess.Popen([compiler, *included, *options, "-O0", "-c", str(source), "-o", str(made)])
             for source, made in zip(sources, objects, strict=True)
