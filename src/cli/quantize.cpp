@@ -208,7 +208,10 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   if (is_folder) options.int8.data = arguments.data.front();
   toolkit::check_options(options, !is_folder && !arguments.data.empty());
   if (options.precision != toolkit::Precision::int8 && !arguments.write_cache.empty()) {
-    throw Error(fmt::format("--write-cache: this option does not apply to --precision {}", arguments.precision));
+    throw Error(
+        fmt::format("--write-cache: this option does not apply to --precision {}, because a calibration cache contains "
+                    "scales of int8",
+                    arguments.precision));
   }
   check_output(arguments);
   check_report(arguments.report);

@@ -227,7 +227,7 @@ TEST(JudgesOf, a_fault_whose_noise_floor_the_other_engine_does_not_confirm) {
   const FaultyEngine second("Second 2");
   const auto engine = make_judges(first, second, {.second = Asked::always});
   const onnx::Model model = network("c = Constant<value=float(1e9)>()\na = Mul(x, c)\nt = Tanh(a)\ny = Identity(t)");
-  EXPECT_THROW(engine->compile(model)->run(make_inputs(model, {.seed = 1})), Disputed);
+  EXPECT_THROW(static_cast<void>(engine->compile(model)->run(make_inputs(model, {.seed = 1}))), Disputed);
 }
 
 TEST(JudgesOf, models_that_one_of_them_refuses) {

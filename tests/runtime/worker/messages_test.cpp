@@ -146,8 +146,8 @@ TEST(Connections, messages_and_descriptors_arrive) {
   Connection here(std::move(left));
   Connection there(std::move(right));
   const std::string large((std::size_t{1} << 26U) + 1, 'x');  // more than one step of receive
-  std::thread sender([&] {
-    EXPECT_TRUE(here.send(1, "", sent.get()));
+  std::thread sender([&here, &large, &descriptor = sent] {
+    EXPECT_TRUE(here.send(1, "", descriptor.get()));
     EXPECT_TRUE(here.send(2, large));
     here = Connection(Descriptor());
   });
