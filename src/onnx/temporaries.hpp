@@ -9,16 +9,16 @@ namespace graft::onnx {
 /// destroy it after the file was removed or renamed.
 class CountedTemporary {
  public:
-  CountedTemporary() { ++count_; }
-  ~CountedTemporary() { --count_; }
+  CountedTemporary() { ++count; }
+  ~CountedTemporary() { --count; }
   CountedTemporary(const CountedTemporary&) = delete;
   CountedTemporary& operator=(const CountedTemporary&) = delete;
 
   /// Returns whether a temporary file or folder exists. A signal handler may call it.
-  [[nodiscard]] static bool any() { return count_.load() != 0; }
+  [[nodiscard]] static bool any() { return count.load() != 0; }
 
  private:
-  static inline std::atomic<int> count_{0};
+  static inline std::atomic<int> count{0};
   static_assert(std::atomic<int>::is_always_lock_free);
 };
 
