@@ -68,7 +68,7 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
       fmt::format("\nNext, on the machine with the GPU, in a Python environment with NumPy, TensorRT and PyTorch or "
                   "cuda-python\n  {}",
                   fmt::join(report.next(), "\n  ")));
-  console.result(present::json_of_fields(report));
+  console.result(present::json_of_report(report));
   return Exit::done;
 }
 

@@ -195,7 +195,7 @@ void add_completions(Program& program) {
       [shell, &app = program.app()](const Console& console) {
         const report::CompletionsReport report{.shell = *shell, .script = writers.at(*shell)(app)};
         print_lines(console, report.script);
-        console.result(present::json_of_fields(report));
+        console.result(present::json_of_report(report));
         return Exit::done;
       });
   command->add_option("SHELL", *shell, "bash, fish or zsh")->required()->check(one_of({"bash", "fish", "zsh"}));

@@ -16,7 +16,7 @@ Exit doctor(const Console& console) {
   const report::DoctorReport report =
       toolkit::diagnose([&](const std::vector<std::string>& question) { return ask_engine_driver(console, question); });
   console.print(present::doctor_text(report));
-  console.result(present::json_of_fields(report));
+  console.result(present::json_of_report(report));
   return report.is_complete() ? Exit::done : Exit::missing_tool;
 }
 

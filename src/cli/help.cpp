@@ -148,7 +148,7 @@ void add_help(Program& program) {
         const report::HelpReport report{*man ? man_page(app)
                                              : HelpFormatter().make_help(&subject, "", CLI::AppFormatMode::Normal)};
         print_lines(console, report.help);
-        console.result(present::json_of_fields(report));
+        console.result(present::json_of_report(report));
         return Exit::done;
       });
   const Option* of_command =

@@ -56,7 +56,7 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
         "it is in a build folder\nInstall them from Graft's checkout with `make install PREFIX=DIR`, and add "
         "-DCMAKE_PREFIX_PATH=DIR to the first command");
   }
-  console.result(present::json_of_fields(written));
+  console.result(present::json_of_report(written));
   return Exit::done;
 }
 

@@ -27,7 +27,7 @@ Exit ops(const Console& console, const OpsArguments& arguments) {
   } else if (!arguments.name.empty()) {
     const report::OperatorFacts facts = toolkit::operator_facts(arguments.name);
     console.print(present::operator_text(facts));
-    console.result(present::json_of_fields(facts));
+    console.result(present::json_of_report(facts));
   } else {
     const auto operators = toolkit::operator_facts();
     console.print(present::operators_text(operators));

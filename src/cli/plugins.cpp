@@ -31,7 +31,7 @@ Exit plugins(const Console& console, const report::PluginsOptions& options) {
   } else {
     console.print(present::plugins_text(report, options.libraries));
   }
-  console.result(present::json_of_fields(report));
+  console.result(present::json_of_report(report));
   return report.checks && report.checks->failed != 0 ? Exit::answer_is_no : Exit::done;
 }
 

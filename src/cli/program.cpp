@@ -53,7 +53,7 @@ int print_error(const Console& console, Exit code, const std::string& message, c
   console.error(message + hint);
   details.kind = name_of(code);
   details.message = message;
-  console.result(present::json_of_fields(report::ErrorReport{std::move(details)}));
+  console.result(present::json_of_report(report::ErrorReport{std::move(details)}));
   (void)std::fflush(stdout);
   return static_cast<int>(code);
 }

@@ -71,7 +71,7 @@ Exit run(const Console& console, const RunArguments& arguments) {
                           report.seconds * 1000, report.ran_in));
   for (const std::string& line : report.left_out) console.warn(line);
   console.say(present::outputs_table(report.outputs));
-  console.result(present::json_of_fields(report));
+  console.result(present::json_of_report(report));
   return Exit::done;
 }
 

@@ -48,6 +48,12 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
   });
 }
 
+onnx::Model inferred_copy(const onnx::Model& model) {
+  onnx::Model copy = model.clone();
+  infer_and_note_faults(copy, {});
+  return copy;
+}
+
 report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
   passes::ConvertOptions options;
   options.extra_passes = {rules::library_fusion_pass()};

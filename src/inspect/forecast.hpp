@@ -20,6 +20,9 @@ namespace graft::inspect {
 /// like any other.
 void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
 
+/// Returns a copy of a model to which infer_and_note_faults() was applied, with the shapes of the file.
+[[nodiscard]] onnx::Model inferred_copy(const onnx::Model& model);
+
 /// Converts a model. Rewrites are proven only if the model has operators of Graft, whose native form may hold for some
 /// sizes only, and if `engine` can run: proving every fusion may take long.
 report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model);

@@ -42,7 +42,7 @@ std::string to_json(const QuantizeReport& report) { return text_of(present::json
 
 std::string to_json(const BuildReport& report) { return text_of(present::build_json(report)); }
 
-std::string to_json(const CanaryResult& result) { return text_of(present::json_of_fields(result)); }
+std::string to_json(const CanaryResult& result) { return text_of(present::json_of_report(result)); }
 
 std::string to_json(const CutResult& result) { return text_of(present::json_of_fields(result)); }
 

@@ -235,9 +235,7 @@ std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
                                                        const report::TensorRTIdentity& tensorrt) {
   const std::optional<inspect::Release> release = release_of(tensorrt);
   if (!release) return {};
-  onnx::Model model = given.clone();
-  inspect::infer_and_note_faults(model, {});
-  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(model, {}, *release);
+  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(inspect::inferred_copy(given), {}, *release);
   std::erase_if(nodes, [](const report::NodeSupport& node) { return node.cause != inspect::computed_wrongly; });
   for (report::NodeSupport& node : nodes) {
     if (node.advice != inspect::advice_to_convert()) continue;  // it has advice of its own

@@ -95,9 +95,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Returns the nodes that TensorRT does not run, in a model that is not converted, for its own shapes.
 std::vector<report::NodeSupport> failing_nodes(const graft::onnx::Model& model, const inspect::Release& release) {
-  graft::onnx::Model copy = model.clone();
-  inspect::infer_and_note_faults(copy, {});
-  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(copy, {}, release);
+  std::vector<report::NodeSupport> nodes = inspect::judge_nodes(inspect::inferred_copy(model), {}, release);
   std::erase_if(nodes, [](const report::NodeSupport& node) { return !inspect::is_bad(node.support); });
   return nodes;
 }
@@ -224,12 +222,11 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   report.model = ModelAccess::make(std::move(model));
 }
 
-/// Returns the result with the verdicts on its nodes, for `probe` and `can_be_cut`.
+/// Returns the result with the verdicts on its nodes, for `probe`.
 Inspection inspection_of(const report::ConvertReport& report) {
   Inspection inspection;
-  inspection.model = model_of(report.model).clone();
+  inspection.model = inspect::inferred_copy(model_of(report.model));
   inspection.has_checked_types = true;
-  inspect::infer_and_note_faults(inspection.model, {});
   inspection.report.nodes = report.nodes;
   return inspection;
 }
@@ -303,10 +300,8 @@ class ResultCheck {
 /// Corrects the advice on the nodes by what is known of the whole model.
 void correct_advice(report::ConvertReport& report) {
   inspect::note_obstacles(report.nodes, report.near_misses);
-  const bool is_cut_advised = inspect::advises_cut(report.nodes);
-  const bool has_bad = std::ranges::any_of(report.nodes, inspect::is_bad, &report::NodeSupport::support);
-  report.can_be_cut = (is_cut_advised || has_bad) && can_be_cut(inspection_of(report));
-  if (is_cut_advised && !report.can_be_cut) inspect::withdraw_cut(report.nodes);
+  report.can_be_cut = decide_on_cut(
+      report.nodes, [&] { return can_be_cut(inspect::inferred_copy(model_of(report.model)), report.nodes); });
 }
 
 /// Converts the original of a report that has the facts about the file.

@@ -9,8 +9,11 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "inspect/advice.hpp"
 #include "inspect/cut.hpp"
 #include "inspect/detection_tail.hpp"
+#include "inspect/forecast.hpp"
+#include "inspect/verdicts.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
 #include "runtime/answer.hpp"
@@ -145,11 +148,16 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
 
 }  // namespace
 
-bool can_be_cut(const Inspection& inspection) {
-  const bool is_inlined = !inspection.converted_nodes.empty();
-  const std::set<std::string, std::less<>> ids =
-      failing(is_inlined ? inspection.converted_nodes : inspection.report.nodes, true);
-  const onnx::Model& model = is_inlined ? *inspection.prospect.converted : inspection.model;
+bool decide_on_cut(std::vector<report::NodeSupport>& nodes, const std::function<bool()>& can_cut) {
+  const bool is_advised = inspect::advises_cut(nodes);
+  const bool has_bad = std::ranges::any_of(nodes, inspect::is_bad, &report::NodeSupport::support);
+  const bool is_possible = (is_advised || has_bad) && can_cut();
+  if (is_advised && !is_possible) inspect::withdraw_cut(nodes);
+  return is_possible;
+}
+
+bool can_be_cut(const graft::onnx::Model& model, const std::vector<report::NodeSupport>& nodes) {
+  const std::set<std::string, std::less<>> ids = failing(nodes, true);
   return inspect::find_cut(model, [&](const onnx::Node& node) { return is_among(node, ids); }).has_value();
 }
 
@@ -189,9 +197,7 @@ std::optional<CutResult> cut(const graft::onnx::Model& model, const std::vector<
 }
 
 std::optional<CutResult> cut(const report::ConvertReport& report, const CutOptions& options) {
-  graft::onnx::Model model = model_of(report.model).clone();
-  inspect::infer_and_note_faults(model, {});
-  return cut(model, report.nodes, options);
+  return cut(inspect::inferred_copy(model_of(report.model)), report.nodes, options);
 }
 
 std::optional<CutResult> cut(const Model& model, const CutOptions& options) {

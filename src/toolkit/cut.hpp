@@ -1,6 +1,7 @@
 // Cuts networks that were already inspected or converted, for the program.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -8,7 +9,7 @@
 #include "graft/report/convert.hpp"
 #include "graft/toolkit/cut.hpp"
 #include "import/cut_network.hpp"
-#include "toolkit/inspect.hpp"
+#include "onnx/model.hpp"
 
 namespace graft::toolkit {
 
@@ -26,8 +27,14 @@ class NoCut : public Error {
 /// Does the same with the result of a conversion, whose nodes are judged.
 [[nodiscard]] std::optional<CutResult> cut(const report::ConvertReport& report, const CutOptions& options);
 
-/// Whether a conversion of the network can be cut so that arithmetic is left in TensorRT.
-[[nodiscard]] bool can_be_cut(const Inspection& inspection);
+/// Returns whether some node does not run, or the advice on one is a cut, and a network with inferred shapes can be cut
+/// so that arithmetic is left in TensorRT. If it cannot be cut, withdraws the advice. `can_cut` is called at most once,
+/// and has to return what can_be_cut returns.
+[[nodiscard]] bool decide_on_cut(std::vector<report::NodeSupport>& nodes, const std::function<bool()>& can_cut);
+
+/// Whether a network with inferred shapes can be cut so that arithmetic is left in TensorRT; `nodes` are the verdicts
+/// on its nodes.
+[[nodiscard]] bool can_be_cut(const graft::onnx::Model& model, const std::vector<report::NodeSupport>& nodes);
 
 /// Throws Error for a file that names both halves of a network; the message names the half for TensorRT. `name` is the
 /// name of the file in the message.

@@ -250,11 +250,11 @@ void correct_advice(Inspection& inspection) {
                                                       inspection.release.value_or(inspect::newest_measured_release()));
   }
   inspect::note_obstacles(nodes, inspection.prospect.near_misses);
-  const bool is_cut_advised = inspect::advises_cut(nodes);
-  const bool has_bad = std::any_of(nodes.begin(), nodes.end(),
-                                   [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
-  inspection.report.can_be_cut = (is_cut_advised || has_bad) && can_be_cut(inspection);
-  if (is_cut_advised && !inspection.report.can_be_cut) inspect::withdraw_cut(nodes);
+  inspection.report.can_be_cut = decide_on_cut(nodes, [&] {
+    const bool is_inlined = !inspection.converted_nodes.empty();
+    return is_inlined ? can_be_cut(*inspection.prospect.converted, inspection.converted_nodes)
+                      : can_be_cut(inspection.model, nodes);
+  });
 }
 
 /// Returns the report, with the members that follow from the verdicts.

@@ -11,6 +11,7 @@
 #include "graft/setting.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/check_operators.hpp"
+#include "onnx/count_nodes.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
@@ -133,6 +134,8 @@ QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
     QuantizeReport report =
         has_8_bits(options.precision) ? quantize_int8(model, options, work) : quantize_types(model, options, work);
     report.file = model.source();
+    report.weight_bytes_before = onnx::bytes_of_weights(model_of(model));
+    report.weight_bytes = onnx::bytes_of_weights(model_of(report.model));
     report.precision = options.precision;
     report.has_data = has_data(options) || !options.int8.data.empty();
     return report;

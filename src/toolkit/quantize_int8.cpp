@@ -9,7 +9,6 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "inspect/tensorrt_support.hpp"
-#include "onnx/count_nodes.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "quant/calibrate/calibration_data.hpp"
 #include "quant/search/choose_int8.hpp"
@@ -145,8 +144,6 @@ QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
   for (const quant::Int8Node& node : chosen.plan.nodes) report.nodes.push_back(report_of(node, chosen));
   report.meets_limits = chosen.met;
   report.limit_db = options.limit_db;
-  report.weight_bytes_before = onnx::bytes_of_weights(model);
-  report.weight_bytes = onnx::bytes_of_weights(chosen.placed.model);
   report.improvements = improvements_of(chosen);
   report.notes = std::move(chosen.notes);
   report.outputs = std::move(chosen.outputs);

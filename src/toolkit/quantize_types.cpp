@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "inspect/tensorrt_support.hpp"
-#include "onnx/count_nodes.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/schema.hpp"
 #include "quant/calibrate/calibration_data.hpp"
@@ -183,8 +182,6 @@ QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options
   for (const quant::ChosenNode& node : chosen.nodes) report.nodes.push_back(report_of(node, choice.precision));
   report.meets_limits = chosen.met;
   report.limit_db = chosen.limit_db;
-  report.weight_bytes_before = onnx::bytes_of_weights(model);
-  report.weight_bytes = onnx::bytes_of_weights(chosen.typed.model);
   report.notes = std::move(chosen.notes);
   report.outputs = std::move(chosen.outputs);
   report.plain_outputs = std::move(chosen.plain);

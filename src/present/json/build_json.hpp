@@ -9,7 +9,7 @@ namespace graft::present {
 /// Returns the fields of the report. The keys of plugin libraries are in alphabetical order, as those of the other
 /// structs are declared.
 [[nodiscard]] inline Json build_json(const report::BuildReport& report) {
-  Json json = json_of_fields(report);
+  Json json = json_of_report(report);
   Json& libraries = json["plugin_libraries"];
   libraries = nlohmann::json(libraries);
   return json;

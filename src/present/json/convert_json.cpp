@@ -8,7 +8,7 @@
 namespace graft::present {
 
 Json convert_json(const report::ConvertReport& report) {
-  Json json = json_of_fields(report);
+  Json json = json_of_report(report);
   json["answered_by"] = check_text(report);
   if (report.values.is_tried()) {
     json["values"] = json_of_fields(report.values);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/engine_session.hpp"
+#include "inspect/probe_verdicts.hpp"
 #include "inspect/verdict_groups.hpp"
 #include "onnx/node_ref.hpp"
 #include "present/text/model_text.hpp"
