@@ -202,7 +202,7 @@ function(graft_operator_sources list)
 // Generated from the operator list by cmake/GraftOperators.cmake.
 #include <array>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 @includes@
 std::span<const graft::OperatorType* const> graft::linked_operators() {
   static const std::array list{
@@ -228,7 +228,7 @@ std::span<const graft::FusionRules> graft::linked_fusions() {
   graft_stop_at_first_error("${registry}")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
 // Generated from the operator list by cmake/GraftOperators.cmake.
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "kernels/register.hpp"
 @includes@
 void graft::register_cuda_kernels() {
@@ -298,7 +298,7 @@ function(graft_headers_digest result)
   else()
     set(folder "${GRAFT_INCLUDE_DIR}/graft")
   endif()
-  file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp")
+  file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp" "${folder}/operator/*.hpp")
   graft_source_root(root)
   list(APPEND headers "${root}/ops/operator_case.hpp" "${root}/ops/random_cases.hpp")  # what is timed crosses the border too
   list(SORT headers)

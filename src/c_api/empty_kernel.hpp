@@ -1,7 +1,7 @@
 // A kernel that does nothing, for measuring the cost of a launch.
 #pragma once
 
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft {
 

@@ -16,7 +16,7 @@
 
 #include "c_api/empty_kernel.hpp"
 #include "c_api/in_threads.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "operator_library/load.hpp"
 #include "operator_library/timings.hpp"
 #include "ops/operator_case.hpp"

@@ -1,5 +1,5 @@
 // Checks attributes, and converts them to text.
-#include "graft/attribute.hpp"
+#include "graft/operator/attribute.hpp"
 
 #include <algorithm>
 #include <cmath>

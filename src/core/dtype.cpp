@@ -1,10 +1,10 @@
 // Names of element types and layouts.
-#include "graft/dtype.hpp"
+#include "graft/operator/dtype.hpp"
 
 #include <array>
 #include <utility>
 
-#include "graft/layout.hpp"
+#include "graft/operator/layout.hpp"
 
 namespace graft {
 namespace {

@@ -1,5 +1,5 @@
 // Wraps an operator's maths for floating-point types and for types with a scale.
-#include "graft/function.hpp"
+#include "graft/operator/function.hpp"
 
 namespace graft {
 

@@ -1,5 +1,5 @@
 // Maps the inputs of a plugin to the inputs of an operator, which may have another order.
-#include "graft/input_order.hpp"
+#include "graft/operator/input_order.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "graft/attribute.hpp"
-#include "graft/elementwise.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft {
 

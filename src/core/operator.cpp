@@ -1,5 +1,5 @@
 // Functions that all operators share: look-ups in an OperatorType, and checks of formats.
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft {
 namespace {

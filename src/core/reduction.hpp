@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "graft/shape.hpp"
-#include "graft/status.hpp"
+#include "graft/operator/shape.hpp"
+#include "graft/operator/status.hpp"
 
 namespace graft {
 

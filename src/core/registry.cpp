@@ -1,5 +1,5 @@
 // Holds the operators of a program: those linked in, and those added by libraries.
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/remove_operators.hpp"
-#include "graft/input_order.hpp"
+#include "graft/operator/input_order.hpp"
 
 namespace graft {
 namespace {

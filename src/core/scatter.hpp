@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "core/workspace_parts.hpp"
-#include "graft/define_operator.hpp"
-#include "graft/elementwise.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft {
 

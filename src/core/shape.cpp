@@ -1,5 +1,5 @@
 // Implements dimension expressions and concrete extents.
-#include "graft/shape.hpp"
+#include "graft/operator/shape.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // Computes the storage sizes of tensors.
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 
 #include <limits>
 #include <string>

@@ -9,7 +9,7 @@
 
 #include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/plugin_reason.hpp"

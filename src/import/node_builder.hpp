@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "graft/attribute.hpp"
-#include "graft/operator.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/model.hpp"
 #include "onnx/shape_rules.hpp"
 

@@ -13,7 +13,7 @@
 #include "engine/plugin_library.hpp"
 #include "graft/engine_error.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "inspect/different_tensors.hpp"
 #include "inspect/model_parts.hpp"

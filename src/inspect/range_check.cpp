@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "graft/error.hpp"
+#include "graft/operator/shape.hpp"
 #include "graft/setting.hpp"
-#include "graft/shape.hpp"
 #include "onnx/tensor_data.hpp"
 
 namespace graft::inspect {

@@ -12,7 +12,7 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "inspect/function_bodies.hpp"
 #include "inspect/tensorrt_forms.hpp"

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/register.hpp"
 

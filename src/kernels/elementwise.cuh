@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 #include "kernels/float8.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/vector.cuh"

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graft/status.hpp"
-#include "graft/tensor.hpp"
+#include "graft/operator/status.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft {
 

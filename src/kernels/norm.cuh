@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/reduction.hpp"
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/norm_strided.cuh"
 #include "kernels/normalizer.cuh"

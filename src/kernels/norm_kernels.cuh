@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/reduction.hpp"
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 #include "kernels/norm.cuh"
 #include "kernels/norm_columns.cuh"
 #include "kernels/norm_long.cuh"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft::detail {
 

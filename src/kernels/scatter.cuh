@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "core/scatter.hpp"
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 #include "kernels/atomics.cuh"
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"

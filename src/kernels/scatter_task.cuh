@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "core/scatter.hpp"
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 #include "kernels/launch.cuh"
 
 namespace graft {

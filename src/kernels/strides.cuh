@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "graft/shape.hpp"
+#include "graft/operator/shape.hpp"
 
 namespace graft {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <type_traits>
 
-#include "graft/dtype.hpp"
-#include "graft/status.hpp"
+#include "graft/operator/dtype.hpp"
+#include "graft/operator/status.hpp"
 
 namespace graft {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "graft/float8.hpp"
+#include "graft/operator/float8.hpp"
 #include "onnx/tensor_data.hpp"
 
 namespace graft::onnx {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/body_types.hpp"
 #include "onnx/model.hpp"
 #include "onnx/operator_node.hpp"

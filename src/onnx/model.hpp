@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "graft/attribute.hpp"
 #include "graft/error.hpp"
-#include "graft/shape.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/shape.hpp"
 #include "onnx/tensor_data.hpp"
 
 namespace graft::onnx {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 
 namespace graft::onnx {
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/operator_node.hpp"
 
 namespace graft::onnx {

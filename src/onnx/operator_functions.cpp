@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/opset.hpp"

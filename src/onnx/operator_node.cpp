@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/suggest.hpp"
-#include "graft/input_order.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/input_order.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/faults.hpp"
 
 namespace graft::onnx {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/attribute.hpp"
+#include "graft/operator/attribute.hpp"
 
 namespace graft::onnx {
 

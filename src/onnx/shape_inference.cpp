@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/branches.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/dtype.hpp"
+#include "graft/operator/dtype.hpp"
 
 namespace graft::onnx {
 

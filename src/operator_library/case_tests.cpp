@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "ops/operator_case.hpp"
 
 namespace {

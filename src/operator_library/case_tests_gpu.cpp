@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "kernels/launch.cuh"
 #include "operator_library/case_tests.hpp"
 

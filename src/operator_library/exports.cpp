@@ -1,5 +1,5 @@
 // The function by which `graft --operators` finds the operators of a library. Compiled into each of these libraries.
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "operator_library/exported.hpp"
 
 const graft::ExportedOperators* graft_operators() noexcept {

@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "operator_library/exported.hpp"
 

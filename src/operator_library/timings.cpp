@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft {
 namespace {

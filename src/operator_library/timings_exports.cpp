@@ -1,5 +1,5 @@
 // The function by which `graft bench --operators` finds timed problems. Compiled into each library of operators.
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "operator_library/timings.hpp"
 
 const graft::ExportedTimings* graft_operator_timings() noexcept {

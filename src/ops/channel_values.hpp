@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft::ops {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "graft/define_operator.hpp"
-#include "graft/tensor.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft::ops {
 

@@ -5,9 +5,9 @@
 #include <concepts>
 #include <cstdint>
 
-#include "graft/define_operator.hpp"
-#include "graft/float8.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/float8.hpp"
+#include "graft/operator/quantization.hpp"
 
 namespace graft::ops {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/matcher.hpp"
 #include "passes/rewriter.hpp"
 

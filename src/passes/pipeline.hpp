@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/shape.hpp"
+#include "graft/operator/shape.hpp"
 #include "onnx/model.hpp"
 #include "passes/passes.hpp"
 #include "passes/report.hpp"

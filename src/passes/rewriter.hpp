@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/matcher.hpp"
 #include "onnx/model.hpp"
 #include "onnx/node_ref.hpp"

@@ -7,7 +7,7 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/schema.hpp"
 

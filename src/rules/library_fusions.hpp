@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "rules/rule.hpp"
 
 namespace graft::rules {

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/matcher.hpp"
 #include "onnx/tensor_data.hpp"
 

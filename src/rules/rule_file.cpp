@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "onnx/mapped_file.hpp"
 #include "onnx/onnx_io.hpp"

@@ -15,7 +15,7 @@
 #include "engine/driver.hpp"
 #include "engine/read_fields.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "onnx/temporary_folder.hpp"
 #include "toolkit/access.hpp"

@@ -13,7 +13,7 @@
 #include "engine/plugin_library.hpp"
 #include "engine/read_fields.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "runtime/default_engine.hpp"
 #include "toolkit/cpu_engines.hpp"

@@ -17,7 +17,7 @@
 #include "core/executable_folder.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/operator_node.hpp"

@@ -2,8 +2,8 @@
 #include <array>
 #include <memory>
 
-#include "graft/operator.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/operator.hpp"
+#include "graft/operator/registry.hpp"
 #include "operator_library/exported.hpp"
 
 #ifndef WRONG_SYMBOL

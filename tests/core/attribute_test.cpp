@@ -1,13 +1,13 @@
 // Tests setting and reading attributes by name.
-#include "graft/attribute.hpp"
+#include "graft/operator/attribute.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "graft/input_order.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/input_order.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft {
 namespace {

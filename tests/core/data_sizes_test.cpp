@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft {
 namespace {

@@ -1,5 +1,5 @@
 // Tests the map from a plugin's inputs to an operator's inputs.
-#include "graft/input_order.hpp"
+#include "graft/operator/input_order.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft {
 namespace {

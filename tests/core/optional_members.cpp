@@ -1,6 +1,6 @@
 // A definition whose optional members have the documented signatures, except the one that WRONG_... names. Tests
 // compile it: without WRONG_... it compiles; with WRONG_... the compiler prints the required signature.
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace {
 

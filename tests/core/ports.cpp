@@ -3,7 +3,7 @@
 #include <array>
 #include <tuple>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Tests that libraries of operators are added, checked and refused, also while other threads read the registry.
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

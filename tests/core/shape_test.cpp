@@ -1,5 +1,5 @@
 // Compares dimension expressions and extents with 64-bit integer arithmetic.
-#include "graft/shape.hpp"
+#include "graft/operator/shape.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft {
 namespace {

@@ -13,7 +13,7 @@
 #include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
 #include "adapters/tensorrt/plugin.hpp"
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 
 namespace graft {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/created_plugins.hpp"
 #include "tests/fuzz/target.hpp"

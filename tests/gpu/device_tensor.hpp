@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft::testing {
 

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 int main(int argc, char** argv) {
   graft::register_cuda_kernels();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_bodies.hpp"
 #include "onnx/operator_node.hpp"

@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft {
 namespace {

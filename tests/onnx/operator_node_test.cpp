@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "tests/support/text_model.hpp"
 
 namespace graft::test {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "io/npy.hpp"
 #include "ops/operator_case.hpp"
 #include "ops/reference.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft::ops {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/model.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/pipeline.hpp"

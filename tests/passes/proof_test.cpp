@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft::present {
 namespace {

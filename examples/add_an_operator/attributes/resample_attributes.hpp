@@ -1,7 +1,7 @@
 // Attributes of every type, each with its allowed values.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace my {
 

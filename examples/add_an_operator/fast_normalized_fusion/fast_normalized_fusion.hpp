@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace my {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace my {
 

@@ -1,7 +1,7 @@
 // SplitSign: the positive and the negative part of a tensor; their sum is the tensor.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace my {
 

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "graft/attribute.hpp"
-#include "graft/dtype.hpp"
-#include "graft/layout.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/dtype.hpp"
+#include "graft/operator/layout.hpp"
 #include "graft/report/field.hpp"
 
 namespace graft::report {

@@ -23,9 +23,9 @@
 #include <variant>
 #include <vector>
 
-#include "graft/attribute.hpp"
-#include "graft/define_operator.hpp"
 #include "graft/error.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft::tensorrt {
 

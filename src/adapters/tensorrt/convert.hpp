@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 
 namespace graft::tensorrt {
 

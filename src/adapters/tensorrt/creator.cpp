@@ -11,7 +11,7 @@
 #include "adapters/tensorrt/convert.hpp"
 #include "adapters/tensorrt/logger.hpp"
 #include "adapters/tensorrt/plugin.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft::tensorrt {
 namespace {

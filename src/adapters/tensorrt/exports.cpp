@@ -4,7 +4,7 @@
 
 #include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "adapters/tensorrt/schema.hpp"
-#include "graft/input_order.hpp"
-#include "graft/operator.hpp"
+#include "graft/operator/input_order.hpp"
+#include "graft/operator/operator.hpp"
 
 namespace graft::tensorrt {
 

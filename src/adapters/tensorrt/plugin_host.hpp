@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "graft/attribute.hpp"
-#include "graft/tensor.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft::tensorrt {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "import/caffe/layer_converter.hpp"
 
 namespace graft::caffe {

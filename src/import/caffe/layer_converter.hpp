@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "caffe/caffe.pb.h"
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "import/node_builder.hpp"
 #include "onnx/wire.hpp"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "import/caffe/layer_converter.hpp"
 
 namespace graft::caffe {

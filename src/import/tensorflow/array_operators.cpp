@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 

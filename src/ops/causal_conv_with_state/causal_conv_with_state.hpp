@@ -2,7 +2,7 @@
 // of them as the state of the next call.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft::ops {
 

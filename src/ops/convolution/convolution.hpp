@@ -1,9 +1,9 @@
 // Convolution: 1-D to 3-D, with groups, dilation, bias and a fused activation.
 #pragma once
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 
 namespace graft::ops {
 

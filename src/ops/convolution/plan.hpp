@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 #include "ops/convolution/convolution.hpp"
 
 namespace graft::ops {

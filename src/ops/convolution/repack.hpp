@@ -2,7 +2,7 @@
 // for i8. f32 is copied in one direction only, rounded to TF32, to pixels of whole 16-byte chunks.
 #pragma once
 
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 #include "ops/convolution/plan.hpp"
 
 namespace graft::ops {

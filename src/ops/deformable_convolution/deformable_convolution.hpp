@@ -1,7 +1,7 @@
 // DeformableConvolution: a convolution whose window samples the image at positions that an input moves.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft::ops {
 

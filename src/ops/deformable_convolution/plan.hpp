@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/workspace_parts.hpp"
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 #include "ops/deformable_convolution/deformable_convolution.hpp"
 
 namespace graft::ops {

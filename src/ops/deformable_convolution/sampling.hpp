@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft::ops {
 

@@ -1,9 +1,9 @@
 // InstanceNorm: shifts and scales every channel of every item to mean 0 and variance 1.
 #pragma once
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 
 namespace graft::ops {
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/matcher.hpp"
 #include "onnx/operator_node.hpp"
 #include "ops/instance_norm/fusion/activation.hpp"

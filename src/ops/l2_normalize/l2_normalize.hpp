@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/inverse_norm.hpp"
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 
 namespace graft::ops {
 

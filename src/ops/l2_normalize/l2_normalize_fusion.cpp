@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/matcher.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"

@@ -1,7 +1,7 @@
 // L2NormHelper: the two elementwise parts, Rsqrt and Maximum, into which old graphs split l2_normalize.
 #pragma once
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft::ops {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/workspace_parts.hpp"
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 #include "ops/largest_k/largest_k.hpp"
 
 namespace graft::ops {

@@ -1,7 +1,7 @@
 // LeakyReLU: y = x >= 0 ? x : alpha * x.
 #pragma once
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft::ops {
 

@@ -1,7 +1,7 @@
 // MultiScaleDeformableAttention: a weighted sum of bilinear samples of feature maps of several sizes for each query.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft::ops {
 

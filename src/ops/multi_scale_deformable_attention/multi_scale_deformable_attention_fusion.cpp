@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/operator_node.hpp"
 #include "ops/multi_scale_deformable_attention/fusion/ancestors.hpp"
 #include "ops/multi_scale_deformable_attention/fusion/axis_layout.hpp"

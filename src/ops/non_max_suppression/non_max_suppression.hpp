@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft::ops {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/workspace_parts.hpp"
-#include "graft/tensor.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft::ops {
 

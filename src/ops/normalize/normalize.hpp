@@ -1,9 +1,9 @@
 // Normalize: the layer of Caffe's SSD, a division by the Euclidean norm over the channels followed by a learned factor.
 #pragma once
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 
 namespace graft::ops {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/matcher.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/fuse.hpp"

@@ -1,9 +1,9 @@
 // Padding: enlarges or crops a tensor along any axes.
 #pragma once
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 
 namespace graft::ops {
 

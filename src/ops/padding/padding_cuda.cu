@@ -1,7 +1,7 @@
 // CUDA kernels of Padding, and the choice between them.
 #include <cstring>
 
-#include "graft/float8.hpp"
+#include "graft/operator/float8.hpp"
 #include "ops/padding/elements.cuh"
 #include "ops/padding/padding.hpp"
 #include "ops/padding/rows.cuh"

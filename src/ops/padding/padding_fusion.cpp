@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "passes/fuse.hpp"
 #include "passes/layout/movement.hpp"
 #include "passes/operator_fusion.hpp"

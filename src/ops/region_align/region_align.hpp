@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
 
 namespace graft::ops {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft::ops {
 

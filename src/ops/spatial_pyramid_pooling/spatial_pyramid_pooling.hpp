@@ -1,9 +1,9 @@
 // SpatialPyramidPooling: pools images of any size to vectors of one length.
 #pragma once
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"
 
 namespace graft::ops {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/plugin_reason.hpp"

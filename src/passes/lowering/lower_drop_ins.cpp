@@ -4,7 +4,7 @@
 //   LReLU_TRT<negSlope=0.1>(x)   becomes   graft::LeakyReLU<alpha=0.1>(x)
 #include <fmt/format.h>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/passes.hpp"

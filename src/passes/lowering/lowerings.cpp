@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/opset.hpp"

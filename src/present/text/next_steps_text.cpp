@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/next_steps.hpp"

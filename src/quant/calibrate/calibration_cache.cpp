@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "graft/error.hpp"
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "graft/setting.hpp"
 #include "onnx/atomic_file.hpp"
 #include "onnx/mapped_file.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graft/float8.hpp"
+#include "graft/operator/float8.hpp"
 
 namespace graft::quant {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "graft/dtype.hpp"
+#include "graft/operator/dtype.hpp"
 #include "onnx/tensor_data.hpp"
 
 namespace graft::quant {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 

@@ -23,7 +23,7 @@
 
 #include "core/descriptor.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "runtime/engine_limit.hpp"
 #include "runtime/keeps_outputs.hpp"
 #include "runtime/worker/connection.hpp"

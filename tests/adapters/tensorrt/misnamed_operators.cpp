@@ -2,7 +2,7 @@
 #include <array>
 #include <memory>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "adapters/tensorrt/plugin_host.hpp"
 #include "adapters/tensorrt/schema.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "ops/operator_case.hpp"
 
 namespace graft::tensorrt {

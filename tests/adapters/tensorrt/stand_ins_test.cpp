@@ -16,7 +16,7 @@
 #include "adapters/tensorrt/plugin_host.hpp"
 #include "adapters/tensorrt/schema.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 
 namespace graft::tensorrt {
 namespace {

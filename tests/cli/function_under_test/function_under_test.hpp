@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace my {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "graft/elementwise.hpp"
+#include "graft/operator/elementwise.hpp"
 
 namespace graft::ops {
 

@@ -1,5 +1,5 @@
 // Pass fuse_swish: x * sigmoid(x) becomes one Swish.
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/matcher.hpp"
 #include "passes/fuse.hpp"
 #include "passes/operator_fusion.hpp"

@@ -1,7 +1,7 @@
 // The operators of this test program: Graft's and those of the tests.
 #include "test_operators.hpp"
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
 

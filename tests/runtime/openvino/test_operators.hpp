@@ -1,7 +1,7 @@
 // Operators of these tests with properties that Graft's own lack: one without a function, and one of integers.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace graft_test {
 

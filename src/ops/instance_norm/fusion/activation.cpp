@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/registry.hpp"
+#include "graft/operator/registry.hpp"
 #include "onnx/operator_node.hpp"
 #include "ops/instance_norm/fusion/ranks.hpp"
 #include "passes/fuse.hpp"

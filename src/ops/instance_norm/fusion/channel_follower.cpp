@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graft/shape.hpp"
+#include "graft/operator/shape.hpp"
 #include "passes/rewriter.hpp"
 
 namespace graft::passes::instance_norm {

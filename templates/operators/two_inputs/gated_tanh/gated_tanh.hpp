@@ -1,7 +1,7 @@
 // GatedTanh: y = tanh(x) * sigmoid(steepness * gate), a value and a gate that decides how much of the value passes.
 #pragma once
 
-#include "graft/define_operator.hpp"
+#include "graft/operator/define_operator.hpp"
 
 namespace my_ops {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graft/status.hpp"
+#include "graft/operator/status.hpp"
 
 namespace graft {
 

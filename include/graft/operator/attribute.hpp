@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "graft/status.hpp"
+#include "graft/operator/status.hpp"
 
 namespace graft {
 

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <vector>
 
-#include "graft/define_operator.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/function.hpp"
+#include "graft/operator/quantization.hpp"
 
 /// Marks functions that both the reference kernel and the CUDA kernel call.
 #ifdef __CUDACC__

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 
 namespace graft {
 

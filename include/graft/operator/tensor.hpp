@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
-#include "graft/dtype.hpp"
-#include "graft/layout.hpp"
-#include "graft/shape.hpp"
+#include "graft/operator/dtype.hpp"
+#include "graft/operator/layout.hpp"
+#include "graft/operator/shape.hpp"
 
 struct CUstream_st;  // what cudaStream_t points to; declared here so that this header needs no CUDA
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "graft/attribute.hpp"
-#include "graft/dtype.hpp"
-#include "graft/layout.hpp"
-#include "graft/shape.hpp"
-#include "graft/status.hpp"
-#include "graft/tensor.hpp"
+#include "graft/operator/attribute.hpp"
+#include "graft/operator/dtype.hpp"
+#include "graft/operator/layout.hpp"
+#include "graft/operator/shape.hpp"
+#include "graft/operator/status.hpp"
+#include "graft/operator/tensor.hpp"
 
 namespace graft {
 

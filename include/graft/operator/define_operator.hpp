@@ -13,7 +13,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "graft/operator.hpp"
+#include "graft/operator/operator.hpp"
 
 namespace graft {
 
