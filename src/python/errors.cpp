@@ -26,7 +26,7 @@ const char* name_of(Error::Kind kind) {
 }
 
 /// Returns a message as a Python string. Names in files may contain bytes that are not UTF-8, which become "\xb2".
-nb::object text_of(const std::string& message) {
+nb::object python_text(const std::string& message) {
   return nb::bytes(message.data(), message.size()).attr("decode")("utf-8", "backslashreplace");
 }
 
@@ -41,7 +41,7 @@ nb::object type_called(const char* name) { return nb::module_::import_("graft.er
 
 void raise(const char* name, const Error& error) {
   const nb::object type = type_called(name);
-  const nb::object raised = type(text_of(in_python(error.what())), name_of(error.kind()));
+  const nb::object raised = type(python_text(in_python(error.what())), name_of(error.kind()));
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
@@ -49,8 +49,9 @@ void raise(const toolkit::EngineError& error) {
   const nb::object type = type_called("EngineError");
   const toolkit::EngineFailure& failure = error.failure();
   const nb::object facts = nb::module_::import_("json").attr("loads")(failure.facts);
-  const nb::object raised = type(text_of(in_python(error.what())), name_of(error.kind()), failure.kind,
-                                 text_of(failure.message), failure.next_step, failure.library, failure.cause, facts);
+  const nb::object raised =
+      type(python_text(in_python(error.what())), name_of(error.kind()), failure.kind, python_text(failure.message),
+           failure.next_step, failure.library, failure.cause, facts);
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 

@@ -33,8 +33,8 @@ namespace graft::python {
 [[nodiscard]] std::string frame_of(const std::string& page);
 
 /// Adds `__repr__` and `to_json` to the class of a result.
-template <class Class, class Describe>
-void add_texts(Class& bound, Describe describe,
+template <class Class>
+void add_texts(Class& bound, std::string (*describe)(const typename Class::Type&),
                const char* json_doc = "Returns the JSON of the command of that name (docs/schema), as text.") {
   using Result = typename Class::Type;
   bound.def("__repr__", describe);
