@@ -16,6 +16,7 @@
 #include "cli/trtexec_options.hpp"
 #include "cli/watch.hpp"
 #include "graft/toolkit/import.hpp"
+#include "graft/toolkit/plugins.hpp"
 #include "present/json/build_json.hpp"
 #include "present/text/build_text.hpp"
 #include "present/text/engine_layers_text.hpp"

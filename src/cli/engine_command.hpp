@@ -1,12 +1,11 @@
-// Runs the engine driver with this program's progress bar, messages, options and interruption.
+// Prints the messages of TensorRT.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/console.hpp"
-#include "toolkit/engine_driver.hpp"
+#include "graft/toolkit/progress.hpp"
 
 namespace graft::cli {
 
@@ -15,10 +14,5 @@ namespace graft::cli {
 
 /// Prints TensorRT's warnings, except with -v, where they have already been printed.
 void warn_of(const Console& console, const std::vector<std::string>& warnings);
-
-/// Runs a command of the engine driver. TensorRT's warnings are printed on standard error if the command succeeds; its
-/// errors are in the EngineError if the driver has no other reason. With -v every message is printed immediately.
-[[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
-                                               const engine::Renamings& renamings = {});
 
 }  // namespace graft::cli

@@ -5,7 +5,7 @@
 
 #include "cli/engine_command.hpp"
 #include "graft/error.hpp"
-#include "toolkit/engine_driver.hpp"
+#include "graft/toolkit/plugins.hpp"
 
 namespace graft::cli {
 namespace {

@@ -1,5 +1,5 @@
 // `diagnose`: starts each engine and records its version, or why it does not start.
-#include "toolkit/doctor.hpp"
+#include "graft/toolkit/doctor.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,12 +18,12 @@
 #include "runtime/default_engine.hpp"
 #include "toolkit/cpu_engines.hpp"
 #include "toolkit/cuda_architectures.hpp"
+#include "toolkit/engine_driver.hpp"
 
 namespace graft::toolkit {
 namespace {
 
 using report::Facts;
-using report::Finding;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -164,11 +164,11 @@ void add_compilers(const nlohmann::json& compilers, std::vector<Finding>& findin
   add("nvcc", "nvcc", "install Graft's wheel with [cuda], or put nvcc on PATH", "needed only for plugins of your own");
 }
 
-/// Returns the answer of the driver's command `probe`. Where the driver does not run, the answer is null, and `why` is
+/// Returns the answer to the driver's command `probe`. Where the driver does not run, its result is null, and `why` is
 /// set.
-nlohmann::json run_probe(const AskDriver& ask, std::string& why) {
+engine::EngineAnswer run_probe(const DoctorOptions& options, std::string& why) {
   try {
-    return ask({"probe"});
+    return ask_engine_driver({"probe"}, {}, options.on_log, options.watch);
   } catch (const EngineError& error) {
     if (error.failure().kind == "resource") throw;  // the error does not show whether TensorRT is installed
     why = error.failure().message;
@@ -176,12 +176,15 @@ nlohmann::json run_probe(const AskDriver& ask, std::string& why) {
     if (error.kind() == Error::Kind::bad_input) throw;
     why = error.what();
   }
-  return nullptr;
+  return {};
 }
 
-void add_driver(const AskDriver& ask, std::vector<Finding>& findings) {
+void add_driver(const DoctorOptions& options, DoctorReport& report) {
+  std::vector<Finding>& findings = report.findings;
   std::string why;
-  const nlohmann::json driver = run_probe(ask, why);
+  engine::EngineAnswer answer = run_probe(options, why);
+  report.tensorrt_warnings = std::move(answer.warnings);
+  const nlohmann::json& driver = answer.result;
   Finding python{.name = "Python", .found = !driver.is_null(), .needed = true};
   if (!python.found) {
     python.text = first_line(why);
@@ -207,11 +210,10 @@ void add_driver(const AskDriver& ask, std::vector<Finding>& findings) {
 
 }  // namespace
 
-report::DoctorReport diagnose(const AskDriver& ask) {
-  report::DoctorReport found{.version = GRAFT_VERSION,
-                             .findings = {cpu_engine(), reference_engine(), plugin_library()}};
-  add_driver(ask, found.findings);
-  return found;
+DoctorReport diagnose(const DoctorOptions& options) {
+  DoctorReport report{.version = GRAFT_VERSION, .findings = {cpu_engine(), reference_engine(), plugin_library()}};
+  add_driver(options, report);
+  return report;
 }
 
 }  // namespace graft::toolkit

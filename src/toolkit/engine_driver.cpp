@@ -1,15 +1,10 @@
 // Runs the process in which TensorRT runs.
 #include "toolkit/engine_driver.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "engine/plugin_library.hpp"
-#include "graft/setting.hpp"
 #include "graft/toolkit/error.hpp"
 #include "toolkit/work.hpp"
 
@@ -49,25 +44,6 @@ engine::EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments
     });
   } catch (const engine::Interrupted&) {
     throw Cancelled();
-  }
-}
-
-void check_plugin_libraries(const std::vector<std::string>& libraries) {
-  for (const std::string& library : libraries) {
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(library, ignored)) continue;
-    const bool is_folder = std::filesystem::is_directory(library, ignored);
-    const char* why = is_folder                                   ? "it is a folder"
-                      : std::filesystem::exists(library, ignored) ? "it is not a regular file"
-                                                                  : "no such file";
-    throw EngineError(
-        Error::Kind::bad_input,
-        {.kind = "plugin_library",
-         .message = fmt::format("{} {}: {}", setting_name(Setting::plugin_libraries), library, why),
-         .next_step = is_folder ? "Pass the .so files in it, each library by itself"
-                                : fmt::format("Graft's own library is {}", engine::own_plugin_library().path.string()),
-         .library = library,
-         .cause = is_folder ? "folder" : "no_file"});
   }
 }
 

@@ -16,7 +16,4 @@ namespace graft::toolkit {
                                                      const engine::Renamings& renamings, const LogCallback& on_log,
                                                      const Watch& watch);
 
-/// Throws EngineError for a plugin library that is not a regular file.
-void check_plugin_libraries(const std::vector<std::string>& libraries);
-
 }  // namespace graft::toolkit

@@ -1,20 +1,25 @@
 // Lists the creators of plugin libraries, and builds small engines with their plugins.
-#include "toolkit/plugins.hpp"
+#include "graft/toolkit/plugins.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "engine/driver.hpp"
+#include "engine/plugin_library.hpp"
 #include "engine/read_fields.hpp"
+#include "graft/setting.hpp"
 #include "inspect/trials.hpp"
 #include "onnx/model.hpp"
+#include "toolkit/engine_driver.hpp"
 #include "toolkit/trials.hpp"
 #include "toolkit/work.hpp"
 
@@ -103,7 +108,7 @@ PluginCheck check_engine(inspect::Trials& trials, const PluginCreator& creator) 
                       most_inputs, said)};
 }
 
-void add_engine_checks(Work& work, report::PluginsReport& report, const inspect::TrialOptions& options,
+void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOptions& options,
                        const TrialCallback& on_end) {
   try {
     inspect::DriverTrials trials(options, [&work] { return work.is_cancelled(); });
@@ -116,34 +121,68 @@ void add_engine_checks(Work& work, report::PluginsReport& report, const inspect:
   }
 }
 
-}  // namespace
-
-report::PluginsReport list_plugins(const report::PluginsOptions& options, const AskDriver& ask) {
-  std::vector<std::string> question{"plugins"};
-  question.insert(question.end(), options.libraries.begin(), options.libraries.end());
-  question.insert(question.end(), {"--tensorrt", options.tensorrt});
-  if (options.time_limit > 0) question.insert(question.end(), {"--time-limit", fmt::format("{}", options.time_limit)});
-  if (options.check) question.emplace_back("--check");
-  return engine::read_fields<report::PluginsReport>(ask(question));
-}
-
-void check_engines(report::PluginsReport& report, const report::PluginsOptions& options, const Watch& watch,
-                   const TrialCallback& on_end) {
+/// Adds a check to each creator: whether an engine with the plugin builds. Counts all checks.
+void check_engines(PluginsReport& report, const std::vector<std::string>& libraries, const PluginsOptions& options,
+                   const Watch& watch) {
   const std::string flavor = report.tensorrt.flavor;
   inspect::TrialOptions trial;
-  trial.libraries = options.libraries;
+  trial.libraries = libraries;
   trial.tensorrt = flavor;
   trial.max_builds = std::numeric_limits<std::size_t>::max();
   trial.max_seconds = std::numeric_limits<double>::max();
   if (options.time_limit > 0) trial.limit = options.time_limit;
   Work work(watch);
   work.run([&] {
-    if (flavor != "lean") add_engine_checks(work, report, trial, on_end);
+    if (flavor != "lean") add_engine_checks(work, report, trial, options.on_trial);
     return true;
   });
   report::CheckCounts& counts = report.checks.emplace();
   for (const report::PluginLibrary& library : report.libraries) {
     for (const PluginCreator& creator : library.creators) counts.add(creator.checks);
+  }
+}
+
+/// Returns a watch for one half of a call.
+Watch half_of(const Watch& watch, double begin) {
+  if (!watch.progress) return watch;
+  return {.progress = [&watch, begin](double fraction,
+                                      std::string_view text) { watch.progress(begin + fraction / 2, text); },
+          .cancel = watch.cancel};
+}
+
+}  // namespace
+
+PluginsReport list_plugins(const std::vector<std::string>& libraries, const PluginsOptions& options) {
+  std::vector<std::string> question{"plugins"};
+  question.insert(question.end(), libraries.begin(), libraries.end());
+  question.insert(question.end(), {"--tensorrt", options.tensorrt});
+  if (options.time_limit > 0) question.insert(question.end(), {"--time-limit", fmt::format("{}", options.time_limit)});
+  if (options.check) question.emplace_back("--check");
+  if (options.on_log) question.emplace_back("--verbose");
+  engine::EngineAnswer answer =
+      ask_engine_driver(question, {}, options.on_log, options.check ? half_of(options.watch, 0) : options.watch);
+  auto report = engine::read_fields<PluginsReport>(answer.result);
+  report.tensorrt_warnings = std::move(answer.warnings);
+  if (options.check) check_engines(report, libraries, options, half_of(options.watch, 0.5));
+  return report;
+}
+
+void check_plugin_libraries(const std::vector<std::string>& libraries) {
+  for (const std::string& library : libraries) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(library, ignored)) continue;
+    const bool is_folder = std::filesystem::is_directory(library, ignored);
+    const char* why = is_folder                                   ? "it is a folder"
+                      : std::filesystem::exists(library, ignored) ? "it is not a regular file"
+                                                                  : "no such file";
+    throw EngineError(
+        Error::Kind::bad_input,
+        {.kind = "plugin_library",
+         .message = fmt::format("{} {}: {}", setting_name(Setting::plugin_libraries), library, why),
+         .next_step = is_folder ? "Pass the .so files in it, each library by itself"
+                                : fmt::format("Graft's own library is {}", engine::own_plugin_library().path.string()),
+         .library = library,
+         .cause = is_folder ? "folder" : "no_file"});
   }
 }
 

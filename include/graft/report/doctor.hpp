@@ -106,6 +106,7 @@ struct Finding {
 struct DoctorReport {
   std::string version;
   std::vector<Finding> findings;
+  std::vector<std::string> tensorrt_warnings = {};  ///< TensorRT's messages while it was started.
 
   [[nodiscard]] bool is_complete() const { return std::ranges::none_of(findings, &Finding::is_missing); }
 

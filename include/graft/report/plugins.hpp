@@ -1,4 +1,4 @@
-// The choices and the report of `plugins`: the creators of plugin libraries, and checks of their contract.
+// The report of `plugins`: the creators of plugin libraries, and checks of their contract.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,6 @@
 #include "graft/report/tensorrt.hpp"
 
 namespace graft::report {
-
-struct PluginsOptions {
-  std::vector<std::string> libraries;
-  std::string tensorrt = "auto";  ///< The TensorRT whose registry is used: "auto", "rtx", "full" or "lean".
-  double time_limit = 0;          ///< Seconds after which a library counts as hanging; 0: 120.
-  bool check = false;             ///< Check whether each creator and its plugin keep TensorRT's contract.
-};
 
 /// A field that a creator reads.
 struct PluginField {
@@ -108,6 +101,7 @@ struct PluginsReport {
   TensorRTIdentity tensorrt;
   std::vector<PluginLibrary> libraries;
   std::optional<CheckCounts> checks;
+  std::vector<std::string> tensorrt_warnings = {};  ///< TensorRT's messages while it loaded the libraries.
 
   /// Returns whether the libraries keep the contract as far as it is checked; null where a check was left out and none
   /// failed. Returns nothing where no checks were requested.

@@ -1,0 +1,39 @@
+// Lists the creators in plugin libraries, as TensorRT's plugin registry reports them, and checks their contract.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graft/report/plugins.hpp"
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/inspect.hpp"
+#include "graft/toolkit/progress.hpp"
+
+namespace graft::toolkit {
+
+using report::PluginsReport;
+
+struct PluginsOptions {
+  std::string tensorrt = "auto";  ///< The TensorRT whose registry is used: "auto", "rtx", "full" or "lean".
+  double time_limit = 0;          ///< Seconds after which a library counts as hanging; 0: 120.
+  /// Check whether each creator and its plugin keep TensorRT's contract, and whether an engine with the plugin builds.
+  /// The lean runtime has no builder: the check of engines is then left out.
+  bool check = false;
+  LogCallback on_log = {};      ///< Called with every message of TensorRT; empty: the report has the warnings.
+  TrialCallback on_trial = {};  ///< Called after each build of a check.
+  Watch watch = {};
+};
+
+/// Loads plugin libraries in a child process, in which a library may crash, and returns their creators. Loading a
+/// library runs its code. A check that fails does not throw.
+///
+/// Throws EngineError, with the library and the cause, for a library that cannot be loaded, crashes or hangs; Error
+/// (missing_tool) where Python or TensorRT is missing; Cancelled.
+[[nodiscard]] GRAFT_API PluginsReport list_plugins(const std::vector<std::string>& libraries,
+                                                   const PluginsOptions& options = {});
+
+/// Throws EngineError for a plugin library that is not a regular file. `build` and `inspect` find such a library only
+/// when TensorRT loads it; a program calls this function before it reads a large model.
+GRAFT_API void check_plugin_libraries(const std::vector<std::string>& libraries);
+
+}  // namespace graft::toolkit
