@@ -1,5 +1,5 @@
 // graft bench: measures the speed of operators in comparison with PyTorch, and of a model on the CPU.
-#include "toolkit/bench.hpp"
+#include "graft/toolkit/bench.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct BenchArguments {
 Exit bench_operators(const Console& console, const BenchArguments& arguments) {
   const DeferInterrupts defer;
   Progress progress(console);
-  const report::OperatorTimes times =
+  const toolkit::OperatorTimes times =
       toolkit::bench_operators({.operators = arguments.op,
                                 .device = arguments.device.empty() ? "cuda" : arguments.device,
                                 .match = arguments.match,
@@ -51,8 +51,8 @@ Exit bench_operators(const Console& console, const BenchArguments& arguments) {
                                     [&](std::string_view /*severity*/, std::string_view message) {
                                       if (console.verbose) progress.clear();
                                       console.detail(message);
-                                    }},
-                               watch_of(progress));
+                                    },
+                                .watch = watch_of(progress)});
   progress.clear();
   console.print(present::operators_text(times));
   if (!arguments.report.empty()) write_report(console, present::page_of_operators(times), arguments.report);
@@ -68,11 +68,11 @@ Exit bench_model(const Console& console, const BenchArguments& arguments) {
   }
   check_is_onnx(arguments.model);
   const toolkit::Model model = toolkit::load(arguments.model);
-  constexpr double usual_limit = 5;
+  const TypedShapes shapes = parse_shapes("--input", arguments.inputs, false);
   Progress progress(console);
-  const report::ModelTimes times =
-      toolkit::time_model(model, parse_shapes("--input", arguments.inputs, false),
-                          arguments.time_limit > 0 ? arguments.time_limit : usual_limit, watch_of(progress));
+  toolkit::ModelBench options{.shapes = {shapes.begin(), shapes.end()}, .watch = watch_of(progress)};
+  if (arguments.time_limit > 0) options.time_limit = arguments.time_limit;
+  const toolkit::ModelTimes times = toolkit::bench_model(model, options);
   progress.clear();
   if (!arguments.report.empty()) {
     write_report(console, present::page_of_model(times), arguments.report);

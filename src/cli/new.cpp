@@ -9,16 +9,16 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/program.hpp"
+#include "graft/toolkit/new_project.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/shell_quoted.hpp"
-#include "toolkit/new_project.hpp"
 
 namespace graft::cli {
 namespace {
 
 /// Returns the shell commands that lead from the project to an engine. Their files are named after the operator, so
 /// that the files of other operators are not overwritten.
-std::vector<std::string> commands_for(const report::NewReport& project) {
+std::vector<std::string> commands_for(const toolkit::NewReport& project) {
   const std::string path = present::shell_path(project.folder);
   const std::optional<std::string>& prefix = project.package_folder;
   const std::string& name = project.operator_folder;
@@ -41,7 +41,7 @@ std::vector<std::string> commands_for(const report::NewReport& project) {
 
 Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const DeferInterrupts defer;
-  report::NewReport written = toolkit::write_project(request);
+  toolkit::NewReport written = toolkit::write_project(request);
   written.next = commands_for(written);
   const std::string what =
       written.was_there

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "cli/program.hpp"
+#include "graft/toolkit/operators.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/operators_text.hpp"
-#include "toolkit/operators.hpp"
 
 namespace graft::cli {
 namespace {
@@ -25,7 +25,7 @@ Exit ops(const Console& console, const OpsArguments& arguments) {
     console.print(present::operators_table(operators));
     console.result({{"operators", present::json_of_value(operators)}});
   } else if (!arguments.name.empty()) {
-    const report::OperatorFacts facts = toolkit::operator_facts(arguments.name);
+    const toolkit::OperatorFacts facts = toolkit::operator_facts(arguments.name);
     console.print(present::operator_text(facts));
     console.result(present::json_of_report(facts));
   } else {

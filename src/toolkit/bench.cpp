@@ -1,5 +1,5 @@
 // Times operators by running python/graft/bench, and a model by running it in this process.
-#include "toolkit/bench.hpp"
+#include "graft/toolkit/bench.hpp"
 
 #include <fmt/format.h>
 
@@ -76,10 +76,10 @@ std::vector<std::string> command_of(const OperatorBench& bench) {
 
 }  // namespace
 
-report::OperatorTimes bench_operators(const OperatorBench& bench, const Watch& watch) {
+OperatorTimes bench_operators(const OperatorBench& bench) {
   check_operators(bench.operators);
   std::vector<std::string> command = command_of(bench);
-  Work work(watch);
+  Work work(bench.watch);
   try {
     return work.run([&] {
       std::optional<onnx::TemporaryFolder> folder;
@@ -91,7 +91,7 @@ report::OperatorTimes bench_operators(const OperatorBench& bench, const Watch& w
       engine::EngineDriver driver = engine::find_engine_driver();
       driver.module = "graft.bench";
       if (bench.on_log) bench.on_log("command", driver.command_text());
-      return engine::read_fields<report::OperatorTimes>(
+      return engine::read_fields<OperatorTimes>(
           run_driver(driver, command,
                      {.on_progress = [&](std::string_view phase, double part) { work.report(part, phase); },
                       .on_log = bench.on_log,
@@ -102,28 +102,26 @@ report::OperatorTimes bench_operators(const OperatorBench& bench, const Watch& w
   }
 }
 
-report::ModelTimes time_model(const Model& given,
-                              const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes, double limit,
-                              const Watch& watch) {
-  Work work(watch);
+ModelTimes bench_model(const Model& given, const ModelBench& bench) {
+  Work work(bench.watch);
   return work.run([&] {
     const onnx::Model& model = model_of(given);
     constexpr std::size_t least = 3;
     constexpr std::size_t most = 100;
     verify::InputOptions options;
-    for (const auto& [name, shape] : shapes) options.shapes[name] = shape;
+    options.shapes = {bench.shapes.begin(), bench.shapes.end()};
     const std::unique_ptr<runtime::CompiledModel> compiled = work.engine().compile(model);
     runtime::TensorMap ignored;
     verify::MadeUpInputs made_up;
     const runtime::TensorMap inputs = made_up.inputs(*compiled, model, options, ignored);
-    report::ModelTimes times{.model = given.source(), .shapes = {}, .why_sizes = made_up.why_sizes(), .seconds = {}};
+    ModelTimes times{.model = given.source(), .shapes = {}, .why_sizes = made_up.why_sizes(), .seconds = {}};
     for (const auto& [name, tensor] : inputs) times.shapes.emplace(name, tensor.dims);
     double total = 0;
-    while (times.seconds.size() < most && (times.seconds.size() < least || total < limit)) {
+    while (times.seconds.size() < most && (times.seconds.size() < least || total < bench.time_limit)) {
       const auto started = std::chrono::steady_clock::now();
       (void)compiled->run(inputs);
       times.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
-      work.report(std::max(static_cast<double>(times.seconds.size()) / most, total / limit),
+      work.report(std::max(static_cast<double>(times.seconds.size()) / most, total / bench.time_limit),
                   fmt::format("run {}", times.seconds.size()));
       total += times.seconds.back();
     }

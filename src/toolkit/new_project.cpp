@@ -1,5 +1,5 @@
 // `graft new`: checks the names, inserts them into the templates, and moves the finished folder into place.
-#include "toolkit/new_project.hpp"
+#include "graft/toolkit/new_project.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +22,7 @@
 #include "onnx/atomic_file.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/staged_folder.hpp"
+#include "toolkit/template_files.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -312,7 +313,7 @@ std::string python_name() {
 
 /// Sets NewReport::has_package and package_folder. CMake searches the prefixes of folders on PATH itself, and a project
 /// gets the package of a wheel from `python3`.
-void find_package(report::NewReport& written) {
+void find_package(NewReport& written) {
   const fs::path programs = executable_folder();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
@@ -342,11 +343,11 @@ std::vector<std::string> template_operator_names() {
   return names;
 }
 
-report::NewReport write_project(const NewProject& project) {
+NewReport write_project(const NewProject& project) {
   fs::path folder = project.folder.lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // "my_ops/"
   const std::optional<fs::path> list = list_of(folder);
-  report::NewReport written;
+  NewReport written;
   written.folder = folder;
   written.name = list ? list->stem().string() : folder.filename().string();
   written.kind = project.kind;

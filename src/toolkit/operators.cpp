@@ -1,5 +1,5 @@
 // Collects the facts about operators from their definitions, and loads libraries of operators.
-#include "toolkit/operators.hpp"
+#include "graft/toolkit/operators.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +16,8 @@
 #include "graft/operator/input_order.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
+#include "import/caffe/import.hpp"
+#include "import/tensorflow/import.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_bodies.hpp"
 #include "operator_library/load.hpp"
@@ -57,8 +59,8 @@ report::StandIn facts_of(const DropIn& drop_in, const OperatorType& type) {
   return facts;
 }
 
-report::OperatorFacts facts_of(const OperatorType& type) {
-  report::OperatorFacts facts;
+OperatorFacts facts_of(const OperatorType& type) {
+  OperatorFacts facts;
   facts.name = type.name;
   facts.version = type.version;
   facts.domain = onnx_domain;
@@ -137,12 +139,16 @@ std::vector<std::string> load_operators(const std::filesystem::path& library) {
   return names;
 }
 
-std::vector<report::OperatorFacts> operator_facts() {
-  std::vector<report::OperatorFacts> facts;
+std::vector<OperatorFacts> operator_facts() {
+  std::vector<OperatorFacts> facts;
   for (const OperatorType* type : operators()) facts.push_back(facts_of(*type));
   return facts;
 }
 
-report::OperatorFacts operator_facts(const std::string& name) { return facts_of(find_type(name)); }
+OperatorFacts operator_facts(const std::string& name) { return facts_of(find_type(name)); }
+
+std::vector<CaffeLayer> caffe_layers() { return graft::caffe_layers(); }
+
+std::vector<TensorFlowOperator> tensorflow_operators() { return graft::tensorflow_operators(); }
 
 }  // namespace graft::toolkit

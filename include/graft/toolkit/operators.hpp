@@ -1,13 +1,19 @@
-// Loads operators that are not part of Graft.
+// Describes operators and the operators of other formats that Graft reads, and loads operators that are not part of
+// Graft.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "graft/report/ops.hpp"
 #include "graft/toolkit/export.hpp"
 
 namespace graft::toolkit {
+
+using report::CaffeLayer;
+using report::OperatorFacts;
+using report::TensorFlowOperator;
 
 /// Loads a library of operators, as `graft new` creates one (docs/guide/add_an_operator.md), and returns the names of
 /// its operators. Afterwards the toolkit supports them as it supports Graft's own: CPU kernels, ONNX functions,
@@ -19,5 +25,18 @@ namespace graft::toolkit {
 /// and, naming the line, for a fusion or a function that cannot be parsed or that uses an operator, attribute or input
 /// that ONNX does not have.
 GRAFT_API std::vector<std::string> load_operators(const std::filesystem::path& library);
+
+/// Returns the facts of every operator of Graft and of loaded libraries.
+[[nodiscard]] GRAFT_API std::vector<OperatorFacts> operator_facts();
+
+/// Returns the facts of the operator with this name, or of the operator that replaces a plugin with this name. The case
+/// of letters is ignored. Throws Error for an unknown name.
+[[nodiscard]] GRAFT_API OperatorFacts operator_facts(const std::string& name);
+
+/// Returns the types of layers that `load` reads from Caffe networks, in the order of their names.
+[[nodiscard]] GRAFT_API std::vector<CaffeLayer> caffe_layers();
+
+/// Returns the operators that `load` reads from TensorFlow graphs, in the order of their names.
+[[nodiscard]] GRAFT_API std::vector<TensorFlowOperator> tensorflow_operators();
 
 }  // namespace graft::toolkit

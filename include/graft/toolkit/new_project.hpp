@@ -1,0 +1,34 @@
+// Writes a project with an operator that is not part of Graft, or adds an operator to such a project.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "graft/report/new.hpp"
+#include "graft/toolkit/export.hpp"
+
+namespace graft::toolkit {
+
+using report::NewReport;
+
+/// Returns the kinds of operators for which there are templates: "elementwise", "reduction" ...
+[[nodiscard]] GRAFT_API std::vector<std::string> project_kinds();
+
+/// Returns the default operator name of each kind, in the order of project_kinds().
+[[nodiscard]] GRAFT_API std::vector<std::string> template_operator_names();
+
+struct NewProject {
+  /// The folder of a new project, whose name is the last part of the path, or of an existing project, to which an
+  /// operator is added.
+  std::filesystem::path folder;
+  std::string kind = "elementwise";  ///< The template of the operator, one of project_kinds().
+  std::string operator_name = {};    ///< "BetaSwish"; empty, only in a new project: the name in the template.
+};
+
+/// Writes the project completely or not at all. Where the folder is already a project of this function, adds the named
+/// operator: its folder, and its line in the list of operators. Throws Error for a folder with other contents or that
+/// cannot be written, for an operator that exists already, and for a name that C++, CMake, ONNX or Graft reserves.
+[[nodiscard]] GRAFT_API NewReport write_project(const NewProject& project);
+
+}  // namespace graft::toolkit

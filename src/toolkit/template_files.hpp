@@ -1,0 +1,18 @@
+// The templates of `graft new`.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace graft::toolkit {
+
+/// A file of templates/operators.
+struct TemplateFile {
+  std::string_view path;  ///< "common/tests/test_operators.py"
+  std::string_view text;
+};
+
+/// Returns the files of templates/operators. CMake generates the definition.
+[[nodiscard]] std::span<const TemplateFile> template_files();
+
+}  // namespace graft::toolkit
