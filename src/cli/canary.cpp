@@ -17,8 +17,8 @@
 #include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
+#include "graft/toolkit/cut.hpp"
 #include "present/json/fields.hpp"
-#include "toolkit/cut.hpp"
 #include "toolkit/tensors.hpp"
 
 namespace graft::cli {
@@ -33,7 +33,7 @@ struct CanaryArguments {
 };
 
 Exit write_canary(const Console& console, const CanaryArguments& arguments) {
-  toolkit::check_is_one_network(arguments.model.model, arguments.model.model);
+  toolkit::check_is_one_network(arguments.model.model);
   toolkit::CanaryOptions options;
   options.data = toolkit::to_public(read_tensors(console, "--data", arguments.data), "--data");
   if (!options.data.empty() && arguments.seeds != 0) {

@@ -18,6 +18,8 @@
 #include "cli/release_option.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
+#include "graft/toolkit/cut.hpp"
+#include "graft/toolkit/files.hpp"
 #include "present/html/convert_page.hpp"
 #include "present/html/cut_page.hpp"
 #include "present/json/convert_json.hpp"
@@ -28,8 +30,6 @@
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "present/text/verdict_color.hpp"
-#include "toolkit/cut.hpp"
-#include "toolkit/files.hpp"
 
 namespace graft::cli {
 namespace {
@@ -167,7 +167,7 @@ void say_result(const Console& console, const report::ConvertReport& report, con
   for (const std::string& error : present::rule_errors(report)) console.error(error);
   for (const std::string& warning : report.warnings) console.warn(warning);
   for (const report::Support verdict : report::all_supports) {
-    if (!inspect::is_bad(verdict) && !inspect::is_open(verdict)) continue;
+    if (!report::is_bad(verdict) && !report::is_open(verdict)) continue;
     say_section(console, console.paint(present::problems_title(report.nodes, verdict), present::color_of(verdict)),
                 present::problems_table(report.nodes, verdict));
   }

@@ -10,8 +10,8 @@
 #include "cli/console.hpp"
 #include "cli/program.hpp"
 #include "graft/report/program.hpp"
+#include "graft/suggest.hpp"
 #include "present/json/fields.hpp"
-#include "toolkit/suggest.hpp"
 
 namespace graft::cli {
 namespace {
@@ -30,7 +30,7 @@ Check is_command(const CLI::App& app) {
   return {.fault =
               [names](const std::string& word) {
                 if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
-                const auto meant = toolkit::nearest(word, names);
+                const auto meant = nearest(word, names);
                 return fmt::format("there is no command {}{}", word,
                                    meant ? fmt::format("; did you mean {}?", *meant) : "");
               },

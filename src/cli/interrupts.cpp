@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "toolkit/files.hpp"
+#include "graft/toolkit/files.hpp"
 
 namespace graft::cli {
 namespace {

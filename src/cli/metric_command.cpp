@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "cli/interrupts.hpp"
+#include "graft/toolkit/metric_command.hpp"
 #include "present/text/shell_quoted.hpp"
-#include "toolkit/quantize.hpp"
 
 namespace graft::cli {
 namespace {
@@ -34,10 +34,9 @@ toolkit::Metric metric_of(const Console& console, const std::string& command) {
   return [&console, command](const toolkit::Model& model) {
     const DeferInterrupts defer;
     return toolkit::measure({.text = command,
-                             .option = "--metric",
                              .with_model = [&](const std::filesystem::path& file) { return with_model(command, file); },
                              .on_error = [&](std::string_view line) { console.detail(line); },
-                             .should_stop = interrupted},
+                             .cancel = interruption()},
                             model);
   };
 }

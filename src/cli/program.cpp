@@ -17,11 +17,11 @@
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
 #include "graft/report/program.hpp"
+#include "graft/suggest.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/operators.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/shell_quoted.hpp"
-#include "toolkit/suggest.hpp"
 
 namespace graft::cli {
 namespace {
@@ -244,7 +244,7 @@ int Program::parse_failure(const CLI::ParseError& error) const {
   const auto option = parsed.empty() ? rest.begin() : std::find_if(rest.begin(), rest.end(), is_option_word);
   const std::string wrong = option == rest.end() ? rest.front() : option->substr(0, option->find('='));
   const bool is_option = is_option_word(wrong);
-  const auto meant = toolkit::nearest(wrong, is_option ? option_names(where) : command_names(where));
+  const auto meant = nearest(wrong, is_option ? option_names(where) : command_names(where));
   const std::string what = is_option        ? "there is no option"
                            : parsed.empty() ? "there is no command"
                                             : "one argument too many:";
@@ -283,7 +283,7 @@ void Program::check_command_is_known(const std::vector<std::string>& words) {
   const std::vector<std::string> commands = command_names(*app_);
   if (std::find(commands.begin(), commands.end(), words.front()) != commands.end()) return;
   console_.json = std::find(words.begin(), words.end(), "--json") != words.end();
-  const auto meant = toolkit::nearest(words.front(), commands);
+  const auto meant = nearest(words.front(), commands);
   throw Error(fmt::format("graft: there is no command {}\n{}", words.front(),
                           meant ? fmt::format("Did you mean {}?", *meant) : "`graft --help` shows the usage"));
 }

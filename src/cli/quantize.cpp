@@ -24,12 +24,12 @@
 #include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
+#include "graft/toolkit/files.hpp"
 #include "graft/toolkit/import.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/quantize_text.hpp"
 #include "present/text/value_check_text.hpp"
-#include "toolkit/files.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/tensors.hpp"
 

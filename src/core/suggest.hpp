@@ -1,15 +1,13 @@
-// Finds the allowed word that is nearest to a misspelled one, for "did you mean".
+// Names the attributes of an operator in the message about an attribute that it does not have.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace graft {
+#include "graft/suggest.hpp"
 
-/// Returns the allowed word with the fewest edits, if these are few enough for a slip.
-[[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed);
+namespace graft {
 
 /// Returns a message such as "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "...;
 /// it has no attributes". `where`, such as " in operator set 17", means that the attribute exists elsewhere, so it is

@@ -249,7 +249,7 @@ std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
 
 BuildReport build(const Model& given, const std::filesystem::path& engine, const BuildOptions& options) {
   const std::string& name = given.source();
-  check_is_one_network(options.model_file, name);
+  check_is_one_network(options.model_file);
   std::vector<std::string> libraries;
   for (const auto& library : options.plugin_libraries) libraries.push_back(library.string());
   onnx::Model model = model_of(given).clone();

@@ -196,7 +196,7 @@ std::optional<CutResult> cut(const graft::onnx::Model& model, const std::vector<
   return result;
 }
 
-std::optional<CutResult> cut(const report::ConvertReport& report, const CutOptions& options) {
+std::optional<CutResult> cut(const ConvertReport& report, const CutOptions& options) {
   return cut(inspect::inferred_copy(model_of(report.model)), report.nodes, options);
 }
 
@@ -232,12 +232,12 @@ CutFiles cut_files(const std::filesystem::path& file) {
   return {.network = stem.string() + ".cut.json", .tensorrt = file, .host = stem.string() + ".host.onnx"};
 }
 
-void check_is_one_network(const std::filesystem::path& file, const std::string& name) {
+void check_is_one_network(const std::filesystem::path& file) {
   if (!is_cut_network(file)) return;
   throw Error(
       fmt::format("{}: this file names both halves of a network that was cut, and TensorRT runs only one of them\nGive "
                   "that half: {}",
-                  name, read_cut_network(file).tensorrt.source));
+                  file.string(), read_cut_network(file).tensorrt.source));
 }
 
 CutNetwork load_cut(const std::filesystem::path& file) {

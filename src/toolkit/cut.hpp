@@ -1,31 +1,20 @@
-// Cuts networks that were already inspected or converted, for the program.
+// The steps of a cut, which `inspect` and `convert` use as well.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "graft/error.hpp"
-#include "graft/report/convert.hpp"
 #include "graft/toolkit/cut.hpp"
 #include "import/cut_network.hpp"
 #include "onnx/model.hpp"
 
 namespace graft::toolkit {
 
-/// Thrown where no half would compute anything in TensorRT.
-class NoCut : public Error {
- public:
-  using Error::Error;
-};
-
 /// Cuts a network with inferred shapes as the public `cut` does; `nodes` are the verdicts on its nodes.
 /// CutOptions::inspect is ignored. Throws NoCut, and the errors of the public `cut`.
 [[nodiscard]] std::optional<CutResult> cut(const graft::onnx::Model& model,
                                            const std::vector<report::NodeSupport>& nodes, const CutOptions& options);
-
-/// Does the same with the result of a conversion, whose nodes are judged.
-[[nodiscard]] std::optional<CutResult> cut(const report::ConvertReport& report, const CutOptions& options);
 
 /// Returns whether some node does not run, or the advice on one is a cut, and a network with inferred shapes can be cut
 /// so that arithmetic is left in TensorRT. If it cannot be cut, withdraws the advice. `can_cut` is called at most once,
@@ -35,12 +24,5 @@ class NoCut : public Error {
 /// Whether a network with inferred shapes can be cut so that arithmetic is left in TensorRT; `nodes` are the verdicts
 /// on its nodes.
 [[nodiscard]] bool can_be_cut(const graft::onnx::Model& model, const std::vector<report::NodeSupport>& nodes);
-
-/// Throws Error for a file that names both halves of a network; the message names the half for TensorRT. `name` is the
-/// name of the file in the message.
-void check_is_one_network(const std::filesystem::path& file, const std::string& name);
-
-/// Returns the files that `save` writes.
-[[nodiscard]] CutFiles cut_files(const std::filesystem::path& file);
 
 }  // namespace graft::toolkit

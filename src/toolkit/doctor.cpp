@@ -169,6 +169,8 @@ void add_compilers(const nlohmann::json& compilers, std::vector<Finding>& findin
 engine::EngineAnswer run_probe(const DoctorOptions& options, std::string& why) {
   try {
     return ask_engine_driver({"probe"}, {}, options.on_log, options.watch);
+  } catch (const Cancelled&) {
+    throw;
   } catch (const EngineError& error) {
     if (error.failure().kind == "resource") throw;  // the error does not show whether TensorRT is installed
     why = error.failure().message;

@@ -1,5 +1,5 @@
 // Implements files.hpp with the file classes of src/onnx: to create an AtomicFile shows whether a file can be written.
-#include "toolkit/files.hpp"
+#include "graft/toolkit/files.hpp"
 
 #include "onnx/atomic_file.hpp"
 #include "onnx/mapped_file.hpp"

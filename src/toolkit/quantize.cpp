@@ -142,10 +142,6 @@ QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
   });
 }
 
-double measure(const engine::MetricCommand& command, const Model& model) {
-  return engine::measure(command, model_of(model));
-}
-
 void write(QuantizeReport& report, const std::filesystem::path& output, const std::filesystem::path& cache) {
   if (!cache.empty()) {
     if (report.calibration_cache.empty()) {

@@ -1,10 +1,9 @@
-// The parts of the public `quantize`: the check of its options, and one function for each kind of type. And functions
-// that only the program needs: a metric that is a command, and written files.
+// The parts of the public `quantize`: the check of its options, and one function for each kind of type. And a function
+// that only the program needs: written files.
 #pragma once
 
 #include <filesystem>
 
-#include "engine/metric_command.hpp"
 #include "graft/toolkit/quantize.hpp"
 #include "toolkit/work.hpp"
 
@@ -20,9 +19,6 @@ void check_options(const QuantizeOptions& options, bool has_tensors);
 
 /// Quantizes a model to int8 or f8. `options` have been checked.
 [[nodiscard]] QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options, Work& work);
-
-/// Returns the quality of a model. Throws the errors of engine::measure.
-[[nodiscard]] double measure(const engine::MetricCommand& command, const Model& model);
 
 /// Writes the scales to the calibration cache `cache` for TensorRT 7 to 10, unless it is empty, and then the model, and
 /// sets the files of the report. Throws Error where there are no scales.

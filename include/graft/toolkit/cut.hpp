@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "graft/report/cut.hpp"
+#include "graft/toolkit/convert.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
+#include "graft/toolkit/error.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/model.hpp"
@@ -52,17 +54,30 @@ struct CutResult : report::CutReport {
   [[nodiscard]] GRAFT_API CutNetwork network() const;
 };
 
+/// Thrown where no half of a network would compute anything in TensorRT.
+class NoCut : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Cuts a network in two. TensorRT gets the half with more arithmetic: either the nodes before those that it does not
 /// run, or the nodes after them. Nodes that are computed from constants and shapes only are in each half that needs
-/// them. Returns nothing where no node is known to fail. Throws Error (answer_is_no) where no half would compute
+/// them. Returns nothing where no node is known to fail. Throws NoCut (answer_is_no) where no half would compute
 /// anything in TensorRT, and Error as `inspect` and `verify` do; Cancelled.
 [[nodiscard]] GRAFT_API std::optional<CutResult> cut(const Model& model, const CutOptions& options = {});
+
+/// Cuts the model of a conversion, whose nodes are judged already; CutOptions::inspect is ignored. Throws NoCut, and
+/// Error as `verify` does; Cancelled.
+[[nodiscard]] GRAFT_API std::optional<CutResult> cut(const ConvertReport& report, const CutOptions& options = {});
 
 struct CutFiles {
   std::filesystem::path network;  ///< The file that names both halves: "detector.cut.json".
   std::filesystem::path tensorrt;
   std::filesystem::path host;
 };
+
+/// Returns the files that `save` writes for the file of the half for TensorRT.
+[[nodiscard]] GRAFT_API CutFiles cut_files(const std::filesystem::path& file);
 
 /// Writes the half for TensorRT to `file`, and next to it the other half and the file that names both: "detector.onnx",
 /// "detector.host.onnx", "detector.cut.json". Each file is written completely or not at all, "detector.cut.json" last.
@@ -72,5 +87,9 @@ GRAFT_API CutFiles save(CutResult& result, const std::filesystem::path& file);
 /// Reads both halves from the file that names them. `load` reads the same file as one network. Throws Error naming the
 /// file and the key for a malformed file.
 [[nodiscard]] GRAFT_API CutNetwork load_cut(const std::filesystem::path& file);
+
+/// Throws Error for a file that names both halves of a network, before TensorRT gets the whole network; the message
+/// names the half for TensorRT.
+GRAFT_API void check_is_one_network(const std::filesystem::path& file);
 
 }  // namespace graft::toolkit

@@ -1,5 +1,5 @@
 // Runs the user's metric command through the shell.
-#include "engine/metric_command.hpp"
+#include "graft/toolkit/metric_command.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,12 @@
 
 #include "engine/process.hpp"
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/temporary_folder.hpp"
+#include "toolkit/access.hpp"
 
-namespace graft::engine {
+namespace graft::toolkit {
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
@@ -60,7 +62,7 @@ struct Said {
 
 /// Returns the Error for a metric command that printed no number.
 Error failure(const MetricCommand& command, const std::string& what, const Said& said) {
-  std::string message = fmt::format("{}: {}\nThe command was: {}", command.option, what, command.text);
+  std::string message = fmt::format("{}: {}\nThe command was: {}", setting_name(Setting::metric), what, command.text);
   message += said.errors.empty() ? "\nIts standard error is empty" : "\nThe end of its standard error:";
   for (const std::string& line : said.errors) message += "\n" + line;
   return Error(message);
@@ -68,22 +70,24 @@ Error failure(const MetricCommand& command, const std::string& what, const Said&
 
 }  // namespace
 
-double measure(const MetricCommand& command, const onnx::Model& model) {
+double measure(const MetricCommand& command, const Model& model) {
   const onnx::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "model.onnx";
-  onnx::write_onnx(model, path);
+  onnx::write_onnx(model_of(model), path);
   Said said;
-  const ProcessResult ended = run_process({"sh", "-c", command.with_model(path)}, {},
-                                          {.on_output =
-                                               [&](std::string_view line) {
-                                                 if (!trimmed(line).empty()) said.last = trimmed(line);
-                                               },
-                                           .on_error =
-                                               [&](std::string_view line) {
-                                                 if (command.on_error) command.on_error(line);
-                                                 said.keep_error(line);
-                                               },
-                                           .should_stop = command.should_stop});
+  const engine::ProcessResult ended =
+      engine::run_process({"sh", "-c", command.with_model(path)}, {},
+                          {.on_output =
+                               [&](std::string_view line) {
+                                 if (!trimmed(line).empty()) said.last = trimmed(line);
+                               },
+                           .on_error =
+                               [&](std::string_view line) {
+                                 if (command.on_error) command.on_error(line);
+                                 said.keep_error(line);
+                               },
+                           .should_stop = [&] { return command.cancel.is_cancelled(); }});
+  if (command.cancel.is_cancelled()) throw Cancelled();
   if (ended.signal != 0) throw failure(command, fmt::format("it was ended by signal {}", ended.signal), said);
   if (ended.exit_code != 0) throw failure(command, fmt::format("it ended with exit code {}", ended.exit_code), said);
   const std::optional<double> number = finite_number(said.last);
@@ -96,4 +100,4 @@ double measure(const MetricCommand& command, const onnx::Model& model) {
       said);
 }
 
-}  // namespace graft::engine
+}  // namespace graft::toolkit

@@ -1,0 +1,28 @@
+// Measures the quality of a model with a command of the user.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/model.hpp"
+#include "graft/toolkit/progress.hpp"
+
+namespace graft::toolkit {
+
+struct MetricCommand {
+  std::string text;  ///< The command as the user wrote it, for messages.
+  /// Returns the command that the shell runs for a model file.
+  std::function<std::string(const std::filesystem::path& model)> with_model;
+  std::function<void(std::string_view line)> on_error = {};  ///< Receives each line of the command's standard error.
+  CancelToken cancel = {};                                   ///< Ends the command and the call.
+};
+
+/// Returns the quality of a model, for Int8Options::metric. Writes the model to a temporary file, runs the command and
+/// reads the number in the last line of its standard output that is not blank. Throws Error, quoting the command and
+/// the end of its standard error, if the command fails or prints no finite number; Cancelled.
+[[nodiscard]] GRAFT_API double measure(const MetricCommand& command, const Model& model);
+
+}  // namespace graft::toolkit
