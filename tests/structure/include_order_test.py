@@ -22,29 +22,11 @@ ORDER = [
     {"present"},
     {"cli", "python"},
 ]
-# Folders that the program may include besides CLI11, fmt and the standard library: it parses arguments, calls the
-# toolkit and shows results.
-OF_THE_PROGRAM = {"graft", "toolkit", "present", "cli"}
-
-# Internal headers of the toolkit that the program includes, besides the public ones of include/graft/toolkit: complete
-# reports, which `present` shows, functions that only a command line needs, and tensors as read from its files. None
-# exposes the graph of a model. An entry that is no longer needed fails the test.
-BESIDE_PUBLIC_HEADERS = {
-    "bench.hpp",
-    "compare_models.hpp",
-    "cut.hpp",
-    "doctor.hpp",
-    "engine_driver.hpp",
-    "files.hpp",
-    "new_project.hpp",
-    "operators.hpp",
-    "plugins.hpp",
-    "quantize.hpp",
-    "reduced_case.hpp",
-    "suggest.hpp",
-    "tensor_files.hpp",
-    "tensors.hpp",
-}
+# The headers that the program and the Python extension may include besides CLI11, nanobind, fmt and the standard library:
+# their own, those of an application, and for the program those of `present`. `graft/operator/` describes the types in
+# reports of operators.
+PUBLIC = r"graft/(toolkit/|report/|operator/)?\w+\.(hpp|inc|h)"
+ALLOWED = {"cli": re.compile(rf"{PUBLIC}|(present|cli)/.+"), "python": re.compile(rf"{PUBLIC}|python/.+")}
 
 INCLUDE = re.compile(r'^\s*#\s*include "(\w+)/', re.MULTILINE)
 SUFFIXES = {".hpp", ".cpp", ".cuh", ".cu", ".inc", ".h"}
@@ -97,18 +79,13 @@ def test_the_program_is_included_by_itself_alone():
     assert not outside
 
 
-def test_the_program_includes_the_toolkit_and_what_shows_its_results():
-    others = {}
-    for path in sorted((SOURCE / "src" / "cli").iterdir()):
-        below = set(INCLUDE.findall(path.read_text())) - OF_THE_PROGRAM if path.suffix in SUFFIXES else set()
-        if below:
-            others[path.name] = below
-    assert others == {}
-
-
-def test_the_program_includes_few_headers_of_the_toolkit_that_applications_do_not_have():
-    included = set()
-    for path in sorted((SOURCE / "src" / "cli").iterdir()):
-        if path.suffix in SUFFIXES:
-            included.update(re.findall(r'^\s*#\s*include "toolkit/([^"]+)"', path.read_text(), re.MULTILINE))
-    assert included == BESIDE_PUBLIC_HEADERS
+def test_the_program_and_python_include_the_headers_that_applications_have():
+    private = [
+        f"{path.relative_to(SOURCE)}: {included}"
+        for folder, allowed in ALLOWED.items()
+        for path in sorted((SOURCE / "src" / folder).rglob("*"))
+        if path.suffix in SUFFIXES
+        for included in re.findall(r'^\s*#\s*include "([^"]+)"', path.read_text(), re.MULTILINE)
+        if not allowed.fullmatch(included)
+    ]
+    assert not private, "\n".join(private)
