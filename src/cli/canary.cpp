@@ -19,7 +19,6 @@
 #include "graft/error.hpp"
 #include "graft/toolkit/cut.hpp"
 #include "present/json/fields.hpp"
-#include "toolkit/tensors.hpp"
 
 namespace graft::cli {
 namespace {
@@ -35,7 +34,7 @@ struct CanaryArguments {
 Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::check_is_one_network(arguments.model.model);
   toolkit::CanaryOptions options;
-  options.data = toolkit::to_public(read_tensors(console, "--data", arguments.data), "--data");
+  options.data = read_tensors(console, "--data", arguments.data);
   if (!options.data.empty() && arguments.seeds != 0) {
     throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove one of the two options");
   }

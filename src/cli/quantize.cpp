@@ -31,7 +31,6 @@
 #include "present/text/quantize_text.hpp"
 #include "present/text/value_check_text.hpp"
 #include "toolkit/quantize.hpp"
-#include "toolkit/tensors.hpp"
 
 namespace graft::cli {
 namespace {
@@ -146,12 +145,6 @@ void check_output(const QuantizeArguments& arguments) {
   toolkit::check_writable(arguments.output);
 }
 
-toolkit::Precision precision_of(const std::string& name) {
-  if (name == "bf16") return toolkit::Precision::bf16;
-  if (name == "int8") return toolkit::Precision::int8;
-  return name == "f8" || name == "fp8" ? toolkit::Precision::f8 : toolkit::Precision::f16;
-}
-
 toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArguments& arguments) {
   toolkit::Int8Options options;
   options.recipe = arguments.recipe;
@@ -165,7 +158,7 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
                      .smooth = improves("smooth"),
                      .round = improves("round"),
                      .bias = improves("bias")};
-  if (arguments.rest != "f32") options.rest = precision_of(arguments.rest);
+  options.rest = toolkit::find_precision(arguments.rest);
   if (arguments.metric) options.metric = metric_of(console, *arguments.metric);
   options.max_drop = arguments.max_drop;
   options.judged = arguments.judged;
@@ -174,7 +167,7 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
 
 toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArguments& arguments) {
   toolkit::QuantizeOptions options;
-  options.precision = precision_of(arguments.precision);
+  options.precision = toolkit::find_precision(arguments.precision).value();
   const auto shapes = parse_shapes("--input", arguments.inputs, false);
   options.shapes = {shapes.begin(), shapes.end()};
   options.keep = arguments.keep;
@@ -215,9 +208,9 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   }
   check_output(arguments);
   check_report(arguments.report);
-  runtime::TensorMap tensors;
+  toolkit::Tensors tensors;
   if (!is_folder) tensors = read_tensors(console, "--data", arguments.data);
-  options.data_views = toolkit::views_of(tensors, "--data");
+  options.data_views = toolkit::views_of(tensors);
   const toolkit::Model model = toolkit::load(arguments.model);
   Progress progress(console);
   options.watch = watch_of(progress);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,12 +14,11 @@
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
+#include "graft/error.hpp"
 #include "graft/report/run.hpp"
+#include "graft/toolkit/cut.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/tensors.hpp"
-#include "toolkit/cut.hpp"
-#include "toolkit/tensor_files.hpp"
-#include "toolkit/tensors.hpp"
 
 namespace graft::cli {
 namespace {
@@ -38,17 +38,25 @@ toolkit::Session compile(const RunArguments& arguments, const toolkit::TensorVie
                                         .own_kernels = arguments.kernels == "own",
                                         .engine = engine_of(arguments.engine),
                                         .watch = {}};
-  if (is_cut_network(arguments.model.model)) return toolkit::Session(toolkit::load_cut(arguments.model.model), options);
+  if (toolkit::is_cut_network(arguments.model.model))
+    return toolkit::Session(toolkit::load_cut(arguments.model.model), options);
   toolkit::Shapes shapes;
   for (const auto& [name, tensor] : inputs) shapes.emplace(name, tensor.shape);
   return toolkit::Session(load_model(arguments.model, shapes), options);
 }
 
+/// Throws Error, before minutes of work, for a name that ends neither in .npz nor in .npy.
+void check_output(const std::filesystem::path& output) {
+  if (output.extension() == ".npz" || output.extension() == ".npy") return;
+  throw Error(fmt::format(
+      "-o {}: results are written as NumPy's files\nEnd the name in .npz, or in .npy for one output", output.string()));
+}
+
 Exit run(const Console& console, const RunArguments& arguments) {
-  toolkit::check_tensor_file(arguments.output);
+  check_output(arguments.output);
   check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
-  const runtime::TensorMap tensors = read_tensors(console, "--input", arguments.inputs);
-  const toolkit::TensorViews inputs = toolkit::views_of(tensors, "--input");
+  const toolkit::Tensors tensors = read_tensors(console, "--input", arguments.inputs);
+  const toolkit::TensorViews inputs = toolkit::views_of(tensors);
   toolkit::Session session = compile(arguments, inputs);
   const auto started = std::chrono::steady_clock::now();
   const toolkit::TensorViews outputs = session.run_views(inputs);
@@ -65,7 +73,7 @@ Exit run(const Console& console, const RunArguments& arguments) {
   }
   {
     const DeferInterrupts defer;
-    toolkit::write_tensors(arguments.output, toolkit::to_internal(outputs, "output"));
+    toolkit::write_tensors(arguments.output, outputs);
   }
   console.say(fmt::format("wrote {}: {:.0f} ms on the CPU, by {}", console.paint(arguments.output, Color::strong),
                           report.seconds * 1000, report.ran_in));

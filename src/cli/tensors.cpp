@@ -1,23 +1,22 @@
 // Reads tensors and warns about NaN.
 #include "cli/tensors.hpp"
 
-#include <fmt/format.h>
+#include <filesystem>
 
 namespace graft::cli {
 
-runtime::TensorMap read_tensors(const Console& console, const std::string& option,
-                                const std::vector<std::string>& texts) {
-  runtime::TensorMap tensors = toolkit::read_tensors(option, texts);
-  for (const toolkit::NanCount& count : toolkit::count_nan(tensors)) {
-    console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so are the values computed from them",
-                             option, count.nan, count.elements, count.tensor));
-  }
+toolkit::Tensors read_tensors(const Console& console, const std::string& option,
+                              const std::vector<std::string>& sources) {
+  toolkit::Tensors tensors = toolkit::read_tensors(sources, option);
+  for (const std::string& warning : toolkit::nan_warnings(tensors, option)) console.warn(warning);
   return tensors;
 }
 
-std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& texts) {
+std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& sources) {
   std::vector<NamedFile> files;
-  for (std::string& file : toolkit::tensor_files(texts)) files.push_back({"a file of " + option, std::move(file)});
+  for (const std::filesystem::path& file : toolkit::tensor_files(sources)) {
+    files.push_back({"a file of " + option, file.string()});
+  }
   return files;
 }
 

@@ -1,14 +1,18 @@
 // graft verify: runs two models on the same inputs and compares their outputs, or all their tensors.
+#include "graft/toolkit/verify.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <filesystem>
 #include <locale>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/dimensions.hpp"
 #include "cli/engine_option.hpp"
@@ -17,13 +21,12 @@
 #include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
+#include "graft/toolkit/verify_layers.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/html/verify_page.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
-#include "toolkit/compare_models.hpp"
-#include "toolkit/reduced_case.hpp"
 
 namespace graft::cli {
 namespace {
@@ -35,26 +38,24 @@ struct VerifyArguments {
   std::vector<std::string> inputs;
   std::vector<std::string> ranges;
   std::size_t seeds = 0;  ///< The number of runs with synthetic inputs; 0 for the default.
-  double relative = 0;
-  double absolute = 0;
-  double snr = 0;
+  std::optional<double> relative;
+  std::optional<double> absolute;
+  std::optional<double> snr;
   std::string kernels = "functions";
   std::string engine = default_engine_name;
   std::string report;
   bool layers = false;
   std::string reduce;
   std::string emulate;
-  const Option* relative_option = nullptr;
-  const Option* absolute_option = nullptr;
-  const Option* snr_option = nullptr;
 };
 
-/// The two models of the command line. A .caffemodel belongs to the network before it.
+/// The files of the two models of the command line.
 struct Pair {
   toolkit::ModelFiles reference;
   toolkit::ModelFiles candidate;
 };
 
+/// Returns the files. A .caffemodel belongs to the network before it.
 Pair pair_of(const VerifyArguments& arguments) {
   std::vector<toolkit::ModelFiles> models;
   for (const std::string& file : arguments.files) {
@@ -78,8 +79,8 @@ Pair pair_of(const VerifyArguments& arguments) {
 }
 
 /// Parses ranges such as NAME=LOWEST..HIGHEST.
-verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
-  verify::InputRanges ranges;
+std::map<std::string, toolkit::Range> parse_ranges(const std::vector<std::string>& texts) {
+  std::map<std::string, toolkit::Range> ranges;
   for (const std::string& text : texts) {
     const std::size_t name_end = text.rfind('=');
     const std::size_t dots = text.find("..", name_end == std::string::npos ? 0 : name_end);
@@ -88,37 +89,36 @@ verify::InputRanges parse_ranges(const std::vector<std::string>& texts) {
       stream.imbue(std::locale::classic());
       double value = 0;
       const bool is_whole = stream >> value && stream.peek() == std::istringstream::traits_type::eof();
-      return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+      return is_whole ? std::optional(value) : std::nullopt;
     };
     const bool has_parts = name_end != std::string::npos && name_end != 0 && dots != std::string::npos;
     const auto lowest = has_parts ? number(text.substr(name_end + 1, dots - name_end - 1)) : std::nullopt;
     const auto highest = has_parts ? number(text.substr(dots + 2)) : std::nullopt;
-    if (!lowest || !highest || *lowest > *highest) {
+    if (!lowest || !highest) {
       throw Error(fmt::format(
           "--range {}: this is not a range; allowed is NAME=LOWEST..HIGHEST, for example image=0..255", text));
     }
     const std::string name = text.substr(0, name_end);
-    if (!ranges.emplace(name, verify::InputRange{.lowest = *lowest, .highest = *highest, .why = {}}).second) {
+    if (!ranges.emplace(name, toolkit::Range{.lowest = *lowest, .highest = *highest}).second) {
       throw Error(fmt::format("--range {}: a range of '{}' was given before", text, name));
     }
   }
   return ranges;
 }
 
-/// Returns the options of the comparison: shapes, data and ranges of inputs, tolerances, seeds, kernels and engine.
-toolkit::CompareOptions options_of(const Console& console, const VerifyArguments& arguments) {
-  toolkit::CompareOptions options;
-  graft::verify::VerifyOptions& common = options.common;
-  common.shapes = parse_shapes("--input", arguments.inputs, false);
-  if (!arguments.data.empty()) common.data.push_back(read_tensors(console, "--data", arguments.data));
-  common.ranges = parse_ranges(arguments.ranges);
-  if (arguments.relative_option->count() != 0) common.relative = arguments.relative;
-  if (arguments.absolute_option->count() != 0) common.absolute = arguments.absolute;
-  if (arguments.snr_option->count() != 0) common.snr_db = arguments.snr;
-  if (arguments.kernels == "own") common.candidate_kernels = runtime::OperatorKernels::own;
-  if (arguments.seeds != 0) options.seeds = arguments.seeds;
+/// Returns the options of the comparison. `data` has the tensors of --data, which leave --seeds without effect.
+toolkit::VerifyOptions options_of(const VerifyArguments& arguments, const toolkit::Tensors& data) {
+  toolkit::VerifyOptions options;
+  const TypedShapes shapes = parse_shapes("--input", arguments.inputs, false);
+  options.shapes = {shapes.begin(), shapes.end()};
+  options.data_views = toolkit::views_of(data);
+  options.ranges = parse_ranges(arguments.ranges);
+  options.relative = arguments.relative;
+  options.absolute = arguments.absolute;
+  options.snr_db = arguments.snr;
+  options.own_kernels = arguments.kernels == "own";
+  if (data.empty()) options.seeds = arguments.seeds;
   options.engine = engine_of(arguments.engine);
-  options.emulated = verify::parse_precision(arguments.emulate);
   return options;
 }
 
@@ -126,9 +126,9 @@ toolkit::CompareOptions options_of(const Console& console, const VerifyArguments
 /// if the candidate does not run (`runs` is false), because nothing is compared then.
 std::string repeated_options(const VerifyArguments& arguments, bool runs) {
   std::string text;
-  if (runs && arguments.relative_option->count() != 0) text += fmt::format(" --rtol {}", arguments.relative);
-  if (runs && arguments.absolute_option->count() != 0) text += fmt::format(" --atol {}", arguments.absolute);
-  if (runs && arguments.snr_option->count() != 0) text += fmt::format(" --snr {}", arguments.snr);
+  if (runs && arguments.relative) text += fmt::format(" --rtol {}", *arguments.relative);
+  if (runs && arguments.absolute) text += fmt::format(" --atol {}", *arguments.absolute);
+  if (runs && arguments.snr) text += fmt::format(" --snr {}", *arguments.snr);
   if (arguments.kernels == "own") text += " --kernels own";
   if (arguments.engine != default_engine_name) text += " --engine " + arguments.engine;
   return text;
@@ -137,44 +137,41 @@ std::string repeated_options(const VerifyArguments& arguments, bool runs) {
 Exit exit_of(report::Verdict verdict) { return verdict == report::Verdict::same ? Exit::done : Exit::answer_is_no; }
 
 Exit verify_layers(const Console& console, const VerifyArguments& arguments, const toolkit::ModelPair& models,
-                   toolkit::CompareOptions options) {
+                   toolkit::VerifyOptions options) {
   Progress progress(console);
-  verify::LayerReport report =
-      toolkit::compare_tensors(models.reference, models.candidate, std::move(options), watch_of(progress));
+  options.watch = watch_of(progress);
+  toolkit::LayersResult result =
+      toolkit::verify_layers(models.reference, models.candidate, options, toolkit::find_precision(arguments.emulate));
   progress.clear();
-  console.say(present::inputs_text(report));
-  console.say(present::layers_text(report, console.verbose));
-  for (const std::string& warning : present::layers_warnings(report)) console.warn(warning);
+  console.say(present::inputs_text(result));
+  console.say(present::layers_text(result, console.verbose));
+  for (const std::string& warning : present::layers_warnings(result)) console.warn(warning);
   if (!arguments.reduce.empty()) {
-    report.reduced_files = toolkit::write_reduced(arguments.reduce, report);
-    if (auto& files = report.reduced_files) {
-      files->command = present::reduced_command(*files, repeated_options(arguments, !report.failure));
+    toolkit::save_reduced(result, arguments.reduce);
+    if (auto& files = result.reduced_files) {
+      files->command = present::reduced_command(*files, repeated_options(arguments, !result.failure));
       console.say(
           fmt::format("wrote {}; to reproduce the result:\n  {}", fmt::join(files->names(), ", "), files->command));
     } else {
       console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
     }
   }
-  if (!arguments.report.empty()) {
-    write_report(console, present::layers_page(models.candidate, report), arguments.report);
-  }
-  console.result(present::json_of_report(report));
-  return exit_of(report.verdict());
+  if (!arguments.report.empty()) write_report(console, present::layers_page(result), arguments.report);
+  console.result(present::json_of_report<report::LayersReport>(result));
+  return exit_of(result.verdict());
 }
 
 Exit verify_outputs(const Console& console, const VerifyArguments& arguments, const toolkit::ModelPair& models,
-                    toolkit::CompareOptions options) {
+                    toolkit::VerifyOptions options) {
   Progress progress(console);
-  const report::VerifyReport report =
-      toolkit::compare_outputs(models.reference, models.candidate, std::move(options), watch_of(progress));
+  options.watch = watch_of(progress);
+  const toolkit::VerifyResult result = toolkit::verify(models.reference, models.candidate, options);
   progress.clear();
-  console.say(present::verify_text(report, console.verbose));
-  for (const std::string& warning : present::verify_warnings(report)) console.warn(warning);
-  if (!arguments.report.empty()) {
-    write_report(console, present::verify_page(models.candidate, report), arguments.report);
-  }
-  console.result(present::json_of_report(report));
-  return exit_of(report.verdict());
+  console.say(present::verify_text(result, console.verbose));
+  for (const std::string& warning : present::verify_warnings(result)) console.warn(warning);
+  if (!arguments.report.empty()) write_report(console, present::verify_page(result), arguments.report);
+  console.result(present::json_of_report<report::VerifyReport>(result));
+  return exit_of(result.verdict());
 }
 
 Exit verify(const Console& console, const VerifyArguments& arguments) {
@@ -188,9 +185,10 @@ Exit verify(const Console& console, const VerifyArguments& arguments) {
   for (const std::string& file : arguments.files) read.push_back({"one of the compared models", file});
   check_files_apart(written, read);
   check_report(arguments.report);
-  toolkit::CompareOptions options = options_of(console, arguments);
-  const Pair pair = pair_of(arguments);
-  const toolkit::ModelPair models = toolkit::read_pair(pair.reference, pair.candidate, options);
+  const toolkit::Tensors data = read_tensors(console, "--data", arguments.data);
+  toolkit::VerifyOptions options = options_of(arguments, data);
+  const Pair files = pair_of(arguments);
+  const toolkit::ModelPair models = toolkit::load_pair(files.reference, files.candidate, options);
   const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
   return layers ? verify_layers(console, arguments, models, std::move(options))
                 : verify_outputs(console, arguments, models, std::move(options));
@@ -248,23 +246,23 @@ void add_verify(Program& program) {
                    "emulate the candidate in this type, tensor by tensor: f16, bf16 or int8; implies --layers")
       ->type_name("TYPE")
       ->check(one_of({"f16", "bf16", "int8"}));
-  arguments->relative_option = command
-                                   ->add_option("--rtol", arguments->relative,
-                                                "relative tolerance (default: the error that rounding to the type "
-                                                "explains, or that it causes in the reference itself)")
-                                   ->type_name("X")
-                                   ->check(at_least(0, "a number from 0"));
-  arguments->absolute_option =
-      command
-          ->add_option("--atol", arguments->absolute, "absolute tolerance (default: 0; 1 for quantized int8 and uint8)")
-          ->type_name("X")
-          ->check(at_least(0, "a number from 0"));
-  arguments->snr_option = command
-                              ->add_option("--snr", arguments->snr,
-                                           "minimum signal-to-noise ratio of an output in dB, instead of a tolerance "
-                                           "for each element (default: 20 if the candidate was quantized to 8 bits)")
-                              ->type_name("DB")
-                              ->check(at_least(-1000, "a number of decibels"));
+  command
+      ->add_option(
+          "--rtol", arguments->relative,
+          "relative tolerance (default: the error that rounding to the type explains, or that it causes in the "
+          "reference itself)")
+      ->type_name("X")
+      ->check(at_least(0, "a number from 0"));
+  command->add_option("--atol", arguments->absolute, "absolute tolerance (default: 0; 1 for quantized int8 and uint8)")
+      ->type_name("X")
+      ->check(at_least(0, "a number from 0"));
+  command
+      ->add_option(
+          "--snr", arguments->snr,
+          "minimum signal-to-noise ratio of an output in dB, instead of a tolerance for each element (default: "
+          "20 if the candidate was quantized to 8 bits)")
+      ->type_name("DB")
+      ->check(at_least(-1000, "a number of decibels"));
   add_report_option(*command, arguments->report, "the candidate, colored by the error of its tensors");
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);

@@ -13,8 +13,6 @@
 #include "present/json/fields.hpp"
 #include "present/json/inspect_json.hpp"
 #include "present/json/write_cut.hpp"
-#include "toolkit/access.hpp"
-#include "toolkit/compare_models.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -52,13 +50,9 @@ std::string to_page(const InspectReport& report) { return html_of(present::inspe
 
 std::string to_page(const ConvertReport& report) { return html_of(present::convert_page(report)); }
 
-std::string to_page(const VerifyResult& result) {
-  return html_of(present::verify_page(model_of(result.candidate), result));
-}
+std::string to_page(const VerifyResult& result) { return html_of(present::verify_page(result)); }
 
-std::string to_page(const LayersResult& result) {
-  return html_of(present::layers_page(model_of(result.candidate), result));
-}
+std::string to_page(const LayersResult& result) { return html_of(present::layers_page(result)); }
 
 std::string to_page(const QuantizeReport& report) { return html_of(present::quantize_page(report)); }
 

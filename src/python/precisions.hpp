@@ -9,10 +9,7 @@
 namespace graft::python {
 
 [[nodiscard]] inline toolkit::Precision precision_of(const std::string& option, const std::string& word) {
-  if (word == "f16" || word == "fp16") return toolkit::Precision::f16;
-  if (word == "bf16") return toolkit::Precision::bf16;
-  if (word == "int8") return toolkit::Precision::int8;
-  if (word == "f8" || word == "fp8") return toolkit::Precision::f8;
+  if (const auto precision = toolkit::find_precision(word)) return *precision;
   throw Error(option + ": found " + word + "; allowed are f16 (also called fp16), bf16, int8 and f8 (also called fp8)");
 }
 

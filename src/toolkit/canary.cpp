@@ -28,7 +28,6 @@
 #include "onnx/staged_folder.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/canary_script.hpp"
-#include "toolkit/tensor_files.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare/ends.hpp"
@@ -400,7 +399,7 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
     result.runs = runs.runs().size();
     for (std::size_t run = 0; run < result.runs; ++run) {
       result.files.push_back(fmt::format("inputs_{}.npz", run));
-      write_tensors((staged.path() / result.files.back()).string(), runs.runs()[run]);
+      write_tensors(staged.path() / result.files.back(), views_of(runs.runs()[run], "input"));
     }
     runs.write(staged.path(), result.files);
     const bool with_plugins = !options.plugin_libraries.empty();

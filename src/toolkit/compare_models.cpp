@@ -1,4 +1,4 @@
-// Reads two models so that their inputs have the same shapes, and compares them.
+// Checks the options of comparisons, and compares two models in the engine of the options.
 #include "toolkit/compare_models.hpp"
 
 #include <fmt/format.h>
@@ -8,60 +8,16 @@
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
-#include "import/read_model.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "runtime/budget.hpp"
-#include "toolkit/work.hpp"
-#include "verify/compare/compare.hpp"
-#include "verify/compare/shared_options.hpp"
+#include "toolkit/checks.hpp"
+#include "toolkit/tensors.hpp"
 
 namespace graft::toolkit {
 namespace {
-
-using InputShapes = std::map<std::string, Shape, std::less<>>;
-
-graft::onnx::Model read(const ModelFiles& files, const InputShapes& shapes) {
-  return read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
-}
-
-/// Reads a network without given shapes of its inputs. Returns nothing where it cannot be read without them.
-std::optional<graft::onnx::Model> read_without_shapes(const ModelFiles& files) {
-  try {
-    return read(files, {});
-  } catch (const Error& error) {
-    if (error.kind() != Error::Kind::bad_input) throw;
-    return std::nullopt;
-  }
-}
-
-/// Reads the reference where no shapes are given. A network of another format is read with the shapes of the candidate,
-/// because one of the two often has a fixed batch and the other a dynamic one.
-graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Model& candidate) {
-  if (!is_imported(files.model)) return read(files, {});
-  InputShapes shapes;
-  for (const onnx::Value* input : candidate.graph().inputs()) {
-    if (input->shape) shapes.emplace(input->name, *input->shape);
-  }
-  try {
-    return read(files, shapes);
-  } catch (const Error& error) {
-    if (error.kind() != Error::Kind::bad_input) throw;
-    return read(files, {});  // the inputs differ: this call has the clearer message, or verify reports the inputs
-  }
-}
-
-InputShapes given_shapes(const graft::verify::VerifyOptions& options) {
-  InputShapes shapes;
-  for (const auto& [name, sizes] : options.shapes) shapes.emplace(name, Shape(sizes.begin(), sizes.end()));
-  if (options.data.empty()) return shapes;
-  for (const auto& [name, tensor] : options.data.front()) {
-    shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
-  }
-  return shapes;
-}
 
 void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate, CompareOptions& options) {
   if (!options.common.data.empty() && !options.common.ranges.empty()) {
@@ -74,16 +30,6 @@ void complete(const graft::onnx::Model& reference, const graft::onnx::Model& can
 
 double fraction_of(std::size_t done, std::size_t total) {
   return total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
-}
-
-verify::LayerOptions layer_options(const CompareOptions& options) {
-  verify::LayerOptions layers;
-  verify::copy_shared_options(options.common, layers);
-  layers.emulated = options.emulated;
-  // The scales are computed from the first run. The second run shows their error on other numbers.
-  if (options.emulated == graft::verify::Precision::int8) layers.seeds = 2;
-  if (options.seeds) layers.seeds = *options.seeds;
-  return layers;
 }
 
 Purpose purpose_of(const CompareOptions& options) {
@@ -114,93 +60,88 @@ std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate
   return {names.begin(), names.end()};
 }
 
-/// Adds to the report which engines ran the models, and why, and which operators had no kernels of their own.
-void add_engines(report::ComparedModels& report, const Work& work, const CompareOptions& options,
-                 const graft::onnx::Model& reference, const graft::onnx::Model& candidate) {
-  report.ran_in = work.used().names();
-  report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), {&reference, &candidate});
-  report.without_own_kernels = without_own_kernels(candidate, options);
+/// Throws Error for values out of range and for options that exclude each other.
+void check(const VerifyOptions& options) {
+  const std::string_view relative = setting_name(Setting::relative_tolerance);
+  const std::string_view absolute = setting_name(Setting::absolute_tolerance);
+  const std::string_view snr = setting_name(Setting::least_snr);
+  check_from_0(relative, options.relative);
+  check_from_0(absolute, options.absolute);
+  check_finite(snr, options.snr_db);
+  if (options.snr_db && (options.relative || options.absolute)) {
+    throw Error(fmt::format("{} replaces the tolerance of each element\nGive either this or {} and {}", snr, relative,
+                            absolute));
+  }
+  if (options.seeds != 0 && has_data(options)) {
+    throw Error(fmt::format("{}: this setting creates synthetic inputs, which {} replaces\nGive only one of the two",
+                            setting_name(Setting::synthetic_seeds), setting_name(Setting::verify_data)));
+  }
+  for (const auto& [name, range] : options.ranges) {
+    const std::string option = fmt::format("{}['{}']", setting_name(Setting::synthetic_ranges), name);
+    check_finite(option, range.lowest);
+    check_finite(option, range.highest);
+    if (range.lowest > range.highest) {
+      throw Error(fmt::format("{}: found {} to {}; the lowest must not be above the highest", option, range.lowest,
+                              range.highest));
+    }
+  }
+  check_own_kernels(options.engine, options.own_kernels);
 }
 
 }  // namespace
 
-void check_engine(const CompareOptions& options) {
-  check_own_kernels(options.engine, options.common.candidate_kernels != runtime::OperatorKernels::functions);
-}
-
-void check_tolerances(const graft::verify::VerifyOptions& options) {
-  if (!options.snr_db || (!options.relative && !options.absolute)) return;
-  throw Error(fmt::format("{} replaces the tolerance of each element\nGive either this or {} and {}",
-                          setting_name(Setting::least_snr), setting_name(Setting::relative_tolerance),
-                          setting_name(Setting::absolute_tolerance)));
-}
-
-ModelPair read_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files, CompareOptions& options) {
-  check_tolerances(options.common);
-  check_engine(options);
-  const InputShapes shapes = given_shapes(options.common);
-  if (shapes.empty()) {
-    graft::onnx::Model candidate = read(candidate_files, {});
-    graft::onnx::Model reference = read_reference(reference_files, candidate);
-    return {.reference = std::move(reference), .candidate = std::move(candidate)};
+CompareOptions compare_options(const VerifyOptions& given) {
+  check(given);
+  CompareOptions options;
+  options.names = {.data = std::string(setting_name(Setting::verify_data)),
+                   .shapes = std::string(setting_name(Setting::synthetic_shapes)),
+                   .ranges = std::string(setting_name(Setting::synthetic_ranges))};
+  if (given.seeds != 0) options.seeds = given.seeds;
+  options.common.shapes = {given.shapes.begin(), given.shapes.end()};
+  if (has_data(given)) options.common.data.push_back(to_internal(given.data, given.data_views, options.names.data));
+  for (const auto& [name, range] : given.ranges) {
+    options.common.ranges.emplace(name,
+                                  verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
   }
-  std::optional<graft::onnx::Model> reference = read_without_shapes(reference_files);
-  std::optional<graft::onnx::Model> candidate = read_without_shapes(candidate_files);
-  if (!reference || !candidate) {
-    return {.reference = read(reference_files, shapes), .candidate = read(candidate_files, shapes)};
-  }
-  const verify::PlacedShapes placed = place_inputs(*reference, *candidate, options.common, options.names);
-  if (is_imported(reference_files.model)) reference = read(reference_files, placed.reference);
-  if (is_imported(candidate_files.model)) candidate = read(candidate_files, placed.candidate);
-  return {.reference = std::move(*reference), .candidate = std::move(*candidate)};
+  options.common.relative = given.relative;
+  options.common.absolute = given.absolute;
+  options.common.snr_db = given.snr_db;
+  if (given.own_kernels) options.common.candidate_kernels = runtime::OperatorKernels::own;
+  options.engine = given.engine;
+  return options;
 }
 
-report::VerifyReport compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                     CompareOptions options, const Watch& watch, const EngineAround& around) {
+void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Model& candidate, CompareOptions& options,
+                    const Watch& watch, const EngineAround& around, const Comparison& compare) {
+  place_inputs(reference, candidate, options.common, options.names);
   Work work(watch, options.engine, purpose_of(options));
-  return work.run([&] {
+  work.run([&] {
     const std::unique_ptr<runtime::Engine> wrapper = around ? around(work.engine()) : nullptr;
     // These limits come first, so that a narrower limit of the wrapper refuses only what they allow.
     const std::unique_ptr<runtime::Engine> engine =
         limited_engine(wrapper ? *wrapper : work.engine(), reference, options);
     complete(reference, candidate, options);
-    if (options.seeds) options.common.seeds = *options.seeds;
-    options.common.progress = [&](std::size_t done, std::size_t total) {
-      work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
-    };
-    report::VerifyReport report = verify::verify_models(*engine, reference, candidate, options.common);
-    add_engines(report, work, options, reference, candidate);
-    return report;
+    report::ComparedModels& report = compare(work, *engine);
+    report.ran_in = work.used().names();
+    report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), {&reference, &candidate});
+    report.without_own_kernels = without_own_kernels(candidate, options);
+    return true;
   });
 }
 
-verify::LayerReport compare_tensors(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                    CompareOptions options, const Watch& watch) {
-  Work work(watch, options.engine, purpose_of(options));
-  return work.run([&] {
-    const std::unique_ptr<runtime::Engine> engine = limited_engine(work.engine(), reference, options);
-    complete(reference, candidate, options);
-    verify::LayerOptions layers = layer_options(options);
-    layers.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
-      work.report_step(what, done, total);
-    };
-    verify::LayerReport report = compare_layers(*engine, reference, candidate, layers);
-    // One run shows where the models differ. The verdict `same` needs as many runs as in compare_outputs; otherwise the
-    // two functions could contradict each other.
-    if (!options.emulated && report.verdict() == report::Verdict::same) {
-      if (options.seeds) options.common.seeds = *options.seeds;
-      options.common.progress = [&](std::size_t done, std::size_t total) {
-        work.report_step("comparing outputs for other inputs", done, total);
-      };
-      const report::VerifyReport outputs = verify_models(*engine, reference, candidate, options.common);
-      layers.seeds = options.common.seeds;
-      if (!outputs.equal()) report = compare_layers(*engine, reference, candidate, layers);
-      report.unreached = outputs.unreached;
-      report.large_integers = outputs.large_integers;
-    }
-    add_engines(report, work, options, reference, candidate);
-    return report;
-  });
+report::VerifyReport compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                                     CompareOptions options, const Watch& watch, const EngineAround& around) {
+  report::VerifyReport report;
+  run_comparison(reference, candidate, options, watch, around,
+                 [&](Work& work, const runtime::Engine& engine) -> report::ComparedModels& {
+                   if (options.seeds) options.common.seeds = *options.seeds;
+                   options.common.progress = [&](std::size_t done, std::size_t total) {
+                     work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
+                   };
+                   report = verify::verify_models(engine, reference, candidate, options.common);
+                   return report;
+                 });
+  return report;
 }
 
 }  // namespace graft::toolkit

@@ -36,7 +36,6 @@
 #include "toolkit/read.hpp"
 #include "toolkit/side_by_side.hpp"
 #include "toolkit/value_check.hpp"
-#include "toolkit/verify_options.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {

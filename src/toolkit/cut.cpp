@@ -21,7 +21,6 @@
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
 #include "toolkit/ports.hpp"
-#include "toolkit/verify_options.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
@@ -126,9 +125,12 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     VerifyOptions options;
     options.watch = cut_options.watch;
     options.engine = cut_options.engine;
-    result.verified = verify(result.model, candidate, options, [&](const runtime::Engine& engine) {
+    const auto halves = [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network, result.host_engine);
-    });
+    };
+    result.verified = VerifyResult{
+        compare_outputs(model_of(result.model), model_of(candidate), compare_options(options), options.watch, halves),
+        candidate};
     result.verdict = result.verified->verdict();
     if (result.verdict == Verdict::nothing_compared) result.not_verified = not_compared_text(*result.verified);
   } catch (const Error& error) {
@@ -239,6 +241,8 @@ void check_is_one_network(const std::filesystem::path& file) {
                   "that half: {}",
                   file.string(), read_cut_network(file).tensorrt.source));
 }
+
+bool is_cut_network(const std::filesystem::path& file) { return graft::is_cut_network(file); }
 
 CutNetwork load_cut(const std::filesystem::path& file) {
   graft::CutNetwork network = read_cut_network(file);

@@ -1,35 +1,37 @@
-// Conversion between TensorMap and .npy and .npz files.
-#include "toolkit/tensor_files.hpp"
-
+// Reads and writes tensors as .npy and .npz files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "graft/toolkit/tensor.hpp"
 #include "io/npy.hpp"
+#include "toolkit/tensors.hpp"
 #include "verify/compare/figures.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-onnx::TensorData to_tensor(const io::NpyArray& array) {
-  onnx::TensorData tensor;
-  tensor.type = array.type;
-  tensor.dims = array.shape;
-  tensor.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(array.data.data()), array.data.size()));
-  return tensor;
+/// Returns the tensor of an array, whose type is always a TensorType.
+Tensor to_tensor(io::NpyArray array) {
+  return {.dtype = static_cast<TensorType>(array.type), .shape = std::move(array.shape), .data = std::move(array.data)};
 }
 
-bool is_archive(const std::string& file) { return std::filesystem::path(file).extension() == ".npz"; }
-
-std::string names_of(const io::NpzArrays& arrays) {
-  std::string names;
-  for (const auto& [name, array] : arrays) names += (names.empty() ? "" : ", ") + name;
-  return names;
+io::NpzArrays to_arrays(const TensorViews& tensors, const std::filesystem::path& file) {
+  io::NpzArrays arrays;
+  for (const auto& [name, tensor] : to_internal(tensors, file.string() + ": array")) {
+    io::NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
+    if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());
+    arrays.emplace(name, std::move(array));
+  }
+  return arrays;
 }
+
+bool is_archive(const std::filesystem::path& file) { return file.extension() == ".npz"; }
 
 /// The parts of NAME=FILE.npz:ARRAY; name and array may be empty.
 struct TensorText {
@@ -63,21 +65,31 @@ io::NpyArray choose(const io::NpzFile& archive, const std::string& input, const 
 
 }  // namespace
 
-runtime::TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts) {
-  runtime::TensorMap tensors;
-  const auto add = [&](const std::string& text, const std::string& name, const io::NpyArray& array) {
-    if (!tensors.emplace(name, to_tensor(array)).second) {
-      throw Error(fmt::format("{} {}: {} is given twice\nGive each input once", option, text, name));
+Tensors read_npz(const std::filesystem::path& file) {
+  Tensors tensors;
+  for (auto& [name, array] : io::read_npz(file)) tensors.emplace(name, to_tensor(std::move(array)));
+  return tensors;
+}
+
+void write_npz(const std::filesystem::path& file, const Tensors& tensors) {
+  io::write_npz(file, to_arrays(views_of(tensors), file));
+}
+
+Tensors read_tensors(const std::vector<std::string>& sources, std::string_view setting) {
+  Tensors tensors;
+  const auto add = [&](const std::string& source, const std::string& name, io::NpyArray array) {
+    if (!tensors.emplace(name, to_tensor(std::move(array))).second) {
+      throw Error(fmt::format("{} {}: {} is given twice\nGive each input once", setting, source, name));
     }
   };
-  for (const std::string& text : texts) {
-    const std::string what = fmt::format("{} {}", option, text);
-    const auto [name, file, array] = parts_of(text);
-    if (text.find('=') == std::string::npos) {
-      if (!is_archive(text)) {
+  for (const std::string& source : sources) {
+    const std::string what = fmt::format("{} {}", setting, source);
+    const auto [name, file, array] = parts_of(source);
+    if (source.find('=') == std::string::npos) {
+      if (!is_archive(source)) {
         throw Error(fmt::format("{}: the name is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
       }
-      for (const auto& [key, values] : io::read_npz(text)) add(text, key, values);
+      for (auto& [key, values] : io::read_npz(source)) add(source, key, std::move(values));
       continue;
     }
     if (std::filesystem::is_directory(file)) {
@@ -89,57 +101,45 @@ runtime::TensorMap read_tensors(const std::string& option, const std::vector<std
           "{}: the name or the file is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
     }
     if (is_archive(file)) {
-      add(text, name, choose(io::NpzFile(file), name, array, what));
+      add(source, name, choose(io::NpzFile(file), name, array, what));
     } else {
-      add(text, name, io::read_npy(file));
+      add(source, name, io::read_npy(file));
     }
   }
   return tensors;
 }
 
-std::vector<std::string> tensor_files(const std::vector<std::string>& texts) {
-  std::vector<std::string> files;
-  for (const std::string& text : texts) files.push_back(parts_of(text).file);
+std::vector<std::filesystem::path> tensor_files(const std::vector<std::string>& sources) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& source : sources) files.emplace_back(parts_of(source).file);
   return files;
 }
 
-std::vector<NanCount> count_nan(const runtime::TensorMap& tensors) {
-  std::vector<NanCount> counts;
-  for (const auto& [name, tensor] : tensors) {
-    const verify::TensorRange range = verify::range_of(tensor);
-    if (range.nan != 0) counts.push_back({.tensor = name, .nan = range.nan, .elements = range.count});
-  }
-  return counts;
-}
-
-void check_tensor_file(const std::string& path) {
-  const std::filesystem::path end = std::filesystem::path(path).extension();
-  if (end == ".npz" || end == ".npy") return;
-  throw Error(fmt::format(
-      "-o {}: results are written as NumPy's files\nEnd the name in .npz, or in .npy for one output", path));
-}
-
-void write_tensors(const std::string& path, const runtime::TensorMap& tensors) {
-  io::NpzArrays arrays;
-  for (const auto& [name, tensor] : tensors) {
-    if (bits_of(tensor.type) < 8) {
-      throw Error(
-          fmt::format("{}: output {} is {}, which NumPy's files cannot contain", path, name, to_string(tensor.type)));
-    }
-    io::NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
-    if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());
-    arrays.emplace(name, std::move(array));
-  }
-  if (is_archive(path)) {
-    write_npz(path, arrays);
+void write_tensors(const std::filesystem::path& file, const TensorViews& tensors) {
+  const io::NpzArrays arrays = to_arrays(tensors, file);
+  if (is_archive(file)) {
+    io::write_npz(file, arrays);
     return;
   }
   if (arrays.size() != 1) {
-    throw Error(
-        fmt::format("-o {}: a .npy file contains one array, and the model has {} outputs: {}\nEnd the name in .npz",
-                    path, arrays.size(), names_of(arrays)));
+    std::vector<std::string> names;
+    for (const auto& [name, array] : arrays) names.push_back(name);
+    throw Error(fmt::format("{}: a .npy file contains one array, and there are {}: {}\nEnd the name in .npz",
+                            file.string(), names.size(), fmt::join(names, ", ")));
   }
-  write_npy(path, arrays.begin()->second);
+  io::write_npy(file, arrays.begin()->second);
+}
+
+std::vector<std::string> nan_warnings(const Tensors& tensors, std::string_view setting) {
+  std::vector<std::string> warnings;
+  for (const auto& [name, tensor] : to_internal(views_of(tensors), std::string(setting))) {
+    const verify::TensorRange range = verify::range_of(tensor);
+    if (range.nan == 0) continue;
+    warnings.push_back(
+        fmt::format("{}: {} of {} elements of input '{}' are NaN, and so are the values computed from them", setting,
+                    range.nan, range.count, name));
+  }
+  return warnings;
 }
 
 }  // namespace graft::toolkit

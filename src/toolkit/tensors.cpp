@@ -1,4 +1,4 @@
-// Converts tensors of the public interface, and reads and writes them as .npz files.
+// Converts tensors of the public interface.
 #include "toolkit/tensors.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "io/npy.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -47,13 +46,6 @@ TensorType public_type(onnx::ElementType type, const std::string& what) {
   std::vector<std::string> allowed;
   for (const TensorType known : tensor_types) allowed.push_back(to_string(known));
   throw Error(fmt::format("{}: found {}; allowed are {}", what, onnx::to_string(type), fmt::join(allowed, ", ")));
-}
-
-Tensor copy_of(onnx::ElementType type, const std::vector<std::int64_t>& shape, const char* data, std::size_t bytes,
-               const std::string& what) {
-  Tensor tensor{.dtype = public_type(type, what), .shape = shape, .data = std::vector<std::byte>(bytes)};
-  if (bytes != 0) std::memcpy(tensor.data.data(), data, bytes);
-  return tensor;
 }
 
 }  // namespace
@@ -119,11 +111,18 @@ TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what)
 
 Tensors to_public(const runtime::TensorMap& tensors, const std::string& what) {
   Tensors made;
-  for (const auto& [name, data] : tensors) {
-    made.emplace(
-        name, copy_of(data.type, data.dims, data.bytes.data(), data.bytes.size(), fmt::format("{} '{}'", what, name)));
+  for (const auto& [name, view] : views_of(tensors, what)) {
+    made.emplace(name, Tensor{view.dtype, view.shape, {view.data.begin(), view.data.end()}});
   }
   return made;
+}
+
+TensorViews views_of(const Tensors& tensors) {
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors) {
+    views.emplace(name, TensorView{.dtype = tensor.dtype, .shape = tensor.shape, .data = tensor.data});
+  }
+  return views;
 }
 
 Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values) {
@@ -141,24 +140,6 @@ std::vector<float> values_of(const Tensor& tensor) {
   std::vector<float> values(tensor.data.size() / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
   return values;
-}
-
-Tensors read_npz(const std::filesystem::path& file) {
-  Tensors tensors;
-  for (const auto& [name, array] : graft::io::read_npz(file)) {
-    tensors.emplace(name, copy_of(array.type, array.shape, reinterpret_cast<const char*>(array.data.data()),
-                                  array.data.size(), fmt::format("{}: array '{}'", file.string(), name)));
-  }
-  return tensors;
-}
-
-void write_npz(const std::filesystem::path& file, const Tensors& tensors) {
-  io::NpzArrays arrays;
-  for (const auto& [name, tensor] : tensors) {
-    check(tensor, fmt::format("{}: array '{}'", file.string(), name));
-    arrays.emplace(name, io::NpyArray{.type = internal_type(tensor.dtype), .shape = tensor.shape, .data = tensor.data});
-  }
-  graft::io::write_npz(file, arrays);
 }
 
 }  // namespace graft::toolkit

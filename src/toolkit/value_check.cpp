@@ -27,7 +27,6 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
   options.common.offers_ranges = false;
   options.engine = engine;
   try {
-    place_inputs(reference, candidate, options.common, options.names);
     const auto limited = [&](const runtime::Engine& inner) { return runtime::make_budget_engine(inner, reference); };
     found.report = compare_outputs(reference, candidate, std::move(options), {.progress = {}, .cancel = watch.cancel},
                                    is_limited ? EngineAround(limited) : EngineAround());

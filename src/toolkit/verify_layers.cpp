@@ -1,15 +1,31 @@
-// `verify_layers`: compares two models by all their tensors.
+// `verify_layers`: compares two models by all their tensors, and writes the smallest part that shows the difference.
 #include "graft/toolkit/verify_layers.hpp"
+
+#include <fmt/format.h>
 
 #include <utility>
 
+#include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/compare_models.hpp"
 #include "toolkit/precisions.hpp"
 #include "toolkit/tensors.hpp"
-#include "toolkit/verify_options.hpp"
+#include "verify/compare/shared_options.hpp"
+#include "verify/localize/layers.hpp"
 
 namespace graft::toolkit {
 namespace {
+
+verify::LayerOptions layer_options(const CompareOptions& options, std::optional<graft::verify::Precision> emulated) {
+  verify::LayerOptions layers;
+  verify::copy_shared_options(options.common, layers);
+  layers.emulated = emulated;
+  // The scales are computed from the first run. The second run shows their error on other numbers.
+  if (emulated == graft::verify::Precision::int8) layers.seeds = 2;
+  if (options.seeds) layers.seeds = *options.seeds;
+  return layers;
+}
 
 ReducedModels public_models(verify::ReducedCase reduced) {
   std::erase_if(reduced.inputs, [](const auto& input) { return !is_tensor_type(input.second.type); });
@@ -22,13 +38,67 @@ ReducedModels public_models(verify::ReducedCase reduced) {
 
 LayersResult verify_layers(const Model& reference, const Model& candidate, const VerifyOptions& options,
                            std::optional<Precision> emulated) {
-  CompareOptions inner = compare_options(options, model_of(reference), model_of(candidate));
-  if (emulated) inner.emulated = precision_of(*emulated);
-  verify::LayerReport found =
-      compare_tensors(model_of(reference), model_of(candidate), std::move(inner), options.watch);
+  const graft::onnx::Model& before = model_of(reference);
+  const graft::onnx::Model& after = model_of(candidate);
+  CompareOptions inner = compare_options(options);
+  std::optional<graft::verify::Precision> precision;
+  if (emulated) precision = precision_of(*emulated);
+  verify::LayerReport found;
+  run_comparison(before, after, inner, options.watch, {},
+                 [&](Work& work, const runtime::Engine& engine) -> report::ComparedModels& {
+                   verify::LayerOptions layers = layer_options(inner, precision);
+                   layers.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
+                     work.report_step(what, done, total);
+                   };
+                   found = compare_layers(engine, before, after, layers);
+                   // One run shows where the models differ. The verdict `same` needs as many runs as in `verify`;
+                   // otherwise the two functions could contradict each other.
+                   if (precision || found.verdict() != report::Verdict::same) return found;
+                   if (inner.seeds) inner.common.seeds = *inner.seeds;
+                   inner.common.progress = [&](std::size_t done, std::size_t total) {
+                     work.report_step("comparing outputs for other inputs", done, total);
+                   };
+                   const report::VerifyReport outputs = verify_models(engine, before, after, inner.common);
+                   layers.seeds = inner.common.seeds;
+                   if (!outputs.equal()) found = compare_layers(engine, before, after, layers);
+                   found.unreached = outputs.unreached;
+                   found.large_integers = outputs.large_integers;
+                   return found;
+                 });
   std::optional<ReducedModels> reduced;
-  if (found.first && found.reduced) reduced = public_models(std::move(*found.reduced));
+  if (found.reduced) reduced = public_models(std::move(*found.reduced));
   return {static_cast<report::LayersReport&&>(found), candidate, std::move(reduced)};
+}
+
+report::ReducedFiles reduced_files(const std::filesystem::path& candidate) {
+  if (candidate.extension() != ".onnx") {
+    throw Error(fmt::format("{} {}: a reduced model is written as ONNX\nEnd the name in .onnx",
+                            setting_name(Setting::reduce), candidate.string()));
+  }
+  const auto sibling = [&](const char* end) {
+    return std::filesystem::path(candidate).replace_extension(end).string();
+  };
+  return {.candidate = candidate.string(),
+          .reference = sibling(".reference.onnx"),
+          .inputs = sibling(".npz"),
+          .command = {}};
+}
+
+void save_reduced(LayersResult& result, const std::filesystem::path& candidate) {
+  report::ReducedFiles files = reduced_files(candidate);
+  if (!result.reduced) return;
+  result.reduced->candidate.save(files.candidate);
+  if (result.failure) {
+    files.reference.clear();
+  } else {
+    result.reduced->reference.save(files.reference);
+  }
+  if (result.reduced->inputs.empty()) {
+    files.inputs.clear();
+  } else {
+    write_npz(files.inputs, result.reduced->inputs);
+  }
+  result.reduced_files = std::move(files);
 }
 
 }  // namespace graft::toolkit

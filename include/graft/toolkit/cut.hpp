@@ -84,6 +84,9 @@ struct CutFiles {
 /// The result then has the names of the files.
 GRAFT_API CutFiles save(CutResult& result, const std::filesystem::path& file);
 
+/// Returns whether a file names both halves of a network, by the end of its name.
+[[nodiscard]] GRAFT_API bool is_cut_network(const std::filesystem::path& file);
+
 /// Reads both halves from the file that names them. `load` reads the same file as one network. Throws Error naming the
 /// file and the key for a malformed file.
 [[nodiscard]] GRAFT_API CutNetwork load_cut(const std::filesystem::path& file);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace graft::toolkit {
@@ -26,6 +27,14 @@ enum class Precision : std::uint8_t {
     case Precision::f8: return "f8";
   }
   return "";
+}
+
+/// Returns the precision of a name: "f16" or "fp16", "bf16", "int8", "f8" or "fp8". Returns nothing for other text.
+[[nodiscard]] inline std::optional<Precision> find_precision(std::string_view name) {
+  if (name == "f16" || name == "fp16") return Precision::f16;
+  if (name == "bf16") return Precision::bf16;
+  if (name == "int8") return Precision::int8;
+  return name == "f8" || name == "fp8" ? std::optional(Precision::f8) : std::nullopt;
 }
 
 }  // namespace graft::toolkit

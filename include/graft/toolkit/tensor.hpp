@@ -63,6 +63,9 @@ struct TensorView {
 };
 using TensorViews = std::map<std::string, TensorView>;
 
+/// Returns views of the tensors, which have to outlive the views.
+[[nodiscard]] GRAFT_API TensorViews views_of(const Tensors& tensors);
+
 /// Returns an f32 tensor with a copy of the values. Throws Error if the shape does not have that many elements.
 [[nodiscard]] GRAFT_API Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values);
 
@@ -75,5 +78,21 @@ using TensorViews = std::map<std::string, TensorView>;
 
 /// Writes an .npz file, completely or not at all.
 GRAFT_API void write_npz(const std::filesystem::path& file, const Tensors& tensors);
+
+/// Reads tensors from files of NumPy. Each source is NAME=FILE.npy, NAME=FILE.npz:ARRAY, NAME=FILE.npz (a file with a
+/// single array, or with an array NAME) or FILE.npz (every array by its own name). Messages call the sources `setting`.
+/// Throws Error for another source and for a name that occurs twice, and Error naming the file as read_npz does.
+[[nodiscard]] GRAFT_API Tensors read_tensors(const std::vector<std::string>& sources, std::string_view setting);
+
+/// Returns the file of each source of read_tensors, whether or not it exists.
+[[nodiscard]] GRAFT_API std::vector<std::filesystem::path> tensor_files(const std::vector<std::string>& sources);
+
+/// Writes an .npz file, or an .npy file with a single tensor, by the end of the name; completely or not at all. Throws
+/// Error for several tensors in an .npy file.
+GRAFT_API void write_tensors(const std::filesystem::path& file, const TensorViews& tensors);
+
+/// Returns a warning for each tensor that has NaN elements, because a comparison of results that are computed from NaN
+/// proves little. Messages call the tensors `setting`.
+[[nodiscard]] GRAFT_API std::vector<std::string> nan_warnings(const Tensors& tensors, std::string_view setting);
 
 }  // namespace graft::toolkit

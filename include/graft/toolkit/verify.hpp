@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "graft/report/verify.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
@@ -47,6 +49,24 @@ struct VerifyOptions {
   CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs both models.
   Watch watch = {};
 };
+
+/// The files of a network in any format that `load` reads.
+struct ModelFiles {
+  std::filesystem::path model;
+  std::filesystem::path weights = {};     ///< The .caffemodel of a Caffe network.
+  std::vector<std::string> outputs = {};  ///< See ImportOptions::outputs.
+};
+
+struct ModelPair {
+  Model reference;
+  Model candidate;
+};
+
+/// Reads two models for a comparison with these options. A network of another format than ONNX is read with the shapes
+/// of the options' data and `shapes`, or else with the shapes of the other model, because one of the two often has a
+/// fixed batch and the other a dynamic one. Throws Error for options that `verify` refuses, and the errors of `load`.
+[[nodiscard]] GRAFT_API ModelPair load_pair(const ModelFiles& reference, const ModelFiles& candidate,
+                                            const VerifyOptions& options = {});
 
 /// The report with the candidate, which to_page draws (graft/toolkit/present.hpp).
 struct VerifyResult : report::VerifyReport {

@@ -1,6 +1,7 @@
 // Compares every tensor that two models have in common, to find where they begin to differ.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 
 #include "graft/report/layers.hpp"
@@ -16,18 +17,19 @@ using ComparedTensor = report::ComparedLayer;
 using report::Divergence;
 using report::Failure;
 
-/// The nodes of the first divergence alone, which reproduce the difference.
+/// The nodes of the first divergence alone, which reproduce the difference, or the nodes with which the candidate does
+/// not run.
 struct ReducedModels {
-  Model reference;
+  Model reference;  ///< A model without nodes if the candidate does not run.
   Model candidate;
   Tensors inputs;  ///< The inputs of both models, without those whose type is not a TensorType.
 };
 
 /// The report with the candidate, which to_page draws (graft/toolkit/present.hpp), and the models of the first
-/// divergence.
+/// divergence or the failure.
 struct LayersResult : report::LayersReport {
   Model candidate = {};
-  std::optional<ReducedModels> reduced = {};  ///< Set if `first` is.
+  std::optional<ReducedModels> reduced = {};  ///< Set if `first` is, or if `failure` has nodes.
 };
 
 /// Runs both models on the CPU on the same inputs and compares them tensor by tensor. Tensors are paired by position in
@@ -36,5 +38,14 @@ struct LayersResult : report::LayersReport {
 [[nodiscard]] GRAFT_API LayersResult verify_layers(const Model& reference, const Model& candidate,
                                                    const VerifyOptions& options = {},
                                                    std::optional<Precision> emulated = {});
+
+/// Returns the files that save_reduced writes: `candidate`, and files with similar names next to it. Throws Error for a
+/// name that does not end in .onnx.
+[[nodiscard]] GRAFT_API report::ReducedFiles reduced_files(const std::filesystem::path& candidate);
+
+/// Writes the models of `reduced` as ONNX files and their inputs as an .npz file, each completely or not at all, and
+/// sets `reduced_files` without its command. Does nothing where `reduced` is not set. Throws Error as reduced_files and
+/// Model::save do.
+GRAFT_API void save_reduced(LayersResult& result, const std::filesystem::path& candidate);
 
 }  // namespace graft::toolkit

@@ -5,6 +5,7 @@
 
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
+#include "toolkit/access.hpp"
 #include "verify/compare/compare.hpp"
 #include "verify/compare/figures.hpp"
 #include "verify/localize/emulate.hpp"
@@ -50,13 +51,13 @@ std::vector<ComparedTensor> tensors_of(const report::LayersReport& report) {
   return tensors;
 }
 
-html::Report layers_page(const onnx::Model& candidate, const report::LayersReport& report) {
-  html::Report page = new_comparison_page(report, report.verdict());
-  if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
-  if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {
+html::Report layers_page(const toolkit::LayersResult& result) {
+  html::Report page = new_comparison_page(result, result.verdict());
+  if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
+  if (const std::string hidden = hidden_difference_text(result); !hidden.empty()) {
     page.summary.push_back({"inside", hidden});
   }
-  add_comparison(page, candidate, tensors_of(report), report.problems);
+  add_comparison(page, toolkit::model_of(result.candidate), tensors_of(result), result.problems);
   return page;
 }
 

@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "graft/report/layers.hpp"
+#include "graft/toolkit/verify_layers.hpp"
 #include "present/html/verify_page.hpp"
 
 namespace graft::present {
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const report::LayersReport& report);
 
-[[nodiscard]] html::Report layers_page(const onnx::Model& candidate, const report::LayersReport& report);
+[[nodiscard]] html::Report layers_page(const toolkit::LayersResult& result);
 
 }  // namespace graft::present

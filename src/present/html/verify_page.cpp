@@ -12,6 +12,7 @@
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/verify_text.hpp"
+#include "toolkit/access.hpp"
 #include "verify/compare/compare.hpp"
 
 namespace graft::present {
@@ -249,10 +250,10 @@ void add_comparison(html::Report& page, const onnx::Model& candidate, const std:
   page.sections.emplace_back(table_of(tensors, places));
 }
 
-html::Report verify_page(const onnx::Model& candidate, const report::VerifyReport& report) {
-  html::Report page = new_comparison_page(report, report.verdict());
+html::Report verify_page(const toolkit::VerifyResult& result) {
+  html::Report page = new_comparison_page(result, result.verdict());
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
-  add_comparison(page, candidate, tensors_of(report), report.problems);
+  add_comparison(page, toolkit::model_of(result.candidate), tensors_of(result), result.problems);
   return page;
 }
 

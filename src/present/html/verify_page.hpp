@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/report/verify.hpp"
+#include "graft/toolkit/verify.hpp"
 #include "onnx/model.hpp"
 #include "present/html/report.hpp"
 
@@ -46,6 +46,6 @@ struct ComparedTensor {
 void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 
-[[nodiscard]] html::Report verify_page(const onnx::Model& candidate, const report::VerifyReport& report);
+[[nodiscard]] html::Report verify_page(const toolkit::VerifyResult& result);
 
 }  // namespace graft::present

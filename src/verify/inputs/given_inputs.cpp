@@ -166,35 +166,42 @@ std::set<std::string, std::less<>> find_large_integers(const onnx::Model& refere
 
 }  // namespace
 
-PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
+PlacedShapes place_shapes(const onnx::Model& reference, const onnx::Model& candidate, const VerifyOptions& options,
                           const GivenNames& names) {
   const GivenInputs inputs(reference, candidate);
   PlacedShapes placed;
   const auto place = [&](const std::string& option, const std::string& name, const std::vector<std::int64_t>& sizes) {
     const IoPair pair = inputs.find(option, name, sizes);
-    const auto add = [&](const onnx::Value* input, std::map<std::string, Shape, std::less<>>& to) {
-      if (input == nullptr) return;
+    for (const auto& [input, to] :
+         {std::pair(pair.reference, &placed.reference), std::pair(pair.candidate, &placed.candidate)}) {
+      if (input == nullptr) continue;
       const std::vector<std::int64_t> own = sizes_for(*input, sizes);
-      to.emplace(input->name, Shape(own.begin(), own.end()));
-    };
-    add(pair.reference, placed.reference);
-    add(pair.candidate, placed.candidate);
-    return pair.reference;
+      to->emplace(input->name, Shape(own.begin(), own.end()));
+    }
   };
+  for (const auto& [name, sizes] : options.shapes) place(names.shapes, name, sizes);
+  for (const runtime::TensorMap& data : options.data) {
+    for (const auto& [name, tensor] : data) place(names.data, name, tensor.dims);
+  }
+  return placed;
+}
+
+void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
+                  const GivenNames& names) {
+  const GivenInputs inputs(reference, candidate);
   const auto given_shapes = std::exchange(options.shapes, {});
   for (const auto& [name, sizes] : given_shapes) {
-    const onnx::Value* input = place(names.shapes, name, sizes);
+    const onnx::Value* input = inputs.find(names.shapes, name, sizes).reference;
     options.shapes.emplace(input == nullptr ? name : input->name, input == nullptr ? sizes : sizes_for(*input, sizes));
   }
   for (runtime::TensorMap& data : options.data) {
     const runtime::TensorMap given = std::exchange(data, {});
     for (const auto& [name, tensor] : given) {
-      const onnx::Value* input = place(names.data, name, tensor.dims);
+      const onnx::Value* input = inputs.find(names.data, name, tensor.dims).reference;
       const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
       data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
     }
   }
-  return placed;
 }
 
 void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,

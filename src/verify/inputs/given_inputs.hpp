@@ -24,10 +24,15 @@ struct PlacedShapes {
   std::map<std::string, Shape, std::less<>> candidate;
 };
 
-/// Converts `data` and `shapes` of the options to the names and the layout of the reference. Throws Error for a name
-/// that neither model has, and for sizes that neither model accepts.
-PlacedShapes place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
-                          const GivenNames& names = {});
+/// Returns the shapes of `data` and `shapes` of the options. Throws Error for a name that neither model has, and for
+/// sizes that neither model accepts.
+[[nodiscard]] PlacedShapes place_shapes(const onnx::Model& reference, const onnx::Model& candidate,
+                                        const VerifyOptions& options, const GivenNames& names = {});
+
+/// Converts `data` and `shapes` of the options to the names and the layout of the reference. Throws the errors of
+/// place_shapes.
+void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
+                  const GivenNames& names = {});
 
 /// Completes the options after place_inputs. Data are split into runs if a model has a fixed batch. Without data,
 /// dynamic dimensions of the reference that the candidate fixes get its sizes, ranges are converted to the names of the

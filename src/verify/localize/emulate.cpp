@@ -266,12 +266,6 @@ std::string_view to_string(Precision precision) {
       ->name;
 }
 
-std::optional<Precision> parse_precision(std::string_view text) {
-  const auto* found =
-      std::find_if(names.begin(), names.end(), [&](const PrecisionName& entry) { return entry.name == text; });
-  return found == names.end() ? std::nullopt : std::optional(found->precision);
-}
-
 double largest_of(Precision precision) {
   constexpr double largest_f16 = 65504;
   constexpr double bf16_digits = 255;

@@ -21,7 +21,6 @@ using report::RoundingEffect;
 enum class Precision : std::uint8_t { f16, bf16, int8 };
 /// Returns "f16", "bf16" or "int8".
 [[nodiscard]] std::string_view to_string(Precision precision);
-[[nodiscard]] std::optional<Precision> parse_precision(std::string_view text);
 
 /// Returns the largest number of the type; for int8 the largest step, 127.
 [[nodiscard]] double largest_of(Precision precision);
