@@ -1,4 +1,4 @@
-// graft quantize: fills the options of the public `quantize`, writes the model, and presents the report.
+// graft quantize: fills the options of the public `quantize`, and presents the report.
 #include "graft/toolkit/quantize.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +30,6 @@
 #include "present/json/fields.hpp"
 #include "present/text/quantize_text.hpp"
 #include "present/text/value_check_text.hpp"
-#include "toolkit/quantize.hpp"
 
 namespace graft::cli {
 namespace {
@@ -129,8 +128,7 @@ Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
   return Exit::done;
 }
 
-/// Throws Error, before minutes of work, if an output file would overwrite an input or another output, or if the model
-/// cannot be written.
+/// Throws Error, before minutes of work, if an output file would overwrite an input or another output.
 void check_output(const QuantizeArguments& arguments) {
   std::vector<NamedFile> written = report_files(arguments.report);
   written.push_back({"-o", arguments.output});
@@ -141,8 +139,13 @@ void check_output(const QuantizeArguments& arguments) {
   read.push_back({"the recipe", arguments.recipe});
   read.push_back({"the file of --cache", arguments.cache});
   check_files_apart(written, read);
-  const DeferInterrupts defer;
-  toolkit::check_writable(arguments.output);
+}
+
+/// Whether the values of --data are one path of calibration data, and not NAME=FILE.
+bool is_path(const std::vector<std::string>& data) {
+  std::error_code problem;
+  return data.size() == 1 &&
+         (data.front().find('=') == std::string::npos || std::filesystem::exists(data.front(), problem));
 }
 
 toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArguments& arguments) {
@@ -152,6 +155,7 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
   options.calibration = report::find_threshold_method(arguments.method);
   options.percentile = arguments.percentile;
   options.cache = arguments.cache;
+  options.write_cache = arguments.write_cache;
   options.state = arguments.state;
   const auto improves = [&](std::string_view what) { return std::ranges::count(arguments.improve, what) != 0; };
   options.improve = {.equalize = improves("equalize"),
@@ -175,15 +179,24 @@ toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArgume
   options.typed_io = arguments.typed_io;
   options.limit_db = arguments.limit;
   options.int8 = int8_options_of(console, arguments);
+  if (has_8_bits(options.precision) && is_path(arguments.data)) {
+    options.int8.data = arguments.data.front();
+  } else {
+    options.data_files = arguments.data;
+  }
+  options.output = arguments.output;
   options.engine = engine_of(arguments.engine);
   return options;
 }
 
-/// Whether the values of --data are one path of calibration data, and not NAME=FILE.
-bool is_path(const std::vector<std::string>& data) {
-  std::error_code problem;
-  return data.size() == 1 &&
-         (data.front().find('=') == std::string::npos || std::filesystem::exists(data.front(), problem));
+report::QuantizeReport quantize_file(const Console& console, const QuantizeArguments& arguments,
+                                     toolkit::QuantizeOptions options) {
+  const DeferInterrupts defer(true);
+  Progress progress(console);
+  options.watch = watch_of(progress);
+  report::QuantizeReport report = toolkit::quantize(std::filesystem::path(arguments.model), options);
+  progress.clear();
+  return report;
 }
 
 Exit quantize(const Console& console, const QuantizeArguments& arguments) {
@@ -197,34 +210,10 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   }
   check_is_onnx(arguments.model);
   toolkit::QuantizeOptions options = options_of(console, arguments);
-  const bool is_folder = has_8_bits(options.precision) && is_path(arguments.data);
-  if (is_folder) options.int8.data = arguments.data.front();
-  toolkit::check_options(options, !is_folder && !arguments.data.empty());
-  if (options.precision != toolkit::Precision::int8 && !arguments.write_cache.empty()) {
-    throw Error(
-        fmt::format("--write-cache: this option does not apply to --precision {}, because a calibration cache contains "
-                    "scales of int8",
-                    arguments.precision));
-  }
   check_output(arguments);
   check_report(arguments.report);
-  toolkit::Tensors tensors;
-  if (!is_folder) tensors = read_tensors(console, "--data", arguments.data);
-  options.data_views = toolkit::views_of(tensors);
-  const toolkit::Model model = toolkit::load(arguments.model);
-  Progress progress(console);
-  options.watch = watch_of(progress);
-  report::QuantizeReport report = toolkit::quantize(model, options);
-  {
-    const DeferInterrupts defer;
-    toolkit::write(report, arguments.output, arguments.write_cache);
-  }
-  progress.clear();
-
-  if (report.check) {
-    report.check->command =
-        present::verify_command(*report.check, arguments.model, arguments.output, arguments.data, arguments.inputs);
-  }
+  const report::QuantizeReport report = quantize_file(console, arguments, std::move(options));
+  for (const std::string& warning : report.data_warnings) console.warn(warning);
   console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, report.external_data),
                           present::quantize_summary(report)));
   console.say(present::quantize_text(report, arguments.explain));

@@ -30,6 +30,7 @@
 #include "rules/rule.hpp"
 #include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/commands.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/inspect.hpp"
 #include "toolkit/ports.hpp"
@@ -303,6 +304,14 @@ void correct_advice(report::ConvertReport& report) {
       report.nodes, [&] { return can_be_cut(inspect::inferred_copy(model_of(report.model)), report.nodes); });
 }
 
+/// Sets the command that repeats the comparison of the values, which needs the file of the result.
+void set_command(report::ConvertReport& report) {
+  if (report.output.empty() || !report.values.can_be_repeated()) return;
+  const ImportOptions& import = report.import;
+  report.values.command =
+      verify_command({.model = report.file, .weights = import.weights, .outputs = import.outputs}, report.output);
+}
+
 /// Converts the original of a report that has the facts about the file.
 report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& check,
                               const graft::passes::ConvertOptions& inner) {
@@ -312,6 +321,7 @@ report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& c
   check.check_ranges(model_of(report.model));  // before the result is written
   if (!report.options.output.empty()) save(report, report.options.output);
   check.run(work, conversion);
+  set_command(report);
   correct_advice(report);
   return std::move(report);
 }
@@ -373,6 +383,7 @@ void save(ConvertReport& report, const std::filesystem::path& output) {
   report.data_file = onnx::write_onnx(model_of(report.model), output);
   report.output = output;
   report.seconds.write = seconds_since(start);
+  set_command(report);
 }
 
 }  // namespace graft::toolkit

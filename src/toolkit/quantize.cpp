@@ -1,11 +1,13 @@
-// `quantize`: checks the options, and calls the function for the kind of type.
+// `quantize`: checks the options, calls the function for the kind of type, and writes the result.
 #include "toolkit/quantize.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
@@ -16,6 +18,7 @@
 #include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
+#include "toolkit/commands.hpp"
 #include "toolkit/tensors.hpp"
 
 namespace graft::toolkit {
@@ -28,7 +31,10 @@ void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
                           setting_name(Setting::quantize_precision), to_string(options.precision)));
 }
 
-void check_16_bits(const QuantizeOptions& options, bool has_tensors) {
+/// Whether the options have tensors as data, or files of tensors.
+bool has_tensors(const QuantizeOptions& options) { return has_data(options) || !options.data_files.empty(); }
+
+void check_16_bits(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
   const Int8Options none;
   refuse(!given.data.empty(), Setting::calibration_data, options);
@@ -43,7 +49,7 @@ void check_16_bits(const QuantizeOptions& options, bool has_tensors) {
   refuse(static_cast<bool>(given.metric), Setting::metric, options);
   refuse(given.max_drop.has_value(), Setting::max_drop, options);
   refuse(given.judged.has_value(), Setting::judged, options);
-  if (has_tensors && !options.shapes.empty()) {
+  if (has_tensors(options) && !options.shapes.empty()) {
     throw Error(
         fmt::format("{}: this option sets the shape of synthetic inputs, which {} replaces\nGive only one of "
                     "the two",
@@ -52,21 +58,21 @@ void check_16_bits(const QuantizeOptions& options, bool has_tensors) {
 }
 
 /// Checks the sources of scales: data, and a cache.
-void check_scales(const QuantizeOptions& options, bool has_tensors) {
+void check_scales(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
-  const bool has_any_data = has_tensors || !given.data.empty();
+  const bool has_any_data = has_tensors(options) || !given.data.empty();
   const std::string_view data = setting_name(Setting::data);
   const std::string_view cache = setting_name(Setting::cache);
-  if (has_tensors && !given.data.empty()) {
+  if (has_tensors(options) && !given.data.empty()) {
     throw Error(
         fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::calibration_data), data));
   }
   std::error_code problem;
   if (!given.recipe.empty() && !std::filesystem::is_directory(given.data, problem)) {
     throw Error(fmt::format("{}: it applies only to a folder of images; {}", setting_name(Setting::recipe),
-                            !given.data.empty() ? given.data.string() + " is not a folder"
-                            : has_tensors       ? "the data are tensors"
-                                                : "there are no data"));
+                            !given.data.empty()    ? given.data.string() + " is not a folder"
+                            : has_tensors(options) ? "the data are tensors"
+                                                   : "there are no data"));
   }
   if (!has_any_data && given.cache.empty()) {
     throw Error(
@@ -91,7 +97,7 @@ void check_scales(const QuantizeOptions& options, bool has_tensors) {
   }
 }
 
-void check_8_bits(const QuantizeOptions& options, bool has_tensors) {
+void check_8_bits(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
   refuse(!options.shapes.empty(), Setting::quantize_shapes, options);
   refuse(options.typed_io, Setting::typed_io, options);
@@ -112,49 +118,93 @@ void check_8_bits(const QuantizeOptions& options, bool has_tensors) {
     throw Error(
         fmt::format("{}: found a type of 8 bits; allowed are f16, bf16 and no type", setting_name(Setting::rest)));
   }
-  check_scales(options, has_tensors);
+  check_scales(options);
 }
 
-}  // namespace
-
-void check_options(const QuantizeOptions& options, bool has_tensors) {
+/// Throws Error, naming the setting, for values out of range, for options that exclude each other or that the precision
+/// does not have, for int8 and f8 without data and cache, and for an output that cannot be written.
+void check(const QuantizeOptions& options) {
   check_from_0(setting_name(Setting::limit_db), options.limit_db);
   if (has_8_bits(options.precision)) {
-    check_8_bits(options, has_tensors);
+    check_8_bits(options);
   } else {
-    check_16_bits(options, has_tensors);
+    check_16_bits(options);
   }
+  if (options.precision != Precision::int8 && !options.int8.write_cache.empty()) {
+    throw Error(fmt::format(
+        "{}: this option does not apply to {} {}, because a calibration cache contains scales of int8",
+        setting_name(Setting::written_cache), setting_name(Setting::quantize_precision), to_string(options.precision)));
+  }
+  if (has_data(options) && !options.data_files.empty()) {
+    throw Error(fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::data_files),
+                            setting_name(Setting::data)));
+  }
+  if (!options.output.empty())
+    static_cast<void>(onnx::AtomicFile(options.output));  // throws Error where it cannot be written
 }
 
-QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
-  check_options(options, has_data(options));
+/// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
+/// not read tensors in memory, and no folder.
+std::string check_command(const QuantizeReport& report, const QuantizeOptions& options) {
+  std::error_code problem;
+  if (!report.check->can_be_repeated() || has_data(options)) return "";
+  std::vector<std::string> data = options.data_files;
+  if (!options.int8.data.empty()) data.push_back(options.int8.data.string());
+  for (const std::string& source : data) {
+    if (std::filesystem::is_directory(source, problem)) return "";
+  }
+  return verify_command({.model = report.file}, report.output, data, options.shapes, report.check->limit_db);
+}
+
+/// Writes the files of the options: the calibration cache, and then the model.
+void write(QuantizeReport& report, const QuantizeOptions& options) {
+  if (const std::filesystem::path& cache = options.int8.write_cache; !cache.empty()) {
+    if (report.calibration_cache.empty()) {
+      throw Error(
+          fmt::format("{}: no tensor became int8, so there are no scales", setting_name(Setting::written_cache)));
+    }
+    onnx::write_file(cache, report.calibration_cache);
+  }
+  if (options.output.empty()) return;
+  report.external_data = onnx::write_onnx(model_of(report.model), options.output);
+  report.output = options.output.string();
+  if (report.check) report.check->command = check_command(report, options);
+}
+
+/// Quantizes a model. `options` have been checked.
+QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& options) {
   Work work(options.watch, options.engine);
   return work.run([&] {
     check_nodes(model_of(model));
-    QuantizeReport report =
-        has_8_bits(options.precision) ? quantize_int8(model, options, work) : quantize_types(model, options, work);
+    const std::string_view name = setting_name(options.data_files.empty() ? Setting::data : Setting::data_files);
+    const Tensors files = read_tensors(options.data_files, name);
+    const TensorViews views = options.data_files.empty() ? options.data_views : views_of(files);
+    const runtime::TensorMap data = to_internal(options.data, views, std::string(name));
+    QuantizeReport report = has_8_bits(options.precision) ? quantize_int8(model, options, data, work)
+                                                          : quantize_types(model, options, data, work);
     report.file = model.source();
     report.weight_bytes_before = onnx::bytes_of_weights(model_of(model));
     report.weight_bytes = onnx::bytes_of_weights(model_of(report.model));
     report.precision = options.precision;
-    report.has_data = has_data(options) || !options.int8.data.empty();
+    report.has_data = has_tensors(options) || !options.int8.data.empty();
+    report.data_warnings = nan_warnings(files, name);
+    write(report, options);
     return report;
   });
 }
 
-void write(QuantizeReport& report, const std::filesystem::path& output, const std::filesystem::path& cache) {
-  if (!cache.empty()) {
-    if (report.calibration_cache.empty()) {
-      throw Error(
-          fmt::format("{}: {}", setting_name(Setting::written_cache),
-                      report.precision == Precision::f8
-                          ? "a calibration cache of TensorRT contains steps of int8, and the steps of f8 differ in size"
-                          : "no tensor became int8, so there are no scales"));
-    }
-    onnx::write_file(cache, report.calibration_cache);
-  }
-  report.external_data = onnx::write_onnx(model_of(report.model), output);
-  report.output = output.string();
+}  // namespace
+
+QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
+  check(options);
+  return quantize_checked(model, options);
+}
+
+QuantizeReport quantize(const std::filesystem::path& file, const QuantizeOptions& options) {
+  check(options);
+  ImportOptions import;
+  import.watch.cancel = options.watch.cancel;
+  return quantize_checked(load(file, import), options);
 }
 
 std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graft/setting.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "quant/calibrate/calibration_data.hpp"
@@ -16,7 +15,6 @@
 #include "toolkit/access.hpp"
 #include "toolkit/precisions.hpp"
 #include "toolkit/quantize.hpp"
-#include "toolkit/tensors.hpp"
 #include "toolkit/value_check.hpp"
 
 namespace graft::toolkit {
@@ -121,14 +119,13 @@ report::AppliedImprovements improvements_of(const quant::ChosenInt8& chosen) {
 
 }  // namespace
 
-QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options, Work& work) {
+QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options, const runtime::TensorMap& tensors,
+                             Work& work) {
   const onnx::Model& model = model_of(given);
   graft::quant::Int8Options choice = choice_of(options);
   choice.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     work.report_step(what, done, total);
   };
-  const runtime::TensorMap tensors =
-      to_internal(options.data, options.data_views, std::string(setting_name(Setting::data)));
   const quant::CalibrationData data = open_data(options.int8, tensors, model);
   const std::unique_ptr<runtime::Engine> limited = data.count == 0
                                                        ? runtime::make_comparison_engine(work.engine(), model, {})

@@ -17,7 +17,6 @@
 #include "toolkit/access.hpp"
 #include "toolkit/precisions.hpp"
 #include "toolkit/quantize.hpp"
-#include "toolkit/tensors.hpp"
 #include "toolkit/value_check.hpp"
 #include "verify/compare/ends.hpp"
 
@@ -141,10 +140,10 @@ QuantizedNode report_of(const quant::ChosenNode& node, graft::verify::Precision 
 
 }  // namespace
 
-QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options, Work& work) {
+QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options, const runtime::TensorMap& data,
+                              Work& work) {
   const onnx::Model& model = model_of(given);
   const std::string data_name(setting_name(Setting::data));
-  const runtime::TensorMap data = to_internal(options.data, options.data_views, data_name);
   for (const auto& [name, tensor] : data) graft::quant::check_has_numbers(name, tensor, data_name);
   quant::ChooseOptions choice;
   choice.precision = precision_of(options.precision);

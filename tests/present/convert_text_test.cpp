@@ -12,6 +12,7 @@
 #include "present/text/next_steps_text.hpp"
 #include "tests/support/text_model.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/commands.hpp"
 #include "toolkit/compare_models.hpp"
 #include "toolkit/value_check.hpp"
 
@@ -148,6 +149,7 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   EXPECT_TRUE(conversion.is_complete());
   EXPECT_THAT(values_text(conversion), HasSubstr("the result and in.onnx are the same: 3 runs, computed by"));
   conversion.values = toolkit::check_values(scaled(2), scaled(2.1), {}, toolkit::CpuEngine::automatic, {});
+  conversion.values.command = toolkit::verify_command({.model = "in.onnx"}, "out.onnx");
   EXPECT_FALSE(conversion.is_complete());
   EXPECT_THAT(values_text(conversion), HasSubstr("the result and in.onnx are not the same"));
   const std::vector<NextCommand> next = next_commands(conversion);
@@ -167,6 +169,7 @@ TEST(ConvertText, a_comparison_that_would_fail_again_is_not_suggested) {
   EXPECT_THAT(next, Not(Contains(ResultOf(verifies, true))));
   EXPECT_EQ(convert_json(conversion)["values"]["command"], "");
   conversion.values.is_over_budget = true;
+  conversion.values.command = toolkit::verify_command({.model = "in.onnx"}, "out.onnx");
   next = next_commands(conversion);
   EXPECT_THAT(next, Contains(ResultOf(verifies, true))) << "the limits of `graft verify` are larger";
 }

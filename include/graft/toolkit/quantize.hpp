@@ -45,6 +45,8 @@ struct Int8Options {
   /// A calibration cache of TensorRT 7 to 10 whose scales are used, without a method or a percentile. Data are then
   /// optional and only used to compare outputs. int8 only.
   std::filesystem::path cache = {};
+  /// A calibration cache of TensorRT 7 to 10 to which the scales of the result are written; empty: none. int8 only.
+  std::filesystem::path write_cache = {};
   /// A file for the state of the calibration, from which an interrupted calibration continues; empty: no file.
   std::filesystem::path state = {};
   Improvements improve = {};
@@ -64,6 +66,8 @@ struct QuantizeOptions {
   Tensors data = {};
   /// Inputs without a copy, in place of `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
+  /// Files of inputs, in place of `data`: sources of read_tensors, which are read after all options are checked.
+  std::vector<std::string> data_files = {};
   Shapes shapes = {};  ///< Shapes of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
   /// Nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
   std::vector<std::string> keep = {};
@@ -73,6 +77,7 @@ struct QuantizeOptions {
   /// 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where none does.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
+  std::filesystem::path output = {};        ///< The ONNX file to which the result is written; empty: none.
   CpuEngine engine = CpuEngine::automatic;  ///< The engine for calibration and comparisons.
   Watch watch = {};
 };
@@ -81,8 +86,11 @@ struct QuantizeOptions {
 /// int8 and f8, and for each node its type and the reason. Throws Error for int8 and f8 without data and cache, a
 /// pattern in `keep` or `only` that matches nothing, data that do not fit the inputs, and options that the precision
 /// does not have; Error (missing_tool) in a build without a CPU engine; exceptions of the metric; Cancelled. A limit
-/// that is not met does not throw: `met()` is false.
+/// that is not met does not throw: `met()` is false. Options are checked before data are read.
 [[nodiscard]] GRAFT_API QuantizeReport quantize(const Model& model, const QuantizeOptions& options);
+
+/// Reads an ONNX model, after all options are checked, and quantizes it. Throws the errors of `load` and of `quantize`.
+[[nodiscard]] GRAFT_API QuantizeReport quantize(const std::filesystem::path& file, const QuantizeOptions& options);
 
 /// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, completely or not at all, and returns
 /// the number of scales. Throws Error naming the node for a scale that a cache cannot hold, and for a model without

@@ -3,17 +3,13 @@
 
 #include "present/json/fields.hpp"
 #include "present/text/convert_text.hpp"
-#include "present/text/next_steps_text.hpp"
 
 namespace graft::present {
 
 Json convert_json(const report::ConvertReport& report) {
   Json json = json_of_report(report);
   json["answered_by"] = check_text(report);
-  if (report.values.is_tried()) {
-    json["values"] = json_of_fields(report.values);
-    json["values"]["command"] = verify_command(report);
-  }
+  if (report.values.is_tried()) json["values"] = json_of_fields(report.values);
   return json;
 }
 

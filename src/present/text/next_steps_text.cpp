@@ -22,6 +22,7 @@
 #include "operator_library/load.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/commands.hpp"
 #include "toolkit/shape_ranges.hpp"
 
 namespace graft::present {
@@ -190,12 +191,6 @@ std::string why_with_operators(const OperatorsOfLibraries& found) {
   return fmt::format("without --operators, {} would be built from {}", fmt::join(found.operators, ", "), functions);
 }
 
-std::vector<std::string> loaded_libraries() {
-  std::vector<std::string> files;
-  for (const OperatorLibrary& library : operator_libraries()) files.push_back(library.file);
-  return files;
-}
-
 /// Returns the loaded libraries that have plugins. `graft build` refuses a library without plugins and does not need
 /// it, because its operators are built from their functions.
 std::vector<std::string> plugin_libraries() {
@@ -211,22 +206,9 @@ std::vector<std::string> plugin_libraries() {
 std::string network_arguments(const std::filesystem::path& file, const toolkit::ImportOptions& import) {
   std::string arguments = shell_path(file);
   if (!import.weights.empty()) arguments += " " + shell_path(import.weights);
-  for (const auto& [name, shape] : import.shapes) {
-    std::vector<std::string> sizes;
-    for (const std::int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-    arguments += " --input " + shell_argument(fmt::format("{}:{}", name, fmt::join(sizes, "x")));
-  }
+  arguments += toolkit::shape_options(import.shapes);
   for (const std::string& output : import.outputs) arguments += " --keep-output " + shell_argument(output);
   return arguments;
-}
-
-/// Returns the command that compares the original of a conversion with `candidate`.
-std::string verify_command(const report::ConvertReport& report, const std::filesystem::path& candidate) {
-  std::string command = fmt::format("graft verify {}", shell_path(report.file));
-  if (!report.import.weights.empty()) command += " " + shell_path(report.import.weights);
-  command += " " + shell_path(candidate);
-  for (const std::string& output : report.import.outputs) command += " --keep-output " + shell_argument(output);
-  return command + library_options();
 }
 
 /// Returns the command that builds `model`, which is in `file` and is the result of a conversion or a half of it.
@@ -431,8 +413,6 @@ NextCommand command_of(const inspect::NextStep& step, const report::InspectRepor
 
 }  // namespace
 
-std::string library_options() { return options_of(loaded_libraries()); }
-
 std::vector<NextCommand> next_commands(const report::InspectReport& report) {
   std::vector<NextCommand> commands;
   for (const inspect::NextStep& step :
@@ -442,15 +422,10 @@ std::vector<NextCommand> next_commands(const report::InspectReport& report) {
   return commands;
 }
 
-std::string verify_command(const report::ConvertReport& report) {
-  if (!report.values.can_be_repeated()) return "";
-  return verify_command(report, report.output);
-}
-
 std::vector<NextCommand> next_commands(const report::ConvertReport& report) {
   std::vector<NextCommand> commands;
   if (!report.values.is_good()) {
-    const std::string command = verify_command(report);
+    const std::string& command = report.values.command;
     const std::optional<report::Verdict> verdict = report.verified();
     if (verdict == report::Verdict::different) {
       commands.push_back(
@@ -483,7 +458,8 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report, cons
   const bool is_refused = !cut.host_refused.empty();
   const bool is_same = cut.verdict ? cut.verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
   const NextCommand comparison{
-      verify_command(report, cut.file),
+      toolkit::verify_command(
+          {.model = report.file, .weights = report.import.weights, .outputs = report.import.outputs}, cut.file),
       "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};
   if (!report.are_rules_done()) return {next_for_rules(report, true)};
   if (cut.verdict == toolkit::Verdict::different || !report.are_values_kept()) return {comparison};

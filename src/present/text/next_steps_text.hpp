@@ -11,14 +11,13 @@
 #include "graft/report/inspect.hpp"
 #include "onnx/model.hpp"
 #include "present/text/table.hpp"
+#include "toolkit/commands.hpp"
 #include "toolkit/cut.hpp"
 
 namespace graft::present {
 
 using report::NextCommand;
-
-/// Returns " --operators LIB" for each loaded library of operators, which a printed command needs as well.
-[[nodiscard]] std::string library_options();
+using toolkit::library_options;
 
 /// Returns the next steps after an inspection. The commands contain the path of the model and paths in the same folder.
 [[nodiscard]] std::vector<NextCommand> next_commands(const report::InspectReport& report);
@@ -31,10 +30,6 @@ using report::NextCommand;
 /// both halves; if values differ or a rule was not applied, only the comparison.
 [[nodiscard]] std::vector<NextCommand> next_commands(const report::ConvertReport& report,
                                                      const toolkit::CutResult& cut);
-
-/// Returns the command that compares the model before and after the conversion. Returns an empty string if no
-/// comparison was tried, or if it failed for a reason for which the command would fail too.
-[[nodiscard]] std::string verify_command(const report::ConvertReport& report);
 
 /// Returns the `graft canary` command that compares the results of the user's own plugins with the CPU, which no build
 /// does; nothing if the engine contains no such plugin.

@@ -5,14 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
-#include "present/text/next_steps_text.hpp"
-#include "present/text/shell_quoted.hpp"
 #include "present/text/value_check_text.hpp"
 #include "present/text/verify_text.hpp"
 
@@ -181,20 +177,6 @@ std::string missed_limit_text(const QuantizeReport& report) {
       "an output has a signal-to-noise ratio below {:g} dB, and keeping more nodes in f32 does not help\n--limit sets "
       "the required signal-to-noise ratio{}",
       report.limit_db.value_or(0), next);
-}
-
-std::string verify_command(const report::ValueCheck& check, const std::string& model, const std::string& output,
-                           const std::vector<std::string>& data, const std::vector<std::string>& inputs) {
-  if (!check.can_be_repeated()) return "";
-  std::string command = fmt::format("graft verify {} {}", shell_path(model), shell_path(output));
-  for (const std::string& tensor : data) {
-    std::error_code problem;
-    if (std::filesystem::is_directory(tensor, problem)) return "";
-    command += " --data " + shell_argument(tensor);
-  }
-  for (const std::string& input : inputs) command += " --input " + shell_argument(input);
-  if (check.limit_db) command += fmt::format(" --snr {:g}", *check.limit_db);
-  return command + library_options();
 }
 
 std::vector<AppliedImprovement> applied_improvements(const report::AppliedImprovements& improvements) {

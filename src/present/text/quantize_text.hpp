@@ -19,12 +19,6 @@ namespace graft::present {
 /// Returns why the limit is not met or the check does not accept the model.
 [[nodiscard]] std::string missed_limit_text(const report::QuantizeReport& report);
 
-/// Returns the command that repeats the check of a quantized model; empty if --data names a folder, for which there is
-/// no such command. `data` and `inputs` are the values of --data and --input.
-[[nodiscard]] std::string verify_command(const report::ValueCheck& check, const std::string& model,
-                                         const std::string& output, const std::vector<std::string>& data,
-                                         const std::vector<std::string>& inputs);
-
 /// The number of places where an improvement of --improve changed the network.
 struct AppliedImprovement {
   const char* done;  ///< "equalized"
