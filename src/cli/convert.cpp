@@ -29,7 +29,7 @@
 #include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
-#include "present/text/verdict_color.hpp"
+#include "present/text/verdict_text.hpp"
 
 namespace graft::cli {
 namespace {

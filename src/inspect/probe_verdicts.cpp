@@ -487,7 +487,7 @@ void reduce(const TensorRTProbe& probe, const ProbeReport& report, const SizeRan
             ProbeSummary& answer) {
   const std::vector<Failure> failures = failures_of(report);
   for (std::size_t i = 0; i < failures.size(); ++i) {
-    if (i < most_reduced) {
+    if (i < report::most_reduced) {
       answer.reduced.push_back(write_part(probe, failures[i], ranges, numbered(file, i + 1)));
     } else {
       answer.not_reduced.push_back(ref_of(failing_node(*failures[i].finding)));
@@ -505,16 +505,6 @@ Support verdict_of(Outcome outcome) {
     case Outcome::crashed: return Support::crashes;
   }
   return Support::native;
-}
-
-std::string_view what_happened(Support support) {
-  switch (support) {
-    case Support::refused: return "TensorRT's parser refuses it";
-    case Support::fails: return "TensorRT's builder fails";
-    case Support::hangs: return "TensorRT hangs";
-    case Support::crashes: return "TensorRT crashes";
-    default: return "TensorRT accepts it";
-  }
 }
 
 namespace {

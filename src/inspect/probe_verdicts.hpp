@@ -32,12 +32,7 @@ struct ProbeOptions {
   std::string reduce;               ///< File for the smallest failing part; empty if no part is to be written.
 };
 
-/// The maximum number of parts that are written.
-inline constexpr std::size_t most_reduced = 20;
-
 [[nodiscard]] Support verdict_of(Outcome outcome);
-/// Returns a clause such as "TensorRT's parser refuses it", for the support that a trial shows.
-[[nodiscard]] std::string_view what_happened(Support support);
 
 /// Thrown by an automatic probe, for which no TensorRT was named, if it finds none, or none that starts.
 struct NoTensorRT {

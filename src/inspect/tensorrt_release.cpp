@@ -142,9 +142,13 @@ std::string name_of(const Release& release) {
   return fmt::format("{}-{}.{}", word_of(release.flavor), release.major, release.minor);
 }
 
-std::string title_of(const Release& release) {
-  return fmt::format("TensorRT{} {}.{}", release.flavor == Flavor::rtx ? "-RTX" : "", release.major, release.minor);
+report::TensorRTIdentity identity_of(const Release& release) {
+  return {.flavor = release.flavor == Flavor::rtx ? "rtx" : "full",
+          .module = {},
+          .version = fmt::format("{}.{}", release.major, release.minor)};
 }
+
+std::string title_of(const Release& release) { return identity_of(release).title(); }
 
 OperatorFact operator_fact(const Release& release, std::string_view op_type) {
   const auto* row = std::find_if(operator_rows.begin(), operator_rows.end(),

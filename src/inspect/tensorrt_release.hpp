@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/report/tensorrt.hpp"
+
 namespace graft::inspect {
 
 enum class Flavor : std::uint8_t { rtx, full };
@@ -35,6 +37,9 @@ struct Release {
 
 /// Returns a name such as "rtx-1.5".
 [[nodiscard]] std::string name_of(const Release& release);
+
+/// Returns a release as reports name it: the flavor "rtx" or "full", and the version "1.5".
+[[nodiscard]] report::TensorRTIdentity identity_of(const Release& release);
 
 /// Returns a title such as "TensorRT-RTX 1.5" or "TensorRT 10.13".
 [[nodiscard]] std::string title_of(const Release& release);

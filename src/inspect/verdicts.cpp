@@ -342,32 +342,6 @@ class RuleJudge {
 
 }  // namespace
 
-std::string meaning_of(Support verdict, bool by_rules, const std::optional<Release>& release) {
-  switch (verdict) {
-    case Support::native: return by_rules ? "no rule refuses it; TensorRT was not run" : "TensorRT runs it as it is";
-    case Support::lowered: return "`graft convert` replaces it with native layers, or removes it";
-    case Support::plugin: return "a plugin runs it";
-    case Support::unknown:
-      if (release)
-        return fmt::format("unknown to the rules; inspect the model where {} is installed", title_of(*release));
-      return fmt::format("unknown to the rules; {} runs TensorRT", setting_name(Setting::judge_builder));
-    case Support::not_asked: return "TensorRT could not be run on it alone";
-    case Support::unsupported: return "neither TensorRT nor Graft runs it";
-    case Support::refused: return "TensorRT's parser refuses it";
-    case Support::fails: return "TensorRT's parser accepts it, and the build fails";
-    case Support::hangs: return "TensorRT does not finish with it";
-    case Support::crashes: return "it crashes TensorRT's process";
-  }
-  return "";
-}
-
-bool is_computed_wrongly(const NodeSupport& node) { return node.cause == computed_wrongly && node.tensorrt.empty(); }
-
-std::string_view problem_text(std::size_t nodes, std::size_t wrong) {
-  if (wrong == 0) return "TensorRT does not run";
-  return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
-}
-
 std::optional<std::string> nearest_own_operator(const std::string& op_type) {
   std::vector<std::string> names;
   for (const OperatorType* type : operators()) {

@@ -16,36 +16,15 @@
 
 namespace graft::inspect {
 
+using report::advice_on_fault;
+using report::computed_wrongly;
 using report::is_bad;
+using report::is_computed_wrongly;
 using report::is_open;
 using report::Judge;
 using report::NodeSupport;
 using report::runs;
 using report::Support;
-
-/// Whether only a run of TensorRT (--probe) leads to that verdict.
-[[nodiscard]] constexpr bool is_by_tensorrt(Support verdict) {
-  return verdict == Support::not_asked || verdict > Support::unsupported;
-}
-
-/// Returns a description of a verdict, such as "TensorRT runs it as it is". With `by_rules`, TensorRT was not run on
-/// the model, and the description claims only what the rules say. `release` is the release that the user named; the
-/// installed TensorRT may be another one.
-[[nodiscard]] std::string meaning_of(Support verdict, bool by_rules = false,
-                                     const std::optional<Release>& release = std::nullopt);
-
-inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
-
-/// The NodeSupport::cause of a node that the release accepts and computes wrongly.
-inline constexpr auto computed_wrongly = "computed wrongly";
-
-/// Returns whether TensorRT builds the node and computes it wrongly. A message of TensorRT about the node says that it
-/// refuses the node, and so computes nothing.
-[[nodiscard]] bool is_computed_wrongly(const NodeSupport& node);
-
-/// Returns what TensorRT does with nodes that are left to the host, `wrong` of which it computes wrongly: "TensorRT
-/// does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
-[[nodiscard]] std::string_view problem_text(std::size_t nodes, std::size_t wrong);
 
 /// The changes that `graft convert` will make.
 struct Forecast {

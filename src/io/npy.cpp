@@ -12,8 +12,8 @@
 #include <memory>
 #include <optional>
 
+#include "core/atomic_file.hpp"
 #include "graft/error.hpp"
-#include "onnx/atomic_file.hpp"
 #include "onnx/mapped_file.hpp"
 
 static_assert(std::endian::native == std::endian::little, "arrays are copied as they lie in the file");
@@ -463,13 +463,13 @@ NpzArrays read_npz(const std::filesystem::path& path) { return NpzFile(path).rea
 
 NpzArrays parse_npz(std::string_view bytes, const std::string& name) { return NpzFile(bytes, name).read_all(); }
 
-void write_npy(const std::filesystem::path& path, const NpyArray& array) { onnx::write_file(path, format_npy(array)); }
+void write_npy(const std::filesystem::path& path, const NpyArray& array) { write_file(path, format_npy(array)); }
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there are no arrays to write");
   // libzip writes to a temporary file in the folder of the archive and renames it in zip_close, which replaces a
   // symbolic link.
-  onnx::check_replaceable(path);
+  check_replaceable(path);
   Archive archive = new_archive(path);
   std::vector<std::string> contents;  // libzip reads these bytes in zip_close
   contents.reserve(arrays.size());

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/atomic_file.hpp"
+#include "core/atomic_file.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/onnx_io.hpp"
 #include "onnx/wire.hpp"

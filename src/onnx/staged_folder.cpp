@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/leftovers.hpp"
 #include "graft/error.hpp"
-#include "onnx/leftovers.hpp"
 
 namespace graft::onnx {
 

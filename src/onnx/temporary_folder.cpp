@@ -9,8 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/leftovers.hpp"
 #include "graft/error.hpp"
-#include "onnx/leftovers.hpp"
 
 namespace graft::onnx {
 

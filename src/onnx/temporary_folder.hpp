@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/descriptor.hpp"
-#include "onnx/temporaries.hpp"
+#include "core/temporaries.hpp"
 
 namespace graft::onnx {
 

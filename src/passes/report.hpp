@@ -17,16 +17,9 @@ using report::Rewrite;
 using report::RewriteReport;
 using report::RuleOutcome;
 
-/// Returns one line about what a rewrite replaces: the strings of Rewrite::replaced() if there are at most two,
-/// otherwise a count.
-[[nodiscard]] std::string replaced_text(const Rewrite& rewrite);
-
 /// Returns whether `a` is more useful than `b` to a user who wants to know why nothing was rewritten: near misses of
 /// patterns of the user's own libraries come first; among others, a larger matched share comes first.
 [[nodiscard]] bool is_nearer(const NearMiss& a, const NearMiss& b);
-
-/// Returns whether a rewrite was made by a cleanup pass.
-[[nodiscard]] bool is_cleanup(const RewriteReport& report, const Rewrite& rewrite);
 
 /// Returns a line for each kind of rejected rewrite, with the first place and its cause. Rewrites that the user's rules
 /// request are left out, because RuleOutcome reports them.

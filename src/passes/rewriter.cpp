@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/functions.hpp"
@@ -592,14 +593,14 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
     if (changes_result && report.problems.empty()) {
       std::string text = fmt::format("the result changes, as requested; the whole model was run {} times", report.runs);
       for (const verify::ComparedOutput& output : report.outputs) {
-        text += fmt::format("; output '{}': {}", output.reference.name, verify::difference_text(output.worst));
+        text += fmt::format("; output '{}': {}", output.reference.name, report::difference_text(output.worst));
       }
       return {true, std::move(text)};
     }
     std::string text = "the whole model disagrees";
     for (const verify::ComparedOutput& output : report.outputs) {
       if (!output.equal())
-        text += fmt::format("; output '{}': {}", output.reference.name, verify::difference_text(output.worst));
+        text += fmt::format("; output '{}': {}", output.reference.name, report::difference_text(output.worst));
     }
     for (const std::string& problem : report.problems) text += "; " + problem;
     return {false, std::move(text)};

@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/known_sizes.hpp"
@@ -421,7 +422,7 @@ class InterfaceRule {
             verify::compare(value, found.at(name), verify::network_tolerance(value.type, quantized));
         if (!apart.equal()) {
           return fmt::format("with the batch size {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
-                             batch, verify::difference_text(apart));
+                             batch, report::difference_text(apart));
         }
       }
     }

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "toolkit/shape_ranges.hpp"
-
 namespace graft::toolkit {
 namespace {
 

@@ -17,10 +17,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/atomic_file.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "io/npy.hpp"
-#include "onnx/atomic_file.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/node_ref.hpp"
@@ -432,9 +432,8 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
                            {"plugin_libraries", libraries},
                            {"tensors", tensors},
                            {"left_out", left_out}};
-    onnx::write_file(staged.path() / "canary.json",
-                     manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    onnx::write_file(staged.path() / "run_canary.py", canary_script());
+    write_file(staged.path() / "canary.json", manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_file(staged.path() / "run_canary.py", canary_script());
     result.files.emplace_back("canary.json");
     result.files.emplace_back("run_canary.py");
     std::sort(result.files.begin(), result.files.end());

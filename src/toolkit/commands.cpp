@@ -1,5 +1,5 @@
 // Composes commands, quoted for a shell.
-#include "toolkit/commands.hpp"
+#include "graft/toolkit/commands.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -15,6 +15,8 @@
 #include "runtime/budget.hpp"
 #include "toolkit/checks.hpp"
 #include "toolkit/tensors.hpp"
+#include "toolkit/work.hpp"
+#include "verify/compare/compare.hpp"
 
 namespace graft::toolkit {
 namespace {

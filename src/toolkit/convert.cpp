@@ -30,7 +30,7 @@
 #include "rules/rule.hpp"
 #include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/commands.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/inspect.hpp"
 #include "toolkit/ports.hpp"
@@ -173,7 +173,11 @@ Conversion begin(const ConvertOptions& options) {
   report.options.inspect.watch = {};
   report.options.inspect.on_trial = {};
   report.targets_of_plugins = targets_of_plugins();
-  if (!options.release.empty()) conversion.release = inspect::release_of(options.release, "release");
+  report.rules = inspect::identity_of(inspect::newest_measured_release());
+  if (options.release.empty()) return conversion;
+  conversion.release = inspect::release_of(options.release, "release");
+  report.release = inspect::name_of(*conversion.release);
+  report.rules = inspect::identity_of(*conversion.release);
   return conversion;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/cut.hpp"
@@ -98,7 +99,7 @@ std::string not_compared_text(const VerifyResult& verified) {
   for (const report::ComparedOutput& output : verified.outputs) {
     if (output.verdict() != report::Verdict::nothing_compared) continue;
     text += text.empty() ? "" : "; ";
-    text += verify::nothing_compared_text(output);
+    text += report::nothing_compared_text(output);
   }
   return text;
 }

@@ -1,15 +1,15 @@
-// Implements files.hpp with the file classes of src/onnx: to create an AtomicFile shows whether a file can be written.
+// Implements files.hpp with the file classes of src/core: to create an AtomicFile shows whether a file can be written.
 #include "graft/toolkit/files.hpp"
 
-#include "onnx/atomic_file.hpp"
+#include "core/atomic_file.hpp"
+#include "core/temporaries.hpp"
 #include "onnx/mapped_file.hpp"
-#include "onnx/temporaries.hpp"
 
 namespace graft::toolkit {
 
-void check_writable(const std::filesystem::path& file) { const onnx::AtomicFile probe(file); }
+void check_writable(const std::filesystem::path& file) { const AtomicFile probe(file); }
 
-bool has_temporary_files() { return onnx::CountedTemporary::any(); }
+bool has_temporary_files() { return CountedTemporary::any(); }
 
 const char* mapped_file_at(const void* address) { return onnx::MappedFile::path_at(address); }
 

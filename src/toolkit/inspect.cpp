@@ -10,13 +10,14 @@
 #include <string>
 #include <utility>
 
+#include "core/verdict_groups.hpp"
 #include "engine/driver.hpp"
 #include "engine/engine_session.hpp"
 #include "graft/setting.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"
+#include "inspect/next_steps.hpp"
 #include "inspect/type_trials.hpp"
-#include "inspect/verdict_groups.hpp"
 #include "onnx/check_types.hpp"
 #include "onnx/count_nodes.hpp"
 #include "onnx/declared_shapes.hpp"
@@ -26,13 +27,13 @@
 #include "onnx/operator_calls.hpp"
 #include "onnx/schema_ports.hpp"
 #include "onnx/shape_inference.hpp"
+#include "onnx/standard_operators.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
 #include "toolkit/cuda_architectures.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
-#include "toolkit/shape_ranges.hpp"
 #include "toolkit/trials.hpp"
 #include "toolkit/work.hpp"
 
@@ -228,10 +229,10 @@ void check(const ProbeBudget& budget) {
   if (budget.max_builds == 0) throw Error("ProbeBudget::max_builds: found 0, allowed is a number above 0");
 }
 
-std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& groups,
+std::vector<NodeGroup> groups_of(const std::vector<report::VerdictGroup>& groups,
                                  const std::vector<report::NodeSupport>& nodes) {
   std::vector<NodeGroup> result;
-  for (const inspect::VerdictGroup& group : groups) {
+  for (const report::VerdictGroup& group : groups) {
     NodeGroup& made = result.emplace_back();
     for (const report::NodeSupport* node : group.nodes) {
       made.nodes.push_back(static_cast<std::size_t>(node - nodes.data()));
@@ -261,7 +262,7 @@ void correct_advice(Inspection& inspection) {
 report::InspectReport finish(Inspection&& inspection) {
   correct_advice(inspection);
   report::InspectReport& report = inspection.report;
-  const inspect::VerdictGroups groups = inspect::group_verdicts(report.nodes, false);
+  const report::VerdictGroups groups = report::group_verdicts(report.nodes, false);
   report.problems = groups_of(groups.problems, report.nodes);
   report.others = groups_of(groups.others, report.nodes);
   report.plain = groups_of(groups.plain, report.nodes);
@@ -270,6 +271,12 @@ report::InspectReport finish(Inspection&& inspection) {
   report.inputs = model_ports(graph.inputs());
   report.outputs = model_ports(graph.outputs());
   report.node_counts = onnx::count_nodes(inspection.model);
+  report.next_steps = inspect::next_steps(report.nodes, report.is_converted, report.is_built_as_it_is());
+  report.may_run_in_onnxruntime = true;
+  graph.for_each_node([&](const onnx::Node& node) {
+    report.may_run_in_onnxruntime =
+        report.may_run_in_onnxruntime && onnx::may_be_of_onnxruntime(inspection.model, node);
+  });
   report.model = ModelAccess::make(std::move(inspection.model));
   return std::move(report);
 }
@@ -277,9 +284,11 @@ report::InspectReport finish(Inspection&& inspection) {
 /// Returns an inspection with the release of the options.
 Inspection begin(const InspectOptions& options) {
   Inspection inspection;
+  inspection.report.rules = inspect::identity_of(inspect::newest_measured_release());
   if (options.release.empty()) return inspection;
   inspection.release = inspect::release_of(options.release, "release");
   inspection.report.release = inspect::name_of(*inspection.release);
+  inspection.report.rules = inspect::identity_of(*inspection.release);
   if (options.judge == Judge::parser || options.judge == Judge::builder) {
     throw Error(
         "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only one "

@@ -2,12 +2,16 @@
 #include "graft/toolkit/model.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "graft/toolkit/import.hpp"
 #include "import/read_model.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/operator_name.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/text.hpp"
 #include "toolkit/access.hpp"
@@ -25,6 +29,58 @@ Port port_of(const onnx::Value& value) {
   port.shape.emplace();
   for (const Dim& dim : *value.shape) port.shape->push_back(dim.is_constant() ? dim.value() : -1);
   return port;
+}
+
+report::ModelValue model_value_of(const onnx::Value* value) {
+  if (value == nullptr) return {};
+  return {.name = value->name, .type = onnx::type_text(*value), .is_initializer = value->initializer.has_value()};
+}
+
+template <class Values>
+std::vector<report::ModelValue> model_values_of(const Values& values) {
+  std::vector<report::ModelValue> result;
+  for (const onnx::Value* value : values) result.push_back(model_value_of(value));
+  return result;
+}
+
+/// Returns the names of the values of the node's own graph that its bodies read.
+std::vector<std::string> captures_of(const onnx::Node& node) {
+  std::set<std::string> names;
+  const auto add = [&](const std::vector<onnx::Value*>& read) {
+    for (const onnx::Value* value : read) {
+      if (value != nullptr && node.graph->find_local(value->name) == value) names.insert(value->name);
+    }
+  };
+  for (const onnx::Graph* body : node.subgraphs()) {
+    body->for_each_node([&](const onnx::Node& inner) { add(inner.inputs); });
+    add(body->outputs());
+  }
+  return {names.begin(), names.end()};
+}
+
+report::ModelGraph graph_of(const onnx::Graph& graph);
+
+report::ModelNode node_of(const onnx::Node& node) {
+  report::ModelNode result{.ref = onnx::ref_of(node),
+                           .op = onnx::qualified_operator_name(node),
+                           .inputs = model_values_of(node.inputs),
+                           .outputs = model_values_of(node.outputs),
+                           .attributes = {},
+                           .bodies = {},
+                           .captures = captures_of(node)};
+  for (const auto& [name, attribute] : node.attributes) {
+    if (attribute.kind() == "graph" || attribute.kind() == "graphs") continue;
+    result.attributes.emplace_back(name, to_text(attribute));
+  }
+  for (const onnx::Graph* body : node.subgraphs()) result.bodies.push_back(graph_of(*body));
+  return result;
+}
+
+report::ModelGraph graph_of(const onnx::Graph& graph) {
+  report::ModelGraph result{
+      .inputs = model_values_of(graph.inputs()), .outputs = model_values_of(graph.outputs()), .nodes = {}};
+  for (const onnx::Node* node : graph.nodes()) result.nodes.push_back(node_of(*node));
+  return result;
 }
 
 }  // namespace
@@ -66,6 +122,22 @@ Model& Model::operator=(Model&& other) noexcept {
 std::vector<Port> Model::inputs() const { return ports_of(verify::fed_inputs(state_->model)); }
 std::vector<Port> Model::outputs() const { return ports_of(verify::all_outputs(state_->model)); }
 std::size_t Model::node_count() const { return state_->model.graph().node_count(); }
+report::ModelGraph Model::graph() const { return graph_of(state_->model.graph()); }
+
+std::vector<report::ModelFunction> Model::functions() const {
+  std::vector<report::ModelFunction> functions;
+  for (const auto& [key, function] : state_->model.functions) {
+    functions.push_back({.domain = key.domain, .name = key.name, .body = graph_of(std::as_const(*function.body))});
+  }
+  return functions;
+}
+
+Model Model::with_inferred_shapes() const {
+  graft::onnx::Model model = state_->model.clone();
+  infer_shapes(model);
+  return ModelAccess::make(std::move(model), state_->frozen, state_->origin);
+}
+
 const std::string& Model::source() const { return state_->model.source; }
 void Model::save(const std::filesystem::path& file) const { onnx::write_onnx(state_->model, file); }
 std::string Model::serialize() const { return onnx::serialize_onnx(state_->model); }

@@ -14,12 +14,12 @@
 #include <system_error>
 #include <utility>
 
+#include "core/atomic_file.hpp"
 #include "core/executable_folder.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
-#include "onnx/atomic_file.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/staged_folder.hpp"
 #include "toolkit/template_files.hpp"
@@ -176,7 +176,7 @@ std::vector<std::string> write_templates(const fs::path& folder, const std::stri
     if (!file.path.starts_with(prefix)) continue;
     const std::string path = with_names(file.path.substr(prefix.size()), names.project);
     fs::create_directories((folder / path).parent_path());
-    onnx::write_file(folder / path, with_names(file.text, is_cpp(path) ? namespace_of(names.project) : names.project));
+    write_file(folder / path, with_names(file.text, is_cpp(path) ? namespace_of(names.project) : names.project));
     written.push_back(path);
   }
   return written;
@@ -259,7 +259,7 @@ std::string list_with(const fs::path& list, const Names& names) {
 std::vector<std::string> add_operator(const fs::path& folder, const fs::path& list, const TemplateOperator& kind,
                                       const Names& names) {
   const fs::path target = folder / names.operator_folder;
-  onnx::AtomicFile longer(list);
+  AtomicFile longer(list);
   longer.write(list_with(list, names));
   longer.flush();
   onnx::StagedFolder staged(target);

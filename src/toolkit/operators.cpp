@@ -151,4 +151,16 @@ std::vector<CaffeLayer> caffe_layers() { return graft::caffe_layers(); }
 
 std::vector<TensorFlowOperator> tensorflow_operators() { return graft::tensorflow_operators(); }
 
+std::vector<LoadedLibrary> loaded_libraries() {
+  std::vector<LoadedLibrary> libraries;
+  for (const OperatorLibrary& library : operator_libraries()) {
+    LoadedLibrary& loaded = libraries.emplace_back();
+    loaded.file = library.file;
+    loaded.plugin_namespace = library.plugin_namespace;
+    for (const OperatorType* type : library.operators) loaded.operators.emplace_back(type->name);
+    loaded.has_plugins = has_plugins(library);
+  }
+  return libraries;
+}
+
 }  // namespace graft::toolkit

@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "core/atomic_file.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
-#include "onnx/atomic_file.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/count_nodes.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
-#include "toolkit/commands.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "toolkit/tensors.hpp"
 
 namespace graft::toolkit {
@@ -140,7 +140,7 @@ void check(const QuantizeOptions& options) {
                             setting_name(Setting::data)));
   }
   if (!options.output.empty())
-    static_cast<void>(onnx::AtomicFile(options.output));  // throws Error where it cannot be written
+    static_cast<void>(AtomicFile(options.output));  // throws Error where it cannot be written
 }
 
 /// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
@@ -163,7 +163,7 @@ void write(QuantizeReport& report, const QuantizeOptions& options) {
       throw Error(
           fmt::format("{}: no tensor became int8, so there are no scales", setting_name(Setting::written_cache)));
     }
-    onnx::write_file(cache, report.calibration_cache);
+    write_file(cache, report.calibration_cache);
   }
   if (options.output.empty()) return;
   report.external_data = onnx::write_onnx(model_of(report.model), options.output);

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/schema.hpp"
@@ -117,8 +118,8 @@ std::string explanation(const quant::ChosenNode& node) {
     case quant::NodeType::narrow: break;
   }
   if (!node.has_figures) return "it reads its inputs as they are, and has no f32 output";
-  const std::string lost = graft::verify::rounding_text(node.rounding);
-  return fmt::format("{}{}{}", graft::verify::range_text(node.range),
+  const std::string lost = report::rounding_text(node.rounding);
+  return fmt::format("{}{}{}", report::range_text(node.range),
                      node.rounding.snr_db ? fmt::format(", {:.0f} dB after rounding", *node.rounding.snr_db) : "",
                      lost.empty() ? "" : ", " + lost);
 }

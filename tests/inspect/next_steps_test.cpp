@@ -56,9 +56,9 @@ TEST(NextSteps, a_cut_counts_the_nodes_that_are_computed_wrongly) {
   // TensorRT's message says that it refuses the node, so it computes nothing.
   wrong.tensorrt = "UNSUPPORTED_NODE";
   EXPECT_EQ(next_steps({wrong}, false), (Steps{{Kind::cut, 1, 0}}));
-  EXPECT_EQ(problem_text(2, 0), "TensorRT does not run");
-  EXPECT_EQ(problem_text(2, 1), "TensorRT does not run or computes wrongly");
-  EXPECT_EQ(problem_text(2, 2), "TensorRT computes wrongly");
+  EXPECT_EQ(report::problem_text(2, 0), "TensorRT does not run");
+  EXPECT_EQ(report::problem_text(2, 1), "TensorRT does not run or computes wrongly");
+  EXPECT_EQ(report::problem_text(2, 2), "TensorRT computes wrongly");
 }
 
 TEST(NextSteps, what_the_rules_do_not_know_is_asked_first) {

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "inspect/verdict_groups.hpp"
+#include "core/verdict_groups.hpp"
 #include "tests/support/text_model.hpp"
 
 namespace graft::inspect {
 namespace {
+
+using report::VerdictGroups;
 
 onnx::Model model_with(const std::string& op_type, const std::string& domain = "") {
   const std::string prefix = domain.empty() ? "" : domain + "::";

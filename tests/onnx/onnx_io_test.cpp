@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "onnx/atomic_file.hpp"
+#include "core/atomic_file.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "onnx/text.hpp"
@@ -207,7 +207,7 @@ TEST(OnnxFiles, LinksAreReplacedAndNotFollowed) {
   onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
   model.graph().add_output(
       *model.graph().add_constant("w", onnx::TensorData::from_floats(std::vector<float>(100'000, 1.F))));
-  onnx::write_file(folder / "secret", "secret");
+  write_file(folder / "secret", "secret");
   fs::permissions(folder / "secret", fs::perms::owner_read | fs::perms::owner_write);
   fs::create_symlink("secret", folder / "m.onnx");
   fs::create_symlink("secret", folder / "m.onnx.data");
@@ -229,7 +229,7 @@ TEST(OnnxFiles, LinksAreReplacedAndNotFollowed) {
 TEST(OnnxFiles, WhatAKilledProcessLeftIsRemoved) {
   const Folder folder;
   const onnx::Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
-  const onnx::AtomicFile in_use(folder / "m.onnx");
+  const AtomicFile in_use(folder / "m.onnx");
   const char* const removed = "m.onnx.4000000-0.tmp";
   const char* const young = "m.onnx.4000000-1.tmp";
   const char* const others = "m.onnx.mine.tmp";
@@ -277,7 +277,7 @@ TEST(OnnxFiles, AFullDiskLeavesTheOldFile) {
 TEST(OnnxFiles, AWrittenFileHasTheModeOfAnyOther) {
   const Folder folder;
   std::ofstream(folder / "plain") << "x";
-  onnx::write_file(folder / "ours", "x");
+  write_file(folder / "ours", "x");
   EXPECT_EQ(fs::status(folder / "plain").permissions(), fs::status(folder / "ours").permissions());
 }
 

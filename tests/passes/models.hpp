@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/comparison_text.hpp"
 #include "graft/operator/operator.hpp"
 #include "onnx/model.hpp"
 #include "onnx/operator_node.hpp"
@@ -30,7 +31,7 @@ inline std::vector<std::unique_ptr<Operator>> operators_in(const onnx::Model& mo
 
 inline std::string first_difference(const verify::VerifyReport& report) {
   for (const verify::ComparedOutput& output : report.outputs) {
-    if (!output.equal()) return output.reference.name + ": " + verify::difference_text(output.worst);
+    if (!output.equal()) return output.reference.name + ": " + report::difference_text(output.worst);
   }
   return report.problems.empty() ? "" : report.problems.front();
 }

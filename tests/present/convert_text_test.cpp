@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/report.hpp"
 #include "present/json/convert_json.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "tests/support/text_model.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/commands.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "toolkit/compare_models.hpp"
 #include "toolkit/value_check.hpp"
 
@@ -223,7 +224,7 @@ TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {
   EXPECT_THAT(text, HasSubstr("a, b, c, d and 1 more"));
   EXPECT_THAT(text, Not(HasSubstr("Unique")));
   EXPECT_EQ(problems_title({}, report::Support::unknown), "");
-  nodes.front().cause = inspect::computed_wrongly;
+  nodes.front().cause = report::computed_wrongly;
   EXPECT_EQ(problems_title(nodes, report::Support::unsupported),
             "5 nodes that neither TensorRT nor Graft computes correctly");
 }

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "toolkit/access.hpp"
 
 namespace graft::html {
 namespace {
@@ -11,6 +14,11 @@ namespace {
 bool has_edge(const Graph& graph, std::size_t from, std::size_t to) {
   return std::any_of(graph.edges.begin(), graph.edges.end(),
                      [&](const Edge& edge) { return edge.from == from && edge.to == to; });
+}
+
+/// Adds the graph of a model to a report.
+ModelPlaces add_graph_of(Report& report, onnx::Model model) {
+  return add_graphs(report, toolkit::ModelAccess::make(std::move(model)).graph(), "main graph");
 }
 
 TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
@@ -24,7 +32,7 @@ TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
   graph.add_output(*add->outputs[0]);
 
   Report report;
-  const ModelPlaces places = add_graphs(report, model, "main graph");
+  const ModelPlaces places = add_graph_of(report, std::move(model));
   ASSERT_EQ(report.graphs.size(), 1);
   const Graph& drawn = report.graphs[0];
   ASSERT_EQ(drawn.nodes.size(), 3);
@@ -37,7 +45,7 @@ TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
   EXPECT_TRUE(has_edge(drawn, 0, 1));
   EXPECT_TRUE(has_edge(drawn, 1, 2));
   EXPECT_EQ(drawn.edges.size(), 2);
-  EXPECT_EQ(places.nodes.at(add).node, 1);
+  EXPECT_EQ(places.nodes.at(0)->node, 1);
   EXPECT_EQ(places.by_id.find("y")->second.node, 1);
 }
 
@@ -58,12 +66,12 @@ TEST(ModelGraph, WhatIsDequantizedOfAConstantIsPartOfTheNodeThatReadsIt) {
   graph.add_output(*back->outputs[0]);
 
   Report report;
-  const ModelPlaces places = add_graphs(report, model, "main graph");
+  const ModelPlaces places = add_graph_of(report, std::move(model));
   const Graph& drawn = report.graphs[0];
   std::vector<std::string> ops;
   for (const Node& node : drawn.nodes) ops.push_back(node.op);
   EXPECT_EQ(ops, (std::vector<std::string>{"input", "Add", "QuantizeLinear", "DequantizeLinear", "output"}));
-  EXPECT_FALSE(places.nodes.contains(weight));
+  EXPECT_FALSE(places.nodes.at(0).has_value());
   const Port& port = drawn.nodes[1].inputs[1];
   EXPECT_TRUE(port.is_constant);
   EXPECT_EQ(port.name, "w/int8");
@@ -83,7 +91,7 @@ TEST(ModelGraph, SubGraphsAreGraphsAndWhatTheyReadIsAnEdge) {
   graph.add_output(*choice->outputs[0]);
 
   Report report;
-  (void)add_graphs(report, model, "main graph");
+  (void)add_graph_of(report, std::move(model));
   ASSERT_EQ(report.graphs.size(), 2);
   const Graph& drawn = report.graphs[0];
   const auto at = [&](std::string_view op) {

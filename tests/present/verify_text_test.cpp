@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/comparison_text.hpp"
 #include "verify/compare/compare.hpp"
 #include "verify/judge/noise_floor.hpp"
 
@@ -59,7 +60,7 @@ TEST(VerifyText, elements_that_rounding_makes_nan_are_counted) {
   const verify::Difference difference = verify::compare(reference, tensor(other), tolerance, &floor);
   ASSERT_EQ(difference.undecided, 1);
   const auto counted = HasSubstr("1 of 20 elements differ where rounding alone makes the reference NaN or infinite");
-  EXPECT_THAT(verify::difference_text(difference), counted);
+  EXPECT_THAT(report::difference_text(difference), counted);
   EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false), counted);
   EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false),
               Not(HasSubstr("nothing was compared")));

@@ -28,6 +28,10 @@ ORDER = [
 PUBLIC = r"graft/(toolkit/|report/|operator/)?\w+\.(hpp|inc|h)"
 ALLOWED = {"cli": re.compile(rf"{PUBLIC}|(present|cli)/.+"), "python": re.compile(rf"{PUBLIC}|python/.+")}
 
+# Headers that src/present may include: reports, the public interface to models, and small helpers. CMake generates
+# all_reports.hpp, which includes every report.
+OF_PRESENT = re.compile(r"(present|core|graft/report|graft/toolkit)/.+|graft/\w+\.hpp|all_reports\.hpp")
+
 INCLUDE = re.compile(r'^\s*#\s*include "(\w+)/', re.MULTILINE)
 SUFFIXES = {".hpp", ".cpp", ".cuh", ".cu", ".inc", ".h"}
 
@@ -89,3 +93,12 @@ def test_the_program_and_python_include_the_headers_that_applications_have():
         if not allowed.fullmatch(included)
     ]
     assert not private, "\n".join(private)
+
+
+def test_present_reads_reports_only():
+    others = []
+    for path in sorted((SOURCE / "src" / "present").rglob("*")):
+        if path.suffix in SUFFIXES:
+            included = re.findall(r'^\s*#\s*include "([^"]+)"', path.read_text(), re.MULTILINE)
+            others += [f"{path.name}: {name}" for name in included if not OF_PRESENT.fullmatch(name)]
+    assert not others, "\n".join(others)

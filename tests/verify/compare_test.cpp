@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/comparison_text.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/compare/figures.hpp"
 #include "verify/compare/output_figures.hpp"

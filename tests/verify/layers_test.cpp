@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/comparison_text.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/compare/figures.hpp"

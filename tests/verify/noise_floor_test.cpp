@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/comparison_text.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/recent_engine.hpp"
 #include "tests/support/text_model.hpp"

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"

@@ -15,6 +15,7 @@
 #include "graft/report/inspect.hpp"
 #include "graft/report/model.hpp"
 #include "graft/report/rewrites.hpp"
+#include "graft/report/tensorrt.hpp"
 #include "graft/report/value_check.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/import.hpp"
@@ -75,6 +76,8 @@ struct ConvertReport : RewriteReport {
   toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
   ConvertOptions options = {};         ///< The options of the conversion, without watches and callbacks.
   Origin origin = {};
+  std::string release = {};             ///< See InspectReport::release.
+  TensorRTIdentity rules = {};          ///< See InspectReport::rules.
   std::vector<ModelPort> inputs = {};   ///< The inputs of `model`.
   std::vector<ModelPort> outputs = {};  ///< The outputs of `model`.
   NodeCounts nodes_before = {};
@@ -95,6 +98,8 @@ struct ConvertReport : RewriteReport {
   std::optional<std::filesystem::path> data_file = {};
   ConvertSeconds seconds = {};
 
+  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if none was.
+  [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   [[nodiscard]] bool uses_plugins() const { return options.plugins != Plugins::never; }
   /// Returns whether the check was to run the installed TensorRT.
   [[nodiscard]] bool asks_tensorrt() const {

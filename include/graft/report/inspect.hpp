@@ -64,6 +64,21 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
   return verdict == Support::unknown || verdict == Support::not_asked;
 }
 
+/// Returns whether only a run of TensorRT leads to that verdict.
+[[nodiscard]] constexpr bool is_by_tensorrt(Support verdict) {
+  return verdict == Support::not_asked || verdict > Support::unsupported;
+}
+/// Returns a clause about the failure of a node with that verdict, such as "TensorRT's parser refuses it".
+[[nodiscard]] constexpr std::string_view what_happened(Support verdict) {
+  switch (verdict) {
+    case Support::refused: return "TensorRT's parser refuses it";
+    case Support::fails: return "TensorRT's builder fails";
+    case Support::hangs: return "TensorRT hangs";
+    case Support::crashes: return "TensorRT crashes";
+    default: return "TensorRT accepts it";
+  }
+}
+
 /// The source of verdicts.
 enum class Judge : std::uint8_t {
   /// The parser and the builder of the installed TensorRT, within the budget, for suggested sizes where none are given;
@@ -84,6 +99,12 @@ enum class Judge : std::uint8_t {
   }
   return "";
 }
+
+/// The NodeSupport::advice on a node with a fault.
+inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
+
+/// The NodeSupport::cause of a node that the release accepts and computes wrongly.
+inline constexpr auto computed_wrongly = "computed wrongly";
 
 /// The verdict on a node.
 struct NodeSupport {
@@ -129,6 +150,19 @@ struct NodeSupport {
   return std::ranges::any_of(nodes, is_open, &NodeSupport::support) ? std::nullopt : std::optional(true);
 }
 
+/// Returns whether TensorRT builds the node and computes it wrongly. A message of TensorRT about the node says that it
+/// refuses the node, and so computes nothing.
+[[nodiscard]] inline bool is_computed_wrongly(const NodeSupport& node) {
+  return node.cause == computed_wrongly && node.tensorrt.empty();
+}
+
+/// Returns what TensorRT does with nodes that are left to the host, `wrong` of which it computes wrongly: "TensorRT
+/// does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
+[[nodiscard]] constexpr std::string_view problem_text(std::size_t nodes, std::size_t wrong) {
+  if (wrong == 0) return "TensorRT does not run";
+  return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
+}
+
 /// Nodes that reports show together: nodes with problems of one operator, or other nodes with one reason.
 struct NodeGroup {
   std::vector<std::size_t> nodes;
@@ -138,6 +172,9 @@ struct NodeGroup {
                             "Indices into the nodes of the report. The first of these nodes has the reason.")};
   }
 };
+
+/// The maximum number of parts that an inspection writes.
+inline constexpr std::size_t most_reduced = 20;
 
 /// The smallest part of the model that reproduces a failure, in a file of its own.
 struct FailingPart {
@@ -283,6 +320,22 @@ struct ProbeSummary {
   }
 };
 
+/// A step that leads from a network whose nodes were judged to an engine.
+struct NextStep {
+  enum class Kind : std::uint8_t {
+    correct,  ///< Nodes have faults: correct them in the program that wrote the model.
+    convert,  ///< `graft convert` rewrites nodes as native layers and operators of Graft.
+    guard,    ///< `graft convert` rewrites nodes that the release computes wrongly.
+    cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft computes.
+    probe,    ///< The rules give no answer for some nodes: probe TensorRT.
+    build,    ///< The network is ready for `graft build`.
+  };
+  Kind kind = Kind::build;
+  std::size_t nodes = 0;  ///< Number of nodes that need the step; for `build`, of all nodes.
+  std::size_t wrong = 0;  ///< Number of nodes of a `cut` that TensorRT builds and computes wrongly.
+  friend bool operator==(const NextStep&, const NextStep&) = default;
+};
+
 /// A command that a user may run next.
 struct NextCommand {
   std::string command;
@@ -302,6 +355,8 @@ struct InspectReport {
   Origin origin = {};
   bool is_converted = false;
   std::string release = {};  ///< The name of the release whose rules were requested; empty if none was.
+  /// The release whose rules judged: `release`, or the newest measured one.
+  TensorRTIdentity rules = {};
   std::int64_t opset = 0;
   std::vector<ModelPort> inputs = {};
   std::vector<ModelPort> outputs = {};
@@ -317,6 +372,9 @@ struct InspectReport {
   std::string not_asked = {};
   /// Whether nodes fail, and the network can be cut so that arithmetic is left in TensorRT.
   bool can_be_cut = false;
+  std::vector<NextStep> next_steps = {};  ///< The steps to an engine, in the order in which they are to be run.
+  /// Whether ONNX Runtime may have the operators of all nodes of `model`.
+  bool may_run_in_onnxruntime = false;
   /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.
   std::vector<std::string> targets_of_plugins = {};
   /// NAME=MIN..OPT..MAX for each input that has fixed sizes by ImportOptions::shapes, and dynamic ones in the file.
@@ -326,6 +384,8 @@ struct InspectReport {
 
   /// Returns whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
+  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if none was.
+  [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   /// Returns whether TensorRT built the given model without a conversion.
   [[nodiscard]] bool is_built_as_it_is() const { return probe && probe->built && !probe->of_converted; }
   /// Returns whether TensorRT runs the model; nothing where that is not known.

@@ -57,6 +57,14 @@ struct Rewrite {
     for (const NodeRef& node : nodes) texts.push_back(describe(node));
     return texts;
   }
+  /// Returns one line about these things: the strings of replaced() if there are at most two, otherwise their number.
+  [[nodiscard]] std::string replaced_text() const {
+    const std::vector<std::string> texts = replaced();
+    if (texts.size() > 2) return std::to_string(texts.size()) + " nodes";
+    std::string text;
+    for (const std::string& each : texts) text += (text.empty() ? "" : ", ") + each;
+    return text;
+  }
 
   static constexpr auto fields() {
     return std::tuple{
@@ -202,6 +210,11 @@ struct RewriteReport {
   [[nodiscard]] std::size_t count(std::string_view pass) const {
     return static_cast<std::size_t>(
         std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
+  }
+  /// Returns whether a pass made the rewrite that only removes and simplifies nodes.
+  [[nodiscard]] bool is_cleanup(const Rewrite& rewrite) const {
+    const auto found = std::ranges::find(passes, rewrite.pass, &PassSummary::pass);
+    return found != passes.end() && found->is_cleanup;
   }
   /// Returns whether every rule that is not optional was applied at every place.
   [[nodiscard]] bool are_rules_done() const { return std::ranges::none_of(rules, &RuleOutcome::failed); }

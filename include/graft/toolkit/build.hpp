@@ -28,6 +28,9 @@ struct ShapeRange {
 /// Shape ranges by the name of a dynamic input.
 using ShapeRanges = std::map<std::string, ShapeRange>;
 
+/// Returns a range as NAME=MIN..OPT..MAX: "image=1x3x8x8..8x3x8x8..64x3x8x8".
+[[nodiscard]] GRAFT_API std::string text_of(const ShapeRanges::value_type& range);
+
 /// The maximum size of each of the builder's memory pools, in bytes; nothing: TensorRT's own limit.
 struct MemoryLimits {
   std::optional<std::uint64_t> workspace = {};
@@ -105,6 +108,32 @@ struct BuildOptions {
 /// target, does not throw: BuildReport::is_sound.
 [[nodiscard]] GRAFT_API BuildReport build(const Model& model, const std::filesystem::path& engine,
                                           const BuildOptions& options = {});
+
+/// Ranges for the inputs of a model.
+struct SuggestedRanges {
+  std::vector<std::string> ranges = {};  ///< NAME=MIN..OPT..MAX, by name.
+  bool are_computable = true;            ///< Whether shape inference accepts the usual sizes of all inputs together.
+};
+
+/// Suggests ranges for the inputs that need one in a build: those with a dynamic dimension, and those whose values
+/// decide sizes. `build` takes them as driver options, "--shapes=NAME=MIN..OPT..MAX".
+[[nodiscard]] GRAFT_API SuggestedRanges suggest_ranges(const Model& model);
+
+/// The inputs, operators and libraries of a model that a build needs options for.
+struct BuildNeeds {
+  /// The inputs without a dynamic dimension. A range of such an input is a range of its values.
+  std::vector<std::string> fixed_inputs = {};
+  /// Further inputs without a dynamic dimension, whose values are the shape to which a Reshape brings a tensor of fixed
+  /// sizes. Shapes of as many elements, one of which is at least as large as the other in each dimension, are equal, so
+  /// that no range of values has several.
+  std::vector<std::string> shapes_of_fixed_tensors = {};
+  /// Whether a node has an operator of ONNX that becomes a plugin where the release of TensorRT does not have it.
+  bool may_need_plugin = false;
+  std::vector<std::string> library_operators = {};  ///< The operators of loaded libraries in the model, by name.
+  std::vector<std::string> libraries = {};          ///< The libraries of these operators that have plugins.
+};
+
+[[nodiscard]] GRAFT_API BuildNeeds needs_of_build(const Model& model);
 
 /// Sets the Python interpreter that has TensorRT installed. GRAFT_PYTHON of the environment takes precedence. Call it
 /// before any other function of the toolkit.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/graph.hpp"
 #include "graft/report/port.hpp"
 #include "graft/toolkit/export.hpp"
 
@@ -32,6 +33,13 @@ class GRAFT_API Model {
   [[nodiscard]] std::vector<Port> outputs() const;
   /// Returns the number of nodes of the main graph.
   [[nodiscard]] std::size_t node_count() const;
+  /// Returns the main graph, with the types and shapes that the file declares or that were inferred before.
+  [[nodiscard]] report::ModelGraph graph() const;
+  /// Returns the functions that the model defines for its own nodes.
+  [[nodiscard]] std::vector<report::ModelFunction> functions() const;
+  /// Returns the model with the types and shapes that follow from those of its inputs. Throws Error naming the node for
+  /// shapes that contradict each other.
+  [[nodiscard]] Model with_inferred_shapes() const;
   /// Returns the file from which the model was read, as the caller named it, for messages.
   [[nodiscard]] const std::string& source() const;
 

@@ -39,4 +39,15 @@ GRAFT_API std::vector<std::string> load_operators(const std::filesystem::path& l
 /// Returns the operators that `load` reads from TensorFlow graphs, in the order of their names.
 [[nodiscard]] GRAFT_API std::vector<TensorFlowOperator> tensorflow_operators();
 
+/// A library of operators that was loaded.
+struct LoadedLibrary {
+  std::string file;
+  std::string plugin_namespace;        ///< The namespace of its TensorRT plugins.
+  std::vector<std::string> operators;  ///< The names of its operators.
+  bool has_plugins = false;            ///< False for a library that was built without CUDA.
+};
+
+/// Returns the libraries that load_operators loaded, in this order.
+[[nodiscard]] GRAFT_API std::vector<LoadedLibrary> loaded_libraries();
+
 }  // namespace graft::toolkit

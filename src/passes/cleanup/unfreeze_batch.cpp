@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "onnx/shape_inference.hpp"
 #include "passes/pipeline.hpp"
@@ -236,7 +237,7 @@ std::string disagreement(const runtime::Engine& engine, const onnx::Model& origi
               verify::compare(reference, item_of(all, index), verify::network_tolerance(reference.type));
           if (!difference.equal()) {
             return fmt::format("output '{}', item {} of {}: {}", output->name, index, size,
-                               verify::difference_text(difference));
+                               report::difference_text(difference));
           }
         }
       }

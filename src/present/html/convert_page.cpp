@@ -9,13 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/node_ref.hpp"
-#include "onnx/shape_inference.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/convert_text.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -29,7 +26,7 @@ html::Table choices_of(const report::RewriteReport& done) {
   html::Table table{.title = "Graft's operators in TensorRT",
                     .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
   for (const report::OperatorChoice& choice : done.choices) {
-    table.rows.push_back({onnx::describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
+    table.rows.push_back({describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
   }
   return table;
 }
@@ -71,9 +68,7 @@ class ConvertPage {
 
 ConvertPage::ConvertPage(const report::ConvertReport& report)
     : report_(report), page_(new_model_report("convert", report.file.string())) {
-  onnx::Model drawn = toolkit::model_of(report.original).clone();
-  infer_shapes(drawn);
-  before_ = html::add_graphs(page_, drawn, "before");
+  before_ = html::add_graphs(page_, report.original.with_inferred_shapes().graph(), "before");
   page_.kinds = {{.key = rewritten,
                   .mark = "➜",
                   .title = rewritten,
@@ -92,7 +87,7 @@ void ConvertPage::mark(const report::Rewrite& rewrite) {
     for (auto each = first; each != last; ++each) {
       html::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
-      node.kind = passes::is_cleanup(report_, rewrite) ? tidied : rewritten;
+      node.kind = report_.is_cleanup(rewrite) ? tidied : rewritten;
       node.reason = rewrite.reason;
       node.facts = {{"pass", rewrite.pass}, {"becomes", rewrite.replacement}};
       if (!rewrite.proof.empty()) node.facts.push_back({"proof", rewrite.proof});
@@ -122,7 +117,7 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<report::R
                                 {"proof", Type::text}},
                     .is_folded = tidying.value_or(false)};
   for (const report::Rewrite& rewrite : rewrites) {
-    if (tidying && passes::is_cleanup(report_, rewrite) != *tidying) continue;
+    if (tidying && report_.is_cleanup(rewrite) != *tidying) continue;
     std::vector<html::Cell> row = cells_of(rewrite.nodes, fmt::format("{}", fmt::join(rewrite.replaced(), ", ")));
     for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
       row.emplace_back(text);
@@ -134,14 +129,14 @@ html::Table ConvertPage::rewrites(std::string title, const std::vector<report::R
 
 html::Report ConvertPage::finish() {
   const report::ConvertReport& done = report_;
-  const onnx::Model& model = toolkit::model_of(done.model);
+  const report::ModelGraph graph = done.model.graph();
   page_.summary.push_back({"result", summary_text(done)});
   page_.summary.push_back({"values", values_text(done)});
   page_.summary.push_back({"check", check_text(done)});
-  add_ends(page_, model);
+  add_ends(page_, graph);
   for (const report::Rewrite& rewrite : done.rewrites) mark(rewrite);
-  html::Table verdicts = add_verdicts(page_, model, done.nodes, done.is_judged_by_rules(),
-                                      inspect::find_release(done.options.release), "after");
+  html::Table verdicts =
+      add_verdicts(page_, graph, done.nodes, done.is_judged_by_rules(), done.release_title(), "after");
   verdicts.title = "Nodes after the conversion";
 
   const auto add = [&](html::Table table) {
@@ -162,7 +157,7 @@ html::Report ConvertPage::finish() {
                                  {"the condition that failed", Type::text}},
                      .is_folded = true};
   for (const report::NearMiss& near : done.near_misses) {
-    std::vector<html::Cell> row = cells_of({near.node}, onnx::describe(near.node));
+    std::vector<html::Cell> row = cells_of({near.node}, describe(near.node));
     row.emplace_back(near.pattern);
     row.emplace_back(static_cast<double>(near.matched_nodes));
     row.emplace_back(near.reason);

@@ -8,12 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/node_ref.hpp"
-#include "onnx/shape_inference.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/cut_text.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -55,7 +52,7 @@ std::vector<html::Kind> cut_kinds() {
 
 std::set<std::string> ids_of(const toolkit::Model& half) {
   std::set<std::string> ids;
-  model_of(half).graph().for_each_node([&](const onnx::Node& node) { ids.insert(onnx::ref_of(node).id); });
+  half.graph().for_each_node([&](const report::ModelNode& node) { ids.insert(node.ref.id); });
   return ids;
 }
 
@@ -152,9 +149,7 @@ void add_summary(html::Report& page, const toolkit::CutResult& result) {
 void add_cut(html::Report& page, const toolkit::CutResult& result) {
   add_summary(page, result);
   for (html::Kind& kind : cut_kinds()) page.kinds.push_back(std::move(kind));
-  onnx::Model whole = model_of(result.model).clone();
-  infer_shapes(whole);
-  const html::ModelPlaces drawn = html::add_graphs(page, whole, "in two halves");
+  const html::ModelPlaces drawn = html::add_graphs(page, result.model.with_inferred_shapes().graph(), "in two halves");
   const Marks marks(result);
   for (const auto& [id, place] : drawn.by_id) {
     page.graphs[place.graph].nodes[place.node].kind = marks.kind_of(id);
@@ -176,7 +171,7 @@ void add_cut(html::Report& page, const toolkit::CutResult& result) {
 
 html::Report cut_page(const toolkit::CutResult& result) {
   html::Report page = new_model_report("cut", result.model.source());
-  add_ends(page, model_of(result.model));
+  add_ends(page, result.model.graph());
   add_cut(page, result);
   return page;
 }

@@ -1,4 +1,4 @@
-// Verdicts are in the order in which Graph::for_each_node visits the nodes.
+// Verdicts are in the order in which ModelGraph::for_each_node visits the nodes.
 #include "present/html/inspect_page.hpp"
 
 #include <fmt/format.h>
@@ -11,18 +11,18 @@
 #include "present/html/page.hpp"
 #include "present/text/inspect_text.hpp"
 #include "present/text/model_text.hpp"
-#include "toolkit/access.hpp"
+#include "present/text/verdict_text.hpp"
 
 namespace graft::present {
 namespace {
 
-html::Kind kind_of(report::Support verdict, bool by_rules, const std::optional<inspect::Release>& release) {
+html::Kind kind_of(report::Support verdict, bool by_rules, const std::string& release) {
   html::Kind kind{.key = std::string(to_string(verdict)),
                   .mark = {},
                   .title = std::string(to_string(verdict)),
-                  .meaning = inspect::meaning_of(verdict, by_rules, release),
+                  .meaning = meaning_of(verdict, by_rules, release),
                   .tone = html::Tone::plain,
-                  .is_problem = inspect::is_bad(verdict)};
+                  .is_problem = report::is_bad(verdict)};
   switch (verdict) {
     case report::Support::native: kind.mark = "✓"; break;
     case report::Support::lowered:
@@ -67,20 +67,17 @@ html::Table table_of(const std::vector<report::NodeSupport>& nodes,
 
 }  // namespace
 
-html::Table add_verdicts(html::Report& report, const onnx::Model& model, const std::vector<report::NodeSupport>& nodes,
-                         bool by_rules, const std::optional<inspect::Release>& release, const std::string& title) {
+html::Table add_verdicts(html::Report& report, const report::ModelGraph& graph,
+                         const std::vector<report::NodeSupport>& nodes, bool by_rules, const std::string& release,
+                         const std::string& title) {
   for (const report::Support verdict : report::all_supports) {
     const bool is_there =
         std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& n) { return n.support == verdict; });
-    if (is_there || (!inspect::is_by_tensorrt(verdict) && !inspect::is_open(verdict)))
+    if (is_there || (!report::is_by_tensorrt(verdict) && !report::is_open(verdict)))
       report.kinds.push_back(kind_of(verdict, by_rules, release));
   }
-  const html::ModelPlaces drawn = html::add_graphs(report, model, title);
-  std::vector<std::optional<html::Place>> places;
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    const auto found = drawn.nodes.find(&node);
-    places.push_back(found == drawn.nodes.end() ? std::nullopt : std::optional(found->second));
-  });
+  const html::ModelPlaces drawn = html::add_graphs(report, graph, title);
+  const std::vector<std::optional<html::Place>>& places = drawn.nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!places[i]) continue;
     html::Node& node = report.graphs[places[i]->graph].nodes[places[i]->node];
@@ -93,15 +90,15 @@ html::Table add_verdicts(html::Report& report, const onnx::Model& model, const s
 
 html::Report inspect_page(const report::InspectReport& report) {
   html::Report page = new_model_report("inspect", report.file.string());
-  const onnx::Model& model = toolkit::model_of(report.model);
-  const std::optional<inspect::Release> release = inspect::find_release(report.release);
+  const report::ModelGraph graph = report.model.graph();
+  const std::string release = report.release_title();
   if (const std::string origin = origin_text(report.origin); !origin.empty()) page.summary.push_back({"read", origin});
-  if (release) page.summary.push_back({"release", inspect::title_of(*release)});
+  if (!release.empty()) page.summary.push_back({"release", release});
   page.summary.push_back({"judged by", answered_by(report)});
   page.summary.push_back({"opset", fmt::format("{}", report.opset)});
-  add_ends(page, model);
+  add_ends(page, graph);
   page.sections.emplace_back(
-      add_verdicts(page, model, report.nodes, report.is_judged_by_rules(), release, "main graph"));
+      add_verdicts(page, graph, report.nodes, report.is_judged_by_rules(), release, "main graph"));
   return page;
 }
 

@@ -5,17 +5,16 @@
 #include <vector>
 
 #include "graft/report/inspect.hpp"
-#include "inspect/verdicts.hpp"
-#include "onnx/model.hpp"
 #include "present/html/report.hpp"
 
 namespace graft::present {
 
-/// Adds the kinds of verdicts and the model's graphs. Returns a table of all nodes except native constants. `nodes` is
-/// the result of judge_nodes for `model`. `by_rules`: TensorRT was not run. `release`: the release that was named.
-[[nodiscard]] html::Table add_verdicts(html::Report& report, const onnx::Model& model,
+/// Adds the kinds of verdicts and the graphs of a model. Returns a table of all nodes except native constants. `nodes`
+/// has the verdicts on the nodes of `graph`. `by_rules`: TensorRT was not run. `release`: the title of the release that
+/// was named; empty if none was.
+[[nodiscard]] html::Table add_verdicts(html::Report& report, const report::ModelGraph& graph,
                                        const std::vector<report::NodeSupport>& nodes, bool by_rules,
-                                       const std::optional<inspect::Release>& release, const std::string& title);
+                                       const std::string& release, const std::string& title);
 
 [[nodiscard]] html::Report inspect_page(const report::InspectReport& report);
 

@@ -3,12 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "core/comparison_text.hpp"
 #include "present/text/layers_text.hpp"
 #include "present/text/verify_text.hpp"
-#include "toolkit/access.hpp"
-#include "verify/compare/compare.hpp"
-#include "verify/compare/figures.hpp"
-#include "verify/localize/emulate.hpp"
 
 namespace graft::present {
 
@@ -31,13 +28,12 @@ std::vector<ComparedTensor> tensors_of(const report::LayersReport& report) {
     if (tensor.is_first) tensor.diagnosis = report.first->why;
     tensor.snr_db = layer.error.snr_db;
     tensor.facts = {{"SNR", decibels_text(layer)},
-                    {"range in the reference", verify::range_text(layer.reference_range)},
-                    {"range in the candidate", verify::range_text(layer.candidate_range)}};
-    const std::string rounding = layer.rounding ? verify::rounding_text(*layer.rounding) : "";
+                    {"range in the reference", range_text(layer.reference_range)},
+                    {"range in the candidate", range_text(layer.candidate_range)}};
+    const std::string rounding = layer.rounding ? rounding_text(*layer.rounding) : "";
     if (!rounding.empty()) tensor.facts.push_back({"in the emulated type", rounding});
     if (layer.snr_lost_db) tensor.facts.push_back({"loss of SNR", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
-    if (layer.local)
-      tensor.facts.push_back({"with the inputs of the reference", verify::difference_text(*layer.local)});
+    if (layer.local) tensor.facts.push_back({"with the inputs of the reference", difference_text(*layer.local)});
     if (tensor.is_first) {
       for (const std::string& text : difference_texts(*report.first)) tensor.facts.push_back({"differs in", text});
     }
@@ -57,7 +53,7 @@ html::Report layers_page(const toolkit::LayersResult& result) {
   if (const std::string hidden = hidden_difference_text(result); !hidden.empty()) {
     page.summary.push_back({"inside", hidden});
   }
-  add_comparison(page, toolkit::model_of(result.candidate), tensors_of(result), result.problems);
+  add_comparison(page, result.candidate, tensors_of(result), result.problems);
   return page;
 }
 

@@ -4,14 +4,16 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <unordered_map>
 
 #include "core/utf8.hpp"
-#include "onnx/node_ref.hpp"
-#include "onnx/operator_name.hpp"
-#include "onnx/text.hpp"
 
 namespace graft::html {
 namespace {
+
+using report::ModelGraph;
+using report::ModelNode;
+using report::ModelValue;
 
 constexpr std::size_t longest_text = 600;
 
@@ -23,110 +25,116 @@ std::string cut(std::string text) {
   return text + "…";
 }
 
-std::string name_of(const graft::onnx::Node& node) {
-  if (!node.name.empty()) return node.name;
-  return node.output(0) == nullptr ? "" : node.output(0)->name;
+bool is(const ModelNode& node, std::string_view op) { return node.ref.op == op && node.ref.domain.empty(); }
+
+/// Returns the quantized weight that a DequantizeLinear converts, or null. Such a DequantizeLinear is drawn like a
+/// constant, because it depends on no input of the network.
+const ModelValue* dequantized_constant(const ModelNode& node) {
+  const bool is_of_weight = is(node, "DequantizeLinear") && !node.inputs.empty() && node.inputs[0].is_initializer;
+  return is_of_weight ? &node.inputs[0] : nullptr;
 }
 
-/// Returns the quantized weight that a DequantizeLinear converts to `value`, or null. Such a DequantizeLinear is drawn
-/// like a constant, because it depends on no input of the network.
-const onnx::Value* dequantized_constant(const onnx::Value& value) {
-  if (value.producer == nullptr || !value.producer->is("DequantizeLinear")) return nullptr;
-  const onnx::Value* steps = value.producer->input(0);
-  return steps != nullptr && steps->initializer ? steps : nullptr;
-}
+bool is_constant(const ModelNode& node) { return is(node, "Constant") || dequantized_constant(node) != nullptr; }
 
-bool is_constant(const graft::onnx::Node& node) {
-  return node.is("Constant") || (node.output(0) != nullptr && dequantized_constant(*node.output(0)) != nullptr);
-}
+/// The nodes of a graph and of the graphs around it, by the names of their results.
+struct Scope {
+  const Scope* outer = nullptr;
+  std::unordered_map<std::string_view, const ModelNode*> producers = {};
+
+  Scope(const Scope* around, const ModelGraph& graph) : outer(around) {
+    for (const ModelNode& node : graph.nodes) {
+      for (const ModelValue& output : node.outputs) producers.emplace(output.name, &node);
+    }
+  }
+  [[nodiscard]] const ModelNode* producer_of(const std::string& value) const {
+    const auto found = producers.find(value);
+    if (found != producers.end()) return found->second;
+    return outer == nullptr ? nullptr : outer->producer_of(value);
+  }
+};
 
 class GraphMaker {
  public:
   GraphMaker(Report& report, ModelPlaces& places) : report_(report), places_(places) {}
 
-  std::size_t add(const graft::onnx::Graph& graph, const std::string& title) {
+  std::size_t add(const ModelGraph& graph, const std::string& title, const Scope* outer = nullptr) {
+    const Scope scope(outer, graph);
     const std::size_t index = report_.graphs.size();
     report_.graphs.emplace_back();
     Graph drawn{.title = title, .nodes = {}, .edges = {}};
-    std::unordered_map<const onnx::Value*, std::size_t> producers;
-    for (const onnx::Value* input : graph.inputs()) {
-      if (input->initializer) continue;
-      producers[input] = drawn.nodes.size();
-      drawn.nodes.push_back(end_node("input", *input));
+    std::unordered_map<std::string, std::size_t> producers;
+    for (const ModelValue& input : graph.inputs) {
+      if (input.is_initializer) continue;
+      producers[input.name] = drawn.nodes.size();
+      drawn.nodes.push_back(end_node("input", input));
     }
-    for (const graft::onnx::Node* node : graph.nodes()) {
-      if (is_constant(*node)) continue;
-      const Place place{index, drawn.nodes.size()};
-      places_.nodes.emplace(node, place);
-      places_.by_id.emplace(onnx::ref_of(*node).id, place);
-      for (const onnx::Value* output : node->outputs) {
-        if (output == nullptr) continue;
-        producers[output] = place.node;
-        places_.tensors.emplace(output->name, place);
+    for (const ModelNode& node : graph.nodes) {
+      if (is_constant(node)) {
+        places_.nodes.emplace_back();
+        continue;
       }
-      std::set<const onnx::Value*> read(node->inputs.begin(), node->inputs.end());
-      drawn.nodes.push_back(make_node(*node, read, title));
+      const Place place{index, drawn.nodes.size()};
+      places_.nodes.emplace_back(place);
+      places_.by_id.emplace(node.ref.id, place);
+      for (const ModelValue& output : node.outputs) {
+        if (output.name.empty()) continue;
+        producers[output.name] = place.node;
+        places_.tensors.emplace(output.name, place);
+      }
+      drawn.nodes.push_back(make_node(node, title, scope));
+      std::set<std::string> read(node.captures.begin(), node.captures.end());
+      for (const ModelValue& input : node.inputs) read.insert(input.name);
       add_edges(drawn, producers, read, place.node);
     }
-    for (const onnx::Value* output : graph.outputs()) {
-      drawn.nodes.push_back(end_node("output", *output));
-      places_.tensors.emplace(output->name, Place{index, drawn.nodes.size() - 1});
-      add_edges(drawn, producers, {output}, drawn.nodes.size() - 1);
+    for (const ModelValue& output : graph.outputs) {
+      drawn.nodes.push_back(end_node("output", output));
+      places_.tensors.emplace(output.name, Place{index, drawn.nodes.size() - 1});
+      add_edges(drawn, producers, {output.name}, drawn.nodes.size() - 1);
     }
     report_.graphs[index] = std::move(drawn);
     return index;
   }
 
  private:
-  static Node end_node(std::string op, const onnx::Value& value) {
+  static Node end_node(std::string op, const ModelValue& value) {
     Node node;
     node.op = std::move(op);
     node.name = value.name;
-    node.type = type_text(value);
+    node.type = value.type;
     node.is_end = true;
     return node;
   }
 
-  static Port port_of(const onnx::Value* value) {
-    if (value == nullptr) return {.name = "", .type = "absent", .is_constant = false};
-    if (const onnx::Value* steps = dequantized_constant(*value)) value = steps;
-    return {
-        .name = value->name,
-        .type = cut(type_text(*value)),
-        .is_constant = value->initializer.has_value() || (value->producer != nullptr && is_constant(*value->producer))};
+  static Port port_of(const ModelValue& value, const Scope& scope) {
+    if (value.name.empty()) return {.name = "", .type = "absent", .is_constant = false};
+    const ModelNode* producer = scope.producer_of(value.name);
+    const ModelValue* steps = producer == nullptr ? nullptr : dequantized_constant(*producer);
+    const ModelValue& shown = steps == nullptr ? value : *steps;
+    const bool is_of_constant = producer != nullptr && is_constant(*producer);
+    return {.name = shown.name, .type = cut(shown.type), .is_constant = shown.is_initializer || is_of_constant};
   }
 
-  /// Returns the drawn node, and adds to `read` the values that its sub-graphs read.
-  Node make_node(const graft::onnx::Node& node, std::set<const onnx::Value*>& read, const std::string& title) {
+  Node make_node(const ModelNode& node, const std::string& title, const Scope& scope) {
     Node drawn;
-    drawn.op = qualified_operator_name(node);
-    drawn.name = name_of(node);
-    if (node.output(0) != nullptr) drawn.type = type_text(*node.output(0));
-    for (const onnx::Value* input : node.inputs) drawn.inputs.push_back(port_of(input));
-    for (const onnx::Value* output : node.outputs) drawn.outputs.push_back(port_of(output));
-    for (const auto& [name, attribute] : node.attributes) {
-      if (attribute.kind() == "graph" || attribute.kind() == "graphs") continue;
-      drawn.attributes.push_back({name, cut(to_text(attribute))});
-    }
-    const std::vector<graft::onnx::Graph*> subgraphs = node.subgraphs();
-    for (std::size_t i = 0; i < subgraphs.size(); ++i) {
-      subgraphs[i]->for_each_node(
-          [&](const graft::onnx::Node& inner) { read.insert(inner.inputs.begin(), inner.inputs.end()); });
-      read.insert(subgraphs[i]->outputs().begin(), subgraphs[i]->outputs().end());
+    drawn.op = node.op;
+    drawn.name = node.ref.name;
+    if (!node.outputs.empty()) drawn.type = node.outputs[0].type;
+    for (const ModelValue& input : node.inputs) drawn.inputs.push_back(port_of(input, scope));
+    for (const ModelValue& output : node.outputs) drawn.outputs.push_back(port_of(output, scope));
+    for (const auto& [name, text] : node.attributes) drawn.attributes.push_back({name, cut(text)});
+    for (std::size_t i = 0; i < node.bodies.size(); ++i) {
       drawn.graphs.push_back(
-          add(*subgraphs[i], fmt::format("{}, {} {}: sub-graph {}", title, drawn.op, drawn.name, i + 1)));
+          add(node.bodies[i], fmt::format("{}, {} {}: sub-graph {}", title, drawn.op, drawn.name, i + 1), &scope));
     }
     return drawn;
   }
 
-  static void add_edges(Graph& drawn, const std::unordered_map<const onnx::Value*, std::size_t>& producers,
-                        const std::set<const onnx::Value*>& read, std::size_t to) {
-    std::map<std::size_t, std::string> tensors;  // ordered, so that the result does not depend on addresses
-    for (const onnx::Value* value : read) {
-      const auto found = value == nullptr ? producers.end() : producers.find(value);
-      if (found == producers.end()) continue;
-      std::string& tensor = tensors[found->second];
-      tensor = tensor.empty() ? value->name : std::min(tensor, value->name);
+  static void add_edges(Graph& drawn, const std::unordered_map<std::string, std::size_t>& producers,
+                        const std::set<std::string>& read, std::size_t to) {
+    std::map<std::size_t, std::string> tensors;  // `read` is sorted, so that each producer has its first name
+    for (const std::string& value : read) {
+      const auto found = producers.find(value);
+      if (found != producers.end()) tensors.emplace(found->second, value);
     }
     for (const auto& [from, tensor] : tensors) drawn.edges.push_back({from, to, tensor});
   }
@@ -137,9 +145,9 @@ class GraphMaker {
 
 }  // namespace
 
-ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::string& title) {
+ModelPlaces add_graphs(Report& report, const ModelGraph& graph, const std::string& title) {
   ModelPlaces places;
-  GraphMaker(report, places).add(model.graph(), title);
+  GraphMaker(report, places).add(graph, title);
   return places;
 }
 

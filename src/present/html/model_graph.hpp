@@ -5,17 +5,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "onnx/model.hpp"
+#include "graft/report/graph.hpp"
 #include "present/html/report.hpp"
 
 namespace graft::html {
 
 /// The places of the nodes and tensors of a model in a report.
 struct ModelPlaces {
-  std::unordered_map<const graft::onnx::Node*, Place> nodes;
+  /// The places of all nodes in the order of ModelGraph::for_each_node; nothing for a node that is not drawn.
+  std::vector<std::optional<Place>> nodes;
   /// The places of nodes by NodeRef::id. An id may have several places, since branches may use the same name.
   std::multimap<std::string, Place, std::less<>> by_id;
   /// The places of tensors by name: the node that computes the tensor, then the graph output, if it is one.
@@ -24,6 +24,6 @@ struct ModelPlaces {
 
 /// Adds the main graph, then its sub-graphs. Constants and dequantized constants are part of the nodes that read them;
 /// graph inputs and outputs are nodes of their own.
-[[nodiscard]] ModelPlaces add_graphs(Report& report, const onnx::Model& model, const std::string& title);
+[[nodiscard]] ModelPlaces add_graphs(Report& report, const report::ModelGraph& graph, const std::string& title);
 
 }  // namespace graft::html

@@ -5,9 +5,6 @@
 
 #include <filesystem>
 #include <utility>
-
-#include "onnx/text.hpp"
-
 namespace graft::present {
 
 html::Report new_report(std::string command, std::string title) {
@@ -24,20 +21,19 @@ html::Report new_model_report(std::string command, const std::string& file) {
   return report;
 }
 
-void add_ends(html::Report& report, const onnx::Model& model) {
+void add_ends(html::Report& report, const report::ModelGraph& graph) {
   // A symbolic size that a network computes from the sizes of its inputs can be a long expression.
   constexpr std::size_t longest = 70;
-  const auto text_of = [](const onnx::Value& value) {
-    const std::string type = type_text(value);
+  const auto shortened = [](const std::string& type) {
     return type.size() <= longest ? type : type.substr(0, longest) + "…";
   };
-  const auto add = [&](const char* side, const std::vector<onnx::Value*>& values) {
-    for (const onnx::Value* value : values) {
-      report.summary.push_back({side, fmt::format("{}: {}", value->name, text_of(*value))});
+  const auto add = [&](const char* side, const std::vector<report::ModelValue>& values) {
+    for (const report::ModelValue& value : values) {
+      report.summary.push_back({side, fmt::format("{}: {}", value.name, shortened(value.type))});
     }
   };
-  add("input", model.graph().inputs());
-  add("output", model.graph().outputs());
+  add("input", graph.inputs);
+  add("output", graph.outputs);
 }
 
 html::Cell node_cell(const std::optional<html::Place>& place, const std::string& name) {

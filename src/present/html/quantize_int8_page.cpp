@@ -14,7 +14,6 @@
 #include "present/html/quantize_page.hpp"
 #include "present/text/quantize_text.hpp"
 #include "present/text/table.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -503,9 +502,9 @@ html::Report int8_page(const QuantizeReport& report) {
   html::Report page = new_quantize_page(report);
   add_facts(page, report);
   add_kinds(page, report);
-  const Written written(
-      page, html::add_graphs(page, model_of(report.model), fmt::format("in {}", to_string(report.precision))),
-      report.precision);
+  const Written written(page,
+                        html::add_graphs(page, report.model.graph(), fmt::format("in {}", to_string(report.precision))),
+                        report.precision);
   for (html::Graph& graph : page.graphs) {
     for (html::Node& node : graph.nodes) {
       if (Written::is_rounding(node)) node.kind = rounding_kind;

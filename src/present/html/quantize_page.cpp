@@ -13,7 +13,6 @@
 #include "present/html/page.hpp"
 #include "present/text/quantize_text.hpp"
 #include "present/text/table.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
@@ -74,7 +73,7 @@ html::Report types_page(const report::QuantizeReport& report) {
   using Type = html::Column::Type;
   add_kinds(page, report.precision);
   const std::string type(to_string(report.precision));
-  const html::ModelPlaces drawn = html::add_graphs(page, model_of(report.model), "in " + type);
+  const html::ModelPlaces drawn = html::add_graphs(page, report.model.graph(), "in " + type);
   for (html::Graph& graph : page.graphs) {
     for (html::Node& node : graph.nodes) {
       if (node.op == "Cast" && !node.is_end) node.kind = type_cast_kind;

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "onnx/atomic_file.hpp"
+#include "core/atomic_file.hpp"
 #include "present/html/layout.hpp"
 #include "present/html/viewer.hpp"
 
@@ -299,13 +299,13 @@ std::string html_of(const Report& report) {
 std::filesystem::path json_beside(const std::filesystem::path& page) { return page.string() + ".json"; }
 
 void check_writable(const std::filesystem::path& page) {
-  const onnx::AtomicFile html(page);
-  const onnx::AtomicFile json(json_beside(page));
+  const AtomicFile html(page);
+  const AtomicFile json(json_beside(page));
 }
 
 void write(const Report& report, const std::filesystem::path& page) {
-  onnx::write_file(page, html_of(report));
-  onnx::write_file(json_beside(page), json_of(report));
+  write_file(page, html_of(report));
+  write_file(json_beside(page), json_of(report));
 }
 
 }  // namespace graft::html

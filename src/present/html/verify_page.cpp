@@ -8,12 +8,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "onnx/shape_inference.hpp"
+#include "core/comparison_text.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/verify_text.hpp"
-#include "toolkit/access.hpp"
-#include "verify/compare/compare.hpp"
 
 namespace graft::present {
 namespace {
@@ -95,7 +93,7 @@ std::string name_of(const ComparedTensor& tensor) {
 std::string reason_of(const ComparedTensor& tensor) {
   if (tensor.is_first) return tensor.diagnosis;  // the error of the node alone, without that of its inputs
   if (tensor.is_equal && !tensor.not_compared.empty()) return tensor.not_compared;
-  std::string found = verify::difference_text(tensor.difference);
+  std::string found = difference_text(tensor.difference);
   if (tensor.floor) found += "; " + tensor.floor->text;
   return tensor.diagnosis.empty() ? found : fmt::format("{}; {}", tensor.diagnosis, found);
 }
@@ -224,12 +222,10 @@ html::Report new_comparison_page(const report::ComparedModels& models, report::V
   return page;
 }
 
-void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
+void add_comparison(html::Report& page, const toolkit::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems) {
   page.kinds = verify_kinds();
-  onnx::Model drawn = candidate.clone();
-  infer_shapes(drawn);
-  const html::ModelPlaces drawn_at = html::add_graphs(page, drawn, "candidate");
+  const html::ModelPlaces drawn_at = html::add_graphs(page, candidate.with_inferred_shapes().graph(), "candidate");
   std::vector<std::optional<html::Place>> places;
   for (const ComparedTensor& tensor : tensors) {
     const auto [begin, end] = drawn_at.tensors.equal_range(tensor.candidate);
@@ -253,7 +249,7 @@ void add_comparison(html::Report& page, const onnx::Model& candidate, const std:
 html::Report verify_page(const toolkit::VerifyResult& result) {
   html::Report page = new_comparison_page(result, result.verdict());
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
-  add_comparison(page, toolkit::model_of(result.candidate), tensors_of(result), result.problems);
+  add_comparison(page, result.candidate, tensors_of(result), result.problems);
   return page;
 }
 

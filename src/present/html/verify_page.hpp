@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "graft/toolkit/model.hpp"
 #include "graft/toolkit/verify.hpp"
-#include "onnx/model.hpp"
 #include "present/html/report.hpp"
 
 namespace graft::present {
@@ -43,7 +43,7 @@ struct ComparedTensor {
 
 /// Adds the kinds, the candidate's graph, histograms of errors and a table of `tensors`, which are in the order of
 /// computation.
-void add_comparison(html::Report& page, const onnx::Model& candidate, const std::vector<ComparedTensor>& tensors,
+void add_comparison(html::Report& page, const toolkit::Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 
 [[nodiscard]] html::Report verify_page(const toolkit::VerifyResult& result);

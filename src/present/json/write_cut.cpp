@@ -1,9 +1,8 @@
 // Writes both halves, and then the file that names them (docs/schema/graft.cut.schema.json).
 #include "present/json/write_cut.hpp"
 
-#include "onnx/atomic_file.hpp"
+#include "core/atomic_file.hpp"
 #include "present/json/fields.hpp"
-#include "toolkit/cut.hpp"
 
 namespace graft::present {
 
@@ -13,7 +12,7 @@ toolkit::CutFiles write_cut(toolkit::CutResult& result, const std::filesystem::p
   result.host_model.save(files.host);
   result.tensorrt.file = files.tensorrt;
   result.host.file = files.host;
-  onnx::write_file(files.network, json_of_fields<report::CutHalves>(result).dump(2) + "\n");
+  write_file(files.network, json_of_fields<report::CutHalves>(result).dump(2) + "\n");
   result.file = files.network;
   return files;
 }

@@ -10,21 +10,17 @@
 #include <string>
 #include <utility>
 
-#include "engine/engine_session.hpp"
-#include "onnx/node_ref.hpp"
-#include "onnx/operator_name.hpp"
 #include "present/text/inspect_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/value_check_text.hpp"
-#include "present/text/verdict_color.hpp"
+#include "present/text/verdict_text.hpp"
 #include "present/text/verify_text.hpp"
-#include "toolkit/access.hpp"
 
 namespace graft::present {
 namespace {
 
 std::string nodes_text(const report::Rewrite& rewrite, bool all) {
-  return all ? fmt::format("{}", fmt::join(rewrite.replaced(), ", ")) : passes::replaced_text(rewrite);
+  return all ? fmt::format("{}", fmt::join(rewrite.replaced(), ", ")) : rewrite.replaced_text();
 }
 
 /// A line for one rewrite, or for several with the same replacement and the same number of replaced things.
@@ -110,18 +106,16 @@ std::string count_of_proofs(const report::RewriteReport& report) {
 
 /// Returns the operators of the nodes in the function that a node calls, and in those that this function calls; empty
 /// for a node that calls none.
-std::set<std::string> operators_in_body(const onnx::Model& model, const NodeRef& call) {
+std::set<std::string> operators_in_body(const std::vector<report::ModelFunction>& functions, const NodeRef& call) {
   std::set<std::string> operators;
   std::vector<std::pair<std::string, std::string>> waiting = {{call.domain, call.op}};
   while (!waiting.empty()) {
     const auto [domain, name] = std::move(waiting.back());
     waiting.pop_back();
-    for (const auto& [key, function] : model.functions) {
-      if (key.domain != domain || key.name != name) continue;
-      std::as_const(*function.body).for_each_node([&](const onnx::Node& node) {
-        if (operators.insert(onnx::qualified_operator_name(node)).second) {
-          waiting.emplace_back(node.domain, node.op_type);
-        }
+    for (const report::ModelFunction& function : functions) {
+      if (function.domain != domain || function.name != name) continue;
+      function.body.for_each_node([&](const report::ModelNode& node) {
+        if (operators.insert(node.op).second) waiting.emplace_back(node.ref.domain, node.ref.op);
       });
     }
   }
@@ -177,7 +171,7 @@ Table choices_table(const report::RewriteReport& report, bool verbose) {
   for (const auto& [choice, count] : groups) {
     const bool plugin = choice->kind == report::OperatorChoice::Kind::plugin;
     table.add({{std::string(to_string(choice->kind)), plugin ? Color::good : Color::none},
-               count == 1 ? (verbose ? onnx::describe(choice->node) : shortened(onnx::describe(choice->node), widest))
+               count == 1 ? (verbose ? describe(choice->node) : shortened(describe(choice->node), widest))
                           : fmt::format("{} nodes ({})", count, choice->op),
                choice->reason});
   }
@@ -213,7 +207,7 @@ Table near_misses_table(const report::RewriteReport& report, bool verbose) {
       continue;
     }
     table.add({{near.pass, Color::strong},
-               fmt::format("{} at {}, {} of {} matched", near.pattern, onnx::describe(near.node), near.matched_nodes,
+               fmt::format("{} at {}, {} of {} matched", near.pattern, describe(near.node), near.matched_nodes,
                            count_text(near.pattern_nodes, "node"))});
     table.add({"", {near.reason, Color::faint}});
   }
@@ -285,12 +279,12 @@ std::string problems_title(const std::vector<report::NodeSupport>& nodes, report
     case report::Support::unknown: return nodes_text + " for which no rule determines whether TensorRT runs them";
     case report::Support::unsupported: {
       const bool is_any_wrong = std::any_of(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
-        return node.support == verdict && inspect::is_computed_wrongly(node);
+        return node.support == verdict && report::is_computed_wrongly(node);
       });
       return fmt::format("{} that neither TensorRT nor Graft {}", nodes_text,
                          is_any_wrong ? "computes correctly" : "runs");
     }
-    default: return fmt::format("{}: {}", nodes_text, inspect::meaning_of(verdict));
+    default: return fmt::format("{}: {}", nodes_text, meaning_of(verdict));
   }
 }
 
@@ -309,7 +303,7 @@ std::string check_text(const report::ConvertReport& report) {
 }
 
 std::string values_text(const report::ConvertReport& report) {
-  const toolkit::ValueCheck& values = report.values;
+  const report::ValueCheck& values = report.values;
   const std::string given = report.file.string();
   if (!report.values_not_compared.empty()) {
     return fmt::format("the values were not compared with those of {}: {}", given, report.values_not_compared);
@@ -329,14 +323,15 @@ std::string newly_running_text(const report::ConvertReport& report) {
     return std::any_of(report.nodes.begin(), report.nodes.end(), [&](const report::NodeSupport& after) {
       const bool is_same = after.node.name == before.node.name &&
                            (after.op == before.op || !before.node.name.empty());  // or op has a new domain
-      return is_same && (inspect::is_bad(after.support) || (!runs && after.op == before.op));
+      return is_same && (report::is_bad(after.support) || (!runs && after.op == before.op));
     });
   };
   // The conversion may have replaced the call of a function by its body.
+  const std::vector<report::ModelFunction> functions = report.original.functions();
   const auto is_left_in_body = [&](const report::NodeSupport& before) {
-    const std::set<std::string> body = operators_in_body(toolkit::model_of(report.original), before.node);
+    const std::set<std::string> body = operators_in_body(functions, before.node);
     return std::any_of(report.nodes.begin(), report.nodes.end(), [&](const report::NodeSupport& after) {
-      return (inspect::is_bad(after.support) || inspect::is_open(after.support)) && body.contains(after.op);
+      return (report::is_bad(after.support) || report::is_open(after.support)) && body.contains(after.op);
     });
   };
   std::map<std::string, std::size_t> counts;
@@ -349,7 +344,7 @@ std::string newly_running_text(const report::ConvertReport& report) {
     });
   };
   for (const report::NodeSupport& before : report.failed_before) {
-    const bool ran_before = inspect::is_computed_wrongly(before);
+    const bool ran_before = report::is_computed_wrongly(before);
     counts[before.op] += ran_before || is_left(before) || is_left_in_body(before) || is_removed(before) ? 0 : 1;
   }
   std::vector<std::string> operators;

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "graft/report/convert.hpp"
-#include "inspect/verdicts.hpp"
-#include "passes/report.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::present {

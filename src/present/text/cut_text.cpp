@@ -10,8 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "inspect/verdicts.hpp"
-
 namespace graft::present {
 namespace {
 
@@ -71,10 +69,10 @@ std::string verified_text(const toolkit::CutResult& result) {
 std::string cut_title(const toolkit::CutResult& result) {
   std::set<std::string> operators;
   for (const toolkit::NodeSupport& cause : result.causes) operators.insert(cause.node.op);
-  const auto wrong = std::count_if(result.causes.begin(), result.causes.end(), inspect::is_computed_wrongly);
+  const auto wrong = std::count_if(result.causes.begin(), result.causes.end(), report::is_computed_wrongly);
   return fmt::format(
       "Cut {} {} that {}: {}", result.tensorrt_is_first ? "before" : "after", count_text(result.causes.size(), "node"),
-      inspect::problem_text(result.causes.size(), static_cast<std::size_t>(wrong)), fmt::join(operators, ", "));
+      report::problem_text(result.causes.size(), static_cast<std::size_t>(wrong)), fmt::join(operators, ", "));
 }
 
 Table cut_table(const toolkit::CutResult& result) {

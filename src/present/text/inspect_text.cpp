@@ -1,4 +1,4 @@
-// The nodes of a group (see inspect/verdict_groups.hpp) share a paragraph.
+// The nodes of a group (see core/verdict_groups.hpp) share a paragraph.
 #include "present/text/inspect_text.hpp"
 
 #include <fmt/format.h>
@@ -8,39 +8,35 @@
 #include <cstddef>
 #include <utility>
 
-#include "engine/engine_session.hpp"
-#include "inspect/probe_verdicts.hpp"
-#include "inspect/verdict_groups.hpp"
-#include "onnx/node_ref.hpp"
+#include "core/verdict_groups.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "present/text/shell_quoted.hpp"
-#include "present/text/verdict_color.hpp"
+#include "present/text/verdict_text.hpp"
 
 namespace graft::present {
 namespace {
 
-using inspect::VerdictGroup;
-using inspect::VerdictGroups;
 using report::FailingPart;
+using report::VerdictGroup;
+using report::VerdictGroups;
 
 /// Returns the number of nodes with each verdict.
 Table counts_table(const report::InspectReport& report) {
   const std::vector<report::NodeSupport>& nodes = report.nodes;
   // A count of 0 beside nodes that TensorRT refuses would say that Graft runs these.
   const bool does_tensorrt_refuse =
-      std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return inspect::is_by_tensorrt(node.support); });
+      std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return report::is_by_tensorrt(node.support); });
   Table table;
   for (const report::Support verdict : report::all_supports) {
     const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const report::NodeSupport& node) {
-      return node.support == verdict && !inspect::is_mere_constant(node);
+      return node.support == verdict && !report::is_mere_constant(node);
     });
-    if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
+    if (count == 0 && (report::is_by_tensorrt(verdict) || report::is_open(verdict))) continue;
     if (count == 0 && verdict == report::Support::unsupported && does_tensorrt_refuse) continue;
     table.add({{std::string(to_string(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {inspect::meaning_of(verdict, report.is_judged_by_rules(), inspect::find_release(report.release)),
-                Color::faint}});
+               {meaning_of(verdict, report.is_judged_by_rules(), report.release_title()), Color::faint}});
   }
   return table;
 }
@@ -48,7 +44,7 @@ Table counts_table(const report::InspectReport& report) {
 /// Returns the operators of a group with their counts: "3 Conv, Relu".
 std::string operators_text(const VerdictGroup& group) {
   constexpr std::size_t few = 12;
-  const auto counts = inspect::count_operators(group);
+  const auto counts = report::count_operators(group);
   std::string text;
   for (std::size_t i = 0; i < counts.size() && i < few; ++i) {
     const auto& [op, count] = counts[i];
@@ -78,12 +74,12 @@ Table group_table(const VerdictGroup& group, bool whole) {
   const Cell verdict(std::string(to_string(judged.support)), color_of(judged.support));
   table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
   std::string reason = whole ? judged.reason : beginning_of(judged.reason);
-  if (const std::size_t reasons = inspect::count_reasons(group); reasons > 1) {
+  if (const std::size_t reasons = report::count_reasons(group); reasons > 1) {
     reason = fmt::format("the first reason: {} (--all lists the other {})", reason, reasons - 1);
   }
   table.add({"", reason});
   if (!judged.advice.empty()) {
-    const bool is_problem = inspect::is_problem(judged);
+    const bool is_problem = report::is_problem(judged);
     table.add({"", {(is_problem ? "what to do: " : "") + judged.advice, Color::faint}});
   }
   return table;
@@ -92,7 +88,7 @@ Table group_table(const VerdictGroup& group, bool whole) {
 Listing nodes_listing(const std::vector<report::NodeSupport>& nodes, bool all) {
   constexpr std::size_t few_problems = 8;
   constexpr std::size_t few_others = 4;
-  const VerdictGroups groups = inspect::group_verdicts(nodes, all);
+  const VerdictGroups groups = report::group_verdicts(nodes, all);
   Listing listing;
   const auto add = [&](const std::vector<VerdictGroup>& some, std::size_t few) {
     std::size_t left_out = 0;
@@ -138,11 +134,11 @@ std::string few_names(const std::vector<NodeRef>& nodes) {
 
 Listing::Line line_of(const FailingPart& part) {
   const std::string who = part.nodes.size() == 1
-                              ? onnx::describe(part.failing_node())
+                              ? describe(part.failing_node())
                               : fmt::format("these nodes together: {}", fmt::join(names_of(part.nodes), ", "));
   std::string rest =
-      fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.support));
-  if (part.inside) rest += fmt::format(", inside {}", onnx::describe(part.nodes.front()));
+      fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, report::what_happened(part.support));
+  if (part.inside) rest += fmt::format(", inside {}", describe(part.nodes.front()));
   if (!part.alike.empty()) rest += fmt::format("; {} similar parts: {}", part.alike.size(), few_names(part.alike));
   for (std::size_t i = 0; i < part.shapes.size(); ++i) {
     rest += fmt::format("{} --shapes {}", i == 0 ? ";" : "", shell_argument(part.shapes[i]));
@@ -151,10 +147,10 @@ Listing::Line line_of(const FailingPart& part) {
 }
 
 /// Returns the release whose rules were applied, and the source of these rules.
-std::string release_text(const inspect::Release& release) {
-  return fmt::format("for {}, {}", inspect::title_of(release),
-                     release.flavor == inspect::Flavor::rtx ? "as measured with this release"
-                                                            : "as public documents state; this release was not run");
+std::string release_text(const report::TensorRTIdentity& release) {
+  return fmt::format("for {}, {}", release.title(),
+                     release.flavor == "rtx" ? "as measured with this release"
+                                             : "as public documents state; this release was not run");
 }
 
 /// Returns the first sets of shapes for which the model did not build: " for x=1x3..4x3..8x3, nor for 4 more sets".
@@ -177,10 +173,8 @@ std::string built_shapes_text(const report::ProbeSummary& answer) {
 
 std::string answered_by(const report::InspectReport& report) {
   if (!report.probe) {
-    return fmt::format(
-        "judged by Graft's rules for {}, and nothing was built: {}",
-        inspect::title_of(inspect::find_release(report.release).value_or(inspect::newest_measured_release())),
-        report.not_asked);
+    return fmt::format("judged by Graft's rules for {}, and nothing was built: {}", report.rules.title(),
+                       report.not_asked);
   }
   const report::ProbeSummary& answer = *report.probe;
   const std::string who = answer.tensorrt.title();
@@ -203,7 +197,7 @@ Listing inspect_text(const report::InspectReport& report, bool all) {
                             nodes_text(report.node_counts))}});
   listing.add(io_table(report.inputs, report.outputs));
   listing.add("");
-  if (const auto release = inspect::find_release(report.release)) listing.add(release_text(*release));
+  if (!report.release.empty()) listing.add(release_text(report.rules));
   listing.add(counts_table(report));
   listing.append(nodes_listing(report.nodes, all));
   if (const Table next = next_table(next_commands(report)); !next.empty()) {
@@ -232,7 +226,7 @@ Listing probe_text(const report::InspectReport& report) {
   if (!answer.not_reduced.empty()) {
     listing.add(
         fmt::format("not written: {}; at most {} files are written: fix their nodes and inspect the model again",
-                    few_names(answer.not_reduced), inspect::most_reduced));
+                    few_names(answer.not_reduced), report::most_reduced));
   }
   if (answer.unanswered > 0) {
     listing.add(fmt::format("the budget is used up, and {} not judged: --max-builds and --max-seconds allow more",
@@ -257,7 +251,7 @@ Listing probe_text(const report::InspectReport& report) {
 
 std::string nothing_reduced_text(const report::InspectReport& report, const std::string& file) {
   const auto bad = std::count_if(report.nodes.begin(), report.nodes.end(),
-                                 [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
+                                 [](const report::NodeSupport& node) { return report::is_bad(node.support); });
   return fmt::format("--reduce {}: nothing is written, because TensorRT{} accepts the whole model{}", file,
                      report.probe->judge == report::Judge::parser ? "'s parser" : "",
                      bad == 0 ? ""

@@ -10,13 +10,11 @@
 #include <numeric>
 #include <utility>
 
-#include "onnx/node_ref.hpp"
+#include "core/comparison_text.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "present/text/shell_quoted.hpp"
 #include "present/text/verify_text.hpp"
-#include "verify/compare/figures.hpp"
-#include "verify/localize/emulate.hpp"
 
 namespace graft::present {
 namespace {
@@ -65,8 +63,8 @@ void add_row(Table& table, const report::LayersReport& report, std::size_t index
                difference.incomparable});
     return;
   }
-  std::string range = verify::range_text(layer.candidate_range);
-  const std::string rounding = layer.rounding ? verify::rounding_text(*layer.rounding) : "";
+  std::string range = report::range_text(layer.candidate_range);
+  const std::string rounding = layer.rounding ? report::rounding_text(*layer.rounding) : "";
   const std::string noise = layer.floor && difference.within_noise != 0
                                 ? fmt::format("{} within the noise floor", difference.within_noise)
                                 : "";
@@ -116,7 +114,7 @@ void add_nodes(Table& table, const char* what, const std::vector<NodeRef>& nodes
   const std::size_t shown = std::min(few, nodes.size());
   std::string last;
   for (std::size_t i = nodes.size() - shown; i < nodes.size(); ++i) {
-    last += (last.empty() ? "" : ", ") + onnx::describe(nodes[i]);
+    last += (last.empty() ? "" : ", ") + describe(nodes[i]);
   }
   table.add({{what, Color::faint},
              fmt::format("{}{}", nodes.size() > shown ? fmt::format("{} nodes, the last of them ", nodes.size()) : "",
@@ -147,8 +145,8 @@ void add_first(Listing& text, const report::LayersReport& report) {
     return;
   }
   const report::ComparedLayer& layer = report.layers[report.first->layer];
-  text.add({{"first divergence", Color::bad},
-            fmt::format(": '{}', by {}", name_of(layer), onnx::describe(layer.candidate_node))});
+  text.add(
+      {{"first divergence", Color::bad}, fmt::format(": '{}', by {}", name_of(layer), describe(layer.candidate_node))});
   Table table;
   table.add({{"with the inputs of the reference", Color::faint}, report.first->why});
   for (const std::string& difference : difference_texts(*report.first)) {
@@ -166,14 +164,14 @@ void add_nan(Listing& text, const report::LayersReport& report) {
       {{"NaN begins", Color::bad},
        fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, computed from tensors "
                    "without NaN",
-                   name_of(layer), onnx::describe(layer.candidate_node), layer.reference_range.nan,
-                   layer.candidate_range.nan, layer.reference_range.count)});
+                   name_of(layer), describe(layer.candidate_node), layer.reference_range.nan, layer.candidate_range.nan,
+                   layer.reference_range.count)});
 }
 
 Listing failure_text(const report::Failure& failure) {
   Listing text;
   text.add({{"the candidate does not run", Color::bad},
-            fmt::format(": {}", failure.node ? onnx::describe(*failure.node) : "no single node fails")});
+            fmt::format(": {}", failure.node ? describe(*failure.node) : "no single node fails")});
   Table table;
   table.add({{"why", Color::faint}, failure.message});
   if (!failure.nodes.empty()) add_nodes(table, "fails with", failure.nodes);
@@ -186,9 +184,8 @@ Listing failure_text(const report::Failure& failure) {
 void add_losses(Listing& text, const report::LayersReport& report) {
   const Cell beyond("beyond the range of the type", Color::bad);
   for (const report::LargeConstant& constant : report.large_constants) {
-    text.add(
-        {beyond, fmt::format(": the constant '{}' that {} reads: {} of {} elements, up to {:.4g}", constant.name,
-                             onnx::describe(constant.node), constant.overflow, constant.elements, constant.largest)});
+    text.add({beyond, fmt::format(": the constant '{}' that {} reads: {} of {} elements, up to {:.4g}", constant.name,
+                                  describe(constant.node), constant.overflow, constant.elements, constant.largest)});
   }
   std::size_t overflowing = 0;
   const report::ComparedLayer* first = nullptr;
@@ -201,14 +198,14 @@ void add_losses(Listing& text, const report::LayersReport& report) {
   if (first != nullptr) {
     text.add({beyond,
               fmt::format(": {}, first '{}' by {}: {} of {} elements, up to {:.4g}", count_text(overflowing, "tensor"),
-                          first->candidate.name, onnx::describe(first->candidate_node), first->rounding->overflow,
+                          first->candidate.name, describe(first->candidate_node), first->rounding->overflow,
                           first->reference_range.count, first->reference_range.largest())});
   }
   if (emulated && report.weakest) {
     const report::ComparedLayer& layer = report.layers[*report.weakest];
     text.add({{"loses most", Color::caution},
               fmt::format(": '{}' by {}, its SNR is {:.1f} dB below that of its inputs", layer.candidate.name,
-                          onnx::describe(layer.candidate_node), *layer.snr_lost_db)});
+                          describe(layer.candidate_node), *layer.snr_lost_db)});
   }
 }
 
@@ -256,7 +253,7 @@ std::string decibels_text(const report::ComparedLayer& layer) {
 std::string first_divergence_text(const report::LayersReport& report) {
   if (!report.first) return "";
   const report::ComparedLayer& layer = report.layers[report.first->layer];
-  return fmt::format("'{}', by {}: {}", name_of(layer), onnx::describe(layer.candidate_node), report.first->why);
+  return fmt::format("'{}', by {}: {}", name_of(layer), describe(layer.candidate_node), report.first->why);
 }
 
 std::string hidden_difference_text(const report::LayersReport& report) {
@@ -267,7 +264,7 @@ std::string hidden_difference_text(const report::LayersReport& report) {
       report.layers.begin(), report.layers.end(), [](const report::ComparedLayer& layer) { return !layer.equal(); }));
   return fmt::format("the outputs are the same, so the exit code is 0; {} inside differ{}, first '{}' by {}",
                      count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first),
-                     onnx::describe(first.candidate_node));
+                     describe(first.candidate_node));
 }
 
 Listing layers_text(const report::LayersReport& report, bool verbose) {

@@ -6,29 +6,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
-#include "inspect/advice.hpp"
-#include "inspect/next_steps.hpp"
-#include "inspect/suggested_ranges.hpp"
-#include "inspect/tensorrt_release.hpp"
-#include "onnx/known_sizes.hpp"
-#include "onnx/operator_node.hpp"
-#include "onnx/standard_operators.hpp"
-#include "operator_library/load.hpp"
+#include "graft/toolkit/build.hpp"
+#include "graft/toolkit/commands.hpp"
+#include "graft/toolkit/operators.hpp"
 #include "present/text/shell_quoted.hpp"
-#include "toolkit/access.hpp"
-#include "toolkit/commands.hpp"
-#include "toolkit/shape_ranges.hpp"
 
 namespace graft::present {
 namespace {
 
-using Kind = inspect::NextStep::Kind;
+using Kind = report::NextStep::Kind;
 
 /// Returns " --operators LIB" for each library, because the next command needs the libraries again.
 std::string options_of(const std::vector<std::string>& libraries) {
@@ -50,49 +42,26 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
                      options_of(libraries));
 }
 
-/// The ranges for a build, each NAME=MIN..OPT..MAX.
-struct RangesOfBuild {
-  std::vector<std::string> ranges;
-  bool is_computable = true;  ///< Whether shape inference accepts the ranges, where they are suggested.
-};
-
 /// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
 /// inputs, and for inputs whose values decide sizes.
-RangesOfBuild ranges_for(const onnx::Model& model, const std::optional<report::ProbeSummary>& probe) {
-  if (probe && (probe->built || !probe->shapes.empty())) return {probe->shapes};
-  RangesOfBuild found;
-  const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model);
-  for (const auto& [name, range] : suggested.front()) {
-    if (!range.sizes.empty()) found.ranges.push_back(fmt::format("{}={}", name, range.sizes));
-    if (range.decides_sizes) found.ranges.push_back(fmt::format("{}={}", name, range.values));
-    found.is_computable = found.is_computable && range.is_computable;
-  }
-  return found;
+toolkit::SuggestedRanges ranges_for(const toolkit::Model& model, const std::optional<report::ProbeSummary>& probe) {
+  if (probe && (probe->built || !probe->shapes.empty())) return {.ranges = probe->shapes};
+  return toolkit::suggest_ranges(model);
 }
 
-/// Returns whether an input is the shape to which a Reshape brings a tensor of fixed sizes. Shapes of as many elements,
-/// one of which is at least as large as the other in each dimension, are equal, so that no range has several.
-bool is_shape_of_fixed_sizes(const onnx::Value& value) {
-  return std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
-    const onnx::Node& node = *use.node;
-    if ((node.is("Cast") || node.is("Identity")) && node.output() != nullptr) {
-      return is_shape_of_fixed_sizes(*node.output());
-    }
-    const onnx::Value* data = node.is("Reshape") && use.index == 1 ? node.input(0) : nullptr;
-    return data != nullptr && data->shape && onnx::has_known_sizes(*data->shape);
+/// Returns those of the inputs that have a range.
+std::vector<std::string> inputs_with_range(const std::vector<std::string>& inputs,
+                                           const std::vector<std::string>& ranges) {
+  std::vector<std::string> names;
+  std::ranges::copy_if(inputs, std::back_inserter(names), [&](const std::string& input) {
+    return std::ranges::any_of(ranges, [&](const std::string& range) { return range.starts_with(input + "="); });
   });
+  return names;
 }
 
 /// Returns which of the ranges are ranges of values: an engine computes only sizes that these lead to.
-std::string note_on_values(const onnx::Model& model, const std::vector<std::string>& ranges) {
-  std::vector<std::string> names;
-  std::vector<std::string> single;
-  for (const onnx::Value* input : model.graph().inputs()) {
-    const bool has_range = std::any_of(ranges.begin(), ranges.end(),
-                                       [&](const std::string& range) { return range.starts_with(input->name + "="); });
-    if (!has_range || !input->shape || !onnx::has_known_sizes(*input->shape)) continue;
-    (is_shape_of_fixed_sizes(*input) ? single : names).push_back(input->name);
-  }
+std::string note_on_values(const toolkit::BuildNeeds& needs, const std::vector<std::string>& ranges) {
+  const std::vector<std::string> names = inputs_with_range(needs.fixed_inputs, ranges);
   std::string note;
   if (!names.empty()) {
     note += fmt::format(
@@ -100,7 +69,7 @@ std::string note_on_values(const onnx::Model& model, const std::vector<std::stri
         "network will receive",
         fmt::join(names, ", "), names.size() == 1 ? "" : "s");
   }
-  for (const std::string& name : single) {
+  for (const std::string& name : inputs_with_range(needs.shapes_of_fixed_tensors, ranges)) {
     note += fmt::format(
         "; the values of {0} are the shape for a tensor of fixed sizes, and an engine has only one such shape: give "
         "the one that the network will receive as the smallest, usual and largest values of {0}",
@@ -112,7 +81,7 @@ std::string note_on_values(const onnx::Model& model, const std::vector<std::stri
 /// Returns the ranges for a half of a network that was cut: the ranges of the probe if it has one for each input,
 /// otherwise suggested ranges, because values between the halves have no range in the probe and all ranges have to fit
 /// together.
-std::vector<std::string> ranges_for_half(const onnx::Model& half, const std::optional<report::ProbeSummary>& probe) {
+std::vector<std::string> ranges_for_half(const toolkit::Model& half, const std::optional<report::ProbeSummary>& probe) {
   std::vector<std::string> suggested = ranges_for(half, std::nullopt).ranges;
   if (!probe) return suggested;
   std::vector<std::string> probed;
@@ -129,12 +98,11 @@ std::vector<std::string> ranges_for_half(const onnx::Model& half, const std::opt
 /// Returns " --target sm120" if the engine contains a plugin that does not run on every GPU of a build without a
 /// target. Operators that one release runs natively, such as NonMaxSuppression, become plugins in another release, and
 /// therefore count as plugins.
-std::string target_option(const std::vector<report::NodeSupport>& nodes, const onnx::Model& model,
+std::string target_option(const std::vector<report::NodeSupport>& nodes, const toolkit::BuildNeeds& needs,
                           const std::vector<std::string>& targets_of_plugins) {
-  bool has_plugin =
-      std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.support == report::Support::plugin; });
-  model.graph().for_each_node(
-      [&](const onnx::Node& node) { has_plugin = has_plugin || onnx::find_onnx_operator(node) != nullptr; });
+  const bool has_plugin = needs.may_need_plugin || std::ranges::any_of(nodes, [](const report::NodeSupport& node) {
+                            return node.support == report::Support::plugin;
+                          });
   if (!has_plugin || targets_of_plugins.empty()) return {};
   return fmt::format(" --target {}", fmt::join(targets_of_plugins, ","));
 }
@@ -148,55 +116,35 @@ std::string why_to_build(bool was_asked, bool is_built) {
 
 /// Returns a note that the build has to run where the release that the user named is installed; empty if the user named
 /// none.
-std::string where_to_build(const std::optional<inspect::Release>& release) {
-  return release ? fmt::format("; run the build where {} is installed", inspect::title_of(*release)) : "";
+std::string where_to_build(const std::string& release) {
+  return release.empty() ? "" : fmt::format("; run the build where {} is installed", release);
 }
 
 /// Returns a note that the command should run where the release that the user named is installed; empty if the user
 /// named none.
-std::string note_on_installed(const std::optional<inspect::Release>& release) {
-  return release ? fmt::format("; run it where {} is installed, because another release may behave differently",
-                               inspect::title_of(*release))
-                 : "";
+std::string note_on_installed(const std::string& release) {
+  return release.empty()
+             ? ""
+             : fmt::format("; run it where {} is installed, because another release may behave differently", release);
 }
 
-/// The operators of a model that are from loaded libraries.
-struct OperatorsOfLibraries {
-  std::set<std::string> operators;
-  std::vector<std::string> files;  ///< The libraries that have plugins.
-};
-
-OperatorsOfLibraries operators_of_libraries(const onnx::Model& model) {
-  OperatorsOfLibraries found;
-  model.graph().for_each_node([&](const onnx::Node& node) {
-    const onnx::OperatorMatch match = find_operator_for(node);
-    const OperatorLibrary* library = match ? library_of(*match.type) : nullptr;
-    if (library == nullptr) return;
-    found.operators.emplace(match.type->name);
-    if (has_plugins(*library) &&
-        std::find(found.files.begin(), found.files.end(), library->file) == found.files.end()) {
-      found.files.push_back(library->file);
-    }
-  });
-  return found;
-}
-
-/// Returns why a build needs --operators for these operators, or why it does not.
-std::string why_with_operators(const OperatorsOfLibraries& found) {
-  const char* const functions = found.operators.size() == 1 ? "its function" : "their functions";
-  if (found.files.empty()) {
+/// Returns why a build needs --operators for the operators of libraries, or why it does not.
+std::string why_with_operators(const toolkit::BuildNeeds& needs) {
+  const std::vector<std::string>& operators = needs.library_operators;
+  const char* const functions = operators.size() == 1 ? "its function" : "their functions";
+  if (needs.libraries.empty()) {
     return fmt::format("builds {} from {}: the library was built without CUDA, so it has no plugins",
-                       fmt::join(found.operators, ", "), functions);
+                       fmt::join(operators, ", "), functions);
   }
-  return fmt::format("without --operators, {} would be built from {}", fmt::join(found.operators, ", "), functions);
+  return fmt::format("without --operators, {} would be built from {}", fmt::join(operators, ", "), functions);
 }
 
 /// Returns the loaded libraries that have plugins. `graft build` refuses a library without plugins and does not need
 /// it, because its operators are built from their functions.
 std::vector<std::string> plugin_libraries() {
   std::vector<std::string> files;
-  for (const OperatorLibrary& library : operator_libraries()) {
-    if (has_plugins(library)) files.push_back(library.file);
+  for (const toolkit::LoadedLibrary& library : toolkit::loaded_libraries()) {
+    if (library.has_plugins) files.push_back(library.file);
   }
   return files;
 }
@@ -211,18 +159,17 @@ std::string network_arguments(const std::filesystem::path& file, const toolkit::
   return arguments;
 }
 
-/// Returns the command that builds `model`, which is in `file` and is the result of a conversion or a half of it.
-std::string build_command(const report::ConvertReport& report, const onnx::Model& model,
-                          const std::filesystem::path& file, const OperatorsOfLibraries& found,
-                          const std::vector<std::string>& shapes) {
+/// Returns the command that builds the model in `file`, which is the result of a conversion or a half of it.
+std::string build_command(const report::ConvertReport& report, const std::filesystem::path& file,
+                          const toolkit::BuildNeeds& needs, const std::vector<std::string>& shapes) {
   std::string options = report.uses_plugins() ? "" : " --plugins never";
   const std::vector<std::string>& targets = report.options.inspect.targets;
   if (report.asks_tensorrt() && !targets.empty()) {
     options += fmt::format(" --target {}", fmt::join(targets, ","));
-  } else if (report.uses_plugins() && (found.operators.empty() || !found.files.empty())) {
-    options += target_option(report.nodes, model, report.targets_of_plugins);
+  } else if (report.uses_plugins() && (needs.library_operators.empty() || !needs.libraries.empty())) {
+    options += target_option(report.nodes, needs, report.targets_of_plugins);
   }
-  return build_command(file, found.files, options, shapes);
+  return build_command(file, needs.libraries, options, shapes);
 }
 
 /// Returns the options that choose the rewrites and their proofs. A conversion that cuts needs the functions.
@@ -298,13 +245,12 @@ NextCommand next_for_rules(const report::ConvertReport& report, bool cuts) {
 /// Returns the next command after a conversion whose result TensorRT does not run, or may not run.
 NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
   const std::vector<report::NodeSupport>& nodes = report.nodes;
-  const std::optional<inspect::Release> named = inspect::find_release(report.options.release);
-  const std::string release = named ? fmt::format(" --for {}", inspect::name_of(*named)) : "";
+  const std::string release = report.release.empty() ? "" : fmt::format(" --for {}", report.release);
   const std::string inspection =
       fmt::format("graft inspect {}{}", shell_path(report.output), release + library_options());
   const std::string without_plugins = fmt::format("leave out {}", setting_name(Setting::without_plugins));
   if (std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
-        return inspect::is_bad(node.support) && node.advice == inspect::advice_on_fault;
+        return report::is_bad(node.support) && node.advice == report::advice_on_fault;
       })) {
     return {inspection, "lists the nodes with a fault: correct the program that wrote the model"};
   }
@@ -312,20 +258,20 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
     return {convert_command(report, {.keeps_plugins = false}), "a plugin of Graft runs the nodes above"};
   }
   const auto bad =
-      std::count_if(nodes.begin(), nodes.end(), [](const auto& node) { return inspect::is_bad(node.support); });
+      std::count_if(nodes.begin(), nodes.end(), [](const auto& node) { return report::is_bad(node.support); });
   const auto wrong = std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
-    return inspect::is_bad(node.support) && inspect::is_computed_wrongly(node);
+    return report::is_bad(node.support) && report::is_computed_wrongly(node);
   });
-  if (inspect::advises_cut(nodes) || (bad != 0 && report.can_be_cut)) {  // as inspect does
+  if (report.can_be_cut) {
     return {convert_command(report, {.cuts = true}),
             fmt::format("two halves: one for TensorRT, and one for the host with the nodes that {}",
-                        inspect::problem_text(bad, wrong))};
+                        report::problem_text(bad, wrong))};
   }
   if (wrong != 0 && wrong == bad) return {inspection, "lists the nodes that TensorRT computes wrongly, and what to do"};
-  if (!report.check && named) {
+  if (!report.check && !report.release.empty()) {
     // The rules of the release have answered already.
     return {fmt::format("graft inspect {}{}", shell_path(report.output), library_options()),
-            "runs the installed TensorRT on the result" + note_on_installed(named)};
+            "runs the installed TensorRT on the result" + note_on_installed(report.release_title())};
   }
   if (!report.check) {
     return {inspection, report.runs() ? "lists the nodes that do not run, with the reasons"
@@ -342,18 +288,10 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
           "writes the smallest part that fails, for a bug report or for experiments"};
 }
 
-/// Whether ONNX Runtime may have all operators of the model.
-bool may_run_in_onnxruntime(const onnx::Model& model) {
-  bool may = true;
-  model.graph().for_each_node([&](const onnx::Node& node) { may = may && onnx::may_be_of_onnxruntime(model, node); });
-  return may;
-}
-
-NextCommand command_of(const inspect::NextStep& step, const report::InspectReport& report) {
+NextCommand command_of(const report::NextStep& step, const report::InspectReport& report) {
   const std::filesystem::path& model = report.file;
-  const onnx::Model& graphs = toolkit::model_of(report.model);
   const bool is_converted = report.is_converted;
-  const std::optional<inspect::Release> release = inspect::find_release(report.release);
+  const std::string release = report.release_title();
   const std::string options =
       (report.release.empty() ? "" : fmt::format(" --for {}", report.release)) + library_options();
   const std::string file = network_arguments(report.file, report.import);
@@ -379,12 +317,12 @@ NextCommand command_of(const inspect::NextStep& step, const report::InspectRepor
             fmt::format(
                 "{} that {}, and the network cannot be cut into a half for TensorRT and one for the host: change the "
                 "network as described above{}",
-                nodes, inspect::problem_text(step.nodes, step.wrong),
-                may_run_in_onnxruntime(graphs) ? ", or run it in another runtime, such as ONNX Runtime" : "")};
+                nodes, report::problem_text(step.nodes, step.wrong),
+                report.may_run_in_onnxruntime ? ", or run it in another runtime, such as ONNX Runtime" : "")};
       }
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
-                          inspect::problem_text(step.nodes, step.wrong))};
+                          report::problem_text(step.nodes, step.wrong))};
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
               fmt::format("{} that only TensorRT can judge{}", nodes, note_on_installed(release))};
@@ -398,14 +336,15 @@ NextCommand command_of(const inspect::NextStep& step, const report::InspectRepor
       if (is_converted || report.given_shapes_need_conversion) {
         return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
       }
-      auto [ranges, is_computable] = ranges_for(graphs, report.probe);
-      if (!report.probe && !is_computable) {
+      auto [ranges, are_computable] = ranges_for(report.model, report.probe);
+      if (!report.probe && !are_computable) {
         return {"", why + "; no sizes were found for which the network is valid: set them with `graft build --shapes`"};
       }
       ranges.insert(ranges.end(), report.ranges_of_given_shapes.begin(), report.ranges_of_given_shapes.end());
-      return {build_command(model, plugin_libraries(), target_option(report.nodes, graphs, report.targets_of_plugins),
+      const toolkit::BuildNeeds needs = needs_of_build(report.model);
+      return {build_command(model, plugin_libraries(), target_option(report.nodes, needs, report.targets_of_plugins),
                             ranges),
-              why + where_to_build(release) + note_on_values(graphs, ranges)};
+              why + where_to_build(release) + note_on_values(needs, ranges)};
     }
   }
   return {};
@@ -415,10 +354,7 @@ NextCommand command_of(const inspect::NextStep& step, const report::InspectRepor
 
 std::vector<NextCommand> next_commands(const report::InspectReport& report) {
   std::vector<NextCommand> commands;
-  for (const inspect::NextStep& step :
-       inspect::next_steps(report.nodes, report.is_converted, report.is_built_as_it_is())) {
-    commands.push_back(command_of(step, report));
-  }
+  for (const report::NextStep& step : report.next_steps) commands.push_back(command_of(step, report));
   return commands;
 }
 
@@ -442,15 +378,13 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report) {
   }
   if (!report.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(report));
   if (!report.is_complete()) return commands;
-  const onnx::Model& model = toolkit::model_of(report.model);
-  const OperatorsOfLibraries found = operators_of_libraries(model);
-  const std::vector<std::string> ranges = ranges_for(model, report.check).ranges;
-  const std::string why = found.operators.empty()
+  const toolkit::BuildNeeds needs = needs_of_build(report.model);
+  const std::vector<std::string> ranges = ranges_for(report.model, report.check).ranges;
+  const std::string why = needs.library_operators.empty()
                               ? why_to_build(report.check.has_value(), report.check && report.check->built)
-                              : why_with_operators(found);
-  commands.push_back(
-      {build_command(report, model, report.output, found, ranges),
-       why + where_to_build(inspect::find_release(report.options.release)) + note_on_values(model, ranges)});
+                              : why_with_operators(needs);
+  commands.push_back({build_command(report, report.output, needs, ranges),
+                      why + where_to_build(report.release_title()) + note_on_values(needs, ranges)});
   return commands;
 }
 
@@ -463,12 +397,12 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report, cons
       "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};
   if (!report.are_rules_done()) return {next_for_rules(report, true)};
   if (cut.verdict == toolkit::Verdict::different || !report.are_values_kept()) return {comparison};
-  const onnx::Model& half = model_of(cut.tensorrt_model);
+  const toolkit::BuildNeeds needs = needs_of_build(cut.tensorrt_model);
   std::vector<NextCommand> commands;
-  const std::vector<std::string> ranges = ranges_for_half(half, report.check);
-  commands.push_back({build_command(report, half, cut.tensorrt.file, operators_of_libraries(half), ranges),
-                      "builds the half for TensorRT" + where_to_build(inspect::find_release(report.options.release)) +
-                          note_on_values(half, ranges)});
+  const std::vector<std::string> ranges = ranges_for_half(cut.tensorrt_model, report.check);
+  commands.push_back(
+      {build_command(report, cut.tensorrt.file, needs, ranges),
+       "builds the half for TensorRT" + where_to_build(report.release_title()) + note_on_values(needs, ranges)});
   const bool is_open = cut.verdict ? cut.verdict == toolkit::Verdict::nothing_compared : cut.not_verified.empty();
   if (is_same || is_open) commands.push_back(comparison);
   const std::string order = cut.tensorrt_is_first ? "the engine, and then the half for the host"
@@ -483,14 +417,15 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report, cons
 std::optional<NextCommand> canary_of_own_plugins(const report::BuildReport& report) {
   std::vector<std::string> libraries;
   std::set<std::string> operators;
+  const std::vector<toolkit::LoadedLibrary> loaded = toolkit::loaded_libraries();
   for (const report::PluginLayer& plugin : report.network.plugins) {
-    const OperatorType* type = find_operator(plugin.plugin);
-    const OperatorLibrary* library = type == nullptr ? nullptr : library_of(*type);
-    if (library == nullptr || plugin.plugin_namespace != library->plugin_namespace) continue;
-    operators.emplace(type->name);
-    if (std::find(libraries.begin(), libraries.end(), library->file) == libraries.end()) {
-      libraries.push_back(library->file);
-    }
+    const auto library = std::ranges::find_if(loaded, [&](const toolkit::LoadedLibrary& each) {
+      return plugin.plugin_namespace == each.plugin_namespace &&
+             std::ranges::find(each.operators, plugin.plugin) != each.operators.end();
+    });
+    if (library == loaded.end()) continue;
+    operators.emplace(plugin.plugin);
+    if (std::ranges::find(libraries, library->file) == libraries.end()) libraries.push_back(library->file);
   }
   if (operators.empty()) return std::nullopt;
   std::string options = options_of(libraries);

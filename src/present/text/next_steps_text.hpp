@@ -9,10 +9,9 @@
 #include "graft/report/build.hpp"
 #include "graft/report/convert.hpp"
 #include "graft/report/inspect.hpp"
-#include "onnx/model.hpp"
+#include "graft/toolkit/commands.hpp"
+#include "graft/toolkit/cut.hpp"
 #include "present/text/table.hpp"
-#include "toolkit/commands.hpp"
-#include "toolkit/cut.hpp"
 
 namespace graft::present {
 

@@ -3,15 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "core/comparison_text.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/verify_text.hpp"
-#include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
 namespace {
 
 /// Returns the limit of the outputs if it is a signal-to-noise ratio; otherwise empty.
-std::string allowed_by(const toolkit::ValueCheck& check) {
+std::string allowed_by(const report::ValueCheck& check) {
   for (const report::ComparedOutput& output : check.report->outputs) {
     if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);
   }
@@ -20,7 +20,7 @@ std::string allowed_by(const toolkit::ValueCheck& check) {
 
 }  // namespace
 
-std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference) {
+std::string missed_check_text(const report::ValueCheck& check, std::string_view reference) {
   if (!check.failure.empty())
     return fmt::format("the model could not be compared with {}: {}", reference, check.failure);
   std::string text = check.report->verdict() == report::Verdict::nothing_compared
@@ -30,14 +30,14 @@ std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view
     if (output.verdict() == report::Verdict::same) continue;
     text += '\n';
     text += output.verdict() == report::Verdict::nothing_compared
-                ? verify::nothing_compared_text(output)
-                : fmt::format("'{}': {}", output.reference.name, verify::difference_text(output.worst));
+                ? report::nothing_compared_text(output)
+                : fmt::format("'{}': {}", output.reference.name, report::difference_text(output.worst));
   }
   for (const std::string& problem : check.report->problems) text += "\n" + problem;
   return text;
 }
 
-Listing check_text(const toolkit::ValueCheck& check, const std::string& verify) {
+Listing check_text(const report::ValueCheck& check, const std::string& verify) {
   Listing text;
   if (!check.report) return text;
   text.add("");

@@ -4,16 +4,16 @@
 #include <string>
 #include <string_view>
 
+#include "graft/report/value_check.hpp"
 #include "present/text/listing.hpp"
-#include "toolkit/value_check.hpp"
 
 namespace graft::present {
 
 /// Returns why the check does not accept the model. `reference` names the other model, for example "the f32 one".
-[[nodiscard]] std::string missed_check_text(const toolkit::ValueCheck& check, std::string_view reference);
+[[nodiscard]] std::string missed_check_text(const report::ValueCheck& check, std::string_view reference);
 
 /// Returns the result of the check and the command `verify` that repeats it, if `verify` is not empty. Returns nothing
 /// if the models were not compared.
-[[nodiscard]] Listing check_text(const toolkit::ValueCheck& check, const std::string& verify);
+[[nodiscard]] Listing check_text(const report::ValueCheck& check, const std::string& verify);
 
 }  // namespace graft::present

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/comparison_text.hpp"
 #include "present/text/quantize_text.hpp"
-#include "verify/compare/verify_models.hpp"
 
 namespace graft::present {
 namespace {
@@ -31,7 +31,7 @@ void add_rows(Table& table, const report::ComparedOutput& output, std::size_t ru
              output.reference.type,
              !was_run                      ? ""
              : is_random && output.equal() ? output.not_compared
-                                           : of_run + verify::difference_text(output.worst)});
+                                           : of_run + report::difference_text(output.worst)});
   if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
   if (has_figures) {
     const std::string of_all = says_runs ? fmt::format("all {} runs: ", runs) : "";
@@ -117,7 +117,7 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
 std::string nothing_compared_warning(const std::string& name, const std::string& why, bool is_lost_in_noise,
                                      bool is_empty, const report::Difference& worst, bool has_data) {
   // noise_warnings shows the figures of a tensor that is lost in noise.
-  return fmt::format("{}; {}", verify::nothing_compared_text(name, why, is_lost_in_noise, is_empty, worst),
+  return fmt::format("{}; {}", report::nothing_compared_text(name, why, is_lost_in_noise, is_empty, worst),
                      !why.empty() ? "to compare it, make these numbers an input of both models"
                      : has_data   ? "use other data"
                      : is_empty   ? "use real inputs with --data, or other numbers, for example --range NAME=1..5"

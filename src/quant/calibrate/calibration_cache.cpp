@@ -12,10 +12,10 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "core/atomic_file.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/operator.hpp"
 #include "graft/setting.hpp"
-#include "onnx/atomic_file.hpp"
 #include "onnx/mapped_file.hpp"
 
 namespace graft::quant {
@@ -216,7 +216,7 @@ CalibrationCache cache_of(const onnx::Model& model) {
 }
 
 void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache) {
-  onnx::write_file(path, format_calibration_cache(cache));
+  write_file(path, format_calibration_cache(cache));
 }
 
 }  // namespace graft::quant

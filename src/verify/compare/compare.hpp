@@ -72,15 +72,6 @@ using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
 /// Returns the largest absolute value of the finite elements, or 0 if there are no finite elements.
 [[nodiscard]] double largest_finite(const onnx::TensorData& tensor);
 
-/// Returns the clause about Difference::undecided: "4 of 404 elements differ where rounding alone makes the reference
-/// NaN or infinite, so they are neither the same nor different".
-[[nodiscard]] std::string undecided_text(const Difference& difference);
-
-/// Returns a difference as text: "largest difference 2.4e-06 at [0, 4], relative 3.1e-05 at [1, 2]" or "3 of 20
-/// elements differ, first at [0, 4]: 1.5 in the reference, 1.25 in the candidate; largest ...". Mentions elements that
-/// are NaN in both tensors or undecided.
-[[nodiscard]] std::string difference_text(const Difference& difference);
-
 /// Compares two tensors element by element, in double, and integers exactly. NaN agrees with NaN, an infinity with the
 /// same infinity. The element types may differ; the numbers are compared. Strings and complex numbers are incomparable
 /// unless they have the same bytes. With a `floor`, NoiseFloor::factor times the noise of an element is allowed in

@@ -1,8 +1,6 @@
 // Computes figures in one pass over each tensor, in pieces.
 #include "verify/compare/figures.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -30,15 +28,6 @@ std::optional<double> decibels_between(SumOfSquares signal, SumOfSquares noise) 
   if (!(signal > 0) || !(noise > 0)) return std::nullopt;
   const auto ratio = static_cast<double>(10 * std::log10(signal / noise));
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
-}
-
-std::string range_text(const TensorRange& range) {
-  std::string text = range.lowest && range.highest ? fmt::format("{:.4g} to {:.4g}", *range.lowest, *range.highest)
-                     : range.count == 0            ? "empty"
-                                                   : "no finite value";
-  if (range.nan != 0) text += fmt::format(", {} NaN", range.nan);
-  if (range.infinite != 0) text += fmt::format(", {} infinite", range.infinite);
-  return text;
 }
 
 TensorRange RangeTally::of(std::int64_t count) const {

@@ -28,9 +28,6 @@ static_assert(std::numeric_limits<SumOfSquares>::max_exponent > 2 * std::numeric
 /// Returns the square of a number in the type of the sum.
 [[nodiscard]] inline SumOfSquares square_of(double number) { return static_cast<SumOfSquares>(number) * number; }
 
-/// Returns for example "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN" or "no finite value".
-[[nodiscard]] std::string range_text(const TensorRange& range);
-
 [[nodiscard]] TensorRange range_of(const onnx::TensorData& tensor);
 
 /// Accumulates a range, number by number.

@@ -470,24 +470,6 @@ class Verification {
 
 }  // namespace
 
-std::string nothing_compared_text(const std::string& output, const std::string& not_compared, bool is_lost_in_noise,
-                                  bool is_empty, const Difference& worst) {
-  if (!not_compared.empty() || !is_lost_in_noise) {
-    return fmt::format("nothing was compared of output '{}': {}", output,
-                       !not_compared.empty() ? not_compared
-                       : is_empty            ? "it is empty in all runs"
-                                             : "in no run does it have an element that is finite in both models");
-  }
-  const std::string why =
-      worst.undecided == 0 ? "it differs, but rounding alone changes the reference as much" : undecided_text(worst);
-  return fmt::format("nothing shows whether output '{}' is the same: {}", output, why);
-}
-
-std::string nothing_compared_text(const ComparedOutput& output) {
-  return nothing_compared_text(output.reference.name, output.not_compared, output.is_lost_in_noise(),
-                               output.is_empty_in_all_runs(), output.worst);
-}
-
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const VerifyOptions& options) {
   const auto run = [&](const runtime::Engine& by) {

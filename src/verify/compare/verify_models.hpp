@@ -58,12 +58,6 @@ struct VerifyOptions {
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
-/// Returns the clause that an output has no verdict, with the reason: `not_compared` of the report, that the output is
-/// empty in all runs, or else what the numbers of the worst run are.
-[[nodiscard]] std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
-                                                bool is_lost_in_noise, bool is_empty, const Difference& worst);
-[[nodiscard]] std::string nothing_compared_text(const ComparedOutput& output);
-
 /// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
 /// noise floor of the reference, which is mostly measured only then: how much rounding alone changes the reference on
 /// these inputs.

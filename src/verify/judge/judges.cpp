@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "onnx/node_ref.hpp"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "onnx/extract.hpp"
 #include "verify/localize/layer_state.hpp"

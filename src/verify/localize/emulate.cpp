@@ -344,18 +344,6 @@ const onnx::Node& computing_node(const onnx::Node& node) {
   return *at;
 }
 
-std::string rounding_text(const RoundingEffect& effect) {
-  std::string text;
-  const auto add = [&](std::int64_t count, std::string_view what) {
-    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
-  };
-  add(effect.overflow, "overflow");
-  add(effect.saturated, "saturated");
-  add(effect.underflow, "underflow");
-  add(effect.subnormal, "subnormal");
-  return text;
-}
-
 RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale) {
   RoundingTally tally(precision);
   if (!is_floating_point(tensor.type)) return {};

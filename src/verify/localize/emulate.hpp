@@ -56,9 +56,6 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// rounding node.
 [[nodiscard]] const onnx::Node& computing_node(const onnx::Node& node);
 
-/// Returns for example "12 overflow, 3 underflow"; empty if all counts are 0.
-[[nodiscard]] std::string rounding_text(const RoundingEffect& effect);
-
 /// Returns the effect of rounding a tensor to a type. `scale` is the size of a step and is used only for int8.
 [[nodiscard]] RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale = 1);
 

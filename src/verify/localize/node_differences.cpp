@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/comparison_text.hpp"
 #include "onnx/text.hpp"
 #include "verify/compare/compare.hpp"
 #include "verify/compare/rearrangement.hpp"

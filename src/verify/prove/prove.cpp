@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/comparison_text.hpp"
 #include "onnx/low_precision.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"

@@ -1,5 +1,5 @@
 // Nodes that were not probed because they lie after one that does not run are one group, whatever their operators.
-#include "inspect/verdict_groups.hpp"
+#include "core/verdict_groups.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-namespace graft::inspect {
+namespace graft::report {
 namespace {
 
 /// Groups problems by operator and other nodes by reason; with `every_node` each node is a group.
@@ -79,4 +79,4 @@ std::size_t count_reasons(const VerdictGroup& group) {
   return reasons.size();
 }
 
-}  // namespace graft::inspect
+}  // namespace graft::report

@@ -1,6 +1,6 @@
 // An advisory lock, which ends with its process, shows whether a temporary file is in use or was left by a killed
 // process.
-#include "onnx/leftovers.hpp"
+#include "core/leftovers.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -10,7 +10,7 @@
 #include <ctime>
 #include <system_error>
 
-namespace graft::onnx {
+namespace graft {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,4 +55,4 @@ void remove_leftovers(const fs::path& folder, const std::function<bool(std::stri
   }
 }
 
-}  // namespace graft::onnx
+}  // namespace graft

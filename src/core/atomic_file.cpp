@@ -1,8 +1,7 @@
 // Files that are written completely or not at all.
-#include "onnx/atomic_file.hpp"
+#include "core/atomic_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,13 +10,13 @@
 #include <string>
 #include <system_error>
 
+#include "core/leftovers.hpp"
 #include "graft/error.hpp"
-#include "onnx/leftovers.hpp"
 
-namespace graft::onnx {
+namespace graft {
 namespace {
 
-constexpr std::string_view suffix = ".tmp";
+constexpr const char* suffix = ".tmp";
 
 }  // namespace
 
@@ -25,14 +24,14 @@ void check_replaceable(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;  // a path whose status cannot be read is refused with the reason when it is written
   if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
-    throw Error(fmt::format("{}: {}; allowed are regular files and new names. Give the name of a file", path.string(),
-                            fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket"));
+    const char* const what = fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket";
+    throw Error(path.string() + ": " + what + "; allowed are regular files and new names. Give the name of a file");
   }
   // If standard output is redirected to a file, /dev/stdout is a link to a regular file, which belongs to the system.
   const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
   if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
-    throw Error(fmt::format("{}: {} is a system folder; allowed are other folders. Give the name of a file elsewhere",
-                            path.string(), folder));
+    throw Error(path.string() + ": " + folder +
+                " is a system folder; allowed are other folders. Give the name of a file elsewhere");
   }
 }
 
@@ -41,11 +40,11 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   const std::string prefix = path_.filename().string() + ".";
   remove_leftovers(path_.parent_path(), [&](std::string_view name) {
     return name.starts_with(prefix) && name.ends_with(suffix) &&
-           name.find_first_not_of("0123456789-", prefix.size()) == name.size() - suffix.size();
+           name.find_first_not_of("0123456789-", prefix.size()) == name.size() - std::string_view(suffix).size();
   });
   static std::atomic<unsigned> next{0};
   do {
-    temporary_ = fmt::format("{}.{}-{}{}", path_.string(), ::getpid(), next++, suffix);
+    temporary_ = path_.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(next++) + suffix;
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) {
@@ -65,8 +64,8 @@ void AtomicFile::fail(const char* what) const {
   std::error_code ignored;
   const std::filesystem::path folder = path_.parent_path();
   const bool has_folder = folder.empty() || std::filesystem::exists(folder, ignored);
-  throw Error(fmt::format("{}: {}: {}{}", path_.string(), what, std::generic_category().message(reason),
-                          has_folder ? "" : fmt::format("\nCreate its folder first: mkdir -p {}", folder.string())));
+  throw Error(path_.string() + ": " + what + ": " + std::generic_category().message(reason) +
+              (has_folder ? "" : "\nCreate its folder first: mkdir -p " + folder.string()));
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -102,4 +101,4 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   file.commit();
 }
 
-}  // namespace graft::onnx
+}  // namespace graft

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "onnx/temporaries.hpp"
+#include "core/temporaries.hpp"
 
-namespace graft::onnx {
+namespace graft {
 
 /// Throws Error unless a file written to `path` may replace what is there: a regular file, nothing, or a symbolic link
 /// to either. The written file replaces a link, and the link is never followed: a link that came with somebody else's
@@ -41,4 +41,4 @@ class AtomicFile {
 /// Writes a whole file at once.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-}  // namespace graft::onnx
+}  // namespace graft

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "inspect/verdicts.hpp"
+#include "graft/report/inspect.hpp"
 
-namespace graft::inspect {
+namespace graft::report {
 
 /// Returns whether a node is a native Constant, which reports leave out as a part of the nodes that read it.
 [[nodiscard]] bool is_mere_constant(const NodeSupport& node);
@@ -39,4 +39,4 @@ struct VerdictGroups {
 /// Returns how many different reasons the nodes of a group have.
 [[nodiscard]] std::size_t count_reasons(const VerdictGroup& group);
 
-}  // namespace graft::inspect
+}  // namespace graft::report

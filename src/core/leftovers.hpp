@@ -7,7 +7,7 @@
 
 #include "core/descriptor.hpp"
 
-namespace graft::onnx {
+namespace graft {
 
 /// Locks an open temporary file until its descriptor is closed, by the end of the process at the latest, so that
 /// remove_leftovers() of other processes leaves the file alone. Does nothing on a file system without locks.
@@ -24,4 +24,4 @@ void unmark_temporary(const std::filesystem::path& folder);
 /// it creates them. Entries that cannot be removed stay, without an error. Links are neither followed nor removed.
 void remove_leftovers(const std::filesystem::path& folder, const std::function<bool(std::string_view)>& is_temporary);
 
-}  // namespace graft::onnx
+}  // namespace graft

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace graft::onnx {
+namespace graft {
 
 /// A temporary file or folder is counted while an object of this class exists. Create the object before the file, and
 /// destroy it after the file was removed or renamed.
@@ -22,4 +22,4 @@ class CountedTemporary {
   static_assert(std::atomic<int>::is_always_lock_free);
 };
 
-}  // namespace graft::onnx
+}  // namespace graft

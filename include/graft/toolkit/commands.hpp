@@ -1,0 +1,27 @@
+// The `graft verify` command that repeats a comparison, for reports and messages; ValueCheck::command contains one.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/verify.hpp"
+
+namespace graft::toolkit {
+
+/// Returns " --operators LIB" for each loaded library of operators, which a printed command needs as well.
+[[nodiscard]] GRAFT_API std::string library_options();
+
+/// Returns " --input NAME:SIZES" for each shape, with ? for a dynamic dimension.
+[[nodiscard]] GRAFT_API std::string shape_options(const Shapes& shapes);
+
+/// Returns the command that compares two models, quoted for a shell. `data` are sources of tensors as for read_tensors;
+/// `shapes` are sizes of inputs; `snr_db` is the least signal-to-noise ratio in dB, without which the command uses the
+/// default tolerances.
+[[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
+                                                   const std::vector<std::string>& data = {}, const Shapes& shapes = {},
+                                                   std::optional<double> snr_db = {});
+
+}  // namespace graft::toolkit
