@@ -102,7 +102,10 @@ def dictionary(name: str) -> str:
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
         "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
         "npz": ["src/io/npy.cpp"],
-        "yaml": ["src/rules/rule_file.cpp", "src/rules/yaml.cpp", "src/quant/calibrate/image_recipe.cpp"],
+        "yaml": [
+            *sorted(str(path) for path in (ROOT / "src/rules/read").glob("*.cpp")),
+            "src/quant/calibrate/image_recipe.cpp",
+        ],
         "cache": ["src/quant/calibrate/calibration_cache.cpp"],
         "image": [],
         "plugin": [],

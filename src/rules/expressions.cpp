@@ -6,7 +6,6 @@
 #include <functional>
 #include <string_view>
 
-#include "graft/error.hpp"
 #include "rules/rule.hpp"
 #include "rules/text.hpp"
 
@@ -48,7 +47,7 @@ class Expression {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw Error(fmt::format("{}: `{}`, column {}: {}", place_.to_string(), text_, position_ + 1, message));
+    fail_at(place_, fmt::format("`{}`, column {}: {}", text_, position_ + 1, message));
   }
   void skip_spaces() {
     while (position_ < text_.size() && text_[position_] == ' ') ++position_;
@@ -72,7 +71,7 @@ class Expression {
   }
   RuleValue::Data find(const std::string& name) const {
     auto data = value_of_(name);
-    if (!data) throw Error(fmt::format("{}: there is no name @{} here", place_.to_string(), name));
+    if (!data) fail_at(place_, fmt::format("there is no name @{} here", name));
     return *std::move(data);
   }
 

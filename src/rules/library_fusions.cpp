@@ -22,20 +22,17 @@ bool is_empty(const char* text) {
 }
 
 void check(const Rule& rule, const OperatorLibrary& library) {
-  const auto fail = [&](const std::string& message) {
-    throw Error(fmt::format("{}: {}", rule.place.to_string(), message));
-  };
   if (rule.kind != Rule::Kind::match)
-    fail(fmt::format("a fusion of a library must be a rule `match`; use other rules with {}",
-                     setting_name(Setting::rules)));
+    fail_at(rule.place, fmt::format("a fusion of a library must be a rule `match`; use other rules with {}",
+                                    setting_name(Setting::rules)));
   if (rule.changes_result || !rule.prove || rule.optional || rule.stage != Rule::Stage::before || rule.int8) {
-    fail(
-        "a fusion of a library is always proven and always optional; allowed are match, with, inputs, outputs, "
-        "attributes and reason");
+    fail_at(rule.place,
+            "a fusion of a library is always proven and always optional; allowed are match, with, inputs, outputs, "
+            "attributes and reason");
   }
   const auto& own = library.operators;
   if (rule.with.graft != nullptr && std::find(own.begin(), own.end(), rule.with.graft) != own.end()) return;
-  fail(fmt::format("`with` is {}, which is not an operator of this library", rule.with.to_string()));
+  fail_at(rule.place, fmt::format("`with` is {}, which is not an operator of this library", rule.with.to_string()));
 }
 
 }  // namespace

@@ -23,6 +23,10 @@ namespace re2 {
 class RE2;
 }
 
+namespace graft::onnx {
+struct OperatorSchema;
+}
+
 namespace graft::rules {
 
 /// A place in a file of rules.
@@ -32,6 +36,9 @@ struct Place {
   int column = 0;
   [[nodiscard]] std::string to_string() const;  ///< Returns "rules.yaml:3:5".
 };
+
+/// Throws Error with the place before the message.
+[[noreturn]] void fail_at(const Place& place, const std::string& message);
 
 /// A name as a rule writes it: exact, with `*` for any characters and `?` for one, or a regular expression after `re:`,
 /// in RE2's syntax, whose matching takes time linear in the name.
@@ -65,6 +72,11 @@ struct RuleValue {
   [[nodiscard]] std::string to_string() const;
 };
 
+/// Attributes by name, in the order of the file.
+using RuleAttributes = std::vector<std::pair<std::string, RuleValue>>;
+/// Returns the value of an attribute; null if the list does not have the attribute.
+[[nodiscard]] const RuleValue* find_attribute(const RuleAttributes& attributes, std::string_view name);
+
 /// Evaluates an expression such as `@epsilon`, `1 / @cap`, `-(@alpha + 1) * 2` or `sqrt(@x)`: arithmetic, element by
 /// element where lists take part. `value_of` returns the value of a name. Throws Error naming the place.
 [[nodiscard]] RuleValue evaluate(const RuleValue& expression,
@@ -90,7 +102,7 @@ struct Selector {
   std::optional<NamePattern> scope;       ///< All nodes below this name make one region.
   std::optional<NamePattern> layer;       ///< A layer of the imported network; its nodes make one region.
   std::optional<NamePattern> layer_type;  ///< The type of such a layer: "Convolution" of Caffe.
-  std::vector<std::pair<std::string, RuleValue>> attributes;
+  RuleAttributes attributes;
   std::map<std::size_t, TensorCondition> inputs;
 };
 
@@ -119,6 +131,10 @@ struct RuleOperator {
     return graft == nullptr ? "" : std::string(graft->ports[graft->input_count()].scale);
   }
   [[nodiscard]] bool computes_in_int8() const { return !input_scale().empty() && !output_scale().empty(); }
+  /// Returns whether the operator is neither Graft's nor ONNX's, so that no CPU engine has it.
+  [[nodiscard]] bool is_foreign() const;
+  /// Returns ONNX's schema in the newest operator set; null for operators of other domains.
+  [[nodiscard]] const onnx::OperatorSchema* schema() const;
   /// Returns nothing for operators that are neither Graft's nor ONNX's.
   [[nodiscard]] std::optional<PortCounts> port_counts() const;
 };
@@ -171,8 +187,9 @@ struct Rule {
   std::shared_ptr<const onnx::Pattern> pattern;  ///< match
   RuleOperator with;                             ///< replace, match
   std::optional<std::vector<RuleValue>> inputs;
+  Place inputs_place;  ///< The place of the list of `inputs`.
   std::vector<std::string> outputs;
-  std::vector<std::pair<std::string, RuleValue>> attributes;
+  RuleAttributes attributes;
   std::optional<Int8> int8;
   std::size_t input = 0;              ///< remove: the index of the input that replaces the node's output
   std::vector<Entry> entries;         ///< rename, rename_nodes, shape, dtype, fix, constant
@@ -194,6 +211,8 @@ struct Rule {
 
 /// Returns the shapes that rules of the kind `shape` set for exact names, for readers that need shapes while they read.
 [[nodiscard]] std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rules);
+/// Returns the shape that an entry of a rule of the kind `shape` sets.
+[[nodiscard]] Shape parse_shape(const RuleValue& value);
 /// Returns one dimension as it is written: a size, or a name. Throws Error naming the place.
 [[nodiscard]] Dim parse_dim(const std::string& text, const Place& place);
 

@@ -1,4 +1,4 @@
-// Converts values of rules: numbers in strings, places, dimensions and attributes.
+// Converts the values that rules contain: numbers, dimensions, and attributes of the type that an operator has.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +11,8 @@
 
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
+#include "onnx/onnx_io.hpp"
+#include "onnx/schema.hpp"
 #include "rules/rule.hpp"
 #include "rules/text.hpp"
 
@@ -46,6 +48,10 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 std::string Place::to_string() const { return fmt::format("{}:{}:{}", file, line, column); }
 
+void fail_at(const Place& place, const std::string& message) {
+  throw Error(fmt::format("{}: {}", place.to_string(), message));
+}
+
 bool RuleValue::is_expression() const {
   const auto* text = std::get_if<std::string>(&data);
   return text != nullptr && text->find('@') != std::string::npos;
@@ -65,6 +71,12 @@ std::string RuleValue::to_string() const {
         }
       },
       data);
+}
+
+const RuleValue* find_attribute(const RuleAttributes& attributes, std::string_view name) {
+  const auto found =
+      std::find_if(attributes.begin(), attributes.end(), [&](const auto& entry) { return entry.first == name; });
+  return found == attributes.end() ? nullptr : &found->second;
 }
 
 std::optional<AttributeValue> to_attribute(const RuleValue& value, AttributeType type) {
@@ -109,7 +121,7 @@ AttributeValue to_attribute(const RuleValue& value) {
     return *number;
   }
   if (const auto numbers = to_attribute(value, AttributeType::float_numbers)) return *numbers;
-  throw Error(fmt::format("{}: this is a list of strings; no operator has such an attribute", value.place.to_string()));
+  fail_at(value.place, "this is a list of strings; no operator has such an attribute");
 }
 
 std::string RuleOperator::to_string() const {
@@ -120,17 +132,38 @@ std::string RuleOperator::to_string() const {
   return domain.empty() ? op_type : domain + "::" + op_type;
 }
 
+bool RuleOperator::is_foreign() const { return graft == nullptr && !domain.empty() && domain != "ai.onnx.ml"; }
+
+const onnx::OperatorSchema* RuleOperator::schema() const {
+  return domain.empty() ? onnx::find_schema(op_type, onnx::newest_opset) : nullptr;
+}
+
+std::optional<PortCounts> RuleOperator::port_counts() const {
+  if (graft != nullptr) return PortCounts{graft->required_input_count(), graft->most_inputs(), graft->output_count()};
+  const onnx::OperatorSchema* own = schema();
+  if (own == nullptr) return std::nullopt;
+  return PortCounts{own->fewest_inputs, own->most_inputs, own->most_outputs};
+}
+
 Dim parse_dim(const std::string& text, const Place& place) {
   if (const auto size = to_integer(text)) {
-    if (*size < 1) throw Error(fmt::format("{}: the size is {}; allowed are 1 and above", place.to_string(), *size));
+    if (*size < 1) fail_at(place, fmt::format("the size is {}; allowed are 1 and above", *size));
     return *size;
   }
   const bool is_name = std::all_of(text.begin(), text.end(),
                                    [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
   if (!is_name || text.empty()) {
-    throw Error(fmt::format("{}: '{}' is neither a size nor the name of a dimension", place.to_string(), text));
+    fail_at(place, fmt::format("'{}' is neither a size nor the name of a dimension", text));
   }
   return Dim::symbol(text);
+}
+
+Shape parse_shape(const RuleValue& value) {
+  Shape shape;
+  for (const std::string& dim : std::get<std::vector<std::string>>(value.data)) {
+    shape.push_back(parse_dim(dim, value.place));
+  }
+  return shape;
 }
 
 std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rules) {
@@ -139,11 +172,7 @@ std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rul
     if (rule.kind != Rule::Kind::shape) continue;
     for (const Rule::Entry& entry : rule.entries) {
       if (!entry.name.is_exact()) continue;
-      Shape shape;
-      for (const std::string& dim : std::get<std::vector<std::string>>(entry.value.data)) {
-        shape.push_back(parse_dim(dim, entry.value.place));
-      }
-      result[entry.name.text()] = std::move(shape);
+      result[entry.name.text()] = parse_shape(entry.value);
     }
   }
   return result;

@@ -1,5 +1,5 @@
-// Reads single values of a file of rules.
-#include "rules/yaml.hpp"
+// Reads single values from the YAML of a file of rules.
+#include "rules/read/yaml.hpp"
 
 #include <fmt/format.h>
 
@@ -7,21 +7,31 @@
 #include <cstdint>
 #include <variant>
 
-#include "graft/error.hpp"
 #include "rules/text.hpp"
 
 namespace graft::rules {
+namespace {
+
+RuleValue::Data scalar_of(const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  if (node.Tag() == "!") return text;  // in quotes
+  if (text == "true") return std::int64_t{1};
+  if (text == "false") return std::int64_t{0};
+  if (const auto integer = to_integer(text)) return *integer;
+  if (const auto number = to_number(text)) return *number;
+  return text;
+}
+
+}  // namespace
 
 Place YamlReader::place_of(const YAML::Node& node) const {
   const YAML::Mark mark = node.Mark();
   return {name_, mark.is_null() ? 1 : mark.line + 1, mark.is_null() ? 1 : mark.column + 1};
 }
 
-void YamlReader::fail(const YAML::Node& node, const std::string& message) const {
-  throw Error(fmt::format("{}: {}", place_of(node).to_string(), message));
-}
+void YamlReader::fail(const YAML::Node& node, const std::string& message) const { fail_at(place_of(node), message); }
 
-std::optional<YAML::Node> YamlReader::find(const YAML::Node& map, std::string_view key) {
+std::optional<YAML::Node> find_key(const YAML::Node& map, std::string_view key) {
   for (const auto& entry : map) {
     if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
   }
@@ -100,16 +110,6 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
     value.data = std::move(numbers);
   }
   return value;
-}
-
-RuleValue::Data YamlReader::scalar_of(const YAML::Node& node) {
-  const std::string& text = node.Scalar();
-  if (node.Tag() == "!") return text;  // in quotes
-  if (text == "true") return std::int64_t{1};
-  if (text == "false") return std::int64_t{0};
-  if (const auto integer = to_integer(text)) return *integer;
-  if (const auto number = to_number(text)) return *number;
-  return text;
 }
 
 std::size_t YamlReader::index_of(const YAML::Node& node) const {
