@@ -125,7 +125,7 @@ class Expression {
       result = sum();
       if (!accept(')')) fail("`)` is missing");
     } else if (accept('@')) {
-      result = to_numbers(find(read_name()));
+      result = numbers_of(find(read_name()));
     } else if (position_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[position_])) != 0) {
       const std::string name = read_name();
       if (name != "sqrt" || !accept('(')) fail("the only function is sqrt(...)");
@@ -142,14 +142,12 @@ class Expression {
     return result;
   }
 
-  ExpressionNumbers to_numbers(const RuleValue::Data& data) const {
-    if (const auto* integer = std::get_if<std::int64_t>(&data)) return {{static_cast<double>(*integer)}, false, true};
-    if (const auto* value = std::get_if<double>(&data)) return {{*value}, false, false};
-    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&data)) {
-      return {std::vector<double>(integers->begin(), integers->end()), true, true};
-    }
-    if (const auto* values = std::get_if<std::vector<double>>(&data)) return {*values, true, false};
-    fail("expected a number, found a string");
+  ExpressionNumbers numbers_of(const RuleValue::Data& data) const {
+    auto values = to_numbers(data);
+    if (!values) fail("expected a number, found a string");
+    const bool is_integer =
+        std::holds_alternative<std::int64_t>(data) || std::holds_alternative<std::vector<std::int64_t>>(data);
+    return {*std::move(values), is_list(data), is_integer};
   }
 
   ExpressionNumbers number() {

@@ -72,6 +72,10 @@ struct RuleValue {
   [[nodiscard]] std::string to_string() const;
 };
 
+[[nodiscard]] bool is_list(const RuleValue::Data& data);
+/// Returns the numbers of a value, one or a list, or nothing for strings.
+[[nodiscard]] std::optional<std::vector<double>> to_numbers(const RuleValue::Data& data);
+
 /// Attributes by name, in the order of the file.
 using RuleAttributes = std::vector<std::pair<std::string, RuleValue>>;
 /// Returns the value of an attribute; null if the list does not have the attribute.

@@ -3,25 +3,63 @@
 #include <memory>
 #include <utility>
 
+#include "passes/pipeline.hpp"
+#include "rules/kinds.hpp"
+#include "rules/library_fusions.hpp"
+#include "rules/rule_run.hpp"
+
 namespace graft::rules {
+namespace {
+
+void apply_kind(RuleRun& run) {
+  using Kind = Rule::Kind;
+  switch (run.rule.kind) {
+    case Kind::replace: replace_selected(run); return;
+    case Kind::match: replace_matched(run); return;
+    case Kind::remove: remove_nodes(run); return;
+    case Kind::set: set_attributes(run); return;
+    case Kind::constant: set_constants(run); return;
+    case Kind::rename: rename_tensors(run); return;
+    case Kind::rename_nodes: rename_nodes(run); return;
+    case Kind::shape: set_shapes(run); return;
+    case Kind::dtype: set_types(run); return;
+    case Kind::fix: fix_dimensions(run); return;
+    case Kind::dynamic_batch: make_batch_dynamic(run); return;
+    case Kind::add_outputs: add_outputs(run); return;
+    case Kind::drop_outputs: drop_outputs(run); return;
+    case Kind::cut: cut(run); return;
+  }
+}
+
+void apply_rules(Rewriter& rewriter, const std::vector<Rule>& rules, Rule::Stage stage) {
+  for (const Rule& rule : rules) {
+    if (rule.stage != stage) continue;
+    RuleRun run(rewriter, rule);
+    apply_kind(run);
+    rewriter.record_rule(std::move(run.outcome));
+    if (stage != Rule::Stage::interface) rewriter.end();  // removes the nodes that the rule replaced
+  }
+}
+
+}  // namespace
 
 std::vector<passes::Pass> rule_passes(std::vector<Rule> rules) {
   const auto shared = std::make_shared<const std::vector<Rule>>(std::move(rules));
-  const auto replacements = [&](Rule::Stage stage) {
-    return [shared, stage](Rewriter& rewriter) { apply_replacements(rewriter, *shared, stage); };
+  const auto stage = [&](Rule::Stage which) {
+    return [shared, which](Rewriter& rewriter) { apply_rules(rewriter, *shared, which); };
   };
   std::vector<passes::Pass> all{
       {.name = "rules_interface",
        .why = "the user's names, shapes, inputs and outputs come before all other passes",
-       .run = [shared](Rewriter& rewriter) { apply_interface_rules(rewriter, *shared); },
+       .run = stage(Rule::Stage::interface),
        .after = ""},
       {.name = "rules_before",
        .why = "the user's replacements, which refer to the names of the original model",
-       .run = replacements(Rule::Stage::before),
+       .run = stage(Rule::Stage::before),
        .after = "upgrade_opset"},
       {.name = "rules_after",
        .why = "the user's replacements of nodes that the fusions have not replaced",
-       .run = replacements(Rule::Stage::after)},
+       .run = stage(Rule::Stage::after)},
   };
   for (passes::Pass& pass : all) pass.is_required = true;
   return all;

@@ -73,6 +73,20 @@ std::string RuleValue::to_string() const {
       data);
 }
 
+bool is_list(const RuleValue::Data& data) {
+  return std::holds_alternative<std::vector<std::int64_t>>(data) || std::holds_alternative<std::vector<double>>(data) ||
+         std::holds_alternative<std::vector<std::string>>(data);
+}
+
+std::optional<std::vector<double>> to_numbers(const RuleValue::Data& data) {
+  if (const auto* integer = std::get_if<std::int64_t>(&data)) return std::vector{static_cast<double>(*integer)};
+  if (const auto* number = std::get_if<double>(&data)) return std::vector{*number};
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&data))
+    return std::vector<double>(list->begin(), list->end());
+  if (const auto* list = std::get_if<std::vector<double>>(&data)) return *list;
+  return std::nullopt;
+}
+
 const RuleValue* find_attribute(const RuleAttributes& attributes, std::string_view name) {
   const auto found =
       std::find_if(attributes.begin(), attributes.end(), [&](const auto& entry) { return entry.first == name; });

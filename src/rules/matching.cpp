@@ -1,6 +1,6 @@
-// Selects the nodes of rules. Conditions are tested in one order, so that the nearest node is the one for which the
-// most hold.
-#include "rules/regions.hpp"
+// Matches a rule's selection with the nodes of a network. Conditions are tested in one order, so that the nearest node
+// is the one for which the most hold.
+#include "rules/matching.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 
 #include "core/suggest.hpp"
 #include "onnx/operator_node.hpp"
-#include "onnx/standard_operators.hpp"
 #include "onnx/text.hpp"
+#include "rules/captured_values.hpp"
 
 namespace graft::rules {
 namespace {
@@ -33,6 +33,15 @@ std::string full_type_of(const onnx::Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "::" + type_of(node);
 }
 
+/// Returns the name of a node, or of its first output if the node has no name.
+std::string name_of(const onnx::Node& node) {
+  if (!node.name.empty()) return node.name;
+  for (const onnx::Value* output : node.outputs) {
+    if (output != nullptr) return output->name;
+  }
+  return "";
+}
+
 /// Returns the layer of a node. Importers name the nodes of a layer `layer:part`.
 std::string layer_of(const onnx::Node& node) {
   std::string name = name_of(node);
@@ -51,43 +60,9 @@ std::optional<std::string> scope_of(const onnx::Node& node, const NamePattern& s
   }
 }
 
-std::optional<RuleValue::Data> to_data(const onnx::TensorData& tensor) {
-  if (const auto integers = tensor.ints()) {
-    if (tensor.dims.empty()) return integers->front();
-    return *integers;
-  }
-  if (const auto numbers = tensor.numbers()) {
-    if (tensor.dims.empty()) return numbers->front();
-    return *numbers;
-  }
-  return std::nullopt;
-}
-
-RuleValue::Data to_data(const AttributeValue& value) {
-  switch (graft::type_of(value)) {
-    case AttributeType::float_number: return static_cast<double>(std::get<float>(value));
-    case AttributeType::integer: return std::get<std::int64_t>(value);
-    case AttributeType::text: return std::get<std::string>(value);
-    case AttributeType::integers: return std::get<std::vector<std::int64_t>>(value);
-    case AttributeType::float_numbers: break;
-  }
-  const auto& floats = std::get<std::vector<float>>(value);
-  return std::vector<double>(floats.begin(), floats.end());
-}
-
-/// Returns numbers of any type, or nothing for strings. A list of one number is the same as the number.
-std::optional<std::vector<double>> numbers_of(const RuleValue::Data& data) {
-  if (const auto* integer = std::get_if<std::int64_t>(&data)) return std::vector{static_cast<double>(*integer)};
-  if (const auto* number = std::get_if<double>(&data)) return std::vector{*number};
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&data))
-    return std::vector<double>(list->begin(), list->end());
-  if (const auto* list = std::get_if<std::vector<double>>(&data)) return *list;
-  return std::nullopt;
-}
-
 bool same(const RuleValue::Data& a, const RuleValue::Data& b) {
-  const auto left = numbers_of(a);
-  const auto right = numbers_of(b);
+  const auto left = to_numbers(a);
+  const auto right = to_numbers(b);
   if (!left || !right) return a == b;
   return std::equal(left->begin(), left->end(), right->begin(), right->end(),
                     [](double x, double y) { return static_cast<float>(x) == static_cast<float>(y); });
@@ -161,86 +136,70 @@ Trial try_node(const Selector& selector, const onnx::Node& node) {
   return trial;
 }
 
-/// Returns a note that lists the nearest names, for a name that no node has.
-std::vector<std::string> near_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
+/// The names in a model that a selection could mean, and their kind for a message.
+struct KnownNames {
+  const NamePattern* wanted = nullptr;  ///< Null if the selection has no name.
+  std::string what;
   std::set<std::string> names;
+};
+
+KnownNames known_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
   const auto collect = [&](const std::function<std::string(const onnx::Node&)>& name) {
+    std::set<std::string> names;
     for (const onnx::Graph* graph : graphs) {
       for (const onnx::Node* node : graph->nodes()) names.insert(name(*node));
     }
+    return names;
   };
-  const NamePattern* wanted = nullptr;
-  std::string what;
   if (selector.scope) {
-    wanted = &*selector.scope;
-    what = "scopes";
-    collect(layer_of);
     std::set<std::string> scopes;
-    for (const std::string& name : names) {
+    for (const std::string& name : collect(layer_of)) {
       for (std::size_t end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1)) {
         scopes.insert(name.substr(0, end));
       }
     }
-    names = std::move(scopes);
-  } else if (selector.op) {
-    wanted = &*selector.op;
-    what = "operators";
-    collect(full_type_of);
-  } else if (selector.layer_type) {
-    wanted = &*selector.layer_type;
-    what = "layer types";
-    collect([](const onnx::Node& node) { return note_of(node, onnx::layer_type_note); });
-    names.erase("");
-    if (names.empty()) return {"only networks that were read from Caffe or TensorFlow have layer types"};
-  } else if (selector.layer) {
-    wanted = &*selector.layer;
-    what = "layers";
-    collect(layer_of);
-  } else if (selector.name) {
-    wanted = &*selector.name;
-    what = "names";
-    collect(name_of);
+    return {&*selector.scope, "scopes", std::move(scopes)};
   }
-  if (wanted == nullptr || names.empty()) return {};
-  const std::vector<std::string> known(names.begin(), names.end());
-  if (const auto meant = nearest(wanted->text(), known)) return {fmt::format("nearest: {}", *meant)};
+  if (selector.op) return {&*selector.op, "operators", collect(full_type_of)};
+  if (selector.layer_type) {
+    std::set<std::string> types = collect([](const onnx::Node& node) { return note_of(node, onnx::layer_type_note); });
+    types.erase("");
+    return {&*selector.layer_type, "layer types", std::move(types)};
+  }
+  if (selector.layer) return {&*selector.layer, "layers", collect(layer_of)};
+  if (selector.name) return {&*selector.name, "names", collect(name_of)};
+  return {};
+}
+
+/// Returns a note that lists the nearest names, for a name that no node has.
+std::vector<std::string> near_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
+  const KnownNames all = known_names(selector, graphs);
+  if (all.names.empty() && all.what == "layer types") {
+    return {"only networks that were read from Caffe or TensorFlow have layer types"};
+  }
+  if (all.names.empty()) return {};
+  const std::vector<std::string> known(all.names.begin(), all.names.end());
+  if (const auto meant = nearest(all.wanted->text(), known)) return {fmt::format("nearest: {}", *meant)};
   constexpr std::size_t few = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(few, known.size()); ++i) text += (i == 0 ? "" : ", ") + known[i];
-  return {fmt::format("the model has the {} {}{}", what, text,
+  const std::size_t listed = std::min(few, known.size());
+  return {fmt::format("the model has the {} {}{}", all.what, fmt::join(known.begin(), known.begin() + listed, ", "),
                       known.size() > few ? fmt::format(" and {} more", known.size() - few) : "")};
 }
 
 }  // namespace
 
-std::string name_of(const onnx::Node& node) {
-  if (!node.name.empty()) return node.name;
-  for (const onnx::Value* output : node.outputs) {
-    if (output != nullptr) return output->name;
+std::vector<onnx::Value*> find_tensors(const std::vector<onnx::Value*>& among, const NamePattern& name) {
+  std::vector<onnx::Value*> result;
+  for (onnx::Value* value : among) {
+    if (name.matches(value->name)) result.push_back(value);
   }
-  return "";
+  return result;
 }
 
-std::optional<RuleValue::Data> attribute_data(const onnx::Node& node, std::string_view name) {
-  if (const onnx::NodeAttribute* attribute = node.attribute(name)) {
-    if (const auto value = attribute->value()) return to_data(*value);
-    const auto* tensor = attribute->get<onnx::TensorData>();
-    return tensor == nullptr ? std::nullopt : to_data(*tensor);
-  }
-  if (!node.domain.empty()) return std::nullopt;
-  for (const onnx::AttributeInput& entry : onnx::attribute_inputs(node.op_type)) {
-    const onnx::Value* value = entry.attribute == name ? node.input(entry.input) : nullptr;
-    if (value == nullptr) continue;
-    const auto constant = value->constant();
-    return constant ? to_data(*constant) : std::nullopt;
-  }
-  const auto value = onnx::default_attribute(node.op_type, name, node.graph->opset());
-  return value ? std::optional(to_data(*value)) : std::nullopt;
-}
-
-std::optional<RuleValue::Data> constant_data(const onnx::TensorData& tensor) {
-  if (tensor.strings && tensor.strings->size() == 1) return tensor.strings->front();
-  return to_data(tensor);
+std::vector<std::string> names_of(const std::vector<onnx::Value*>& values) {
+  std::vector<std::string> names;
+  for (const onnx::Value* value : values) names.push_back(value->name);
+  return names;
 }
 
 Region make_region(std::string name, std::vector<onnx::Node*> nodes) {
@@ -259,6 +218,18 @@ Region make_region(std::string name, std::vector<onnx::Node*> nodes) {
                                     [&](const onnx::Use& use) { return !inside.contains(use.node); });
       if (used || output->is_output()) region.outputs.push_back(output);
     }
+  }
+  return region;
+}
+
+Region region_of(const onnx::Match& match, onnx::Graph& graph) {
+  Region region;
+  region.name = fmt::format("the pattern at {}", onnx::describe(*match.root));
+  region.graph = &graph;
+  region.nodes = match.nodes;
+  region.match = &match;
+  for (onnx::Value* output : match.root->outputs) {
+    if (output != nullptr && !output->is_unused()) region.outputs.push_back(output);
   }
   return region;
 }

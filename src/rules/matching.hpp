@@ -1,0 +1,42 @@
+// Finds the nodes to which a rule applies: single nodes, all nodes of a scope or of an imported layer, or the nodes of
+// a pattern.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onnx/matcher.hpp"
+#include "onnx/model.hpp"
+#include "rules/rule.hpp"
+
+namespace graft::rules {
+
+/// Nodes that a rule treats as one, in topological order, with their inputs and outputs.
+struct Region {
+  std::string name;  ///< For messages: "node 'conv1' (Conv)", "scope `a/b`, 6 nodes".
+  onnx::Graph* graph = nullptr;
+  std::vector<onnx::Node*> nodes;
+  std::vector<onnx::Value*> inputs;    ///< The inputs but constants; of a single node all, null for an absent one.
+  std::vector<onnx::Value*> outputs;   ///< The values that are used outside, or are outputs of the graph.
+  bool is_group = false;               ///< Whether the region is a whole scope or layer.
+  const onnx::Match* match = nullptr;  ///< The match of a rule's pattern; null for selected nodes.
+};
+
+/// Returns the region of these nodes, with its inputs and outputs.
+[[nodiscard]] Region make_region(std::string name, std::vector<onnx::Node*> nodes);
+
+/// Returns the region of a match, which must outlive the region.
+[[nodiscard]] Region region_of(const onnx::Match& match, onnx::Graph& graph);
+
+struct Selection {
+  std::vector<Region> regions;
+  std::vector<std::string> nearest;  ///< If there are no regions: the nearest nodes, and the conditions that failed.
+};
+
+[[nodiscard]] Selection select(const Selector& selector, const std::vector<onnx::Graph*>& graphs);
+
+/// Returns the tensors whose names match.
+[[nodiscard]] std::vector<onnx::Value*> find_tensors(const std::vector<onnx::Value*>& among, const NamePattern& name);
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<onnx::Value*>& values);
+
+}  // namespace graft::rules
