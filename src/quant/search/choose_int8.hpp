@@ -51,6 +51,10 @@ struct Int8Options {
   std::int64_t judged = 64;  ///< Maximum number of samples for which outputs are compared.
   int threads = 0;
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
+
+  void report_progress(const std::string& what, std::size_t done, std::size_t total) const {
+    if (progress) progress(what, done, total);
+  }
 };
 
 struct ChosenInt8 {

@@ -1,0 +1,54 @@
+// Judges a quantized model: compares its outputs with the outputs of the f32 network, and measures the user's metric.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "quant/search/choose_int8.hpp"
+
+namespace graft::quant {
+
+struct Judgment {
+  std::vector<verify::OutputFigures> outputs;
+  std::optional<double> metric;
+  [[nodiscard]] double snr_db() const { return verify::score_of(outputs).snr_db; }
+};
+
+class Int8Judge {
+ public:
+  /// All arguments must outlive the object.
+  Int8Judge(const runtime::Engine& engine, const onnx::Model& prepared, const CalibrationData& data,
+            const Int8Options& options)
+      : engine_(engine), prepared_(prepared), data_(data), options_(options) {}
+
+  /// Measures the metric of the f32 network, if there is a metric.
+  void measure_f32();
+  /// Runs the f32 network with the samples for which outputs are compared.
+  void run_reference();
+
+  [[nodiscard]] std::optional<double> metric_f32() const { return metric_f32_; }
+  /// Returns the number of samples for which outputs are compared. Without samples every model is good enough.
+  [[nodiscard]] std::size_t samples() const { return reference_.size(); }
+
+  [[nodiscard]] Judgment judge(const onnx::Model& model) const;
+  /// Compares the outputs of a model with the outputs of the f32 network, for this number of samples.
+  [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples) const;
+  [[nodiscard]] bool is_good_enough(const Judgment& judgment) const;
+  [[nodiscard]] bool is_better(const Judgment& a, const Judgment& b) const;
+
+ private:
+  /// Returns the user's metric of a model.
+  [[nodiscard]] double measured(const onnx::Model& model) const;
+
+  const runtime::Engine& engine_;
+  const onnx::Model& prepared_;
+  const CalibrationData& data_;
+  const Int8Options& options_;
+  std::optional<double> metric_f32_;
+  std::vector<std::int64_t> judged_;  ///< The indices of the samples.
+  std::vector<runtime::TensorMap> reference_;
+};
+
+}  // namespace graft::quant
