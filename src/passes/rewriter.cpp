@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <unordered_set>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "onnx/shape_inference.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
+#include "passes/region_text.hpp"
 #include "verify/compare/verify_models.hpp"
 
 namespace graft::passes {
@@ -120,98 +120,6 @@ std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
     }
   }
   return result;
-}
-
-/// The fewest floating-point numbers that count as weights. A rewrite may read fewer numbers one by one: they may be an
-/// epsilon, or a factor that decides.
-constexpr std::size_t fewest_weights = 9;
-
-bool is_weight(const onnx::TensorData& tensor) {
-  return is_floating_point(tensor.type) && tensor.element_count() >= static_cast<std::int64_t>(fewest_weights) &&
-         tensor.numbers().has_value();
-}
-
-/// Returns the properties of weights, other than their values, on which a rewrite may depend: a ReLU lets positive
-/// factors through, and zero cannot be a divisor.
-template <class Numbers>
-std::string nature_of(const Numbers& numbers) {
-  constexpr double large = 1e4;  // the square is beyond f16
-  bool negative = false;
-  bool zero = false;
-  bool positive = false;
-  bool not_finite = false;
-  bool beyond = false;
-  bool whole = true;
-  bool same = true;
-  for (const double number : numbers) {
-    negative = negative || number < 0;
-    zero = zero || number == 0;
-    positive = positive || number > 0;
-    not_finite = not_finite || !std::isfinite(number);
-    beyond = beyond || std::abs(number) > large;
-    whole = whole && number == std::trunc(number);
-    same = same && number == static_cast<double>(numbers.front());
-  }
-  return fmt::format("{} weights:{:d}{:d}{:d}{:d}{:d}{:d}{:d}", numbers.size(), negative, zero, positive, not_finite,
-                     beyond, whole, same);
-}
-
-/// Replaces weights that are attributes of an operator by their properties.
-void forget_weights(onnx::Node& node) {
-  for (auto& [name, attribute] : node.attributes) {
-    if (const auto* list = attribute.get<std::vector<float>>(); list != nullptr && list->size() >= fewest_weights) {
-      attribute = onnx::NodeAttribute(onnx::AttributeData(nature_of(*list)));
-    } else if (const auto* tensor = attribute.get<onnx::TensorData>(); tensor != nullptr && is_weight(*tensor)) {
-      attribute = onnx::NodeAttribute(onnx::AttributeData(fmt::format(
-          "{} [{}] {}", to_string(tensor->type), fmt::join(tensor->dims, ", "), nature_of(*tensor->numbers()))));
-    }
-  }
-}
-
-/// Returns the model as a string that does not depend on names: it is the same for two regions that compute the same on
-/// the same shapes. The strings are kept, so large constants are in them as hashes. If `with_weights` is false, weights
-/// are in them only as their properties.
-std::string anonymous_text(const onnx::Model& model, bool with_weights = true) {
-  onnx::Model copy = model.clone();
-  copy.doc.clear();
-  copy.producer_name.clear();
-  copy.graph().name.clear();
-  std::size_t count = 0;
-  std::unordered_set<const onnx::Value*> renamed;
-  const auto rename = [&](onnx::Value* value) {
-    if (value == nullptr || !renamed.insert(value).second) return;
-    copy.graph().rename(*value, fmt::format("\x01{}", count++));
-  };
-  for (onnx::Value* value : copy.graph().inputs()) rename(value);
-  for (onnx::Node* node : copy.graph().nodes()) {
-    node->name.clear();
-    node->doc.clear();
-    node->metadata.clear();
-    for (onnx::Value* value : node->inputs) rename(value);
-    for (onnx::Value* value : node->outputs) rename(value);
-    if (!with_weights) forget_weights(*node);
-  }
-  for (onnx::Value* value : copy.graph().initializers()) {
-    constexpr std::size_t large = 4096;
-    if (!with_weights && is_weight(*value->initializer)) {
-      value->initializer->bytes = onnx::Bytes(nature_of(*value->initializer->numbers()));
-      continue;
-    }
-    const std::string_view bytes = value->initializer->bytes.view();
-    if (bytes.size() <= large) continue;
-    const std::hash<std::string_view> hash;
-    value->initializer->bytes =
-        onnx::Bytes(fmt::format("{} {:x} {:x}", bytes.size(), hash(bytes), hash(bytes.substr(large / 2))));
-  }
-  return serialize_onnx(copy);
-}
-
-/// Returns a string that is the same for rewrites that are alike: they differ only in names, in the values of weights,
-/// and in sizes that neither region names.
-std::string kind_of(const onnx::Model& before, const onnx::Model& after) {
-  const auto opened = verify::with_open_sizes(before, after);
-  return anonymous_text(opened ? opened->before : before, false) +
-         anonymous_text(opened ? opened->after : after, false);
 }
 
 /// Describes a proposal by its last node.
@@ -319,8 +227,6 @@ const onnx::Graph* find_graph_of(const onnx::Graph& graph, const std::string& va
 Rewriter::Rewriter(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options,
                    RewriteReport& report)
     : engine_(engine), model_(model), options_(options), report_(report) {}
-
-std::string region_text(const onnx::Model& region) { return anonymous_text(region); }
 
 std::vector<onnx::Graph*> graphs_of(onnx::Model& model) {
   std::vector<onnx::Graph*> result;
@@ -454,13 +360,13 @@ bool Rewriter::compiles(const onnx::Model& region) const {
 
 Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
                                           const std::string& nodes, const std::vector<onnx::Value*>& emptied) {
-  const std::string key = (changes_result ? "!" : "=") + anonymous_text(before) + anonymous_text(after);
+  const std::string key = (changes_result ? "!" : "=") + region_text(before) + region_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
     ++report_.proofs_reused;
     return known->second;
   }
   const bool alike = !changes_result && !options_.prove_each;
-  const std::string kind = alike ? kind_of(before, after) : "";
+  const std::string kind = alike ? kind_text(before, after) : "";
   if (const auto known = kinds_.find(kind); alike && known != kinds_.end()) {
     if (auto verdict = prove_alike(known->second, before, after)) return *std::move(verdict);
   }

@@ -216,10 +216,6 @@ class Rewriter {
 [[nodiscard]] std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op,
                                                               std::vector<std::string> inputs, std::string output);
 
-/// Returns a region as a string that does not depend on names: it is the same for two regions that compute the same on
-/// the same shapes.
-[[nodiscard]] std::string region_text(const onnx::Model& region);
-
 /// Returns an operator as a string: `L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode="max">`.
 [[nodiscard]] std::string to_text(const Operator& op);
 

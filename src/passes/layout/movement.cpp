@@ -20,6 +20,7 @@
 #include "onnx/schema.hpp"
 #include "passes/fuse.hpp"
 #include "passes/pipeline.hpp"
+#include "passes/region_text.hpp"
 #include "runtime/budget.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs/inputs.hpp"
