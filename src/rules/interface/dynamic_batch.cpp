@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "graft/error.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/text.hpp"
@@ -102,7 +103,7 @@ std::string difference(const runtime::Engine& engine, const onnx::Model& before,
           verify::compare(value, found.at(name), verify::network_tolerance(value.type, quantized));
       if (!apart.equal()) {
         return fmt::format("with the batch size {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
-                           batch, verify::difference_text(apart));
+                           batch, report::difference_text(apart));
       }
     }
   }
