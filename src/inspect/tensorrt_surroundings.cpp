@@ -88,12 +88,6 @@ bool is_folded_into_sizes(const Node& node) {
          is_any_of(node, {"Gemm", "MatMul", "Pad", "Trilu"});
 }
 
-/// Returns the integers in a constant, or nothing if the value is not a constant.
-std::optional<std::vector<std::int64_t>> constant_integers(const Value* value) {
-  const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
-  return constant ? constant->ints() : std::nullopt;
-}
-
 /// Returns the dimensions between two positions, which count from the end where they are negative.
 Shape cut_shape(const Shape& shape, std::int64_t begin, std::int64_t end) {
   const auto size = static_cast<std::int64_t>(shape.size());
@@ -117,7 +111,7 @@ std::optional<Shape> read_dimensions(const Value& value) {
     return std::nullopt;
   }
   std::optional<Shape> all = read_dimensions(*node->input(0));
-  const auto first = constant_integers(node->input(1));
+  const auto first = constant_ints(node->input(1));
   if (!all || !first) return all;
   if (node->is("Gather")) {
     Shape selected;
@@ -128,7 +122,7 @@ std::optional<Shape> read_dimensions(const Value& value) {
     }
     return selected;
   }
-  const auto last = constant_integers(node->input(2));
+  const auto last = constant_ints(node->input(2));
   const bool has_step = node->input(4) != nullptr;
   return has_step || !last || first->size() != 1 || last->size() != 1 ? all : cut_shape(*all, (*first)[0], (*last)[0]);
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <queue>
 #include <set>
 #include <utility>
@@ -103,6 +104,11 @@ std::optional<std::int64_t> Value::rank() const {
   return shape ? std::optional(static_cast<std::int64_t>(shape->size())) : std::nullopt;
 }
 
+std::optional<std::vector<std::int64_t>> constant_ints(const Value* value) {
+  const auto constant = value == nullptr ? std::nullopt : value->constant();
+  return constant ? constant->ints() : std::nullopt;
+}
+
 NodeAttribute::NodeAttribute(const AttributeValue& value) {
   std::visit([this](const auto& alternative) { data = alternative; }, value);
 }
@@ -121,6 +127,18 @@ std::string_view NodeAttribute::kind() const {
       "float",  "int",     "string", "floats", "ints",      "strings",
       "tensor", "tensors", "graph",  "graphs", "reference", "sparse tensor or type"};
   return names[data.index()];
+}
+
+bool Node::is_output_used(std::size_t i) const {
+  const Value* value = output(i);
+  return value != nullptr && !value->is_unused();
+}
+
+std::vector<Value*> Node::used_outputs() const {
+  std::vector<Value*> used;
+  std::copy_if(outputs.begin(), outputs.end(), std::back_inserter(used),
+               [](const Value* value) { return value != nullptr && !value->is_unused(); });
+  return used;
 }
 
 const NodeAttribute* Node::attribute(std::string_view attribute_name) const {

@@ -71,6 +71,9 @@ struct Value {
   [[nodiscard]] std::optional<std::int64_t> rank() const;
 };
 
+/// Returns the integers of a constant, or nothing if the value is null, is not a constant or holds no integers.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> constant_ints(const Value* value);
+
 /// A reference, in the body of a function, to the attribute `name` of the node that calls the function.
 struct AttributeReference {
   std::string name;
@@ -129,6 +132,9 @@ struct Node {
   [[nodiscard]] bool is(std::string_view type) const { return op_type == type && domain.empty(); }
   [[nodiscard]] Value* input(std::size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   [[nodiscard]] Value* output(std::size_t i = 0) const { return i < outputs.size() ? outputs[i] : nullptr; }
+  /// Returns whether an output is present and is read or returned.
+  [[nodiscard]] bool is_output_used(std::size_t i) const;
+  [[nodiscard]] std::vector<Value*> used_outputs() const;
   [[nodiscard]] const NodeAttribute* attribute(std::string_view attribute_name) const;
 
   /// Return the attribute, or `otherwise` (or nothing) if it is absent. Throw Error naming node and attribute if it is

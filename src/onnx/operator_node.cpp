@@ -269,8 +269,7 @@ void check_operator(const Node& node) {
       continue;
     }
     if (is_shape_input(op->type(), node, i)) {
-      const auto constant = input->constant();
-      const auto values = constant ? constant->ints() : std::nullopt;
+      const auto values = constant_ints(input);
       if (!values || !Extents::make(*values, shape_values.emplace_back()).ok()) return;
       continue;
     }

@@ -43,9 +43,7 @@ class Raiser {
     for (const Value* input : node.inputs) {
       if (input != nullptr && !input->constant()) note.inputs.push_back(input->name);
     }
-    for (const Value* output : node.outputs) {
-      if (output != nullptr && !output->is_unused()) note.outputs.push_back(output->name);
-    }
+    for (const Value* output : node.used_outputs()) note.outputs.push_back(output->name);
     const std::string before = form_of(node);
     computes_anew_ = false;
     raise(node);
@@ -151,7 +149,7 @@ class Raiser {
   void keep_first_output(Node& node, const char* what) const {
     for (std::size_t i = 1; i < node.outputs.size(); ++i) {
       Value* output = node.outputs[i];
-      if (output != nullptr && !output->is_unused()) refuse(node, fmt::format("{} used", what));
+      if (node.is_output_used(i)) refuse(node, fmt::format("{} used", what));
       node.outputs[i] = nullptr;
       if (output == nullptr) continue;
       output->producer = nullptr;

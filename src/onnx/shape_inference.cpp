@@ -391,8 +391,7 @@ std::optional<std::vector<std::int64_t>> NodeTypes::ints(std::size_t i) const {
     }
     return values;
   }
-  const auto constant = node_.input(i) == nullptr ? std::nullopt : node_.input(i)->constant();
-  return constant ? constant->ints() : std::nullopt;
+  return constant_ints(node_.input(i));
 }
 
 std::optional<std::vector<std::int64_t>> NodeTypes::ints(std::string_view attribute, std::size_t input) const {

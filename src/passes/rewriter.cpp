@@ -625,6 +625,16 @@ std::string short_text(const AttributeValue& value) {
 
 }  // namespace
 
+Proposal propose_for(onnx::Node& node, std::string replacement, std::string reason) {
+  Proposal proposal{.nodes = {&node},
+                    .outputs = node.used_outputs(),
+                    .replacement = std::move(replacement),
+                    .reason = std::move(reason)};
+  std::copy_if(node.inputs.begin(), node.inputs.end(), std::back_inserter(proposal.inputs),
+               [](const onnx::Value* input) { return input != nullptr; });
+  return proposal;
+}
+
 std::string to_text(const Operator& op) {
   std::string attributes;
   for (const AttributeInfo& info : op.type().attributes) {

@@ -32,15 +32,15 @@ struct ConvertOptions;
 struct Proposal {
   std::vector<onnx::Node*> nodes;  ///< The nodes that are replaced.
   /// The values where the region begins. Constants, and tensors of shapes, need not be listed.
-  std::vector<onnx::Value*> inputs;
-  std::vector<onnx::Value*> outputs;  ///< The values where the region ends, in the graph that is edited.
+  std::vector<onnx::Value*> inputs = {};
+  std::vector<onnx::Value*> outputs = {};  ///< The values where the region ends, in the graph that is edited.
   std::string replacement;
   std::string reason;
   /// The proof, if ONNX itself defines that both are the same and a run would prove nothing; otherwise empty.
-  std::string by_definition;
+  std::string by_definition = {};
   /// Applies the change to a graph: the real one, or a copy of the region for the proof. It therefore finds its values
   /// by name. Nodes that become unused are removed later.
-  std::function<void(onnx::Graph&)> edit;
+  std::function<void(onnx::Graph&)> edit = {};
   /// Whether the result changes on purpose. Both are then run, and the report shows how far they are apart.
   bool changes_result = false;
   /// The shapes of inputs, if both are the same at these sizes only. The reason then says so.
@@ -53,6 +53,9 @@ struct Proposal {
   /// region only, because the whole model may have no inputs for which these tensors are empty.
   std::vector<onnx::Value*> emptied = {};
 };
+
+/// Returns the proposal to replace one node, without an edit. The region ends at the outputs that are used.
+[[nodiscard]] Proposal propose_for(onnx::Node& node, std::string replacement, std::string reason);
 
 /// Thrown if a rewrite that looked like a proven one does not hold, after others were accepted without a proof of their
 /// own.

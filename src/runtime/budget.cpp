@@ -116,8 +116,7 @@ bool is_endless(const onnx::Node& node) { return node.is("Loop") && node.input(0
 /// Returns the limit of a Loop; 1 where it is computed at run time, and for the largest i64, which exporters write
 /// where the condition ends the Loop.
 double iterations_of_loop(const onnx::Node& node) {
-  const auto limit = node.input(0) == nullptr ? std::nullopt : node.input(0)->constant();
-  const auto numbers = limit ? limit->ints() : std::nullopt;
+  const auto numbers = constant_ints(node.input(0));
   if (!numbers || numbers->size() != 1) return 1;
   const bool is_no_limit = numbers->front() == std::numeric_limits<std::int64_t>::max() && !needs_limit(node);
   return is_no_limit ? 1 : std::max(1.0, static_cast<double>(numbers->front()));

@@ -313,10 +313,7 @@ std::string find_output(Attention& found, const onnx::Node& sum) {
 
 bool sums_points(const onnx::Node& node) {
   auto axes = node.ints("axes");
-  if (!axes && node.input(1) != nullptr) {
-    const auto constant = node.input(1)->constant();
-    axes = constant ? constant->ints() : std::nullopt;
-  }
+  if (!axes) axes = constant_ints(node.input(1));
   constexpr std::int64_t rank = 4;
   return rank_of(node.input(0)) == rank && rank_of(node.output()) >= rank - 1 && axes && axes->size() == 1 &&
          (axes->front() == -1 || axes->front() == rank - 1);

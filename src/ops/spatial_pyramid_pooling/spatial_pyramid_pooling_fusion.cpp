@@ -71,10 +71,7 @@ bool is_whole_image(const onnx::Node& node) {
   if (node.is("GlobalMaxPool") || node.is("GlobalAveragePool")) return true;
   if (!node.is("ReduceMean") && !node.is("ReduceMax")) return false;
   auto axes = node.ints("axes");
-  if (!axes && node.input(1) != nullptr) {
-    const auto constant = node.input(1)->constant();
-    axes = constant ? constant->ints() : std::nullopt;
-  }
+  if (!axes) axes = constant_ints(node.input(1));
   if (!axes || axes->size() != 2) return false;
   for (std::int64_t& axis : *axes) axis += axis < 0 ? static_cast<std::int64_t>(image_rank) : 0;
   std::sort(axes->begin(), axes->end());

@@ -121,7 +121,6 @@ void propose(Rewriter& rewriter, onnx::Node& pad, onnx::Node& layer, const Paddi
                     .outputs = {layer.output()},
                     .replacement = fmt::format("{} with pads [{}]", layer.op_type, fmt::join(sum, ", ")),
                     .reason = "the layer pads by itself",
-                    .by_definition = "",
                     .edit = [x = pad.input(0)->name, y = layer.output()->name, sum](onnx::Graph& edited) {
                       onnx::Node& node = *edited.find(y)->producer;
                       edited.set_input(node, 0, edited.find(x));

@@ -253,9 +253,7 @@ Proposal propose(onnx::Node& node, const RemovableIf& found) {
   for (const onnx::Value* value : onnx::values_read_by(node)) {
     if (value != node.input(0)) proposal.inputs.push_back(node.graph->find_local(value->name));
   }
-  for (onnx::Value* output : node.outputs) {
-    if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
-  }
+  proposal.outputs = node.used_outputs();
   proposal.emptied = {found.check.tensor};
   proposal.replacement = fmt::format("the nodes of its {}", found.kept);
   proposal.reason = fmt::format(

@@ -125,7 +125,7 @@ std::optional<Sameness> sameness_of(const onnx::Node& node) {
 /// Returns whether the readers of y can read x instead. An output of the graph needs a value of its own.
 bool can_take_place(const onnx::Value& x, const onnx::Value& y, const onnx::Node& node) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != nullptr && !node.outputs[i]->is_unused()) return false;
+    if (node.is_output_used(i)) return false;
   }
   if (!y.is_output()) return true;
   return x.graph == y.graph && x.producer != nullptr && !x.is_output();

@@ -81,8 +81,7 @@ std::optional<std::size_t> inferred_axis(const onnx::Node& reshape, const Proven
       is_joined ? target->producer->inputs : std::vector<onnx::Value*>{reshape.input(1)};
   std::size_t axis = 0;
   for (const onnx::Value* part : parts) {
-    const auto constant = part->constant();
-    if (const auto sizes = constant ? constant->ints() : std::nullopt) {
+    if (const auto sizes = constant_ints(part)) {
       const auto found = std::find(sizes->begin(), sizes->end(), -1);
       if (found != sizes->end()) return axis + static_cast<std::size_t>(found - sizes->begin());
       axis += sizes->size();

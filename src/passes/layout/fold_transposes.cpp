@@ -176,13 +176,10 @@ void edit(onnx::Graph& graph, const std::string& x, const std::vector<std::strin
 void propose(Rewriter& rewriter, onnx::Node& transpose, const Found& found) {
   Proposal proposal{.nodes = {&transpose},
                     .inputs = {found.x},
-                    .outputs = {},
                     .replacement = fmt::format(
                         "a different order of the rows of {}",
                         found.products.size() == 1 ? "a matrix" : fmt::format("{} matrices", found.products.size())),
-                    .reason = "the rows have the order of the flattened elements",
-                    .by_definition = "",
-                    .edit = {}};
+                    .reason = "the rows have the order of the flattened elements"};
   proposal.nodes.insert(proposal.nodes.end(), found.reshapes.begin(), found.reshapes.end());
   proposal.nodes.insert(proposal.nodes.end(), found.products.begin(), found.products.end());
   std::vector<std::string> outputs;

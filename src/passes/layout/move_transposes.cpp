@@ -92,12 +92,6 @@ std::optional<onnx::TensorData> before_transposition(const onnx::TensorData& ten
   return onnx::TensorData::from_numbers(tensor.type, result_dims, moved);
 }
 
-std::optional<std::vector<std::int64_t>> constant_ints(const onnx::Value* value) {
-  if (value == nullptr) return std::nullopt;
-  const auto constant = value->constant();
-  return constant ? constant->ints() : std::nullopt;
-}
-
 /// The new input of a moved node.
 struct ReplacedInput {
   std::string value;                       ///< The name of a value; empty for a constant or an absent input.
@@ -393,12 +387,10 @@ void move_transposes(Rewriter& rewriter) {
       if (!move || move->outputs.size() != node->outputs.size()) continue;
       Proposal proposal{
           .nodes = {node},
-          .inputs = {},
-          .outputs = {},
+          .outputs = node->used_outputs(),
           .replacement = fmt::format("{} before the Transpose", node->op_type),
-          .reason = "it computes the same for every order of the elements; the Transpose moves on toward its inverse",
-          .by_definition = "",
-          .edit = {}};
+          .reason = "it computes the same for every order of the elements; the Transpose moves on toward its inverse"};
+      if (proposal.outputs.empty()) continue;
       for (onnx::Value* input : node->inputs) {
         if (input == nullptr || input->constant()) continue;
         const bool moves = std::any_of(move->inputs.begin(), move->inputs.end(), [&](const ReplacedInput& replacement) {
@@ -411,10 +403,6 @@ void move_transposes(Rewriter& rewriter) {
           proposal.inputs.push_back(source);
         }
       }
-      for (onnx::Value* output : node->outputs) {
-        if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
-      }
-      if (proposal.outputs.empty()) continue;
       proposal.edit = [name = proposal.outputs.front()->name, move = *move](onnx::Graph& edited) {
         edit(edited, name, move);
       };

@@ -85,28 +85,11 @@ std::vector<std::string> input_names(const onnx::Node& node) {
   return names;
 }
 
-Proposal proposal_for(onnx::Node& node, std::string replacement, std::string reason) {
-  Proposal proposal{.nodes = {&node},
-                    .inputs = {},
-                    .outputs = {},
-                    .replacement = std::move(replacement),
-                    .reason = std::move(reason),
-                    .by_definition = "",
-                    .edit = {}};
-  for (onnx::Value* input : node.inputs) {
-    if (input != nullptr) proposal.inputs.push_back(input);
-  }
-  for (onnx::Value* output : node.outputs) {
-    if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
-  }
-  return proposal;
-}
-
 /// Replaces a Graft node with standard nodes by calling `replace_node`. Returns false if the rewrite is rejected or
 /// nothing reads the outputs of the node.
 bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, const std::string& reason,
              bool (*replace_node)(onnx::Node&), std::string by_definition = "") {
-  Proposal proposal = proposal_for(node, std::move(replacement), reason);
+  Proposal proposal = propose_for(node, std::move(replacement), reason);
   proposal.by_definition = std::move(by_definition);
   if (proposal.outputs.empty()) return false;
   proposal.edit = [name = proposal.outputs.front()->name, replace_node](onnx::Graph& graph) {
@@ -204,7 +187,7 @@ void choose_for_standard(Rewriter& rewriter, const NativeForms& forms, onnx::Nod
   }
   if (rewriter.options().plugins == Plugins::always) {
     const std::string reason = "requested: plugins wherever possible";
-    Proposal proposal = proposal_for(node, to_text(*op), reason);
+    Proposal proposal = propose_for(node, to_text(*op), reason);
     proposal.edit = operator_edit(op, input_names(node), node.output()->name);
     const std::string output = node.output()->name;
     onnx::Graph& graph = *node.graph;

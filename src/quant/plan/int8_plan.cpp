@@ -140,9 +140,7 @@ class Planner {
     const bool all = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const onnx::Value* value) {
       return value == nullptr || value->is_unused() || is_only_wanted_in_int8(*value);
     });
-    const bool any = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                 [](const onnx::Value* value) { return value != nullptr && !value->is_unused(); });
-    if (!all || !any) return;
+    if (!all || node.used_outputs().empty()) return;
     const std::vector<std::size_t> given = activations_of(node);
     take(node, form.what == What::moves ? given : std::vector<std::size_t>{0});
     if (form.what == What::graft) wanted_.insert(node.output());

@@ -74,8 +74,7 @@ std::string fault_of(const onnx::Node& node) {
   }
   if (type == "CumSum") {
     const onnx::Value* data = node.input(0);
-    const auto axis = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
-    const auto number = axis ? axis->ints() : std::nullopt;
+    const auto number = constant_ints(node.input(1));
     if (data != nullptr && data->shape && number && number->size() == 1) {
       const auto rank = static_cast<std::int64_t>(data->shape->size());
       if (number->front() < -rank || number->front() >= rank) {

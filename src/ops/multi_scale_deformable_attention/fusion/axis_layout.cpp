@@ -7,11 +7,6 @@
 namespace graft::passes::deformable_attention {
 namespace {
 
-std::optional<std::vector<std::int64_t>> constant_ints(const onnx::Value* value) {
-  const auto constant = value == nullptr ? std::nullopt : value->constant();
-  return constant ? constant->ints() : std::nullopt;
-}
-
 /// Removes factors of size 1, and joins neighboring factors that together run over an axis as one factor does.
 std::vector<AxisFactor> simplified(const std::vector<AxisFactor>& factors) {
   std::vector<AxisFactor> result;

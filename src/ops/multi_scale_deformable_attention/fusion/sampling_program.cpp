@@ -29,8 +29,7 @@ bool accounts_for(const AxisLayout& layout, const onnx::Value& value) {
 /// Returns the fixed dimension that a Gather reads from a Shape; 0 if it is dynamic or if the node is something else.
 std::int64_t asked_dimension(const onnx::Node& gather) {
   const onnx::Node* shape = gather.is("Gather") && gather.input(0) != nullptr ? gather.input(0)->producer : nullptr;
-  const auto index = gather.input(1) == nullptr ? std::nullopt : gather.input(1)->constant();
-  const auto which = index ? index->ints() : std::nullopt;
+  const auto which = constant_ints(gather.input(1));
   const bool is_asked = shape != nullptr && shape->is("Shape") && shape->attribute("start") == nullptr;
   if (!is_asked || !which || which->size() != 1) return 0;
   const auto rank = static_cast<std::int64_t>(rank_of(shape->input(0)));
@@ -100,13 +99,9 @@ std::vector<PixelWeight> scaled_pixels(std::vector<PixelWeight> pixels, double s
 /// Returns the image that a Pad surrounds with zeros, with the widths of the padding, or nothing for another Pad.
 std::optional<PixelSource> padded_image(const onnx::Node& pad) {
   constexpr std::size_t rank = 4;
-  const auto ints_of = [&](std::size_t i) {
-    const auto constant = pad.input(i) == nullptr ? std::nullopt : pad.input(i)->constant();
-    return constant ? constant->ints() : std::nullopt;
-  };
-  const auto given = ints_of(1);
+  const auto given = constant_ints(pad.input(1));
   std::vector<std::int64_t> axes{0, 1, 2, 3};
-  if (pad.input(3) != nullptr) axes = ints_of(3).value_or(std::vector<std::int64_t>{});
+  if (pad.input(3) != nullptr) axes = constant_ints(pad.input(3)).value_or(std::vector<std::int64_t>{});
   const auto filling = pad.input(2) == nullptr ? std::nullopt : pad.input(2)->constant();
   const bool is_zero = pad.input(2) == nullptr || (filling && filling->scalar() == 0.0);
   if (pad.string_or("mode", "constant") != "constant" || !is_zero || !given || axes.empty()) return std::nullopt;
