@@ -15,6 +15,7 @@
 #include "inspect/function_bodies.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/tensor_data.hpp"
+#include "passes/lowering/refused_forms.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -26,7 +27,7 @@ bool is_integer(const onnx::Value* value) { return value != nullptr && value->ty
 /// Returns whether the elements of the results are elements of the inputs.
 bool moves_elements(const onnx::Node& node) {
   if (has_trait(node, onnx::trait::moves_data | onnx::trait::reads_shape)) return true;
-  if (onnx::is_any_of(node, {"ScatterElements", "ScatterND"})) return node.string_or("reduction", "none") == "none";
+  if (onnx::is_any_of(node, {"ScatterElements", "ScatterND"})) return !passes::has_reduction(node);
   if (onnx::is_any_of(node, {"Resize", "Upsample"})) return node.string_or("mode", "nearest") == "nearest";
   return onnx::is_any_of(node, {"CenterCropPad", "ConcatFromSequence", "Constant", "ConstantOfShape", "MaxUnpool",
                                 "OneHot", "Pad", "Scatter", "SequenceAt", "SequenceConstruct", "SequenceErase",

@@ -20,6 +20,9 @@ struct Form {
 };
 using Forms = std::vector<Form>;
 
+/// Returns the special forms that a node has.
+[[nodiscard]] Forms forms_of(const onnx::Node& node);
+
 /// Adds the forms that depend on more than the node: on what computes its inputs, on its body, or on the body that it
 /// is in.
 void add_surroundings(const onnx::Node& node, Forms& forms);
@@ -27,6 +30,12 @@ void add_surroundings(const onnx::Node& node, Forms& forms);
 /// Returns an input or output of a node that has more dimensions than a tensor of TensorRT, or null. Plugins have the
 /// same limit.
 [[nodiscard]] const onnx::Value* find_rank_above_limit(const onnx::Node& node);
+
+/// Returns whether a type has fewer than 8 bits per element, or is a floating-point type of 8 bits. The tables of types
+/// do not cover these.
+[[nodiscard]] bool is_narrow(onnx::ElementType type);
+/// Returns the first input or output of a node that has such a type, or null.
+[[nodiscard]] const onnx::Value* find_narrow(const onnx::Node& node);
 
 /// Returns whether TensorRT holds a value of type u8 in i32: its parser imports constants of u8 as i32, and what
 /// nodes other than Cast compute from those is i32 too.

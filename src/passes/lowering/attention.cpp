@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "passes/lowering/lowering.hpp"
+#include "passes/lowering/refused_forms.hpp"
 
 namespace graft::passes {
 namespace {
@@ -144,10 +145,9 @@ class AttentionWriter {
   /// Returns whether the builder or the parser refuses the node, as far as it was measured.
   [[nodiscard]] bool is_refused() const {
     constexpr std::int64_t smallest_head = 32;
-    const bool has_more_outputs = site_.is_used(1) || site_.is_used(2) || site_.is_used(3);
     const bool has_kernel = site_.type(0) != onnx::ElementType::f32 && q_size_ >= smallest_head;
-    return has_more_outputs || !has_kernel || node_.float_or("softcap", 0) > 0 ||
-           node_.attribute("softmax_precision") != nullptr;
+    return returns_more_than_attention(node_) || !has_kernel || node_.float_or("softcap", 0) > 0 ||
+           has_softmax_precision(node_);
   }
 
   std::string number(const std::string& name, double value) {

@@ -11,14 +11,15 @@
 #include <fmt/format.h>
 
 #include "passes/lowering/lowering.hpp"
+#include "passes/lowering/refused_forms.hpp"
 
 namespace graft::passes {
 
 std::optional<Replacement> sample_by_gather(Site& site) {
   const onnx::Node& node = site.node();
-  const std::string mode = node.string_or("mode", "linear");
-  if (mode != "linear" && mode != "bilinear")
-    return site.no(fmt::format("its mode is {}; only bilinear is supported", mode));
+  if (!is_bilinear(node)) {
+    return site.no(fmt::format("its mode is {}; only bilinear is supported", node.string_or("mode", "linear")));
+  }
   const std::string padding = node.string_or("padding_mode", "zeros");
   if (padding != "zeros" && padding != "border") return site.no(fmt::format("its padding_mode is {}", padding));
   const Shape* shape = site.shape(0);

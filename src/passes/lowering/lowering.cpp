@@ -39,11 +39,6 @@ void Replacement::give(const std::string& output, onnx::ElementType to, const st
   line(fmt::format("{} = Cast<to={}>({}_f32)", output, to_string(to), output));
 }
 
-bool Site::is_used(std::size_t output) const {
-  const onnx::Value* value = node_.output(output);
-  return value != nullptr && !value->is_unused();
-}
-
 onnx::ElementType Site::type(std::size_t input) const {
   const onnx::Value* value = node_.input(input);
   return value == nullptr ? onnx::ElementType::undefined : value->type.value_or(onnx::ElementType::undefined);
@@ -86,8 +81,7 @@ std::optional<onnx::TensorData> Site::constant(std::size_t input) const {
 }
 
 std::optional<std::vector<std::int64_t>> Site::ints(std::size_t input) const {
-  const auto tensor = constant(input);
-  return tensor ? tensor->ints() : std::nullopt;
+  return onnx::constant_ints(node_.input(input));
 }
 
 std::optional<std::vector<double>> Site::numbers(std::size_t input) const {

@@ -61,7 +61,7 @@ class Site {
 
   [[nodiscard]] const onnx::Node& node() const { return node_; }
   [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
-  [[nodiscard]] bool is_used(std::size_t output) const;
+  [[nodiscard]] bool is_used(std::size_t output) const { return node_.is_output_used(output); }
   [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
   [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< `undefined` where it is not known.
   [[nodiscard]] bool is_real(std::size_t input) const;            ///< f32, f16 or bf16.
@@ -101,10 +101,14 @@ class Site {
 struct Lowering {
   std::string_view op_type;
   std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840".
-  std::string_view form;     ///< The replacement, for the documentation.
-  std::string_view needs;    ///< The conditions, for the documentation.
-  /// Returns nothing if TensorRT has the node as it is, and, after site.no(), if the node cannot be lowered.
-  std::optional<Replacement> (*lower)(Site& site) = nullptr;
+  /// Returns whether a node has that form. Null where every node has it, or where shapes or other nodes decide, which
+  /// `lower` reads.
+  bool (*is_refused)(const onnx::Node& node);
+  std::string_view form;   ///< The replacement, for the documentation.
+  std::string_view needs;  ///< The conditions, for the documentation.
+  /// Is called for nodes that have the form. Returns nothing if TensorRT has the node as it is, and, after site.no(),
+  /// if the node cannot be lowered.
+  std::optional<Replacement> (*lower)(Site& site);
   /// The first clause of the advice on a refused node, for operators on which there is more to advise than to run
   /// `graft convert`. Empty for the others.
   std::string_view advice = {};
@@ -113,13 +117,12 @@ struct Lowering {
 /// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
 /// a replacement is used.
 [[nodiscard]] std::span<const Lowering> lowerings();
+/// Returns the first lowering of a node's operator, or null.
+[[nodiscard]] const Lowering* find_lowering(const onnx::Node& node);
 
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
-
-/// The largest K with which TensorRT's builder accepts a TopK.
-inline constexpr std::int64_t largest_k = 3840;
 
 /// The most numbers in one table.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;

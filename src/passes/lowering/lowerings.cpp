@@ -22,6 +22,7 @@
 #include "onnx/shape_inference.hpp"
 #include "passes/lowering/cost.hpp"
 #include "passes/lowering/lowering.hpp"
+#include "passes/lowering/refused_forms.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
@@ -32,96 +33,106 @@ constexpr std::string_view transposed_recurrence = "the same operator with layou
 constexpr std::string_view computed_in_f32 = "graft convert computes it in f32";
 
 constexpr std::array all_lowerings = {
-    Lowering{"TopK", "K above 3840", "several TopK of at most 3840, each without the elements already selected",
+    Lowering{"TopK", "K above 3840", has_large_k,
+             "several TopK of at most 3840, each without the elements already selected",
              "a constant K; f32, f16 or bf16", lower_top_k,
              "graft convert computes it in parts of 3840 if K is a constant and the data are floating-point"},
-    Lowering{"DFT", "every form", "MatMul with the matrix of the transform",
+    Lowering{"DFT", "every form", nullptr, "MatMul with the matrix of the transform",
              "a signal of fixed length, and a matrix of at most 16 M elements", lower_dft},
-    Lowering{"Col2Im", "every form", "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
+    Lowering{"Col2Im", "every form", nullptr,
+             "Reshape and Transpose where blocks do not overlap, otherwise ConvTranspose",
              "fixed sizes of image and blocks, at most 3 axes", lower_col2im},
-    Lowering{"MaxPool", "the output Indices", "Gather of the windows, ArgMax and ReduceMax",
+    Lowering{"MaxPool", "the output Indices", returns_indices, "Gather of the windows, ArgMax and ReduceMax",
              "fixed sizes (the batch may be dynamic)", lower_max_pool},
-    Lowering{"MaxPool", "dilations", "the maximum of strided slices, one for each position in the window",
+    Lowering{"MaxPool", "dilations", has_dilations,
+             "the maximum of strided slices, one for each position in the window",
              "windows of at most 64 positions; f32, f16 or bf16", lower_dilated_pool},
-    Lowering{"AveragePool", "dilations", "the mean of strided slices, one for each position in the window",
+    Lowering{"AveragePool", "dilations", has_dilations,
+             "the mean of strided slices, one for each position in the window",
              "windows of at most 64 positions; fixed sizes if count_include_pad is 0", lower_dilated_pool},
-    Lowering{"LpPool", "dilations", "the norm of strided slices, one for each position in the window",
+    Lowering{"LpPool", "dilations", has_dilations, "the norm of strided slices, one for each position in the window",
              "windows of at most 64 positions; f32, f16 or bf16", lower_dilated_pool},
-    Lowering{"LpPool", "p above 2", "Pow, AveragePool, and the root of the sum", "a known rank; f32, f16 or bf16",
-             lower_lp_pool},
-    Lowering{"MaxUnpool", "every form", "ScatterElements into a tensor of zeros",
+    Lowering{"LpPool", "p above 2", has_other_norm, "Pow, AveragePool, and the root of the sum",
+             "a known rank; f32, f16 or bf16", lower_lp_pool},
+    Lowering{"MaxUnpool", "every form", nullptr, "ScatterElements into a tensor of zeros",
              "fixed sizes (the batch may be dynamic)", lower_max_unpool},
-    Lowering{"DeformConv", "every form", "GridSample and a convolution of 1 x 1",
+    Lowering{"DeformConv", "every form", nullptr, "GridSample and a convolution of 1 x 1",
              "images of fixed size (the batch may be dynamic)", lower_deform_conv},
     Lowering{"Resize", "antialias, tf_crop_and_resize, half_pixel_symmetric and keep_aspect_ratio_policy",
-             "MatMul with a matrix of weights for each axis",
+             is_refused_resize, "MatMul with a matrix of weights for each axis",
              "fixed sizes (the batch may be dynamic); f32, f16 or bf16", lower_resize},
-    Lowering{"Attention", "f32, a head size below 32, optional outputs, softcap and softmax_precision",
+    Lowering{"Attention", "f32, a head size below 32, optional outputs, softcap and softmax_precision", nullptr,
              "MatMul, Softmax and MatMul", "a known number and size of heads; no nonpad_kv_seqlen", lower_attention},
-    Lowering{"LSTM", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
-    Lowering{"GRU", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
-    Lowering{"RNN", "layout = 1", transposed_recurrence, "", lower_recurrent_layout},
-    Lowering{"LayerNormalization", "the outputs Mean and InvStdDev",
+    Lowering{"LSTM", "layout = 1", is_batch_first, transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"GRU", "layout = 1", is_batch_first, transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"RNN", "layout = 1", is_batch_first, transposed_recurrence, "", lower_recurrent_layout},
+    Lowering{"LayerNormalization", "the outputs Mean and InvStdDev", returns_statistics,
              "separate layers for mean, standard deviation and result", "a known rank", lower_layer_normalization},
-    Lowering{"ScatterND", "reduction",
+    Lowering{"ScatterND", "reduction", has_reduction,
              "GatherND, the reduction and ScatterND, repeated if an index occurs more than once; if the indices are "
              "computed, comparisons of all positions with all indices, and a MatMul or a reduction",
              "data of fixed size; f32, f16 or bf16; at most 16 M comparisons if the indices are computed",
              lower_scatter_nd},
-    Lowering{"ScatterElements", "reduction, and more indices than elements",
+    Lowering{"ScatterElements", "reduction, and more indices than elements", nullptr,
              "Gather, the reduction and ScatterElements, repeated if an index occurs more than once; if the indices "
              "are computed, comparisons of all positions with all indices, and a MatMul or a reduction",
              "data of fixed size; f32, f16 or bf16; at most 16 M comparisons if the indices are computed",
              lower_scatter_elements},
-    Lowering{"QLinearConv", "every form", "Conv in f32, and rounding", "sums that stay below 2^24", lower_qlinear_conv,
-             computed_in_f32},
-    Lowering{"QLinearMatMul", "every form", "MatMul in f32, in parts that are exact, and rounding",
+    Lowering{"QLinearConv", "every form", nullptr, "Conv in f32, and rounding", "sums that stay below 2^24",
+             lower_qlinear_conv, computed_in_f32},
+    Lowering{"QLinearMatMul", "every form", nullptr, "MatMul in f32, in parts that are exact, and rounding",
              "matrices, each with one scale", lower_qlinear_matmul, computed_in_f32},
-    Lowering{"MatMulInteger", "every form", "MatMul in f32, in parts that are exact", "matrices", lower_matmul_integer,
+    Lowering{"MatMulInteger", "every form", nullptr, "MatMul in f32, in parts that are exact", "matrices",
+             lower_matmul_integer, computed_in_f32},
+    Lowering{"ConvInteger", "every form", nullptr, "Conv in f32", "sums that stay below 2^24", lower_conv_integer,
              computed_in_f32},
-    Lowering{"ConvInteger", "every form", "Conv in f32", "sums that stay below 2^24", lower_conv_integer,
+    Lowering{"DynamicQuantizeLinear", "every form", nullptr, "the formula of ONNX", "", lower_dynamic_quantize,
              computed_in_f32},
-    Lowering{"DynamicQuantizeLinear", "every form", "the formula of ONNX", "", lower_dynamic_quantize, computed_in_f32},
-    Lowering{"Cast", "8-bit integers between two layers",
+    Lowering{"Cast", "8-bit integers between two layers", nullptr,
              "no Cast, if the values are already rounded and limited to 8 bits",
              "Clip of rounded values before the Cast", lower_cast_of_bytes},
-    Lowering{"SequenceAt", "every form", "the tensor itself, or a slice of the tensor that was split",
+    Lowering{"SequenceAt", "every form", nullptr, "the tensor itself, or a slice of the tensor that was split",
              "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at,
              "graft convert may replace it if its position is constant and SequenceConstruct or SplitToSequence "
              "creates its sequence"},
-    Lowering{"ConcatFromSequence", "every form", "Concat", "SequenceConstruct or SplitToSequence before it",
+    Lowering{"ConcatFromSequence", "every form", nullptr, "Concat", "SequenceConstruct or SplitToSequence before it",
              lower_concat_from_sequence,
              "graft convert may replace it if SequenceConstruct or SplitToSequence creates its sequence"},
-    Lowering{"SequenceLength", "every form", "a constant", "SequenceConstruct before it", lower_sequence_length,
-             "graft convert may replace it if SequenceConstruct creates its sequence"},
-    Lowering{"AffineGrid", "every form", "MatMul of the pixel coordinates with theta", "a constant size",
+    Lowering{"SequenceLength", "every form", nullptr, "a constant", "SequenceConstruct before it",
+             lower_sequence_length, "graft convert may replace it if SequenceConstruct creates its sequence"},
+    Lowering{"AffineGrid", "every form", nullptr, "MatMul of the pixel coordinates with theta", "a constant size",
              lower_affine_grid},
-    Lowering{"CenterCropPad", "every form", "Slice and Pad", "constant sizes", lower_center_crop_pad},
-    Lowering{"SwiGLU", "every form", "Sigmoid and Mul", "", lower_swiglu},
-    Lowering{"Det", "every form", "sums of products", "matrices of at most 4 x 4", lower_det},
-    Lowering{"CumProd", "every form", "products with the elements 1, 2, 4 ... positions before",
+    Lowering{"CenterCropPad", "every form", nullptr, "Slice and Pad", "constant sizes", lower_center_crop_pad},
+    Lowering{"SwiGLU", "every form", nullptr, "Sigmoid and Mul", "", lower_swiglu},
+    Lowering{"Det", "every form", nullptr, "sums of products", "matrices of at most 4 x 4", lower_det},
+    Lowering{"CumProd", "every form", nullptr, "products with the elements 1, 2, 4 ... positions before",
              "an axis of fixed length, real numbers", lower_cum_prod},
-    Lowering{"NonZero", "every form", "a constant", "a constant input", lower_non_zero},
-    Lowering{"Compress", "every form", "Gather", "a constant condition", lower_compress},
-    Lowering{"MelWeightMatrix", "every form", "a constant", "constant inputs", lower_mel_weight_matrix},
-    Lowering{"BitShift", "every form", "a product with or a quotient by a power of two", "u8", lower_bit_shift},
-    Lowering{"BitwiseNot", "every form", "a difference", "u8, i8 or i32", lower_bitwise_not},
-    Lowering{"BitwiseAnd", "every form", "quotients and remainders by powers of two", "u8, i8 or i32", lower_bitwise},
-    Lowering{"BitwiseOr", "every form", "the sum minus the bits set in both", "u8, i8 or i32", lower_bitwise},
-    Lowering{"BitwiseXor", "every form", "the sum minus twice the bits set in both", "u8, i8 or i32", lower_bitwise},
-    Lowering{"Mod", "fmod = 0 with floating-point inputs", "Mod with fmod = 1, corrected", "", lower_mod},
-    Lowering{"Celu", "f16 and bf16", "Celu in f32", "", lower_celu},
-    Lowering{"ReduceMax", "boolean inputs", "ReduceMax of the integers 0 and 1", "constant axes",
+    Lowering{"NonZero", "every form", nullptr, "a constant", "a constant input", lower_non_zero},
+    Lowering{"Compress", "every form", nullptr, "Gather", "a constant condition", lower_compress},
+    Lowering{"MelWeightMatrix", "every form", nullptr, "a constant", "constant inputs", lower_mel_weight_matrix},
+    Lowering{"BitShift", "every form", nullptr, "a product with or a quotient by a power of two", "u8",
+             lower_bit_shift},
+    Lowering{"BitwiseNot", "every form", nullptr, "a difference", "u8, i8 or i32", lower_bitwise_not},
+    Lowering{"BitwiseAnd", "every form", nullptr, "quotients and remainders by powers of two", "u8, i8 or i32",
+             lower_bitwise},
+    Lowering{"BitwiseOr", "every form", nullptr, "the sum minus the bits set in both", "u8, i8 or i32", lower_bitwise},
+    Lowering{"BitwiseXor", "every form", nullptr, "the sum minus twice the bits set in both", "u8, i8 or i32",
+             lower_bitwise},
+    Lowering{"Mod", "fmod = 0 with floating-point inputs", is_floored_real_mod, "Mod with fmod = 1, corrected", "",
+             lower_mod},
+    Lowering{"Celu", "f16 and bf16", reads_half, "Celu in f32", "", lower_celu},
+    Lowering{"ReduceMax", "boolean inputs", reads_booleans, "ReduceMax of the integers 0 and 1", "constant axes",
              lower_boolean_reduction},
-    Lowering{"ReduceMin", "boolean inputs", "ReduceMin of the integers 0 and 1", "constant axes",
+    Lowering{"ReduceMin", "boolean inputs", reads_booleans, "ReduceMin of the integers 0 and 1", "constant axes",
              lower_boolean_reduction},
-    Lowering{"Einsum", "uppercase letters", "Einsum with other letters", "at most 26 letters", lower_einsum},
-    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser truncates to 32 bits",
+    Lowering{"Einsum", "uppercase letters", has_uppercase_subscripts, "Einsum with other letters", "at most 26 letters",
+             lower_einsum},
+    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser truncates to 32 bits", nullptr,
              "NonMaxSuppression with the limit 2^31 - 1", "a constant limit", lower_box_limit},
 };
 
 constexpr std::array grid_sample_guards = {
-    Lowering{"GridSample", "bilinear sampling", "GatherND of the four corners",
+    Lowering{"GridSample", "bilinear sampling", nullptr, "GatherND of the four corners",
              "images of fixed size (the batch may be dynamic)", sample_by_gather},
 };
 
@@ -172,21 +183,12 @@ void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
   }
 }
 
-Proposal proposal_for(onnx::Node& node, const Replacement& replacement) {
-  Proposal proposal{.nodes = replacement.together_with,
-                    .inputs = {},
-                    .outputs = {},
-                    .replacement = replacement.summary,
-                    .reason = "",
-                    .by_definition = replacement.by_definition,
-                    .edit = {}};
-  proposal.nodes.push_back(&node);
-  // For several nodes the rewriter finds where the region begins.
-  for (onnx::Value* input : node.inputs) {
-    if (input != nullptr && replacement.together_with.empty()) proposal.inputs.push_back(input);
-  }
-  for (onnx::Value* output : node.outputs) {
-    if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
+Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::string reason) {
+  Proposal proposal = propose_for(node, replacement.summary, std::move(reason));
+  proposal.by_definition = replacement.by_definition;
+  if (!replacement.together_with.empty()) {
+    proposal.nodes.insert(proposal.nodes.begin(), replacement.together_with.begin(), replacement.together_with.end());
+    proposal.inputs.clear();  // For several nodes the rewriter finds where the region begins.
   }
   std::vector<std::string> reads;
   for (const auto& [name, value] : replacement.reads) reads.push_back(value->name);
@@ -233,45 +235,45 @@ std::string reason_of_guard(const Lowering& lowering) {
                      lowering.refused, lowering.op_type);
 }
 
-std::optional<Replacement> write_replacement(const Lowering& lowering, Site& site) {
-  try {
-    return lowering.lower(site);
-  } catch (const TableTooLarge& too_large) {
-    return site.no(too_large.what());
-  }
-}
-
 /// The most numbers that all lowerings of a model together write as constants.
 constexpr std::int64_t most_constants_of_a_file = 8 * most_constants;
+
+std::int64_t count_constants(const Replacement& replacement) {
+  std::int64_t count = 0;
+  for (const auto& [name, tensor] : replacement.constants) count += tensor.element_count();
+  return count;
+}
+
+/// Returns the replacement of a node, or nothing. Records why the node cannot be lowered.
+std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering& lowering, onnx::Node& node,
+                                             ShapesOnDemand& shapes) {
+  Site site(node, shapes);
+  std::optional<Replacement> replacement;
+  try {
+    replacement = lowering.lower(site);
+    if (replacement && rewriter.lowered_numbers() + count_constants(*replacement) > most_constants_of_a_file) {
+      replacement = site.no(
+          fmt::format("the constants of all lowered nodes would have more than {} elements", most_constants_of_a_file));
+    }
+  } catch (const TableTooLarge& too_large) {
+    replacement = site.no(too_large.what());
+  }
+  if (!replacement && !site.why_not().empty()) {
+    rewriter.near_miss(fmt::format("{} with layers of TensorRT", node.op_type),
+                       {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = site.why_not()});
+  }
+  return replacement;
+}
 
 /// Lowers a node, and returns whether it did. `rejected` holds the outputs of nodes that must not be tried again.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
+  if (node.used_outputs().empty()) return false;
   for (const Lowering& lowering : all) {
-    if (!node.is(lowering.op_type)) continue;
-    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(), [](const onnx::Value* output) {
-      return output != nullptr && !output->is_unused();
-    });
-    if (!is_needed) return false;
-    Site site(node, shapes);
-    auto replacement = write_replacement(lowering, site);
-    std::int64_t numbers = 0;
-    if (replacement) {
-      for (const auto& [name, tensor] : replacement->constants) numbers += tensor.element_count();
-      if (rewriter.lowered_numbers() + numbers > most_constants_of_a_file) {
-        replacement = site.no(fmt::format("the constants of all lowered nodes would have more than {} elements",
-                                          most_constants_of_a_file));
-      }
-    }
-    if (!replacement) {
-      if (!site.why_not().empty()) {
-        rewriter.near_miss(fmt::format("{} with layers of TensorRT", node.op_type),
-                           {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = site.why_not()});
-      }
-      continue;
-    }
-    Proposal proposal = proposal_for(node, *replacement);
-    proposal.reason = reason(lowering);
+    if (!node.is(lowering.op_type) || (lowering.is_refused != nullptr && !lowering.is_refused(node))) continue;
+    const auto replacement = write_replacement(rewriter, lowering, node, shapes);
+    if (!replacement) continue;
+    Proposal proposal = proposal_for(node, *replacement, reason(lowering));
     if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
     proposal.where_engine_lacks_it = fmt::format(
         "by definition of {}: the CPU engine does not support it; each lowering is tested with results of ONNX's own "
@@ -279,6 +281,7 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
         node.op_type);
     std::string y = proposal.outputs.front()->name;
     if (rejected.contains(y)) return false;
+    const std::int64_t numbers = count_constants(*replacement);
     if (rewriter.apply(proposal)) {
       rewriter.lowered_numbers() += numbers;
       return true;
@@ -289,14 +292,15 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
   return false;
 }
 
-bool is_of_interest(const onnx::Node& node) {
-  return std::any_of(all_lowerings.begin(), all_lowerings.end(),
-                     [&](const Lowering& lowering) { return node.is(lowering.op_type); });
-}
-
 }  // namespace
 
 std::span<const Lowering> lowerings() { return all_lowerings; }
+
+const Lowering* find_lowering(const onnx::Node& node) {
+  const auto* found = std::find_if(all_lowerings.begin(), all_lowerings.end(),
+                                   [&](const Lowering& lowering) { return node.is(lowering.op_type); });
+  return found == all_lowerings.end() ? nullptr : found;
+}
 
 void lower_to_native(Rewriter& rewriter) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
@@ -308,7 +312,7 @@ void lower_to_native(Rewriter& rewriter) {
     std::vector<onnx::Node*> nodes;
     for (onnx::Graph* graph : rewriter.graphs()) {
       for (onnx::Node* node : graph->nodes()) {
-        if (is_of_interest(*node)) nodes.push_back(node);
+        if (find_lowering(*node) != nullptr) nodes.push_back(node);
       }
     }
     if (nodes.empty()) break;

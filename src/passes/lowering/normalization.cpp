@@ -13,7 +13,6 @@
 namespace graft::passes {
 
 std::optional<Replacement> lower_layer_normalization(Site& site) {
-  if (!site.is_used(1) && !site.is_used(2)) return std::nullopt;
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
   if (site.node().int_or("stash_type", 1) != 1) return site.no("it computes in a type other than f32 (stash_type)");

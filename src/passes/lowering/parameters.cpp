@@ -6,7 +6,6 @@
 //   Einsum<"BHQd,BHKd->BHQK">(q, k)                 Einsum<"abcd,abed->abce">(q, k)
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <limits>
 #include <map>
@@ -43,7 +42,6 @@ std::optional<Replacement> lower_einsum(Site& site) {
   std::string equation = site.node().string_or("equation", "");
   std::erase(equation, ' ');
   const auto is_upper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
-  if (std::none_of(equation.begin(), equation.end(), is_upper)) return std::nullopt;
   // The order of an implied result follows from the letters, so it must be written before they change.
   if (equation.find("->") == std::string::npos) equation += "->" + implied_result(equation);
   std::set<char> used;

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "passes/lowering/refused_forms.hpp"
 #include "passes/lowering/windows.hpp"
 
 namespace graft::passes {
@@ -50,11 +51,6 @@ std::vector<double> counts_of(const std::vector<Window>& windows, const std::vec
     result.push_back(count);
   });
   return result;
-}
-
-bool has_dilations(const Site& site) {
-  const auto dilations = site.node().ints("dilations").value_or(std::vector<std::int64_t>());
-  return std::any_of(dilations.begin(), dilations.end(), [](std::int64_t dilation) { return dilation != 1; });
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -112,7 +108,7 @@ std::string add_pad(Replacement& result, const std::string& x, const std::vector
 
 std::optional<Replacement> lower_lp_pool(Site& site) {
   const std::int64_t p = site.node().int_or("p", 2);
-  if (p == 1 || p == 2 || has_dilations(site)) return std::nullopt;
+  if (has_dilations(site.node())) return std::nullopt;
   if (p < 1) return site.no(fmt::format("p is {}; allowed is a number above 0", p));
   const auto windows = pool_windows(site);
   if (!windows) return std::nullopt;
@@ -144,7 +140,7 @@ std::optional<Replacement> lower_lp_pool(Site& site) {
 }
 
 std::optional<Replacement> lower_dilated_pool(Site& site) {
-  if (!has_dilations(site) || site.is_used(1)) return std::nullopt;
+  if (site.is_used(1)) return std::nullopt;  // lower_max_pool reads the dilations
   const auto windows = pool_windows(site);
   if (!windows) return std::nullopt;
   constexpr std::int64_t most_places = 64;
@@ -219,7 +215,6 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
 }
 
 std::optional<Replacement> lower_max_pool(Site& site) {
-  if (!site.is_used(1)) return std::nullopt;
   const auto kernel = site.node().ints("kernel_shape");
   const auto sizes = site.sizes(0, 2);
   const auto channels = site.size(0, 1);

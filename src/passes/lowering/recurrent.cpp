@@ -23,7 +23,6 @@ std::string recurrent_text(const onnx::Node& node) {
 
 std::optional<Replacement> lower_recurrent_layout(Site& site) {
   const onnx::Node& node = site.node();
-  if (node.int_or("layout", 0) == 0) return std::nullopt;
   Replacement result;
   // X and the initial states have a batch, the seventh input of LSTM among them. Sequence lengths and weights stay as
   // they are.

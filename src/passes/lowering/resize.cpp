@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "onnx/resize_weights.hpp"
+#include "passes/lowering/refused_forms.hpp"
 #include "passes/lowering/windows.hpp"
 
 namespace graft::passes {
@@ -69,11 +70,9 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
 
 std::optional<Replacement> lower_resize(Site& site) {
   const Interpolation how = onnx::interpolation_of(site.node());
-  const bool keeps_ratio = site.node().string_or("keep_aspect_ratio_policy", "stretch") != "stretch";
-  const bool is_refused_otherwise =
-      keeps_ratio || how.coordinates == "tf_crop_and_resize" || how.coordinates == "half_pixel_symmetric";
-  if (!how.antialias && !is_refused_otherwise) return std::nullopt;
-  if (keeps_ratio && how.mode == "nearest") {
+  const bool is_refused_otherwise = keeps_aspect_ratio(site.node()) || has_refused_coordinates(site.node());
+  if (!how.antialias && !is_refused_otherwise) return std::nullopt;  // antialias with mode nearest
+  if (keeps_aspect_ratio(site.node()) && how.mode == "nearest") {
     return site.no("the CPU engine ignores keep_aspect_ratio_policy, so the rewrite cannot be proven");
   }
   const Shape* shape = site.shape(0);

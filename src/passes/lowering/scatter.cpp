@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/lowering/refused_forms.hpp"
 #include "passes/lowering/scatter_matches.hpp"
 #include "passes/lowering/windows.hpp"
 
@@ -57,7 +58,6 @@ std::string updates_of(Replacement& result, const std::vector<std::vector<std::i
 
 std::optional<Replacement> lower_scatter_nd(Site& site) {
   const std::string reduction = site.node().string_or("reduction", "none");
-  if (reduction == "none") return std::nullopt;
   const std::string compute = computation_of(reduction);
   const auto indices = site.ints(1);
   const auto data = site.sizes(0);
@@ -126,8 +126,8 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
 }
 
 std::optional<Replacement> lower_scatter_elements(Site& site) {
+  if (!has_reduction(site.node())) return scatter_more_than_fit(site);
   const std::string reduction = site.node().string_or("reduction", "none");
-  if (reduction == "none") return scatter_more_than_fit(site);
   const std::string compute = computation_of(reduction);
   const auto indices = site.ints(1);
   const auto data = site.sizes(0);

@@ -15,14 +15,13 @@
 #include <limits>
 
 #include "passes/lowering/lowering.hpp"
+#include "passes/lowering/refused_forms.hpp"
 
 namespace graft::passes {
 
 std::optional<Replacement> lower_top_k(Site& site) {
   constexpr std::int64_t most = largest_k;
-  const auto wanted = site.ints(1);
-  if (!wanted || wanted->size() != 1 || wanted->front() <= most) return std::nullopt;
-  const std::int64_t k = wanted->front();
+  const std::int64_t k = site.ints(1)->front();
   if (!site.is_real(0)) return site.no_type(0);
   const std::int64_t axis = site.node().int_or("axis", -1);
   if (const auto size = site.size(0, axis); size && *size < k) return site.no("K exceeds the length of the axis");

@@ -1,0 +1,87 @@
+// Tests the attributes, types, constants and used outputs of a node.
+#include "passes/lowering/refused_forms.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace graft::passes {
+namespace {
+
+bool has_type(const onnx::Node& node, std::initializer_list<onnx::ElementType> types) {
+  const onnx::Value* input = node.input(0);
+  return input != nullptr && input->type && std::find(types.begin(), types.end(), *input->type) != types.end();
+}
+
+}  // namespace
+
+bool has_large_k(const onnx::Node& top_k) {
+  const auto k = onnx::constant_ints(top_k.input(1));
+  return k && k->size() == 1 && k->front() > largest_k;
+}
+
+bool has_antialias(const onnx::Node& resize) { return resize.int_or("antialias", 0) != 0; }
+
+bool keeps_aspect_ratio(const onnx::Node& resize) {
+  return resize.string_or("keep_aspect_ratio_policy", "stretch") != "stretch";
+}
+
+bool has_refused_coordinates(const onnx::Node& resize) {
+  const std::string mode = resize.string_or("coordinate_transformation_mode", "half_pixel");
+  return mode == "tf_crop_and_resize" || mode == "half_pixel_symmetric";
+}
+
+bool is_refused_resize(const onnx::Node& resize) {
+  return has_antialias(resize) || keeps_aspect_ratio(resize) || has_refused_coordinates(resize);
+}
+
+bool has_dilations(const onnx::Node& pooling) {
+  const auto dilations = pooling.ints("dilations").value_or(std::vector<std::int64_t>());
+  return std::any_of(dilations.begin(), dilations.end(), [](std::int64_t dilation) { return dilation != 1; });
+}
+
+bool returns_indices(const onnx::Node& max_pool) { return max_pool.is_output_used(1); }
+
+bool has_other_norm(const onnx::Node& lp_pool) {
+  const std::int64_t p = lp_pool.int_or("p", 2);
+  return p != 1 && p != 2;
+}
+
+bool returns_more_than_attention(const onnx::Node& attention) {
+  for (std::size_t i = 1; i < attention.outputs.size(); ++i) {
+    if (attention.is_output_used(i)) return true;
+  }
+  return false;
+}
+
+bool has_softmax_precision(const onnx::Node& attention) { return attention.attribute("softmax_precision") != nullptr; }
+
+bool is_batch_first(const onnx::Node& recurrent) { return recurrent.int_or("layout", 0) != 0; }
+
+bool returns_statistics(const onnx::Node& layer_normalization) {
+  return layer_normalization.is_output_used(1) || layer_normalization.is_output_used(2);
+}
+
+bool has_reduction(const onnx::Node& scatter) { return scatter.string_or("reduction", "none") != "none"; }
+
+bool is_floored_real_mod(const onnx::Node& mod) {
+  using enum onnx::ElementType;
+  return mod.int_or("fmod", 0) == 0 && has_type(mod, {f32, f16, bf16, f64});
+}
+
+bool reads_half(const onnx::Node& node) { return has_type(node, {onnx::ElementType::f16, onnx::ElementType::bf16}); }
+
+bool reads_booleans(const onnx::Node& node) { return has_type(node, {onnx::ElementType::boolean}); }
+
+bool has_uppercase_subscripts(const onnx::Node& einsum) {
+  const std::string equation = einsum.string_or("equation", "");
+  return std::any_of(equation.begin(), equation.end(), [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+}
+
+bool is_bilinear(const onnx::Node& grid_sample) {
+  const std::string mode = grid_sample.string_or("mode", "linear");
+  return mode == "linear" || mode == "bilinear";
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,52 @@
+// Forms of standard operators that TensorRT refuses or computes wrongly, as far as the node alone shows them.
+// src/inspect reports these forms, and the lowerings replace them. Each function expects a node of the operator that it
+// names.
+#pragma once
+
+#include <cstdint>
+
+#include "onnx/model.hpp"
+
+namespace graft::passes {
+
+/// The largest K with which TensorRT's builder accepts a TopK.
+inline constexpr std::int64_t largest_k = 3840;
+
+/// Returns whether the K of a TopK is a constant above largest_k.
+[[nodiscard]] bool has_large_k(const onnx::Node& top_k);
+/// Returns whether a Resize has antialias = 1. With mode nearest, that changes nothing.
+[[nodiscard]] bool has_antialias(const onnx::Node& resize);
+/// Returns whether a Resize has a keep_aspect_ratio_policy other than stretch.
+[[nodiscard]] bool keeps_aspect_ratio(const onnx::Node& resize);
+/// Returns whether the coordinate_transformation_mode of a Resize is tf_crop_and_resize or half_pixel_symmetric.
+[[nodiscard]] bool has_refused_coordinates(const onnx::Node& resize);
+/// Returns whether a Resize has one of the three forms above.
+[[nodiscard]] bool is_refused_resize(const onnx::Node& resize);
+/// Returns whether a pooling has a dilation other than 1.
+[[nodiscard]] bool has_dilations(const onnx::Node& pooling);
+/// Returns whether the output Indices of a MaxPool is used.
+[[nodiscard]] bool returns_indices(const onnx::Node& max_pool);
+/// Returns whether an LpPool computes another norm than those with p = 1 and p = 2.
+[[nodiscard]] bool has_other_norm(const onnx::Node& lp_pool);
+/// Returns whether more than the first output of an Attention is used.
+[[nodiscard]] bool returns_more_than_attention(const onnx::Node& attention);
+/// Returns whether an Attention has the attribute softmax_precision.
+[[nodiscard]] bool has_softmax_precision(const onnx::Node& attention);
+/// Returns whether an LSTM, a GRU or an RNN has the batch before time (layout = 1).
+[[nodiscard]] bool is_batch_first(const onnx::Node& recurrent);
+/// Returns whether the output Mean or InvStdDev of a LayerNormalization is used.
+[[nodiscard]] bool returns_statistics(const onnx::Node& layer_normalization);
+/// Returns whether a ScatterND or ScatterElements combines the updates with the data.
+[[nodiscard]] bool has_reduction(const onnx::Node& scatter);
+/// Returns whether a Mod of floating-point numbers has fmod = 0.
+[[nodiscard]] bool is_floored_real_mod(const onnx::Node& mod);
+/// Returns whether input 0 is f16 or bf16.
+[[nodiscard]] bool reads_half(const onnx::Node& node);
+/// Returns whether input 0 is boolean.
+[[nodiscard]] bool reads_booleans(const onnx::Node& node);
+/// Returns whether the equation of an Einsum has uppercase letters.
+[[nodiscard]] bool has_uppercase_subscripts(const onnx::Node& einsum);
+/// Returns whether the mode of a GridSample is linear, which opset 16 calls bilinear.
+[[nodiscard]] bool is_bilinear(const onnx::Node& grid_sample);
+
+}  // namespace graft::passes
