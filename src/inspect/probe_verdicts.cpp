@@ -36,13 +36,6 @@ bool has_own_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Returns whether the model has a node of ONNX that a plugin of Graft can compute.
-bool has_onnx_operators(const onnx::Model& model) {
-  bool found = false;
-  model.graph().for_each_node([&](const onnx::Node& node) { found = found || find_onnx_operator(node) != nullptr; });
-  return found;
-}
-
 /// Returns whether a node has a name that is in Graft's library or close to one, even if the node is not Graft's.
 bool has_own_names(const onnx::Model& model) {
   bool found = false;

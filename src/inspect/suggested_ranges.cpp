@@ -43,10 +43,7 @@ constexpr std::array<SizePlan, 5> size_plans{{
     {.batch = {1, 1, 1}, .sequence = {1, 1, 1}, .image = {1, 1, 1}},
 }};
 
-bool is_dynamic(const onnx::Value& input) {
-  return input.shape &&
-         std::any_of(input.shape->begin(), input.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
-}
+bool is_dynamic(const onnx::Value& input) { return input.shape && !onnx::has_known_sizes(*input.shape); }
 
 /// Returns whether a constant index of a Gather, a GatherElements or a GatherND lies outside of the data.
 bool reads_outside(const onnx::Node& node) {
@@ -280,23 +277,14 @@ std::string text_of(const Points& points) {
 }
 
 std::optional<Sizes> constant_sizes(const onnx::Value* value) {
-  if (value == nullptr || !value->shape) return std::nullopt;
-  Sizes sizes;
-  for (const Dim& dim : *value->shape) {
-    if (!dim.is_constant()) return std::nullopt;
-    sizes.push_back(dim.value());
-  }
-  return sizes;
+  return value == nullptr || !value->shape ? std::nullopt : onnx::known_sizes(*value->shape);
 }
 
 /// Returns whether TensorRT may compute sizes from the elements of an input.
 bool may_be_values(const onnx::Value& input) {
   constexpr std::size_t most = 64;  // TensorRT's limit for the elements of a shape tensor
   const auto sizes = constant_sizes(&input);
-  if (!sizes || sizes->size() > 1 || (sizes->size() == 1 && static_cast<std::size_t>(sizes->front()) > most)) {
-    return false;
-  }
-  return !is_dynamic(input);
+  return sizes && (sizes->empty() || (sizes->size() == 1 && static_cast<std::size_t>(sizes->front()) <= most));
 }
 
 std::size_t count_of(const onnx::Value& input) {

@@ -46,7 +46,7 @@ constexpr std::string_view use_qdq =
 constexpr std::string_view no_sequences = "export the network with tensors instead of sequences and optionals";
 constexpr std::string_view no_texts =
     "convert strings to numbers before the network, and make these numbers its inputs";
-constexpr std::string_view sized_by_data =
+constexpr std::string_view advice_sized_by_data =
     "the size of its output depends on the data; {} leaves it and the nodes after it to the host; or write a plugin "
     "with a size tensor, as docs/guide/add_an_operator.md describes";
 
@@ -56,9 +56,6 @@ constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
      "{}: the network ends with its boxes and scores, and the host runs the remaining nodes; or use a plugin: the "
      "library of the full TensorRT has EfficientNMS_TRT, which has other inputs"},
-    {"Unique", sized_by_data},
-    {"Compress", sized_by_data},
-    {"NonZero", sized_by_data},
     {"TopK", "or reduce K to at most 3840 if that is enough"},
     {"ConvInteger", use_qdq},
     {"DynamicQuantizeLinear", use_qdq},
@@ -337,6 +334,9 @@ std::string advice_on_refusal(const onnx::Node& node) {
   if (const auto advice = advice_on_form(node)) return *advice;
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) return first + fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
+  }
+  if (has_trait(node, onnx::trait::sized_by_data)) {
+    return first + fmt::format(fmt::runtime(advice_sized_by_data), setting_name(Setting::cut));
   }
   if (const auto advice = advice_on_type(node)) return *advice;
   if (lowering != nullptr) return advice_to_convert();

@@ -18,6 +18,7 @@
 #include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/text.hpp"
+#include "passes/lowering/refused_forms.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -27,6 +28,10 @@ using onnx::Node;
 using onnx::Value;
 
 bool is_in_body(const onnx::Graph& graph) { return graph.parent() != nullptr; }
+
+bool is_loop(const Node& node) { return onnx::is_any_of(node, {"Loop", "Scan"}); }
+
+bool reads_dimensions(const Node& node) { return onnx::is_any_of(node, {"Shape", "Size"}); }
 
 constexpr std::string_view cast_u8 = "cast to i32 or f32 before the node, and to u8 only for an output of the network";
 constexpr std::string_view keep_the_shape =
@@ -147,7 +152,7 @@ Condition find_condition(const Node& node) {
       reads_dynamic = reads_dynamic || !onnx::has_known_sizes(*dimensions);
       return Step::stop;
     }
-    if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
+    if (reads_dimensions(*value.producer)) {
       reads_dynamic = true;
       return Step::stop;
     }
@@ -231,7 +236,7 @@ std::vector<std::size_t> size_inputs(const Node& node) {
 const Node* find_loop(const Value& value) {
   if (!value.is_input || !is_in_body(*value.graph)) return nullptr;
   const Node* owner = find_owner(*value.graph);
-  return owner != nullptr && onnx::is_any_of(*owner, {"Loop", "Scan"}) ? owner : nullptr;
+  return owner != nullptr && is_loop(*owner) ? owner : nullptr;
 }
 
 /// Returns the form of a node whose size, `size`, is computed from `source`.
@@ -278,7 +283,7 @@ const Value* find_step_of_index(const Value& size) {
   for (const Value* index : indices) {
     const Search search = search_back(index->producer->input(0), [](const Value& value) {
       if (find_loop(value) != nullptr) return Step::found;
-      const bool is_computed = value.producer != nullptr && !onnx::is_any_of(*value.producer, {"Shape", "Size"});
+      const bool is_computed = value.producer != nullptr && !reads_dimensions(*value.producer);
       return is_computed && is_in_body(*value.graph) ? Step::into_inputs : Step::stop;
     });
     if (search.found != nullptr) return search.found;
@@ -330,7 +335,7 @@ void add_axes(const Node& node, Forms& forms) {
     const Search search = search_back(axes, [](const Value& value) {
       if (value.is_input && !value.initializer) return Step::found;
       if (value.producer == nullptr) return Step::stop;
-      if (onnx::is_any_of(*value.producer, {"Shape", "Size"})) {
+      if (reads_dimensions(*value.producer)) {
         return has_dynamic_sizes(value.producer->input(0)) ? Step::found : Step::stop;
       }
       return is_folded_into_sizes(*value.producer) || value.producer->is("Range") ? Step::into_inputs : Step::stop;
@@ -463,7 +468,7 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
   // Only with a constant itself as the condition does TensorRT's parser leave the If out.
   if (node.is("If") && node.input(0) != nullptr && node.input(0)->constant()) return;
   const Node* owner = find_owner(*node.graph);
-  if (owner == nullptr || !onnx::is_any_of(*owner, {"Loop", "Scan"})) return;
+  if (owner == nullptr || !is_loop(*owner)) return;
   const std::vector<Value*>& received = node.graph->inputs();
   const auto is_of_step = [&](const Value& value) {
     // A condition that is always true is no matter of the step.
@@ -597,11 +602,9 @@ void add_convolution(const Node& node, Forms& forms) {
                                       "convolutions with 3 spatial dimensions"
                                     : "pool along at most 3 axes at a time, with the others merged by Reshape"});
   }
-  const auto has_above_1 = [&](std::string_view name) {
-    const auto values = node.ints(name).value_or(std::vector<std::int64_t>());
-    return std::any_of(values.begin(), values.end(), [](std::int64_t each) { return each > 1; });
-  };
-  if (node.is("ConvTranspose") && has_above_1("strides") && has_above_1("dilations")) {
+  const std::vector<std::int64_t> none;
+  if (node.is("ConvTranspose") &&
+      passes::is_strided_and_dilated(node.ints("strides").value_or(none), node.ints("dilations").value_or(none))) {
     forms.push_back(
         {"conv_transpose_strided_dilated",
          "a stride and a dilation are greater than 1, which TensorRT's ConvTranspose does not have together",

@@ -31,6 +31,16 @@ namespace graft::onnx {
   return value == nullptr || !value->shape ? std::nullopt : known_size(*value->shape, axis);
 }
 
+/// Returns the sizes from axis `first` on, or nothing if one of them is dynamic.
+[[nodiscard]] inline std::optional<std::vector<std::int64_t>> known_sizes(const Shape& shape, std::size_t first = 0) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t axis = first; axis < shape.size(); ++axis) {
+    if (!shape[axis].is_constant()) return std::nullopt;
+    sizes.push_back(shape[axis].value());
+  }
+  return sizes;
+}
+
 /// Returns the target of a Reshape with its size in place of -1, where the size is the same for every size of the
 /// dimensions that 0 copies; otherwise the target as it is. No size can be inferred for -1 if a copied dimension is 0.
 [[nodiscard]] inline std::vector<std::int64_t> with_inferred_size(const Shape& before,

@@ -168,6 +168,12 @@ const OperatorType* find_onnx_operator(const Node& node) {
   return nullptr;
 }
 
+bool has_onnx_operators(const Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const Node& node) { found = found || find_onnx_operator(node) != nullptr; });
+  return found;
+}
+
 std::vector<Value*> operator_inputs(const Node& node) {
   const OperatorMatch match = find_operator_for(node);
   const InputOrder order = match ? InputOrder::of(*match.type, match.drop_in) : InputOrder();

@@ -45,6 +45,8 @@ struct OperatorMatch {
 /// Returns the Graft operator that computes what a node of an ONNX operator does (OperatorType::onnx_form), or null if
 /// there is no such operator or if the node lacks an attribute that it requires. The node itself is not Graft's.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
+/// Returns whether the model has a node for which find_onnx_operator() finds an operator.
+[[nodiscard]] bool has_onnx_operators(const Model& model);
 
 /// Returns the node's inputs in the order of its operator, with null for an input that the node omits although later
 /// inputs are present; the inputs of other nodes are returned unchanged. Throws Error if a node under a drop-in name

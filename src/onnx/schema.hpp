@@ -114,6 +114,8 @@ inline constexpr Traits reads_shape = 1U << 12U;
 inline constexpr Traits indexes_axis = 1U << 13U;
 /// Compares two tensors; the result is boolean.
 inline constexpr Traits compares = 1U << 15U;
+/// The size of the result depends on the elements of the inputs.
+inline constexpr Traits sized_by_data = 1U << 16U;
 /// Goes through a sequence of vectors with a state; `layout` says whether time or the batch comes first.
 inline constexpr Traits recurrent = 1U << 14U;
 }  // namespace trait

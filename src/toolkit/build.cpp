@@ -171,13 +171,6 @@ EngineError with_names(const EngineError& error, const onnx::Model& model) {
   return {error.kind(), std::move(failure)};
 }
 
-bool has_onnx_operators(const onnx::Model& model) {
-  bool found = false;
-  model.graph().for_each_node(
-      [&](const onnx::Node& node) { found = found || onnx::find_onnx_operator(node) != nullptr; });
-  return found;
-}
-
 /// Adds the nodes that compute a different tensor in the network than ONNX defines and that no rule has found.
 /// `parsed`: the model as TensorRT parsed it. `tensors`: the member of this name of the engine driver's result.
 void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& tensors,

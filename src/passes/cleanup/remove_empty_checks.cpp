@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -30,6 +29,7 @@
 #include "onnx/branches.hpp"
 #include "onnx/extract.hpp"
 #include "onnx/opset.hpp"
+#include "onnx/schema.hpp"
 #include "passes/cleanup/inline_branch.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
@@ -182,11 +182,6 @@ bool gives_no_elements(const onnx::Graph& branch, const onnx::Graph& other) {
   return true;
 }
 
-bool is_sized_by_data(const onnx::Node& node) {
-  constexpr std::array<std::string_view, 4> operators{"Compress", "NonMaxSuppression", "NonZero", "Unique"};
-  return std::any_of(operators.begin(), operators.end(), [&](std::string_view type) { return node.is(type); });
-}
-
 std::optional<RemovableIf> read_if(const onnx::Node& node) {
   if (!node.is("If")) return std::nullopt;
   std::optional<EmptyCheck> check = read_condition(node.input(0));
@@ -200,7 +195,7 @@ std::optional<RemovableIf> read_if(const onnx::Node& node) {
     return std::nullopt;
   }
   for (const onnx::Node* inner : kept->nodes()) {
-    if (is_sized_by_data(*inner)) found.sized_by_data = inner->op_type;
+    if (has_trait(*inner, onnx::trait::sized_by_data)) found.sized_by_data = inner->op_type;
     if (const auto nested = read_if(*inner)) found.sized_by_data = nested->sized_by_data;
   }
   return found.sized_by_data.empty() ? std::nullopt : std::optional(std::move(found));

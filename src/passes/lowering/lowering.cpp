@@ -66,13 +66,7 @@ std::optional<std::int64_t> Site::size(std::size_t input, std::int64_t axis) con
 
 std::optional<std::vector<std::int64_t>> Site::sizes(std::size_t input, std::size_t first) const {
   const Shape* found = shape(input);
-  if (found == nullptr) return std::nullopt;
-  std::vector<std::int64_t> result;
-  for (std::size_t axis = first; axis < found->size(); ++axis) {
-    if (!(*found)[axis].is_constant()) return std::nullopt;
-    result.push_back((*found)[axis].value());
-  }
-  return result;
+  return found == nullptr ? std::nullopt : onnx::known_sizes(*found, first);
 }
 
 std::optional<onnx::TensorData> Site::constant(std::size_t input) const {

@@ -79,6 +79,12 @@ bool has_uppercase_subscripts(const onnx::Node& einsum) {
   return std::any_of(equation.begin(), equation.end(), [](char letter) { return letter >= 'A' && letter <= 'Z'; });
 }
 
+bool is_strided_and_dilated(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& dilations) {
+  const auto is_above_1 = [](std::int64_t each) { return each > 1; };
+  return std::any_of(strides.begin(), strides.end(), is_above_1) &&
+         std::any_of(dilations.begin(), dilations.end(), is_above_1);
+}
+
 bool is_bilinear(const onnx::Node& grid_sample) {
   const std::string mode = grid_sample.string_or("mode", "linear");
   return mode == "linear" || mode == "bilinear";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "onnx/model.hpp"
 
@@ -46,6 +47,9 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool reads_booleans(const onnx::Node& node);
 /// Returns whether the equation of an Einsum has uppercase letters.
 [[nodiscard]] bool has_uppercase_subscripts(const onnx::Node& einsum);
+/// Returns whether a ConvTranspose with these attributes has a stride and a dilation above 1.
+[[nodiscard]] bool is_strided_and_dilated(const std::vector<std::int64_t>& strides,
+                                          const std::vector<std::int64_t>& dilations);
 /// Returns whether the mode of a GridSample is linear, which opset 16 calls bilinear.
 [[nodiscard]] bool is_bilinear(const onnx::Node& grid_sample);
 
