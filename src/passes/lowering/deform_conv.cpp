@@ -12,6 +12,25 @@
 #include "passes/lowering/windows.hpp"
 
 namespace graft::passes {
+namespace {
+
+/// Returns the coordinates of each place of each window in the image.
+std::vector<double> window_points(const std::vector<Window>& windows, std::int64_t height, std::int64_t width) {
+  const Window& down = windows[0];
+  const Window& across = windows[1];
+  // x comes first, as in GridSample: pixel p has the coordinate 2 (p + 1/2) / size - 1.
+  std::vector<double> base;
+  for_each_index(
+      {down.kernel, across.kernel, down.count(height), across.count(width)}, [&](const std::vector<std::int64_t>& at) {
+        const auto x = static_cast<double>(at[3] * across.stride - across.pad_begin + at[1] * across.dilation);
+        const auto y = static_cast<double>(at[2] * down.stride - down.pad_begin + at[0] * down.dilation);
+        base.push_back((2 * x + 1) / static_cast<double>(width) - 1);
+        base.push_back((2 * y + 1) / static_cast<double>(height) - 1);
+      });
+  return base;
+}
+
+}  // namespace
 
 std::optional<Replacement> lower_deform_conv(Site& site) {
   const auto image = site.sizes(0, 1);
@@ -31,22 +50,13 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   }
   const auto windows = windows_of(site, kernel);
   if (!windows) return std::nullopt;
-  const Window& down = (*windows)[0];
-  const Window& across = (*windows)[1];
-  const std::int64_t rows = down.count(height);
-  const std::int64_t columns = across.count(width);
+  const std::int64_t rows = (*windows)[0].count(height);
+  const std::int64_t columns = (*windows)[1].count(width);
   const std::int64_t places = kernel[0] * kernel[1];
 
   Replacement result;
-  // x comes first, as in GridSample: pixel p has the coordinate 2 (p + 1/2) / size - 1.
-  std::vector<double> base;
-  for_each_index({kernel[0], kernel[1], rows, columns}, [&](const std::vector<std::int64_t>& at) {
-    const auto x = static_cast<double>(at[3] * across.stride - across.pad_begin + at[1] * across.dilation);
-    const auto y = static_cast<double>(at[2] * down.stride - down.pad_begin + at[0] * down.dilation);
-    base.push_back((2 * x + 1) / static_cast<double>(width) - 1);
-    base.push_back((2 * y + 1) / static_cast<double>(height) - 1);
-  });
-  const std::string grid = result.constant("base", f32_tensor({1, places, rows, columns, 2}, base));
+  const std::string grid =
+      result.constant("base", f32_tensor({1, places, rows, columns, 2}, window_points(*windows, height, width)));
   const std::string units = result.constant(
       "units", f32_tensor({1, 1, 1, 1, 2}, {2.0 / static_cast<double>(width), 2.0 / static_cast<double>(height)}));
   const std::string x_first = result.ints("x_first", {1, 0});

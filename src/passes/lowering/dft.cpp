@@ -22,6 +22,8 @@ namespace graft::passes {
 namespace {
 
 struct Transform {
+  std::int64_t axis = 0;
+  std::int64_t size = 0;    ///< The length of the signal.
   std::int64_t length = 0;  ///< The length of the transform.
   std::int64_t rows = 0;    ///< The numbers of the signal that enter the product.
   std::int64_t columns = 0;
@@ -57,28 +59,29 @@ std::vector<double> matrix_of(const Transform& t) {
   return matrix;
 }
 
-}  // namespace
+/// Returns the axis, which counts from the end if it is negative. Returns nothing, after site.no(), if it is computed.
+std::optional<std::int64_t> read_axis(Site& site) {
+  if (site.opset() < 20) return site.node().int_or("axis", 1);
+  if (!site.has_input(2)) return -2;
+  const auto given = site.ints(2);
+  if (!given || given->size() != 1) return site.no("its axis is not a constant");
+  return given->front();
+}
 
-std::optional<Replacement> lower_dft(Site& site) {
+/// Returns nothing, after site.no(), if the transform is not known or has no length.
+std::optional<Transform> read_transform(Site& site) {
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("the rank or element type of its signal is not known");
   const auto rank = static_cast<std::int64_t>(shape->size());
-  std::int64_t axis = site.node().int_or("axis", 1);
-  if (site.opset() >= 20) {
-    axis = -2;
-    if (site.has_input(2)) {
-      const auto given = site.ints(2);
-      if (!given || given->size() != 1) return site.no("its axis is not a constant");
-      axis = given->front();
-    }
-  }
-  axis += axis < 0 ? rank : 0;
+  const auto given_axis = read_axis(site);
+  if (!given_axis) return std::nullopt;
+  const std::int64_t axis = *given_axis < 0 ? *given_axis + rank : *given_axis;
   if (rank < 2 || axis < 0 || axis > rank - 2) return site.no("its axis is the axis of real and imaginary parts");
   const auto size = site.size(0, axis);
   const auto parts = site.size(0, rank - 1);
   if (!size || !parts) return site.no_size("the length of its signal is dynamic");
 
-  Transform t;
+  Transform t{.axis = axis, .size = *size};
   t.inverse = site.node().int_or("inverse", 0) != 0;
   t.onesided = site.node().int_or("onesided", 0) != 0;
   const bool to_real = t.inverse && t.onesided;
@@ -93,6 +96,16 @@ std::optional<Replacement> lower_dft(Site& site) {
   t.columns = t.onesided && !t.inverse ? t.length / 2 + 1 : t.length;
   t.parts_in = *parts;
   t.parts_out = to_real ? 1 : 2;
+  return t;
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_dft(Site& site) {
+  const auto transform = read_transform(site);
+  if (!transform) return std::nullopt;
+  const Transform& t = *transform;
+  const auto rank = static_cast<std::int64_t>(site.shape(0)->size());
   const std::int64_t inner = t.rows * t.parts_in;
   const std::int64_t outer = t.columns * t.parts_out;
   if (inner > most_constants / outer)
@@ -105,17 +118,17 @@ std::optional<Replacement> lower_dft(Site& site) {
     result.line(fmt::format("{} = {}", name, text));
     x = name;
   };
-  if (t.rows < *size) {
+  if (t.rows < t.size) {
     const std::string from = result.ints("from", {0});
     const std::string to = result.ints("to", {t.rows});
-    const std::string along = result.ints("along", {axis});
+    const std::string along = result.ints("along", {t.axis});
     step("used", fmt::format("Slice({}, {}, {}, {})", x, from, to, along));
   }
   // The axis is moved next to the parts, and back after the product.
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
-  const bool moves = axis != rank - 2;
+  std::swap(order[static_cast<std::size_t>(t.axis)], order[static_cast<std::size_t>(rank - 2)]);
+  const bool moves = t.axis != rank - 2;
   if (moves) step("beside", fmt::format("Transpose<perm={}>({})", order, x));
   std::vector<std::int64_t> rows(static_cast<std::size_t>(rank - 2), 0);
   std::vector<std::int64_t> spectrum = rows;

@@ -12,6 +12,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "passes/lowering/lowering.hpp"
 
@@ -33,6 +35,135 @@ int bits_of_type(onnx::ElementType type) {
 std::string no_such_integers(const Site& site) {
   return fmt::format("its integers are {}; allowed are u8, i8 and i32", to_string(site.type(0)));
 }
+
+/// Writes BitwiseAnd, BitwiseOr or BitwiseXor of `a` and `b`, the inputs.
+class BitwiseWriter {
+ public:
+  explicit BitwiseWriter(const Site& site)
+      : site_(site),
+        bits_(bits_of_type(site.type(0))),
+        is_signed_(site.type(0) != onnx::ElementType::u8),
+        low_bits_(is_signed_ ? bits_ - 1 : bits_) {}
+
+  Replacement write() {
+    i32(result_, "zero", 0);
+    i32(result_, "lowest", is_signed_ ? -(std::int64_t{1} << low_bits_) : 0);
+    separate_sign("a", "x0");
+    separate_sign("b", "x1");
+    const auto mask = site_.ints(1);
+    if (mask && mask->size() == 1) {
+      add_runs_of(mask->front());
+    } else {
+      add_products_of_bits();
+    }
+    const std::string low = combine_low_bits();
+    result_.line(fmt::format("y0 = Cast<to={}>({})", to_string(site_.type(0)), is_signed_ ? with_sign(low) : low));
+    if (bits_ == 32) {
+      result_.by_definition =
+          "by definition: the result is the sum of the bits set in both numbers; the CPU engine computes such integers "
+          "in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of ONNX "
+          "Runtime";
+    }
+    result_.summary = "arithmetic on the single bits";
+    return std::move(result_);
+  }
+
+ private:
+  /// Separates the sign from the bits below it, which become a number of at least 0.
+  void separate_sign(const char* name, const char* input) {
+    result_.line(fmt::format("{} = Cast<to=int32>({})", name, input));
+    if (!is_signed_) {
+      result_.line(fmt::format("{0}_low = Identity({0})", name));
+      return;
+    }
+    result_.line(fmt::format("{0}_is_negative = Less({0}, zero)", name));
+    result_.line(fmt::format("{0}_raised = Sub({0}, lowest)", name));
+    result_.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
+  }
+
+  /// Adds bits to `common_`, the bits that are set in both numbers.
+  void add(const std::string& part) {
+    if (!common_.empty()) {
+      result_.line(fmt::format("sum{} = Add({}, {})", parts_, common_, part));
+      common_ = fmt::format("sum{}", parts_);
+    } else {
+      common_ = part;
+    }
+    ++parts_;
+  }
+
+  /// Returns `span` bits of a number, from bit `low` on, as a number.
+  std::string cut(const char* of, int low, int span) {
+    std::string name = fmt::format("{}_low", of);
+    if (low != 0) {
+      i32(result_, fmt::format("from{}", low), std::int64_t{1} << low);
+      result_.line(fmt::format("{0}_from{1} = Div({0}_low, from{1})", of, low));
+      name = fmt::format("{}_from{}", of, low);
+    }
+    if (low + span < low_bits_) {
+      i32(result_, fmt::format("span{}", span), std::int64_t{1} << span);
+      result_.line(fmt::format("{0}_cut{1} = Mod({2}, span{3})", of, low, name, span));
+      name = fmt::format("{}_cut{}", of, low);
+    }
+    return name;
+  }
+
+  /// Moves bits that cut() returned back to bit `low`.
+  std::string back(const std::string& name, int low) {
+    if (low == 0) return name;
+    result_.line(fmt::format("up{0} = Mul({1}, from{0})", low, name));
+    return fmt::format("up{}", low);
+  }
+
+  /// Adds the bits of `a` that a constant mask has, in runs of set bits.
+  void add_runs_of(std::int64_t mask) {
+    for (int low = 0; low < low_bits_; ++low) {
+      if (((mask >> low) & 1) == 0) continue;
+      int high = low;
+      while (high < low_bits_ && ((mask >> high) & 1) != 0) ++high;
+      add(back(cut("a", low, high - low), low));
+      low = high;
+    }
+    if (!common_.empty()) return;
+    result_.line("nothing = Mul(a_low, zero)");
+    common_ = "nothing";
+  }
+
+  void add_products_of_bits() {
+    for (int low = 0; low < low_bits_; ++low) {
+      const std::string a = cut("a", low, 1);
+      const std::string b = cut("b", low, 1);
+      result_.line(fmt::format("bit{} = Mul({}, {})", low, a, b));
+      add(back(fmt::format("bit{}", low), low));
+    }
+  }
+
+  /// a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum exceeds the bits.
+  std::string combine_low_bits() {
+    if (site_.node().is("BitwiseAnd")) return common_;
+    const bool is_or = site_.node().is("BitwiseOr");
+    result_.line(fmt::format("a_alone = Sub(a_low, {})", common_));
+    if (!is_or) result_.line(fmt::format("b_alone = Sub(b_low, {})", common_));
+    result_.line(fmt::format("low = Add(a_alone, {})", is_or ? "b_low" : "b_alone"));
+    return "low";
+  }
+
+  std::string with_sign(const std::string& low) {
+    const std::string of_signs = site_.node().op_type.substr(std::string_view("Bitwise").size());  // And, Or, Xor
+    result_.line(fmt::format("is_negative = {}(a_is_negative, b_is_negative)", of_signs));
+    result_.line(fmt::format("lowered = Add({}, lowest)", low));
+    result_.line(fmt::format("signed = Where(is_negative, lowered, {})", low));
+    return "signed";
+  }
+
+  const Site& site_;
+  int bits_;
+  bool is_signed_;
+  int low_bits_;
+  Replacement result_;
+  std::string common_;
+  int parts_ = 0;
+};
 
 }  // namespace
 
@@ -230,103 +361,8 @@ std::optional<Replacement> lower_bitwise_not(Site& site) {
 }
 
 std::optional<Replacement> lower_bitwise(Site& site) {
-  const int bits = bits_of_type(site.type(0));
-  if (bits == 0) return site.no(no_such_integers(site));
-  const bool is_signed = site.type(0) != onnx::ElementType::u8;
-  const int low_bits = is_signed ? bits - 1 : bits;
-  const std::int64_t lowest = is_signed ? -(std::int64_t{1} << low_bits) : 0;
-  Replacement result;
-  i32(result, "zero", 0);
-  i32(result, "lowest", lowest);
-  // The sign is separated from the bits below it, which become a number of at least 0.
-  for (const char* name : {"a", "b"}) {
-    result.line(fmt::format("{} = Cast<to=int32>(x{})", name, *name == 'a' ? 0 : 1));
-    if (!is_signed) {
-      result.line(fmt::format("{0}_low = Identity({0})", name));
-      continue;
-    }
-    result.line(fmt::format("{0}_is_negative = Less({0}, zero)", name));
-    result.line(fmt::format("{0}_raised = Sub({0}, lowest)", name));
-    result.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
-  }
-  std::string common;
-  int count = 0;
-  const auto add = [&](const std::string& part) {
-    if (!common.empty()) {
-      result.line(fmt::format("sum{} = Add({}, {})", count, common, part));
-      common = fmt::format("sum{}", count);
-    } else {
-      common = part;
-    }
-    ++count;
-  };
-  // Returns `span` bits of a number, from bit `low` on.
-  const auto cut = [&](const char* of, int low, int span) {
-    std::string name = fmt::format("{}_low", of);
-    if (low != 0) {
-      i32(result, fmt::format("from{}", low), std::int64_t{1} << low);
-      result.line(fmt::format("{0}_from{1} = Div({0}_low, from{1})", of, low));
-      name = fmt::format("{}_from{}", of, low);
-    }
-    if (low + span < low_bits) {
-      i32(result, fmt::format("span{}", span), std::int64_t{1} << span);
-      result.line(fmt::format("{0}_cut{1} = Mod({2}, span{3})", of, low, name, span));
-      name = fmt::format("{}_cut{}", of, low);
-    }
-    return name;
-  };
-  const auto back = [&](const std::string& name, int low) {
-    if (low == 0) return name;
-    result.line(fmt::format("up{0} = Mul({1}, from{0})", low, name));
-    return fmt::format("up{}", low);
-  };
-  const auto mask = site.ints(1);
-  if (mask && mask->size() == 1) {
-    // A constant mask is processed in runs of set bits.
-    for (int low = 0; low < low_bits; ++low) {
-      if (((mask->front() >> low) & 1) == 0) continue;
-      int high = low;
-      while (high < low_bits && ((mask->front() >> high) & 1) != 0) ++high;
-      add(back(cut("a", low, high - low), low));
-      low = high;
-    }
-    if (common.empty()) {
-      result.line("nothing = Mul(a_low, zero)");
-      common = "nothing";
-    }
-  } else {
-    for (int low = 0; low < low_bits; ++low) {
-      const std::string a = cut("a", low, 1);
-      const std::string b = cut("b", low, 1);
-      result.line(fmt::format("bit{} = Mul({}, {})", low, a, b));
-      add(back(fmt::format("bit{}", low), low));
-    }
-  }
-  // a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum exceeds the bits.
-  const char* of_signs = "And";
-  std::string low = common;
-  if (!site.node().is("BitwiseAnd")) {
-    const bool is_or = site.node().is("BitwiseOr");
-    of_signs = is_or ? "Or" : "Xor";
-    result.line(fmt::format("a_alone = Sub(a_low, {})", common));
-    if (!is_or) result.line(fmt::format("b_alone = Sub(b_low, {})", common));
-    result.line(fmt::format("low = Add(a_alone, {})", is_or ? "b_low" : "b_alone"));
-    low = "low";
-  }
-  if (is_signed) {
-    result.line(fmt::format("is_negative = {}(a_is_negative, b_is_negative)", of_signs));
-    result.line(fmt::format("lowered = Add({}, lowest)", low));
-    result.line(fmt::format("signed = Where(is_negative, lowered, {})", low));
-    low = "signed";
-  }
-  result.line(fmt::format("y0 = Cast<to={}>({})", to_string(site.type(0)), low));
-  if (bits == 32) {
-    result.by_definition =
-        "by definition: the result is the sum of the bits set in both numbers; the CPU engine computes such integers "
-        "in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of ONNX Runtime";
-  }
-  result.summary = "arithmetic on the single bits";
-  return result;
+  if (bits_of_type(site.type(0)) == 0) return site.no(no_such_integers(site));
+  return BitwiseWriter(site).write();
 }
 
 }  // namespace graft::passes

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "passes/lowering/refused_forms.hpp"
 #include "passes/lowering/windows.hpp"
@@ -104,6 +105,117 @@ std::string add_pad(Replacement& result, const std::string& x, const std::vector
   return "padded";
 }
 
+/// Adds a strided Slice of `x` for each position in the windows, and returns their names.
+std::vector<std::string> add_slices(Replacement& result, const std::string& x, const std::vector<Window>& windows) {
+  std::vector<std::int64_t> along;
+  std::vector<std::int64_t> strides;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    along.push_back(static_cast<std::int64_t>(i + 2));
+    strides.push_back(windows[i].stride);
+  }
+  const std::string along_name = result.ints("along", along);
+  const std::string strides_name = result.ints("strides", strides);
+  std::vector<std::string> slices;
+  for_each_index(kernel_of(windows), [&](const std::vector<std::int64_t>& place) {
+    std::vector<std::int64_t> from;
+    std::vector<std::int64_t> to;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      const std::int64_t begin = place[i] * windows[i].dilation;
+      const std::int64_t left = windows[i].extent() - 1 - begin;
+      from.push_back(begin);
+      to.push_back(left == 0 ? std::numeric_limits<std::int64_t>::max() : -left);
+    }
+    const std::string name = fmt::format("place{}", slices.size());
+    result.line(fmt::format("{} = Slice({}, {}, {}, {}, {})", name, x, result.ints(name + "_from", from),
+                            result.ints(name + "_to", to), along_name, strides_name));
+    slices.push_back(name);
+  });
+  return slices;
+}
+
+bool is_padded(const std::vector<Window>& windows) {
+  return std::any_of(windows.begin(), windows.end(),
+                     [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
+}
+
+/// Adds the number of positions by which the sum of each window is divided, and returns its name. Returns nothing,
+/// after site.no(), if it cannot be computed.
+std::optional<std::string> add_divisor(Replacement& result, Site& site, const std::vector<Window>& windows) {
+  if (!is_padded(windows) || site.node().int_or("count_include_pad", 0) != 0) {
+    return result.constant("places", f32_tensor({}, {static_cast<double>(places_of(windows))}));
+  }
+  const auto sizes = site.sizes(0, 2);
+  if (!sizes) return site.no_size("its mean excludes the padding (count_include_pad = 0), and a size is dynamic");
+  std::vector<std::int64_t> table{1, 1};
+  for (std::size_t i = 0; i < windows.size(); ++i) table.push_back(windows[i].count((*sizes)[i]));
+  const std::vector<double> counts = counts_of(windows, *sizes);
+  if (std::find(counts.begin(), counts.end(), 0) != counts.end()) {
+    return site.no("a window lies entirely in the padding");
+  }
+  return result.constant("places", f32_tensor(table, counts));
+}
+
+/// The elements that the windows read, row by row: a window has one row.
+struct WindowElements {
+  std::vector<std::int64_t> positions;  ///< The positions in memory.
+  std::vector<std::int64_t> indices;    ///< The positions as the output Indices counts them.
+};
+
+/// Returns the elements of all windows, `outer` of them along each axis. A place in the padding has the first element
+/// of its window. Returns nothing if a window lies entirely in the padding.
+std::optional<WindowElements> window_elements(const std::vector<Window>& windows,
+                                              const std::vector<std::int64_t>& outer,
+                                              const std::vector<std::int64_t>& sizes, bool is_column_major) {
+  WindowElements elements;
+  bool is_empty = false;
+  for_each_index(outer, [&](const std::vector<std::int64_t>& window) {
+    const std::size_t first = elements.positions.size();
+    std::vector<bool> is_inside;
+    std::int64_t inside = -1;
+    for_each_index(kernel_of(windows), [&](const std::vector<std::int64_t>& place) {
+      std::int64_t position = 0;
+      std::int64_t index = 0;
+      std::int64_t step = 1;
+      bool fits = true;
+      for (std::size_t i = 0; i < place.size(); ++i) {
+        const Window& w = windows[i];
+        const std::int64_t at = window[i] * w.stride - w.pad_begin + place[i] * w.dilation;
+        fits = fits && at >= 0 && at < sizes[i];
+        position = position * sizes[i] + at;
+        index += at * step;
+        step *= sizes[i];
+      }
+      if (fits && inside < 0) inside = static_cast<std::int64_t>(elements.positions.size());
+      is_inside.push_back(fits);
+      elements.positions.push_back(position);
+      elements.indices.push_back(is_column_major ? index : position);
+    });
+    is_empty = is_empty || inside < 0;
+    for (std::size_t i = 0; !is_empty && i < is_inside.size(); ++i) {
+      if (is_inside[i]) continue;
+      elements.positions[first + i] = elements.positions[static_cast<std::size_t>(inside)];
+      elements.indices[first + i] = elements.indices[static_cast<std::size_t>(inside)];
+    }
+  });
+  return is_empty ? std::nullopt : std::optional(std::move(elements));
+}
+
+/// Adds to `within`, the indices in an image, those of the first elements of the images, and returns the name of the
+/// sum.
+std::string add_begins_of_images(Replacement& result, const std::string& within, std::int64_t channels,
+                                 std::int64_t pixels) {
+  result.line("batch = Shape<start=0, end=1>(x0)");
+  result.line(fmt::format("images = Mul(batch, {})", result.ints("channels", {channels})));
+  result.line(fmt::format("count = Squeeze(images, {})", result.ints("first", {0})));
+  const std::string zero = result.integer("zero", 0);
+  const std::string one = result.integer("one", 1);
+  result.line(fmt::format("numbers = Range({}, count, {})", zero, one));
+  result.line(fmt::format("begins = Mul(numbers, {})", result.ints("pixels", {pixels})));
+  result.line(fmt::format("bases = Reshape(begins, {})", result.ints("bases_shape", {-1, channels, 1})));
+  result.line(fmt::format("index = Add({}, bases)", within));
+  return "index";
+}
+
 }  // namespace
 
 std::optional<Replacement> lower_lp_pool(Site& site) {
@@ -152,52 +264,17 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   const bool is_mean = site.node().is("AveragePool");
   const std::int64_t p = site.node().int_or("p", 2);
   if (!is_max && !is_mean && p < 1) return site.no(fmt::format("p is {}; allowed is a number above 0", p));
-  const std::size_t axes = windows->size();
-  const bool is_padded =
-      std::any_of(windows->begin(), windows->end(), [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
-  const bool counts_padding = !is_padded || site.node().int_or("count_include_pad", 0) != 0;
   Replacement result;
   std::string divisor;
-  if (is_mean && counts_padding) {
-    divisor = result.constant("places", f32_tensor({}, {static_cast<double>(places)}));
-  } else if (is_mean) {
-    const auto sizes = site.sizes(0, 2);
-    if (!sizes) return site.no_size("its mean excludes the padding (count_include_pad = 0), and a size is dynamic");
-    std::vector<std::int64_t> table{1, 1};
-    for (std::size_t i = 0; i < axes; ++i) table.push_back((*windows)[i].count((*sizes)[i]));
-    const std::vector<double> counts = counts_of(*windows, *sizes);
-    if (std::find(counts.begin(), counts.end(), 0) != counts.end())
-      return site.no("a window lies entirely in the padding");
-    divisor = result.constant("places", f32_tensor(table, counts));
+  if (is_mean) {
+    const auto name = add_divisor(result, site, *windows);
+    if (!name) return std::nullopt;
+    divisor = *name;
   }
-
   std::string x = result.in_f32("x0", site.type(0));
   if (!is_max && !is_mean) x = add_powers(result, x, p);
-  if (is_padded) x = add_pad(result, x, *windows, is_max ? -std::numeric_limits<double>::infinity() : 0.0);
-  std::vector<std::int64_t> along;
-  std::vector<std::int64_t> strides;
-  for (std::size_t i = 0; i < axes; ++i) {
-    along.push_back(static_cast<std::int64_t>(i + 2));
-    strides.push_back((*windows)[i].stride);
-  }
-  const std::string along_name = result.ints("along", along);
-  const std::string strides_name = result.ints("strides", strides);
-  std::vector<std::string> slices;
-  for_each_index(kernel_of(*windows), [&](const std::vector<std::int64_t>& place) {
-    std::vector<std::int64_t> from;
-    std::vector<std::int64_t> to;
-    for (std::size_t i = 0; i < axes; ++i) {
-      const std::int64_t begin = place[i] * (*windows)[i].dilation;
-      const std::int64_t left = (*windows)[i].extent() - 1 - begin;
-      from.push_back(begin);
-      to.push_back(left == 0 ? std::numeric_limits<std::int64_t>::max() : -left);
-    }
-    const std::string name = fmt::format("place{}", slices.size());
-    result.line(fmt::format("{} = Slice({}, {}, {}, {}, {})", name, x, result.ints(name + "_from", from),
-                            result.ints(name + "_to", to), along_name, strides_name));
-    slices.push_back(name);
-  });
-  const std::string all = fmt::format("{}({})", is_max ? "Max" : "Sum", joined(slices));
+  if (is_padded(*windows)) x = add_pad(result, x, *windows, is_max ? -std::numeric_limits<double>::infinity() : 0.0);
+  const std::string all = fmt::format("{}({})", is_max ? "Max" : "Sum", joined(add_slices(result, x, *windows)));
   if (is_max || (!is_mean && p == 1)) {
     result.give("y0", site.type(0), all);
   } else {
@@ -231,39 +308,8 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   if (rows > most_constants / places) return site.no("its windows would need too large a table of constants");
 
   const bool is_column_major = site.node().int_or("storage_order", 0) != 0;
-  std::vector<std::int64_t> positions;  // in memory, of each place of each window
-  std::vector<std::int64_t> indices;    // as the output counts them
-  bool is_empty = false;
-  for_each_index(outer, [&](const std::vector<std::int64_t>& window) {
-    const std::size_t first = positions.size();
-    std::vector<bool> is_inside;
-    std::int64_t inside = -1;
-    for_each_index(*kernel, [&](const std::vector<std::int64_t>& place) {
-      std::int64_t position = 0;
-      std::int64_t index = 0;
-      std::int64_t step = 1;
-      bool fits = true;
-      for (std::size_t i = 0; i < place.size(); ++i) {
-        const Window& w = (*windows)[i];
-        const std::int64_t at = window[i] * w.stride - w.pad_begin + place[i] * w.dilation;
-        fits = fits && at >= 0 && at < (*sizes)[i];
-        position = position * (*sizes)[i] + at;
-        index += at * step;
-        step *= (*sizes)[i];
-      }
-      if (fits && inside < 0) inside = static_cast<std::int64_t>(positions.size());
-      is_inside.push_back(fits);
-      positions.push_back(position);
-      indices.push_back(is_column_major ? index : position);
-    });
-    is_empty = is_empty || inside < 0;
-    for (std::size_t i = 0; !is_empty && i < is_inside.size(); ++i) {
-      if (is_inside[i]) continue;
-      positions[first + i] = positions[static_cast<std::size_t>(inside)];
-      indices[first + i] = indices[static_cast<std::size_t>(inside)];
-    }
-  });
-  if (is_empty) return site.no("a window lies entirely in the padding");
+  const auto elements = window_elements(*windows, outer, *sizes, is_column_major);
+  if (!elements) return site.no("a window lies entirely in the padding");
 
   Replacement result;
   std::vector<std::int64_t> pooled{0, 0};
@@ -272,24 +318,16 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   std::vector<std::int64_t> starts;
   for (std::int64_t row = 0; row < rows; ++row) starts.push_back(row * places);
   result.line(fmt::format("flat = Reshape(x0, {})", result.ints("flat_shape", {0, 0, pixels})));
-  result.line(fmt::format("places = Gather<axis=2>(flat, {})", result.ints("positions", positions)));
+  result.line(fmt::format("places = Gather<axis=2>(flat, {})", result.ints("positions", elements->positions)));
   result.line(fmt::format("rows = Reshape(places, {})", result.ints("rows_shape", {0, 0, rows, places})));
   result.line("largest = ReduceMax<axes=[3], keepdims=0>(rows)");
   result.line(fmt::format("y0 = Reshape(largest, {})", pooled_shape));
   result.line("which = ArgMax<axis=3, keepdims=0>(rows)");
   result.line(fmt::format("place = Add(which, {})", result.ints("starts", starts)));
-  result.line(fmt::format("within = Gather<axis=0>({}, place)", result.ints("indices", indices)));
+  result.line(fmt::format("within = Gather<axis=0>({}, place)", result.ints("indices", elements->indices)));
   // The indices refer to the whole tensor.
-  result.line("batch = Shape<start=0, end=1>(x0)");
-  result.line(fmt::format("images = Mul(batch, {})", result.ints("channels", {*channels})));
-  result.line(fmt::format("count = Squeeze(images, {})", result.ints("first", {0})));
-  const std::string zero = result.integer("zero", 0);
-  const std::string one = result.integer("one", 1);
-  result.line(fmt::format("numbers = Range({}, count, {})", zero, one));
-  result.line(fmt::format("begins = Mul(numbers, {})", result.ints("pixels", {pixels})));
-  result.line(fmt::format("bases = Reshape(begins, {})", result.ints("bases_shape", {-1, *channels, 1})));
-  result.line("index = Add(within, bases)");
-  result.line(fmt::format("y1 = Reshape(index, {})", pooled_shape));
+  const std::string index = add_begins_of_images(result, "within", *channels, pixels);
+  result.line(fmt::format("y1 = Reshape({}, {})", index, pooled_shape));
   if (is_column_major) {
     // OpenVINO 2026.4.1 ignores storage_order.
     result.by_definition =

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "onnx/resize_weights.hpp"
 #include "passes/lowering/refused_forms.hpp"
@@ -22,6 +23,11 @@ namespace {
 
 using onnx::AxisScale;
 using onnx::Interpolation;
+
+/// Returns whether a Resize reads a part of the image, its roi, and fills what lies outside of the image.
+bool crops(const onnx::Node& resize) {
+  return resize.string_or("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+}
 
 /// Returns the scale of each axis, or an empty list, after site.no(), if the scales are not fixed.
 std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& sizes,
@@ -34,7 +40,7 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   const auto wanted = by_sizes ? site.numbers(3) : site.numbers(2);
   if (!wanted || wanted->size() != axes.size()) return refuse("its sizes or scales are not constants");
   std::vector<double> roi;
-  if (site.node().string_or("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") {
+  if (crops(site.node())) {
     roi = site.numbers(1).value_or(std::vector<double>());
     if (roi.size() != 2 * axes.size()) return refuse("its roi is not a constant");
   }
@@ -54,9 +60,8 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
     least = i == 0 ? axis.scale : std::min(least, axis.scale);
     most = i == 0 ? axis.scale : std::max(most, axis.scale);
   }
-  const std::string policy = site.node().string_or("keep_aspect_ratio_policy", "stretch");
-  if (by_sizes && policy != "stretch") {
-    const double scale = policy == "not_larger" ? least : most;
+  if (by_sizes && keeps_aspect_ratio(site.node())) {
+    const double scale = site.node().string_or("keep_aspect_ratio_policy", "") == "not_larger" ? least : most;
     for (const std::int64_t i : axes) {
       AxisScale& axis = result[static_cast<std::size_t>(i)];
       axis.scale = scale;
@@ -65,6 +70,143 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   }
   return result;
 }
+
+/// Returns the sizes of all axes. Axes that are not resized may be dynamic, and then have the size 0. A resized axis
+/// may only be dynamic if its scale is 1, and then has the size 1. Returns nothing, after site.no(), for another one.
+std::optional<std::vector<std::int64_t>> sizes_of(Site& site, std::size_t rank, const std::vector<std::int64_t>& axes) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    sizes.push_back(site.size(0, static_cast<std::int64_t>(axis)).value_or(0));
+  }
+  const auto given = site.has_input(3) ? std::nullopt : site.numbers(2);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    std::int64_t& size = sizes[static_cast<std::size_t>(axes[i])];
+    if (size != 0) continue;
+    if (!given || i >= given->size() || (*given)[i] != 1 || crops(site.node())) {
+      return site.no_size("a size that it changes is dynamic");
+    }
+    size = 1;
+  }
+  return sizes;
+}
+
+/// Writes the products with the matrices of all axes.
+class ResizeWriter {
+ public:
+  ResizeWriter(Site& site, const Interpolation& how, const std::vector<std::int64_t>& axes,
+               const std::vector<AxisScale>& scales)
+      : site_(site),
+        how_(how),
+        axes_(axes),
+        scales_(scales),
+        outside_shape_(scales.size(), 1),
+        is_outside_(scales.size(), {false}) {}
+
+  std::optional<Replacement> write() {
+    std::string x = result_.in_f32("x0", site_.type(0));
+    for (std::size_t i = 0; i < scales_.size(); ++i) {
+      if (!add_axis(i)) return std::nullopt;
+    }
+    if (scales_.size() < 2) return site_.no("its rank is below 2");
+    if (crops(site_.node())) fill_outside();
+    if (steps_.empty()) steps_.emplace_back("Identity(@)");
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      std::string text = steps_[i];
+      text.replace(text.find('@'), 1, x);
+      if (i + 1 == steps_.size()) {
+        result_.give("y0", site_.type(0), text);
+      } else {
+        x = fmt::format("step{}", i);
+        result_.line(fmt::format("{} = {}", x, text));
+      }
+    }
+    result_.summary = fmt::format("{} MatMul with matrices of weights", changed_);
+    return std::move(result_);
+  }
+
+ private:
+  /// Adds the steps that resize an axis, if it changes. Returns false, after site.no(), if the axis cannot be resized.
+  bool add_axis(std::size_t i) {
+    const AxisScale& axis = scales_[i];
+    const bool is_whole = !crops(site_.node()) || (axis.roi_begin == 0 && axis.roi_end == 1);
+    if (axis.scale == 1 && !is_whole) return refuse("runtimes disagree on a part (roi) of an axis that is not resized");
+    if (axis.from == axis.to && axis.scale == 1 && is_whole) return true;
+    if (std::find(axes_.begin(), axes_.end(), static_cast<std::int64_t>(i)) == axes_.end()) return true;
+    if (axis.from > most_constants / axis.to) return refuse("its matrix would be too large");
+    ++changed_;
+    if (crops(site_.node())) {
+      outside_shape_[i] = axis.to;
+      is_outside_[i].clear();
+      for (std::int64_t at = 0; at < axis.to; ++at) {
+        const double source = onnx::resize_source(at, axis, how_.coordinates);
+        is_outside_[i].push_back(source < 0 || source > static_cast<double>(axis.from - 1));
+      }
+    }
+    add_product(i);
+    return true;
+  }
+
+  /// For the last axis the matrix is on the right, transposed; for the axis before, on the left; any other axis is
+  /// moved to that place.
+  void add_product(std::size_t i) {
+    const AxisScale& axis = scales_[i];
+    const std::vector<double> matrix = onnx::resize_matrix(axis, how_);
+    const std::string name = fmt::format("matrix{}", i);
+    const std::size_t rank = scales_.size();
+    if (i + 1 == rank) {
+      std::vector<double> turned;
+      for (std::int64_t from = 0; from < axis.from; ++from) {
+        for (std::int64_t to = 0; to < axis.to; ++to) {
+          turned.push_back(matrix[static_cast<std::size_t>(to * axis.from + from)]);
+        }
+      }
+      steps_.push_back(fmt::format("MatMul(@, {})", result_.constant(name, f32_tensor({axis.from, axis.to}, turned))));
+      return;
+    }
+    std::vector<std::int64_t> order(rank);
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[i], order[rank - 2]);
+    const std::string move = fmt::format("Transpose<perm={}>(@)", order);
+    if (i + 2 != rank) steps_.push_back(move);
+    steps_.push_back(fmt::format("MatMul({}, @)", result_.constant(name, f32_tensor({axis.to, axis.from}, matrix))));
+    if (i + 2 != rank) steps_.push_back(move);
+  }
+
+  /// Adds the step that writes extrapolation_value where an element lies outside of the image.
+  void fill_outside() {
+    std::vector<double> flags;
+    bool any = false;
+    for_each_index(outside_shape_, [&](const std::vector<std::int64_t>& at) {
+      bool is_out = false;
+      for (std::size_t axis = 0; axis < at.size(); ++axis) {
+        is_out = is_out || is_outside_[axis][static_cast<std::size_t>(at[axis])];
+      }
+      flags.push_back(is_out ? 1 : 0);
+      any = any || is_out;
+    });
+    if (!any) return;
+    const std::string is_out = result_.constant(
+        "is_outside", onnx::TensorData::from_numbers(onnx::ElementType::boolean, outside_shape_, flags));
+    const std::string filling =
+        result_.constant("filling", f32_tensor({}, {site_.node().float_or("extrapolation_value", 0)}));
+    steps_.push_back(fmt::format("Where({}, {}, @)", is_out, filling));
+  }
+
+  bool refuse(const char* why) {
+    static_cast<void>(site_.no(why));
+    return false;
+  }
+
+  Site& site_;
+  const Interpolation& how_;
+  const std::vector<std::int64_t>& axes_;
+  const std::vector<AxisScale>& scales_;
+  Replacement result_;
+  std::vector<std::string> steps_;  ///< Computations in which @ is the result of the step before.
+  std::size_t changed_ = 0;         ///< The number of axes that change.
+  std::vector<std::int64_t> outside_shape_;
+  std::vector<std::vector<bool>> is_outside_;  ///< For each axis, whether an element of the result is outside.
+};
 
 }  // namespace
 
@@ -77,114 +219,16 @@ std::optional<Replacement> lower_resize(Site& site) {
   }
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
-  const auto rank = static_cast<std::int64_t>(shape->size());
-  const auto resized = onnx::resized_axes(site.node(), shape->size());
-  if (!resized) return site.no("an axis is outside its rank");
-  const std::vector<std::int64_t>& axes = *resized;
-  // Axes that are not resized may be dynamic. A resized axis may only be dynamic if its scale is 1.
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t axis = 0; axis < rank; ++axis) sizes.push_back(site.size(0, axis).value_or(0));
-  std::vector<std::int64_t> open;
-  for (const std::int64_t axis : axes) {
-    if (sizes[static_cast<std::size_t>(axis)] == 0) open.push_back(axis);
-  }
-  if (!open.empty()) {
-    // A dynamic batch is not changed by a scale of 1.
-    const auto given = site.has_input(3) ? std::nullopt : site.numbers(2);
-    for (const std::int64_t axis : open) {
-      const auto place = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
-      if (!given || place >= given->size() || (*given)[place] != 1 || how.coordinates == "tf_crop_and_resize") {
-        return site.no_size("a size that it changes is dynamic");
-      }
-      sizes[static_cast<std::size_t>(axis)] = 1;
-    }
-  }
-  const std::vector<AxisScale> scales = scales_of(site, sizes, axes);
+  const auto axes = onnx::resized_axes(site.node(), shape->size());
+  if (!axes) return site.no("an axis is outside its rank");
+  const auto sizes = sizes_of(site, shape->size(), *axes);
+  if (!sizes) return std::nullopt;
+  const std::vector<AxisScale> scales = scales_of(site, *sizes, *axes);
   if (scales.empty()) return std::nullopt;
   const bool shrinks = std::any_of(scales.begin(), scales.end(), [](const AxisScale& axis) { return axis.scale < 1; });
   // Antialias changes nothing where nothing shrinks: the fusion into Upsampling removes it.
   if (!shrinks && !is_refused_otherwise) return std::nullopt;
-  const bool extrapolates = how.coordinates == "tf_crop_and_resize";
-
-  Replacement result;
-  std::string x = result.in_f32("x0", site.type(0));
-  std::vector<std::int64_t> changed;
-  std::vector<std::int64_t> outside_shape(static_cast<std::size_t>(rank), 1);
-  std::vector<std::vector<bool>> is_outside(static_cast<std::size_t>(rank), {false});
-  std::vector<std::string> steps;
-  for (std::int64_t i = 0; i < rank; ++i) {
-    const AxisScale& axis = scales[static_cast<std::size_t>(i)];
-    const bool is_whole = !extrapolates || (axis.roi_begin == 0 && axis.roi_end == 1);
-    if (axis.scale == 1 && !is_whole)
-      return site.no("runtimes disagree on a part (roi) of an axis that is not resized");
-    if (axis.from == axis.to && axis.scale == 1 && is_whole) continue;
-    if (std::find(axes.begin(), axes.end(), i) == axes.end()) continue;
-    if (axis.from > most_constants / axis.to) return site.no("its matrix would be too large");
-    changed.push_back(i);
-    if (extrapolates) {
-      outside_shape[static_cast<std::size_t>(i)] = axis.to;
-      std::vector<bool>& outside = is_outside[static_cast<std::size_t>(i)];
-      outside.clear();
-      for (std::int64_t at = 0; at < axis.to; ++at) {
-        const double source = onnx::resize_source(at, axis, how.coordinates);
-        outside.push_back(source < 0 || source > static_cast<double>(axis.from - 1));
-      }
-    }
-    const std::vector<double> matrix = onnx::resize_matrix(axis, how);
-    // For the last axis the matrix is on the right, transposed; for the axis before, on the left; any other axis is
-    // moved to that place.
-    if (i == rank - 1) {
-      std::vector<double> turned;
-      for (std::int64_t from = 0; from < axis.from; ++from) {
-        for (std::int64_t to = 0; to < axis.to; ++to) {
-          turned.push_back(matrix[static_cast<std::size_t>(to * axis.from + from)]);
-        }
-      }
-      const std::string name = result.constant(fmt::format("matrix{}", i), f32_tensor({axis.from, axis.to}, turned));
-      steps.push_back(fmt::format("MatMul(@, {})", name));
-    } else {
-      const std::string name = result.constant(fmt::format("matrix{}", i), f32_tensor({axis.to, axis.from}, matrix));
-      std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
-      std::iota(order.begin(), order.end(), 0);
-      std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(rank - 2)]);
-      if (i != rank - 2) steps.push_back(fmt::format("Transpose<perm={}>(@)", order));
-      steps.push_back(fmt::format("MatMul({}, @)", name));
-      if (i != rank - 2) steps.push_back(fmt::format("Transpose<perm={}>(@)", order));
-    }
-  }
-  if (rank < 2) return site.no("its rank is below 2");
-  const double extrapolation = site.node().float_or("extrapolation_value", 0);
-  if (extrapolates) {
-    std::vector<double> flags;
-    bool any = false;
-    for_each_index(outside_shape, [&](const std::vector<std::int64_t>& at) {
-      bool is_out = false;
-      for (std::size_t axis = 0; axis < at.size(); ++axis) {
-        is_out = is_out || is_outside[axis][static_cast<std::size_t>(at[axis])];
-      }
-      flags.push_back(is_out ? 1 : 0);
-      any = any || is_out;
-    });
-    if (any) {
-      const std::string is_out = result.constant(
-          "is_outside", onnx::TensorData::from_numbers(onnx::ElementType::boolean, outside_shape, flags));
-      const std::string filling = result.constant("filling", f32_tensor({}, {extrapolation}));
-      steps.push_back(fmt::format("Where({}, {}, @)", is_out, filling));
-    }
-  }
-  if (steps.empty()) steps.emplace_back("Identity(@)");
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    std::string text = steps[i];
-    text.replace(text.find('@'), 1, x);
-    if (i + 1 == steps.size()) {
-      result.give("y0", site.type(0), text);
-    } else {
-      x = fmt::format("step{}", i);
-      result.line(fmt::format("{} = {}", x, text));
-    }
-  }
-  result.summary = fmt::format("{} MatMul with matrices of weights", changed.size());
-  return result;
+  return ResizeWriter(site, how, *axes, scales).write();
 }
 
 }  // namespace graft::passes
