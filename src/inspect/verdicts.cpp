@@ -242,34 +242,41 @@ class RuleJudge {
       return faulty(fault->second);
     if (const onnx::OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
     if (model_.find_function(node) != nullptr) return judge_call(node);
-    const auto replaced = forecast_.becomes.find(ref_of(node));
     const bool is_standard = onnx::is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml";
-    if (is_standard || parses_beyond_onnx(node, release_)) {
-      const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
-      const std::optional<std::string> old = refusal ? std::nullopt : refusal_of_opset(node, release_);
-      if (old) return {Support::lowered, *old, "graft convert writes it in a newer operator set"};
-      if (!refusal) {
-        const auto doubt = doubt_about(node, release_);
-        if (const auto danger = doubt ? std::nullopt : danger_of(node, release_)) {
-          return {Support::native, danger->reason, danger->advice, computed_wrongly};
-        }
-        if (!doubt && replaced == forecast_.becomes.end()) return {Support::native, "", ""};
-        if (!doubt) return {Support::native, replaced->second, ""};
-        // Not `native`, which would mean that TensorRT builds the node as it is.
-        if (replaced != forecast_.becomes.end()) return {Support::lowered, *doubt, replaced->second};
-        if (is_adopted(node) && !refusal_of_plugins(release_)) return adopted(node, *doubt);
-        return {Support::unknown, *doubt, advice_on_doubt()};
+    return is_standard || parses_beyond_onnx(node, release_) ? judge_standard(node) : judge_other(node);
+  }
+
+  /// Judges a node of an operator that TensorRT's parser may have itself.
+  [[nodiscard]] Judgment judge_standard(const onnx::Node& node) const {
+    const auto replaced = forecast_.becomes.find(ref_of(node));
+    const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
+    const std::optional<std::string> old = refusal ? std::nullopt : refusal_of_opset(node, release_);
+    if (old) return {Support::lowered, *old, "graft convert writes it in a newer operator set"};
+    if (!refusal) {
+      const auto doubt = doubt_about(node, release_);
+      if (const auto danger = doubt ? std::nullopt : danger_of(node, release_)) {
+        return {Support::native, danger->reason, danger->advice, computed_wrongly};
       }
-      const std::string cause = has_wrong_form(node, release_) ? computed_wrongly : "";
-      if (replaced != forecast_.becomes.end()) return {Support::lowered, *refusal, replaced->second, cause};
-      if (is_adopted(node)) return adopted(node, *refusal);
-      if (const auto refused = may_adopt() ? type_not_adopted(node) : std::nullopt) {
-        WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could replace the node,");
-        return {Support::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
-                fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
-      }
-      return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
+      if (!doubt && replaced == forecast_.becomes.end()) return {Support::native, "", ""};
+      if (!doubt) return {Support::native, replaced->second, ""};
+      // Not `native`, which would mean that TensorRT builds the node as it is.
+      if (replaced != forecast_.becomes.end()) return {Support::lowered, *doubt, replaced->second};
+      if (is_adopted(node) && !refusal_of_plugins(release_)) return adopted(node, *doubt);
+      return {Support::unknown, *doubt, advice_on_doubt()};
     }
+    const std::string cause = has_wrong_form(node, release_) ? computed_wrongly : "";
+    if (replaced != forecast_.becomes.end()) return {Support::lowered, *refusal, replaced->second, cause};
+    if (is_adopted(node)) return adopted(node, *refusal);
+    if (const auto refused = may_adopt() ? type_not_adopted(node) : std::nullopt) {
+      WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could replace the node,");
+      return {Support::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
+              fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
+    }
+    return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
+  }
+
+  /// Judges a node that is neither an operator of the standard domain nor Graft's.
+  [[nodiscard]] Judgment judge_other(const onnx::Node& node) const {
     if (onnx::is_standard_operator(node.domain, node.op_type)) {
       return {Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
               fmt::format("export the network without it; or {} leaves it to the host", setting_name(Setting::cut))};

@@ -65,15 +65,7 @@ class AttentionWriter {
     value = with_past("x5", value, 2);
     const auto mask = bias();
     if (!mask) return std::nullopt;
-    if (q_heads_ != kv_heads_) {
-      std::vector<std::int64_t> heads;
-      for (std::int64_t head = 0; head < q_heads_; ++head) heads.push_back(head / (q_heads_ / kv_heads_));
-      const std::string which = result_.ints("which_head", heads);
-      result_.line(fmt::format("k_of_all = Gather<axis=1>({}, {})", key, which));
-      result_.line(fmt::format("v_of_all = Gather<axis=1>({}, {})", value, which));
-      key = "k_of_all";
-      value = "v_of_all";
-    }
+    if (q_heads_ != kv_heads_) repeat_heads(key, value);
     const double scale = node_.float_or("scale", static_cast<float>(1 / std::sqrt(static_cast<double>(q_size_))));
     const std::string root = number("root", std::sqrt(scale));
     result_.line(fmt::format("q_scaled = Mul({}, {})", query, root));
@@ -92,23 +84,8 @@ class AttentionWriter {
       result_.line(fmt::format("masked = Add({}, {})", scores, *mask));
       scores = "masked";
     }
-    const bool casts = precision != undefined && precision != site_.type(0);
-    if (casts) {
-      result_.line(fmt::format("precise = Cast<to={}>({})", to_string(precision), scores));
-      result_.line("shares = Softmax<axis=-1>(precise)");
-      result_.line(fmt::format("shares_back = Cast<to={}>(shares)", to_string(site_.type(0))));
-    } else {
-      result_.line(fmt::format("shares = Softmax<axis=-1>({})", scores));
-    }
-    std::string shares = casts ? "shares_back" : "shares";
-    const bool gives_shares = site_.is_used(3) && mode == 3;
-    if (may_mask_rows_) {
-      result_.line(fmt::format("most = ReduceMax<axes=[-1], keepdims=1>({})", *mask));
-      result_.line(fmt::format("is_masked = Equal(most, {})", number("lowest", -infinity)));
-      result_.line(fmt::format("open = Where(is_masked, {}, {})", number("nothing", 0), shares));
-      shares = "open";
-    }
-    if (gives_shares) result_.line(fmt::format("y3 = Identity({})", shares));
+    const std::string shares = softmax(scores, *mask, precision);
+    if (site_.is_used(3) && mode == 3) result_.line(fmt::format("y3 = Identity({})", shares));
     result_.line(fmt::format("{} = MatMul({}, {})", rank_ == 4 ? "y0" : "of_heads", shares, value));
     if (rank_ == 3) {
       result_.line("together = Transpose<perm=[0, 2, 1, 3]>(of_heads)");
@@ -249,6 +226,36 @@ class AttentionWriter {
     result_.line(fmt::format("columns = Range({}, {}, {})", zero, keys, one));
     result_.line("is_ahead = Greater(columns, rows)");
     result_.line(fmt::format("{} = Where(is_ahead, {}, {})", name, number("lowest", -infinity), number("nothing", 0)));
+  }
+
+  /// Repeats the heads of keys and values, so that there is one for each head of queries.
+  void repeat_heads(std::string& key, std::string& value) {
+    std::vector<std::int64_t> heads;
+    for (std::int64_t head = 0; head < q_heads_; ++head) heads.push_back(head / (q_heads_ / kv_heads_));
+    const std::string which = result_.ints("which_head", heads);
+    result_.line(fmt::format("k_of_all = Gather<axis=1>({}, {})", key, which));
+    result_.line(fmt::format("v_of_all = Gather<axis=1>({}, {})", value, which));
+    key = "k_of_all";
+    value = "v_of_all";
+  }
+
+  /// Returns the name of the Softmax of the scores, in `precision` if it is known. A row that is masked as a whole is
+  /// 0.
+  std::string softmax(const std::string& scores, const std::string& mask, onnx::ElementType precision) {
+    std::string shares = "shares";
+    if (precision != onnx::ElementType::undefined && precision != site_.type(0)) {
+      result_.line(fmt::format("precise = Cast<to={}>({})", to_string(precision), scores));
+      result_.line("shares = Softmax<axis=-1>(precise)");
+      result_.line(fmt::format("shares_back = Cast<to={}>(shares)", to_string(site_.type(0))));
+      shares = "shares_back";
+    } else {
+      result_.line(fmt::format("shares = Softmax<axis=-1>({})", scores));
+    }
+    if (!may_mask_rows_) return shares;
+    result_.line(fmt::format("most = ReduceMax<axes=[-1], keepdims=1>({})", mask));
+    result_.line(fmt::format("is_masked = Equal(most, {})", number("lowest", -infinity)));
+    result_.line(fmt::format("open = Where(is_masked, {}, {})", number("nothing", 0), shares));
+    return "open";
   }
 
   static constexpr std::int64_t most_table = 1 << 20;
