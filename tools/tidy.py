@@ -1,9 +1,10 @@
 """Runs clang-tidy on the shipped sources (not on the tests); each source again only when it, one of its headers, or the
 checks have changed.
 
-Parsing headers takes most of the time, so sources with the same flags are checked together, in a source that includes
-them: their headers are parsed once. A group with a finding, or with a name that occurs in two sources, is halved until
-each source with findings is alone; the findings of this last run are reported.
+Parsing headers takes most of the time, so sources that CMake compiles together (a unity build), or a few with the same
+flags, are checked together, in a source that includes them: their headers are parsed once. A group with a finding, or
+with a name that occurs in two sources, is halved until each source with findings is alone; the findings of this last
+run are reported.
 
 usage: python tools/tidy.py BUILD_TREE [SOURCE...]
 
@@ -24,8 +25,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = [ROOT / name for name in ("src", "include", "examples")]
 
-# Number of sources in a group. Larger groups share more headers, but names collide more often, and fewer cores are
-# busy.
+# Number of sources in a group that CMake does not compile together, where names may collide.
 GROUP = 4
 # clang-tidy's front end has other warnings than the compilers, and reports uses of deprecated names inside libstdc++.
 QUIET = ("-Wno-unknown-warning-option", "-Wno-deprecated-declarations")
@@ -70,10 +70,14 @@ def flags_of(entry: dict[str, str]) -> tuple[str, ...]:
     return *flags, *QUIET
 
 
+def is_unity(source: pathlib.Path) -> bool:
+    return source.parent.name == "Unity"
+
+
 def sources_of(entry: dict[str, str]) -> list[pathlib.Path]:
     """Returns the sources of a compilation: the file itself, or the sources of CMake's unity file."""
     source = pathlib.Path(entry["file"]).resolve()
-    if source.parent.name != "Unity":
+    if not is_unity(source):
         return [source]
     return [pathlib.Path(name).resolve() for name in re.findall(r'^#include "(.*)"$', source.read_text(), re.MULTILINE)]
 
@@ -117,17 +121,21 @@ def main(arguments: list[str]) -> int:
         stamp = passed / fingerprint(f"{source.name} {entry['command']}", own, common)
         if not stamp.exists():
             stale[source] = stamp
+            file = pathlib.Path(entry["file"])
             # An example is checked alone, because HeaderFilterRegex ignores included files outside of src.
-            alone = None if source.is_relative_to(ROOT / "src") else source
-            alike.setdefault((flags_of(entry), alone), []).append(source)
+            part = source if not source.is_relative_to(ROOT / "src") else file if is_unity(file) else None
+            alike.setdefault((flags_of(entry), part), []).append(source)
+
+    groups = []
+    for (flags, part), sources in alike.items():
+        size = GROUP if part is None else len(sources)
+        groups += [(flags, sources[first : first + size]) for first in range(0, len(sources), size)]
+    # The largest first, so that no core works alone at the end.
+    groups.sort(key=lambda group: -len(group[1]))
 
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = [
-            pool.submit(check, tidy, together, [*flags], sources[first : first + GROUP])
-            for (flags, _), sources in alike.items()
-            for first in range(0, len(sources), GROUP)
-        ]
+        runs = [pool.submit(check, tidy, together, [*flags], sources) for flags, sources in groups]
         for run in concurrent.futures.as_completed(runs):
             for source, findings in run.result().items():
                 if findings:
