@@ -1,5 +1,6 @@
 """examples/style_transfer end to end: its demo, its committed picture, and each network with every choice of plugins."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,21 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "content.npz"
 
 
+@pytest.fixture(scope="module")
+def convert(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """Returns the converted network of a name and a choice of plugins. Each is converted once: that takes five seconds
+    of processor time."""
+    folder = tmp_path_factory.mktemp("converted")
+
+    @functools.cache
+    def once(name: str, plugins: str) -> Path:
+        path = folder / f"{name}.{plugins}.onnx"
+        graft("convert", EXAMPLE / f"{name}.onnx", "-o", path, "--plugins", plugins, folder=folder)
+        return path
+
+    return once
+
+
 def painted(model: Path, content: Path, name: str, folder: Path, kernels: str) -> np.ndarray:
     graft("run", "-q", model, "-i", f"image={content}:{name}", "--kernels", kernels, "-o", "out.npz", folder=folder)
     return pictures.pixels(np.load(folder / "out.npz")["painting"]).astype(int)
@@ -54,9 +71,10 @@ def painted(model: Path, content: Path, name: str, folder: Path, kernels: str) -
 
 @NETWORKS
 @pytest.mark.parametrize("plugins", ["auto", "always", "never"])
-def test_converted_networks_paint_the_same(name: str, plugins: str, content: Path, tmp_path: Path) -> None:
-    original, converted = EXAMPLE / f"{name}.onnx", tmp_path / "converted.onnx"
-    graft("convert", original, "-o", converted, "--plugins", plugins, folder=tmp_path)
+def test_converted_networks_paint_the_same(
+    name: str, plugins: str, convert: Callable[[str, str], Path], content: Path, tmp_path: Path
+) -> None:
+    original, converted = EXAMPLE / f"{name}.onnx", convert(name, plugins)
     for kernels in ("functions", "own"):
         data = ("--data", f"image={content}:{name}", "--kernels", kernels)
         graft("verify", original, converted, *data, folder=tmp_path)
@@ -67,11 +85,10 @@ def test_converted_networks_paint_the_same(name: str, plugins: str, content: Pat
 
 @NETWORKS
 @pytest.mark.parametrize("plugins", ["auto", "always"])
-def test_engines_hold_the_plugins(name: str, plugins: str, tmp_path: Path) -> None:
+def test_engines_hold_the_plugins(name: str, plugins: str, convert: Callable[[str, str], Path], tmp_path: Path) -> None:
     needs_tensorrt()
     needs_library()
-    graft("convert", EXAMPLE / f"{name}.onnx", "-o", "converted.onnx", "--plugins", plugins, folder=tmp_path)
-    build = ("build", "converted.onnx", "-o", "style.engine", "--target", "sm120", *SHAPES, "--json")
+    build = ("build", convert(name, plugins), "-o", "style.engine", "--target", "sm120", *SHAPES, "--json")
     result = json.loads(graft(*build, folder=tmp_path))
     names = [plugin["name"] for plugin in result["network"]["plugins"]]
     assert names.count("InstanceNorm") == (8 if plugins == "auto" else 11)
