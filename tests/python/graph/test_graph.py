@@ -175,8 +175,9 @@ def compare_graphs(before: onnx.GraphProto, after: onnx.GraphProto) -> None:
 
 def compare_nodes(before, after) -> None:  # noqa: ANN001
     assert len(before) == len(after)
+    by_outputs = {tuple(node.output): node for node in after}
     for node in before:
-        other = next(n for n in after if list(n.output) == list(node.output))
+        other = by_outputs[tuple(node.output)]
         for field in ("op_type", "domain", "name", "doc_string", "overload"):
             assert getattr(node, field) == getattr(other, field)
         assert list(node.input) == list(other.input)
