@@ -152,7 +152,7 @@ struct AttributeTraits<Enum> {
     for (const auto& choice : choices(Enum{})) {
       if (choice.name == std::get<std::string>(value)) return choice.value;
     }
-    return Enum{};  // not reached: check_attribute refuses other names first
+    return Enum{};  // Not reached: check_attribute has refused every other name.
   }
 };
 

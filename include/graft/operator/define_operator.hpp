@@ -24,7 +24,8 @@ struct Variant {
   std::string_view name;
   Status (*fits)(const Definition&, const Problem&);
   Status (*run)(const Definition&, const Problem&, const Buffers&, const CudaContext&);
-  int compute = 0;  ///< 90: runs on devices of compute capability 9.x only. 0: runs on all devices.
+  /// The compute capability that the variant requires: 90 for devices of capability 9.x only, 0 for all devices.
+  int compute = 0;
 };
 
 /// The members that every definition must have. `types()` returns an array of the TypeConstraint that its ports name.
@@ -75,10 +76,12 @@ concept OperatorDefinition =
   { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
 };
 
-/// Checks the number of inputs and outputs against the ports. Returns invalid_argument if a number does not match.
+/// Checks that a node has as many inputs and outputs as the ports of its operator allow. Returns invalid_argument
+/// otherwise.
 [[nodiscard]] Status check_port_counts(const OperatorType& type, const Problem& problem);
-/// Checks that a type row matches the formats, and that `op` accepts it. `problem` has all inputs, the first `given` of
-/// them from the node. Returns unsupported if no row fits; the message lists the allowed rows.
+/// Checks that a type row matches the formats of the tensors, and that `op` accepts this row. `problem` contains all
+/// inputs, of which the node supplies the first `given`. Returns unsupported if no row fits; the message lists the
+/// allowed rows.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
                                    std::size_t given);
 /// Checks that the outputs have the shapes that infer_extents computes (not for an operator with shape inputs), and
@@ -88,11 +91,10 @@ concept OperatorDefinition =
 /// Checks the result of infer_shapes: one shape for each output; and for each size output, which has rank 0, at least
 /// one data_size(), with the same bounds everywhere and, where these are constant, 0 <= optimum <= largest.
 [[nodiscard]] Status check_output_shapes(const OperatorType& type, std::span<const Shape> outputs);
-/// Returns whether each input with a vectorized layout in `row` has rank 4 (N,C,H,W) or a rank that is not known yet
-/// (-1).
+/// Returns whether each input for which `row` has a vectorized layout has rank 4 (N,C,H,W) or an unknown rank (-1).
 [[nodiscard]] bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<const int> input_ranks);
-/// Checks each value by check_attribute, and that no attribute has two different values. Returns invalid_argument for
-/// an unknown name.
+/// Checks each value with check_attribute, and checks that no attribute has two different values. Returns
+/// invalid_argument for an unknown name.
 [[nodiscard]] Status check_attributes(const OperatorType& type, std::span<const NamedAttribute> values);
 
 template <OperatorDefinition D>
@@ -100,8 +102,8 @@ template <OperatorDefinition D>
 
 namespace detail {
 
-/// `has_NAME<D>` is true where D has a member of that name, whatever its signature. `Both_NAME<D>` inherits a second
-/// member of that name; taking the address of the name is then ambiguous exactly where D has one too.
+/// `has_NAME<D>` is true if D has a member of that name, whatever its signature. `Both_NAME<D>` inherits a second
+/// member of that name, so taking the address of the name is ambiguous exactly if D has such a member too.
 #define GRAFT_OPTIONAL_MEMBER(member)           \
   struct Second_##member {                      \
     int member;                                 \
@@ -128,8 +130,8 @@ GRAFT_OPTIONAL_MEMBER(timed_variants);
 GRAFT_OPTIONAL_MEMBER(check_attributes);
 #undef GRAFT_OPTIONAL_MEMBER
 
-/// Does not compile where an optional member has a signature that the framework cannot call: such a member would be
-/// ignored.
+/// Fails to compile if an optional member has a signature that the framework cannot call. Without this check such a
+/// member would be ignored.
 template <class D>
 constexpr bool check_optional_members() {
   static_assert(
@@ -226,8 +228,8 @@ constexpr bool has_types_of_ports() {
   return true;
 }
 
-/// Returns whether every type constraint is used by an input. The inputs of a node determine its types, so a constraint
-/// that only outputs name would stay undetermined.
+/// Returns whether every type constraint is used by an input. The types of a node follow from its inputs, so a
+/// constraint that only outputs use would stay undetermined.
 template <class D>
 constexpr bool has_constraints_of_inputs() {
   for (const TypeConstraint& constraint : D::types()) {
@@ -308,8 +310,8 @@ constexpr bool check_ports() {
   return true;
 }
 
-/// Device copies of the optional inputs that a node leaves out, filled from attributes. There is one copy for each
-/// device and set of types, shared by all clones of an operator.
+/// Device copies of the optional inputs that a node leaves out, filled from the node's attributes. All clones of an
+/// operator share one copy for each device and each combination of types.
 class DeviceConstants {
  public:
   using Fill = std::function<void(std::size_t index, std::byte* bytes)>;
@@ -319,8 +321,8 @@ class DeviceConstants {
   DeviceConstants(const DeviceConstants&) = delete;
   DeviceConstants& operator=(const DeviceConstants&) = delete;
 
-  /// Writes the device address of each constant. Legal inside stream capture. Blocks until the copy has finished where
-  /// it has to create one.
+  /// Writes the device address of each constant to `addresses`. May be called during stream capture. Creates missing
+  /// copies, and blocks until they are complete.
   [[nodiscard]] virtual Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
                                             std::span<const void*> addresses) = 0;
 };
@@ -502,7 +504,7 @@ class OperatorOf final : public Operator {
   }
 
  private:
-  /// A Problem completed by the optional inputs that the node leaves out. It lies on the stack, so that enqueue
+  /// A Problem to which the optional inputs that the node leaves out are added. It lives on the stack, so that enqueue
   /// allocates nothing.
   class Completed {
    public:
@@ -554,7 +556,7 @@ class OperatorOf final : public Operator {
       const auto fill = [&](std::size_t index, std::byte* bytes) {
         definition_.fill_constant(given + index, missing[index], bytes);
       };
-      // std::cref, so that std::function allocates nothing in enqueue.
+      // Passes a std::cref, so that std::function allocates nothing in enqueue.
       return constants_->find_or_make(missing, std::cref(fill), addresses.subspan(given, missing.size()));
     }
     return {};

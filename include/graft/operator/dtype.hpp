@@ -10,7 +10,7 @@ namespace graft {
 
 enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean, f8e4m3fn };
 
-/// Returns the bytes of an element in memory; a boolean takes one byte.
+/// Returns the size of an element in bytes; a boolean takes one byte.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -31,7 +31,8 @@ enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean, f8e
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// Returns whether real value = scale * stored value, where the scale belongs to the port: see Port::scale.
+/// Returns whether the type stores scaled values: real value = scale * stored value. The port declares the scale, see
+/// Port::scale.
 [[nodiscard]] constexpr bool is_quantized(DType dtype) { return dtype == DType::i8 || dtype == DType::f8e4m3fn; }
 
 /// Returns "f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool" or "f8e4m3fn".

@@ -16,8 +16,8 @@ struct Float8E4M3FN {
   std::uint8_t bits = 0;
 
   Float8E4M3FN() = default;
-  /// Rounds to the nearest number, ties to even. Larger values become 448, as ONNX's QuantizeLinear and TensorRT
-  /// saturate.
+  /// Rounds to the nearest representable number, ties to even. Values beyond the range become 448 or -448, as in ONNX's
+  /// QuantizeLinear and in TensorRT.
   explicit Float8E4M3FN(double value) : bits(std::signbit(value) ? 0x80 : 0) {
     if (std::isnan(value)) {
       bits |= nan_bits;
@@ -25,8 +25,8 @@ struct Float8E4M3FN {
     }
     const double size = std::min(std::abs(value), largest);
     const int exponent = std::max(std::ilogb(size), lowest_exponent);
-    // A normal number has 8 to 16 steps, a subnormal one fewer; 8 steps of a subnormal and 16 of a normal number carry
-    // into the exponent.
+    // A normal number has 8 to 16 steps, a subnormal number fewer than 8. A subnormal number that rounds to 8 steps, or
+    // a normal number that rounds to 16, carries into the exponent.
     const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, digits - exponent)));
     bits |= static_cast<std::uint8_t>(((exponent - lowest_exponent) << digits) + steps);
   }

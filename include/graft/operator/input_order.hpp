@@ -21,7 +21,7 @@ namespace graft {
 /// left out, so a tensor of shape {0} and of the type of the first input takes its place.
 class InputOrder {
  public:
-  InputOrder() = default;  ///< Maps each input to itself.
+  InputOrder() = default;  ///< Creates the order that maps each input to itself.
 
   /// Writes the order for these names to `result`. Returns invalid_argument, naming the input, for a name that no input
   /// has, a name that occurs twice, a required input that is missing, a first name that is not the operator's first
@@ -29,12 +29,14 @@ class InputOrder {
   /// another one and does not have the type of the first input.
   [[nodiscard]] static Status make(const OperatorType& type, std::span<const std::string_view> names,
                                    InputOrder& result);
-  /// Returns the order of a drop-in; the operator's own order where `drop_in` is null. Throws std::invalid_argument for
-  /// names that make() refuses. The names of a registered operator are valid: check_operators() has checked them.
+  /// Returns the input order of a drop-in, or the operator's own order if `drop_in` is null. Throws
+  /// std::invalid_argument for names that make() refuses, which registered operators do not have: check_operators() has
+  /// checked their names.
   [[nodiscard]] static InputOrder of(const OperatorType& type, const DropIn* drop_in);
 
   [[nodiscard]] bool is_own() const { return count_ == 0; }
-  /// The smallest and the largest number of inputs of a plugin node, where is_own() is false.
+  /// Returns the smallest number of inputs of a plugin node, and most() the largest. Both are defined only if is_own()
+  /// is false.
   [[nodiscard]] std::size_t least() const { return least_; }
   [[nodiscard]] std::size_t most() const { return count_; }
 
@@ -44,13 +46,13 @@ class InputOrder {
   /// Returns the index of the operator's input `port` among the `given` inputs of a plugin node, or nothing where the
   /// node leaves that input out.
   [[nodiscard]] std::optional<std::size_t> index_of(std::size_t port, std::size_t given) const;
-  /// Returns the number of inputs that the operator gets from a plugin node with `given` inputs. Left-out inputs before
-  /// the last one count.
+  /// Returns the number of inputs that the operator receives from a plugin node with `given` inputs, including left-out
+  /// inputs before the last one.
   [[nodiscard]] std::size_t port_count(std::size_t given) const;
 
-  /// Returns `given` in the operator's order, with `left_out` in the place of each left-out input before the last one.
-  /// The result points into `given` where is_own() is true, and into `storage` otherwise, which has room for
-  /// port_count() elements.
+  /// Returns `given` in the operator's order, with `left_out` for each left-out input before the last one. The result
+  /// points into `given` if is_own() is true. Otherwise it points into `storage`, which must have room for port_count()
+  /// elements.
   template <class T>
   [[nodiscard]] std::span<const T> arrange(std::span<const T> given, const T& left_out, std::span<T> storage) const {
     if (is_own()) return given;
@@ -62,14 +64,15 @@ class InputOrder {
     return storage.first(count);
   }
 
-  /// Returns the names of the order joined by commas, "x,offset,mask"; empty for the operator's own order.
+  /// Returns the operator's names for the plugin's inputs, joined by commas, such as "x,offset,mask"; an empty string
+  /// for the operator's own order.
   [[nodiscard]] std::string to_string(const OperatorType& type) const;
-  /// Parses the result of to_string(). Fails as make() does.
+  /// Parses the result of to_string(). Fails under the same conditions as make().
   [[nodiscard]] static Status parse(const OperatorType& type, std::string_view text, InputOrder& result);
 
  private:
   static constexpr std::size_t unused = TypeRow::max_ports;
-  std::array<std::size_t, TypeRow::max_ports> ports_{};  // the operator's input for each plugin input
+  std::array<std::size_t, TypeRow::max_ports> ports_{};  // The operator's input for each input of the plugin.
   std::size_t count_ = 0;
   std::size_t least_ = 0;
 };

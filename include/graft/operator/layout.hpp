@@ -6,14 +6,17 @@
 
 namespace graft {
 
-/// The order of the elements in memory of a tensor of logical shape N,C,spatial...
+/// The order in memory of the elements of a tensor with the logical shape N,C,spatial...
 enum class Layout : std::uint8_t {
-  linear,  ///< Row-major, no padding; any rank.
-  hwc8,    ///< N,spatial,C with C padded to a multiple of 8 (TensorRT kHWC8); 16-bit types, f32 outside of TensorRT.
-  chw32,   ///< N,ceil(C/32),spatial,32 (TensorRT kCHW32); i8.
+  linear,  ///< Row-major without padding, for any rank.
+  /// N,spatial,C with C padded to a multiple of 8 (TensorRT's kHWC8). Inside TensorRT only for 16-bit types; f32 is
+  /// used outside of TensorRT.
+  hwc8,
+  chw32,  ///< N,ceil(C/32),spatial,32 (TensorRT's kCHW32), for i8.
 };
 
-/// Returns the number of channels that are contiguous in memory and padded together; 1 for linear.
+/// Returns the number of channels that are contiguous in memory and padded together: 8 for hwc8, 32 for chw32, 1 for
+/// linear.
 [[nodiscard]] constexpr std::int64_t channels_per_vector(Layout layout) {
   switch (layout) {
     case Layout::hwc8: return 8;

@@ -14,14 +14,14 @@ namespace graft {
 /// included. Each program has one definition of this function, generated from the list that its build names.
 [[nodiscard]] std::span<const OperatorType* const> linked_operators();
 
-/// Rules that replace subgraphs of a network by operators of a library, in the language of
-/// docs/guide/add_an_operator.md.
+/// Rules of a library that replace subgraphs of a network with operators. docs/guide/add_an_operator.md describes the
+/// language of the rules.
 struct FusionRules {
-  const char* file;  ///< The file name that messages show: "squareplus_fusion.yaml".
+  const char* file;  ///< The file name of the rules in messages, such as "squareplus_fusion.yaml".
   const char* text;
 };
 
-/// Returns the fusion rules of the linked operators. Graft's own fusions are passes and not included.
+/// Returns the fusion rules of the linked operators. They do not include Graft's own fusions, which are passes.
 [[nodiscard]] std::span<const FusionRules> linked_fusions();
 
 /// Registers the CUDA kernels of the linked operators. Defined only in programs and plugin libraries with kernels,
@@ -31,7 +31,7 @@ void register_cuda_kernels();
 /// Returns all operators: the linked ones first, then those added by add_operator_library.
 [[nodiscard]] std::span<const OperatorType* const> operators();
 
-/// Returns null for an unknown name.
+/// Returns the operator of this name, or null if there is no such operator.
 [[nodiscard]] const OperatorType* find_operator(std::string_view name);
 
 /// The operators of a shared library that is not part of Graft.
@@ -42,20 +42,21 @@ struct OperatorLibrary {
   std::vector<FusionRules> fusions = {};
 };
 
-/// Adds all operators of a library, or none. Fails as check_operators does, and for an operator whose name, drop-in or
-/// ONNX operator another operator has already. May be called from any thread at any time: spans that were returned
-/// before stay valid, and do not contain the new operators.
+/// Adds all operators of a library, or none of them. Fails as check_operators does, and if another operator already has
+/// the name, drop-in or ONNX operator of one of them. May be called from any thread at any time: spans that were
+/// returned before stay valid, and do not contain the new operators.
 [[nodiscard]] Status add_operator_library(OperatorLibrary library);
 
-/// Checks the definitions and names of operators that are added together: complete definitions, at most
-/// TypeRow::max_ports ports, valid orders of inputs, and no name twice. A program that links operators which are not
-/// Graft's calls it with linked_operators() before it uses them, because nothing else checks these.
+/// Checks the definitions and names of operators that are added together: the definitions are complete, there are at
+/// most TypeRow::max_ports ports, the orders of inputs are valid, and no name occurs twice. A program that links
+/// operators from outside Graft calls this function with linked_operators() before it uses them, because nothing else
+/// checks linked operators.
 [[nodiscard]] Status check_operators(std::span<const OperatorType* const> together);
 
 /// Returns the loaded libraries in the order in which they were added.
 [[nodiscard]] std::span<const OperatorLibrary> operator_libraries();
 
-/// Returns the library of an operator; null for a linked operator.
+/// Returns the library that an operator was loaded from; null for a linked operator.
 [[nodiscard]] const OperatorLibrary* library_of(const OperatorType& type);
 
 }  // namespace graft

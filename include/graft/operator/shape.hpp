@@ -1,4 +1,4 @@
-// Shapes: symbolic ones for shape inference, and concrete ones for kernels.
+// Shapes: symbolic shapes for shape inference, and concrete extents for kernels.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ class Dim {
     maximum,
     floor_divide,
     ceil_divide,
-    equal,      ///< 1 where both sides are the same, else 0.
-    less,       ///< 1 where the left side is smaller, else 0.
+    equal,      ///< The integer 1 if both sides are equal, otherwise 0.
+    less,       ///< The integer 1 if the left side is smaller, otherwise 0.
     data_size,  ///< The value of a size output; see data_size() below.
   };
 
@@ -43,28 +43,31 @@ class Dim {
 
   [[nodiscard]] Kind kind() const;
   [[nodiscard]] bool is_constant() const { return node_ == nullptr; }
-  /// The value of a constant; meaningless for other kinds.
+  /// Returns the value of a constant. The result is meaningless for other kinds.
   [[nodiscard]] std::int64_t value() const { return value_; }
-  [[nodiscard]] const std::string& name() const;  ///< The name of a symbol; only for Kind::symbol.
-  [[nodiscard]] const Dim& left() const;          ///< The left side of an expression; the optimum of a data size.
-  [[nodiscard]] const Dim& right() const;  ///< The right side of an expression; the largest value of a data size.
-  /// The index of the size output, counted among all outputs; only for Kind::data_size.
+  [[nodiscard]] const std::string& name() const;  ///< Returns the name of a symbol. Valid only for Kind::symbol.
+  /// Returns the left operand of an expression; for Kind::data_size, the size with which TensorRT times kernels.
+  [[nodiscard]] const Dim& left() const;
+  /// Returns the right operand of an expression; for Kind::data_size, the largest possible size.
+  [[nodiscard]] const Dim& right() const;
+  /// Returns the index of the size output among all outputs. Valid only for Kind::data_size.
   [[nodiscard]] std::size_t size_output() const { return static_cast<std::size_t>(value_); }
 
   /// Returns the dimension as messages show it: "8", "batch", "(height * 2)".
   [[nodiscard]] std::string to_string() const;
 
-  /// Returns the value with the symbols' values from `value_of`, or nothing where `value_of` returns nothing for a
-  /// symbol. A data size has no value.
+  /// Returns the value of the dimension if `value_of` returns the value of each symbol, otherwise nothing. A data size
+  /// has no value.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const;
 
-  /// Returns whether structure and names are the same. Two different expressions of equal value are not equal.
+  /// Returns whether both dimensions have the same structure and names. Different expressions are unequal even if their
+  /// values are always equal.
   friend bool operator==(const Dim& a, const Dim& b);
 
   [[nodiscard]] static Dim make(Kind kind, const Dim& left, const Dim& right);
 
-  /// Returns the value of a constant, or the constant upper bound of a data size; nothing otherwise.
+  /// Returns the value of a constant or the constant upper bound of a data size; otherwise nothing.
   [[nodiscard]] std::optional<std::int64_t> largest() const;
 
  private:
@@ -85,8 +88,9 @@ class Dim {
 [[nodiscard]] Dim less(const Dim& a, const Dim& b);
 
 /// Returns a dimension that depends on data: the operator writes its value to the size output `output` (counted among
-/// all outputs) when it runs. TensorRT times kernels with `optimum` and allocates memory for `largest`; neither may
-/// depend on data (std::domain_error). The result cannot be part of an expression, which throws std::domain_error.
+/// all outputs) when it runs. TensorRT times kernels with `optimum` and allocates memory for `largest`. Throws
+/// std::domain_error if `optimum` or `largest` depends on data. The result cannot be part of an expression, which
+/// throws std::domain_error.
 [[nodiscard]] Dim data_size(std::size_t output, const Dim& optimum, const Dim& largest);
 
 using Shape = std::vector<Dim>;
@@ -101,7 +105,8 @@ class Extents {
 
   Extents() = default;
   Extents(std::initializer_list<std::int64_t> values);
-  /// Returns invalid_argument if there are more than max_rank values or a negative one.
+  /// Creates extents from `values`. Returns invalid_argument if there are more than max_rank values or a value is
+  /// negative.
   [[nodiscard]] static Status make(const std::vector<std::int64_t>& values, Extents& result);
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -112,7 +117,7 @@ class Extents {
   [[nodiscard]] const std::int64_t* begin() const { return values_.data(); }
   [[nodiscard]] const std::int64_t* end() const { return values_.data() + rank_; }
 
-  /// Product of all dimensions, 1 for a scalar. Saturates at the largest 64-bit integer.
+  /// Returns the product of all dimensions, which is 1 for a scalar. Saturates at the largest 64-bit integer.
   [[nodiscard]] std::int64_t element_count() const;
 
   friend bool operator==(const Extents& a, const Extents& b);

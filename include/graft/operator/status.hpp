@@ -9,8 +9,8 @@ namespace graft {
 
 enum class StatusCode : std::uint8_t {
   ok,
-  invalid_argument,  ///< An argument that no build and no variant accepts.
-  unsupported,       ///< A valid argument that this build or this variant does not support.
+  invalid_argument,  ///< The argument is wrong: no build and no variant accepts it.
+  unsupported,       ///< The argument is valid, but this build or this variant does not support it.
   cuda_error,        ///< The CUDA runtime reported an error.
 };
 

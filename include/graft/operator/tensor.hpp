@@ -11,11 +11,11 @@
 #include "graft/operator/layout.hpp"
 #include "graft/operator/shape.hpp"
 
-struct CUstream_st;  // what cudaStream_t points to; declared here so that this header needs no CUDA
+struct CUstream_st;  // The type that cudaStream_t points to; declared here so that this header does not need CUDA.
 
 namespace graft {
 
-/// Type, layout and shape of a tensor. The extents are the logical ones (N,C,spatial...) in every layout.
+/// The type, layout and shape of a tensor. The extents are the logical sizes (N,C,spatial...) in every layout.
 struct TensorDesc {
   DType dtype = DType::f32;
   Layout layout = Layout::linear;
@@ -23,20 +23,21 @@ struct TensorDesc {
 
   /// Returns the number of elements in memory, including the padding of a vectorized layout.
   [[nodiscard]] std::int64_t storage_count() const;
-  /// Returns the bytes in memory, including padding; saturates at the largest 64-bit integer.
+  /// Returns the size in memory in bytes, including padding. Saturates at the largest 64-bit integer.
   [[nodiscard]] std::int64_t storage_bytes() const;
 
   friend bool operator==(const TensorDesc& a, const TensorDesc& b) = default;
 };
 
-/// Returns "f16 hwc8 1x3x8x8"; a linear layout is not shown.
+/// Returns a string such as "f16 hwc8 1x3x8x8"; a linear layout is not named.
 [[nodiscard]] std::string to_string(const TensorDesc& desc);
 
 /// The tensors of a call, in the order of the operator's ports.
 ///
 /// A dimension of an output that depends on data (data_size in shape.hpp) has its largest value here, and the output's
-/// memory has room for that. The kernel writes the actual size to the size output, and the elements contiguously, as in
-/// a tensor of the actual size, from the beginning of the memory. The content of the remaining memory does not matter.
+/// memory has room for that size. The kernel writes the actual size to the size output. It writes the elements
+/// contiguously from the beginning of the memory, as in a tensor of the actual size; the content of the remaining
+/// memory does not matter.
 struct Problem {
   std::span<const TensorDesc> inputs;
   std::span<const TensorDesc> outputs;
@@ -47,11 +48,11 @@ struct Problem {
 struct Buffers {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;
-  void* workspace = nullptr;  ///< At least Operator::workspace bytes, aligned to 256.
+  void* workspace = nullptr;  ///< Scratch memory of at least Operator::workspace bytes, aligned to 256 bytes.
 };
 
-/// The threads of a reference kernel. `parallel_for` calls `body(begin, end)` for ranges that together cover 0..count
-/// once.
+/// The threads that a reference kernel may use. `parallel_for` calls `body(begin, end)` for ranges that together cover
+/// 0..count exactly once.
 struct CpuContext {
   using Body = std::function<void(std::int64_t begin, std::int64_t end)>;
   std::function<void(std::int64_t count, const Body& body)> parallel_for = [](std::int64_t count, const Body& body) {
@@ -59,7 +60,8 @@ struct CpuContext {
   };
 };
 
-/// The stream of a CUDA kernel. `variant` names the implementation to run; where it is empty, the first that fits runs.
+/// The stream on which a CUDA kernel runs. `variant` names the implementation; if it is empty, the first implementation
+/// that fits runs.
 struct CudaContext {
   CUstream_st* stream = nullptr;
   std::string_view variant;
