@@ -38,12 +38,12 @@ class AttributeFields {
     for (const auto& [name, value] : values_) fields_.push_back(field(name, value));
     collection_ = {static_cast<std::int32_t>(fields_.size()), fields_.data()};
   }
-  AttributeFields(const AttributeFields&) = delete;  // fields_ points into values_
+  AttributeFields(const AttributeFields&) = delete;  // Not copyable: fields_ points into values_.
   AttributeFields& operator=(const AttributeFields&) = delete;
 
   [[nodiscard]] const nvinfer1::PluginFieldCollection& collection() const { return collection_; }
 
-  /// Returns "alpha = 0.1, x_scale = 1"; lists are cut after 8 elements.
+  /// Returns the attributes for messages, such as "alpha = 0.1, x_scale = 1". Lists are cut after 8 elements.
   [[nodiscard]] std::string to_string() const {
     std::ostringstream text;
     for (const auto& [name, value] : values_) {
@@ -54,7 +54,7 @@ class AttributeFields {
   }
 
  private:
-  template <class D, class Owner, class Value>  // a base of D may own the member
+  template <class D, class Owner, class Value>  // `Owner` may be a base of D.
   void add(const D& definition, const Attribute<Owner, Value>& attribute) {
     values_.emplace_back(attribute.name, detail::AttributeTraits<Value>::to_wire(definition.*(attribute.member)));
   }
@@ -100,7 +100,7 @@ inline bool is_v3(const nvinfer1::IPluginCreatorInterface& creator) {
   return std::string_view(creator.getInterfaceInfo().kind) == "PLUGIN CREATOR_V3ONE";
 }
 
-/// Returns the namespaces that have an IPluginV3 creator of this name and version.
+/// Returns the namespaces in which the registry has an IPluginV3 creator of this name and version.
 inline std::set<std::string> namespaces_of(const nvinfer1::IPluginRegistry& registry, const std::string& name,
                                            const std::string& version) {
   std::set<std::string> spaces;
@@ -116,9 +116,9 @@ inline std::set<std::string> namespaces_of(const nvinfer1::IPluginRegistry& regi
   return spaces;
 }
 
-/// Returns the creator in `plugin_namespace`. Without it, returns the creator in Graft's namespace, else in the empty
-/// one, else in the only other namespace that has one. Returns null where no namespace has one; throws Error where
-/// several other namespaces do.
+/// Returns the creator in `plugin_namespace` or, if that is not set, in Graft's namespace, in the empty namespace, or
+/// in the only other namespace that has one, in this order. Returns null if no namespace has one, and throws Error if
+/// several other namespaces have one.
 inline nvinfer1::IPluginCreatorInterface* find_creator(nvinfer1::IPluginRegistry& registry, const std::string& name,
                                                        const std::string& version,
                                                        const std::optional<std::string>& plugin_namespace) {
@@ -141,11 +141,11 @@ inline nvinfer1::IPluginCreatorInterface* find_creator(nvinfer1::IPluginRegistry
 
 }  // namespace detail
 
-/// Returns the plugin of an operator, created by its creator in `registry`. `name` appears in messages about the
-/// plugin. Without `plugin_namespace` the creator is searched in Graft's namespace, in the empty one, and then in all
-/// others. Throws Error (missing_tool) where the registry has no creator of that operator and version; Error
-/// (bad_input) where several other namespaces have one, where the creator is not of IPluginV3, and where it refuses an
-/// attribute.
+/// Returns the plugin of an operator, created by the creator that `registry` holds for it. `name` appears in messages
+/// about the plugin. Without `plugin_namespace` the creator is searched for in Graft's namespace, in the empty one, and
+/// then in all others. Throws Error (missing_tool) if the registry has no creator for the operator and version, and
+/// Error (bad_input) if several other namespaces have one, if the creator is not an IPluginV3 creator, or if it refuses
+/// an attribute.
 template <OperatorDefinition D>
 [[nodiscard]] std::unique_ptr<nvinfer1::IPluginV3> make_plugin(
     nvinfer1::IPluginRegistry& registry, const D& definition, const std::string& name = std::string(D::name),
@@ -179,13 +179,13 @@ template <OperatorDefinition D>
 
 /// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Shape inputs are the last
 /// inputs; trailing optional inputs may be omitted. `plugin_namespace` is passed to make_plugin. Throws Error as
-/// make_plugin does, and where the network refuses the layer.
+/// make_plugin does, and if the network refuses the layer.
 template <OperatorDefinition D>
 nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
                                     const std::vector<nvinfer1::ITensor*>& inputs, const D& definition = {},
                                     const std::string& name = std::string(D::name),
                                     const std::optional<std::string>& plugin_namespace = std::nullopt) {
-  // The network keeps a clone.
+  // The network clones the plugin and owns the clone.
   const auto plugin = make_plugin<D>(network.getBuilder().getPluginRegistry(), definition, name, plugin_namespace);
   const auto ports = D::ports();
   const auto shape_ports = std::count_if(ports.begin(), ports.end(), [](const Port& port) { return port.is_shape(); });
