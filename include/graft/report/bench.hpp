@@ -20,7 +20,7 @@ struct ModelTimes {
   std::string model;
   std::string device = "cpu";
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;
-  std::string why_sizes;        ///< See VerifyReport::why_sizes.
+  std::string why_sizes;        ///< Why these input sizes were chosen. See VerifyReport::why_sizes.
   std::vector<double> seconds;  ///< The time of each run, in the order of the runs.
 
   [[nodiscard]] std::size_t runs() const { return seconds.size(); }
@@ -66,7 +66,7 @@ struct CaseTensor {
   }
 };
 
-/// The speed that a case has to reach. 0: no such target.
+/// The speed that a kernel has to reach on a case; 0 means that the case sets no such target.
 struct SpeedToReach {
   double of_copy = 0;
   double of_eager = 0;
@@ -78,9 +78,10 @@ struct SpeedToReach {
   }
 };
 
-/// The times of one implementation on a case.
+/// The times of one implementation on a case of an operator.
 struct PeerTimes {
-  /// A figure has no value where the implementation failed, and an empty one where the figure does not apply.
+  /// A figure of an implementation. The outer optional is empty if the implementation failed, and the inner one is
+  /// empty if the figure does not apply.
   using Figure = std::optional<std::optional<double>>;
 
   std::optional<std::string> failed = {};
@@ -111,7 +112,7 @@ struct PeerTimes {
   }
 };
 
-/// The times of Graft's kernel and of its peers on a case of an operator.
+/// The times of Graft's kernel, and of the implementations it is compared with, on a case of an operator.
 struct CaseTimes : PeerTimes {
   JsonText attributes = {"{}"};
   std::int64_t bytes = 0;
@@ -162,7 +163,7 @@ struct CaseTimes : PeerTimes {
   }
 };
 
-/// The speed of an operator relative to the fastest peer, for random problems.
+/// The speed of an operator relative to the fastest other implementation, on random problems.
 struct RandomSpeed {
   std::int64_t below = 0;
   std::int64_t cases = 0;
@@ -192,7 +193,7 @@ struct RandomSpeed {
   }
 };
 
-/// The summary of random problems.
+/// The summary of the measurements on random problems.
 struct RandomTimes {
   std::int64_t cases = 0;
   std::vector<RandomSpeed> operators = {};

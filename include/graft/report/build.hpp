@@ -59,7 +59,7 @@ struct PluginLayer {
   }
 };
 
-/// The network that TensorRT's parser made of the model.
+/// The network that TensorRT's parser created from the model.
 struct ParsedNetwork {
   std::vector<NetworkTensor> inputs;
   std::size_t layer_count = 0;
@@ -77,7 +77,7 @@ struct ParsedNetwork {
   }
 };
 
-/// The options of TensorRT's builder that were set, and TF32, which is off unless it was set.
+/// The options of TensorRT's builder that were set. TF32 is always listed; it is off unless it was set.
 struct BuilderOptions {
   std::optional<std::int64_t> dla = {};
   std::optional<bool> embed_plugins = {};
@@ -215,7 +215,7 @@ struct EngineTensor {
   }
 };
 
-/// A kernel of the engine.
+/// A kernel of the engine, as TensorRT's engine inspector lists it.
 struct EngineLayer {
   std::string name;
   std::string kind;
@@ -237,7 +237,7 @@ struct EngineLayer {
   }
 };
 
-/// A convolution or matrix product that reads another type than int8 or f8 although it follows DequantizeLinear.
+/// A convolution or matrix product that follows DequantizeLinear but does not read int8 or f8.
 struct FloatIsland {
   NodeRef node;
   std::string layer;
@@ -294,21 +294,22 @@ struct BuildReport : BuiltEngine {
   std::vector<std::string> targets_without_plugins = {};
   std::string missing_code = {};
   std::vector<NodeSupport> computed_wrongly = {};
-  std::optional<EngineLayers> layers = {};  ///< Empty if they were not requested.
+  std::optional<EngineLayers> layers = {};  ///< The kernels of the engine; empty if they were not requested.
   std::vector<std::string> notes = {};      ///< Graft's notes on the file, on its operators, and on renamed tensors.
   std::vector<std::string> tensorrt_warnings = {};
 
-  /// Returns the kernels for JSON: no key if they were not requested, null if they are not known.
+  /// Returns the kernels for JSON: the outer optional is empty if they were not requested, the inner one if they are
+  /// not known.
   [[nodiscard]] std::optional<std::optional<std::vector<EngineLayer>>> known_layers() const {
     if (!layers) return std::nullopt;
     return layers->unknown.empty() ? std::optional(layers->layers) : std::nullopt;
   }
-  /// Returns whether the engine is not known to fail: its plugins run on all targets, and no node is known to be
-  /// computed wrongly.
+  /// Returns whether the engine has no known fault: its plugins run on all targets, and TensorRT is not known to
+  /// compute a node wrongly.
   [[nodiscard]] bool is_sound() const { return targets_without_plugins.empty() && computed_wrongly.empty(); }
 
-  /// Returns what is wrong with a node of `computed_wrongly`: "node 'x' (Mod): TensorRT 10.13 builds this node and
-  /// computes it wrongly: ...".
+  /// Returns a description of the fault of a node in `computed_wrongly`: "node 'x' (Mod): TensorRT 10.13 builds this
+  /// node and computes it wrongly: ...".
   [[nodiscard]] std::string describe_fault(const NodeSupport& wrong) const {
     return describe(wrong.node) + ": " + tensorrt.title() +
            " builds this node and computes it wrongly: " + wrong.reason;

@@ -63,7 +63,7 @@ struct CanaryReport {
   [[nodiscard]] std::size_t output_count() const {
     return static_cast<std::size_t>(std::ranges::count_if(tensors, &CanaryTensor::is_output));
   }
-  /// Returns the commands for the machine with the GPU.
+  /// Returns the commands to run on the machine with the GPU.
   [[nodiscard]] std::vector<std::string> next() const { return {"python3 " + folder.string() + "/run_canary.py"}; }
 
   static constexpr Schema schema{"graft canary", 1, "The folder that was written."};

@@ -1,4 +1,4 @@
-// The comparison of two tensors: the numbers that every report about values shows.
+// The comparison of two tensors: the numbers that all reports on values show.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace graft::report {
 enum class Verdict : std::uint8_t {
   same,
   different,
-  nothing_compared,  ///< No output element was finite in both models, or the outputs are random: nothing is proven.
+  nothing_compared,  ///< No output element was finite in both models, or the outputs are random, so nothing is proven.
   disputed,          ///< The CPU engines disagree on one of the models, so there is no verdict on the models.
 };
 
@@ -64,8 +64,8 @@ struct Tolerance {
   std::optional<double> snr_db = {};
   std::optional<double> least_snr_db = {};
   std::string why = {};
-  /// Whether `absolute` is the step of integers that come from rounding. Rounding moves single elements in either
-  /// direction, so most elements must not be off in the same direction.
+  /// Whether `absolute` is the step of integers that result from rounding. Rounding moves single elements in either
+  /// direction, so the comparison fails if most elements are off in the same direction.
   bool is_step = false;
 
   static constexpr auto fields() {
@@ -90,9 +90,9 @@ struct Tolerance {
 };
 
 /// The comparison of two tensors along an axis whose size depends on rounding, for example because elements are
-/// selected by a threshold. Their numbers are compared without their order: the integers of one element of the axis
-/// together, such as the row and the column that NonZero returns; real numbers separately for each slice of the other
-/// axes.
+/// selected by a threshold. The order of the numbers along this axis is ignored. The integers of one position on the
+/// axis are compared together, such as the row and the column that NonZero returns; real numbers are compared
+/// separately for each slice of the other axes.
 struct SelectionDifference {
   std::size_t axis = 0;
   std::int64_t lowest = 0;
@@ -120,9 +120,9 @@ struct Difference {
   std::int64_t finite = 0;  ///< Number of elements that are finite in both tensors.
   std::int64_t mismatched = 0;
   std::int64_t within_noise = 0;
-  /// Number of elements of within_noise that rounding alone makes NaN or infinite (or finite instead), and that
-  /// differ by more than the finite deviations explain or are NaN or infinite in one tensor only. They show neither
-  /// that the tensors are the same nor that they differ.
+  /// Number of elements that the noise floor covers, that rounding alone makes NaN or infinite (or finite instead), and
+  /// that either differ by more than the finite deviations explain or are NaN or infinite in one tensor only. They show
+  /// neither that the tensors are the same nor that they differ.
   std::int64_t undecided = 0;
   std::int64_t nan_disagreements = 0;       ///< Number of mismatches that are NaN in one tensor only.
   std::int64_t infinity_disagreements = 0;  ///< Number of mismatches that are infinite in one tensor only.
@@ -132,32 +132,33 @@ struct Difference {
   std::vector<std::int64_t> max_absolute_at;
   std::vector<std::int64_t> max_relative_at;
   double excess = 0;
-  /// Signal-to-noise ratio of the finite elements; nothing without a difference or without a signal, or if a difference
+  /// Signal-to-noise ratio of the finite elements; empty if there is no difference or no signal, or if a difference
   /// exceeds double.
   std::optional<double> snr_db;
-  /// The ratio in dB that Tolerance::least_snr_db and the noise floor require, if the tensor has less.
+  /// The required ratio in dB, by Tolerance::least_snr_db and the noise floor, if the tensor does not reach it.
   std::optional<double> missed_snr_db;
   std::optional<double> cosine;
   std::vector<std::int64_t> first_index;
   double first_reference = 0;
   double first_candidate = 0;
-  /// The first mismatch in the reference and in the candidate with all digits, if both tensors hold integers: double
-  /// does not hold all integers beyond 2^53.
+  /// The first mismatch in the reference and in the candidate with all digits, if both tensors contain integers: double
+  /// cannot represent all integers beyond 2^53.
   std::optional<std::pair<std::string, std::string>> first_integers;
   std::optional<SelectionDifference> selection;
-  /// Whether the elements are integers without a size (an index, a class), which are either equal or different.
+  /// Whether the elements are identifiers, such as indices or classes, whose numeric difference means nothing: they are
+  /// either equal or different.
   bool is_choice = false;
   /// Whether the elements count as different because most of them are off in the same direction (Tolerance::is_step).
   bool is_shifted = false;
   std::string incomparable;
 
   [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }
-  /// Returns max_absolute, or NaN or infinity if an element has that value in one tensor only.
+  /// Returns max_absolute; NaN or infinity if an element is NaN or infinite in one tensor only.
   [[nodiscard]] double worst_absolute() const {
     if (nan_disagreements != 0) return std::numeric_limits<double>::quiet_NaN();
     return infinity_disagreements != 0 ? std::numeric_limits<double>::infinity() : max_absolute;
   }
-  /// Returns max_relative, or NaN or infinity if an element has that value in one tensor only.
+  /// Returns max_relative; NaN or infinity if an element is NaN or infinite in one tensor only.
   [[nodiscard]] double worst_relative() const {
     const double worst = worst_absolute();
     return std::isfinite(worst) ? max_relative : worst;
@@ -213,10 +214,10 @@ struct OutputFigures {
   std::int64_t not_finite = 0;
   std::int64_t rows = 0;
   std::int64_t same_top = 0;
-  bool is_real = false;  ///< Whether the elements are real numbers, and not integers or booleans.
+  bool is_real = false;  ///< Whether the elements are real numbers, as opposed to integers or booleans.
   std::string incomparable;
 
-  long double signal = 0;  ///< The signal: the sum of squares of the finite numbers of the output in f32.
+  long double signal = 0;  ///< The signal: the sum of the squares of the finite numbers of the output in f32.
   long double noise = 0;   ///< The noise: the sum of the squared errors of these numbers.
 
   [[nodiscard]] bool is_not_real() const { return !is_real; }
@@ -245,8 +246,8 @@ struct OutputFigures {
   }
 };
 
-/// The noise floor of a tensor: how much the reference differs from itself if its arithmetic rounds differently. A
-/// difference within `factor` times the floor is not an error.
+/// The noise floor of a tensor: how much the reference differs from itself if its arithmetic is rounded differently. A
+/// difference within `factor` times the floor does not count as an error.
 struct NoiseFloor {
   double largest = 0;
   double share = 0;
@@ -255,10 +256,11 @@ struct NoiseFloor {
   bool has_other_dims = false;
   bool has_unlimited = false;
   bool says_little = false;
-  /// Whether the tensors are equal only because of a suspect floor that no second engine confirmed.
+  /// Whether the tensors are equal only because of an unreliable floor that no second engine confirmed.
   bool needs_confirmation = false;
-  std::string why_unconfirmed;  ///< Why a second engine did not confirm the floor; empty if none tried or it did.
-  std::string text;             ///< The floor in words, as a clause of a sentence.
+  /// Why a second engine did not confirm the floor; empty if no engine tried or if it did.
+  std::string why_unconfirmed;
+  std::string text;  ///< The description of the floor, as a clause of a sentence.
 
   static constexpr auto fields() {
     return std::tuple{
@@ -276,7 +278,8 @@ struct NoiseFloor {
   }
 };
 
-/// A model for which two CPU engines return results, on the same inputs, that are further apart than rounding explains.
+/// A model for which two CPU engines return results, from the same inputs, that are further apart than rounding
+/// explains.
 struct Dispute {
   std::string model;
   std::string first;
@@ -285,8 +288,8 @@ struct Dispute {
   std::optional<NodeRef> node;
   std::string tensor;
   std::string difference;
-  /// The entry of the table of known faults for one of the two engines and the node, or else the model; empty if no
-  /// fault is known.
+  /// The entry in the table of known faults for one of the two engines and the node or, if the node is unknown, the
+  /// model; empty if no fault is known.
   std::string known_fault = {};
 
   [[nodiscard]] std::optional<std::string> operator_name() const {

@@ -1,4 +1,4 @@
-// The choices and the report of `convert`.
+// The options and the report of `convert`.
 #pragma once
 
 #include <algorithm>
@@ -25,33 +25,37 @@
 
 namespace graft::report {
 
-/// The choices of a conversion.
+/// The options of a conversion.
 struct ConvertOptions {
   Plugins plugins = Plugins::automatic;
-  std::vector<std::string> only = {};     ///< Names of the passes to run; empty: all.
+  std::vector<std::string> only = {};     ///< Names of the passes to run; an empty list runs all passes.
   std::vector<std::string> without = {};  ///< Names of passes to leave out.
-  /// The target release of TensorRT, one of releases(): nodes that this release is known to compute wrongly are
-  /// rewritten, and its rules judge the nodes. Empty: no particular release.
+  /// The target release of TensorRT, one of releases(). Nodes that this release is known to compute wrongly are
+  /// rewritten, and the rules for this release judge the nodes. Empty: no particular release.
   std::string release = {};
   std::filesystem::path rules = {};  ///< A YAML file with the caller's own rewrites (docs/guide/rules.md); empty: none.
-  bool prove = true;                 ///< False: rewrites are applied without proofs, and no model is run.
-  /// Prove also rewrites that differ from a proven rewrite only in the values of weights.
+  /// Whether to prove each rewrite by running it. If false, rewrites are applied without proofs and no model is run.
+  bool prove = true;
+  /// Whether to prove also rewrites that differ from a proven rewrite only in the values of weights.
   bool prove_each = false;
-  /// False: Graft's nodes get no ONNX functions, which TensorRT's own parser prefers to plugins. Such a model needs the
-  /// plugin library, and other runtimes than Graft cannot run it.
+  /// Whether to write an ONNX function for each Graft node. Without functions TensorRT's parser uses the plugins; the
+  /// model then needs the plugin library, and runtimes other than Graft cannot run it.
   bool functions = true;
   toolkit::CpuEngine engine = toolkit::CpuEngine::automatic;  ///< The engine that runs the proofs.
-  /// Compare the outputs of the result with those of the given model, as `verify` does, and parse and build the result
-  /// with the installed TensorRT, for the sizes of `inspect` or for suggested ones. Where no TensorRT is installed, or
-  /// `release` is set, only the rules judge. No outputs are compared without `prove` or with `rules`.
+  /// Whether to check the result: its outputs are compared with those of the given model, as `verify` does, and the
+  /// installed TensorRT parses and builds it, for the sizes in `inspect` or for suggested ones. If no TensorRT is
+  /// installed, or `release` is set, only the rules judge the nodes. No outputs are compared if `prove` is false or
+  /// `rules` is set.
   bool check = true;
-  /// How the check runs TensorRT; not at all with Judge::rule. `convert`, `release`, `reduce` and `watch` are ignored.
+  /// How the check runs TensorRT. With Judge::rule, the check does not run TensorRT. The members `convert`, `release`,
+  /// `reduce` and `watch` are ignored.
   toolkit::InspectOptions inspect = {};
-  std::filesystem::path output = {};  ///< The ONNX file to which the result is written before its check; empty: none.
+  /// The ONNX file to which the result is written before it is checked; empty: no file is written.
+  std::filesystem::path output = {};
   toolkit::Watch watch = {};
 };
 
-/// The time of each step of a conversion in seconds.
+/// The time of each step of a conversion, in seconds.
 struct ConvertSeconds {
   double read = 0;
   double rewrite = 0;
@@ -68,13 +72,13 @@ struct ConvertSeconds {
   }
 };
 
-/// The result of a conversion, its rewrites, and the check of the result.
+/// The result of a conversion: the model, its rewrites, and the check of the model.
 struct ConvertReport : RewriteReport {
   toolkit::Model original = {};  ///< The given model.
   toolkit::Model model = {};
   std::filesystem::path file = {};
-  toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
-  ConvertOptions options = {};         ///< The options of the conversion, without watches and callbacks.
+  toolkit::ImportOptions import = {};  ///< The options with which the file was read. The progress callback is left out.
+  ConvertOptions options = {};         ///< The options of the conversion. Progress callbacks are left out.
   Origin origin = {};
   std::string release = {};             ///< See InspectReport::release.
   TensorRTIdentity rules = {};          ///< See InspectReport::rules.
@@ -84,15 +88,18 @@ struct ConvertReport : RewriteReport {
   NodeCounts nodes_after = {};
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
-  std::optional<std::size_t> nodes_without_function = {};  ///< Set if the functions were left out.
-  std::vector<std::string> rejections = {};     ///< A line for each kind of rejected rewrite, except those of rules.
+  /// The number of nodes without an ONNX function, if functions were left out.
+  std::optional<std::size_t> nodes_without_function = {};
+  /// A line for each kind of rejected rewrite, except the rewrites of rules.
+  std::vector<std::string> rejections = {};
   std::vector<NodeSupport> failed_before = {};  ///< The nodes of `original` that TensorRT does not run.
   std::vector<NodeSupport> nodes = {};          ///< The verdicts on the nodes of `model`.
-  bool can_be_cut = false;                      ///< See InspectReport::can_be_cut.
-  std::vector<std::string> targets_of_plugins = {};  ///< See InspectReport::targets_of_plugins.
+  bool can_be_cut = false;                      ///< Whether the network can be cut. See InspectReport::can_be_cut.
+  /// See InspectReport::targets_of_plugins.
+  std::vector<std::string> targets_of_plugins = {};
   std::optional<ProbeSummary> check = {};
   std::string not_checked = {};
-  ValueCheck values = {};  ///< Whether `model` computes the values of `original`.
+  ValueCheck values = {};  ///< Whether `model` computes the same values as `original`.
   std::string values_not_compared = {};
   std::filesystem::path output = {};
   std::optional<std::filesystem::path> data_file = {};
@@ -101,22 +108,23 @@ struct ConvertReport : RewriteReport {
   /// Returns the title of the release that was named, "TensorRT 10.13"; empty if none was.
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   [[nodiscard]] bool uses_plugins() const { return options.plugins != Plugins::never; }
-  /// Returns whether the check was to run the installed TensorRT.
+  /// Returns whether the check was meant to run the installed TensorRT.
   [[nodiscard]] bool asks_tensorrt() const {
     return options.check && options.release.empty() && options.inspect.judge != Judge::rule;
   }
   /// Returns whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !check; }
-  /// Returns whether TensorRT runs `model`; nothing where that is not known. Where TensorRT was run, it has to have
-  /// built the model.
+  /// Returns whether TensorRT runs `model`, or nothing if that is not known. If TensorRT was run, only a successful
+  /// build counts.
   [[nodiscard]] std::optional<bool> runs() const {
     const std::optional<bool> by_nodes = report::runs(nodes);
-    // Verdicts of the parser are sufficient, for example for a cut: only a check with the builder needs a build.
+    // Verdicts of the parser are sufficient, for example for a cut. Only a check with the builder requires a successful
+    // build.
     const bool is_to_be_built = check && (check->judge == Judge::builder || !check->not_built.empty());
     const bool is_unknown = by_nodes.value_or(false) && is_to_be_built && !check->built;
     return is_unknown ? std::nullopt : by_nodes;
   }
-  /// Returns whether the comparison of values found no difference; true also where no values were compared.
+  /// Returns whether the comparison of values found no difference. Also true if no values were compared.
   [[nodiscard]] bool are_values_kept() const {
     if (!values.report) return true;
     const Verdict verdict = values.report->verdict();
@@ -124,21 +132,21 @@ struct ConvertReport : RewriteReport {
   }
   /// Returns whether every rule was applied, the values are kept, and TensorRT is known to run the model.
   [[nodiscard]] bool is_complete() const { return are_rules_done() && are_values_kept() && runs().value_or(false); }
-  /// Returns the nodes of the result that do not run, or for which that is not known.
+  /// Returns the nodes of the result that do not run, and those for which it is not known whether they run.
   [[nodiscard]] std::vector<NodeSupport> problems() const {
     return nodes_that([](Support support) { return is_bad(support) || is_open(support); });
   }
-  /// Returns the assumptions of rewrites, and the rejected rewrites with reasons.
+  /// Returns the assumptions of the rewrites, followed by the rejected rewrites with the reasons.
   [[nodiscard]] std::vector<std::string> all_warnings() const {
     std::vector<std::string> all = warnings;
     all.insert(all.end(), rejections.begin(), rejections.end());
     return all;
   }
-  /// Returns the verdict of `verify` on `original` and `model`; nothing where they were not compared.
+  /// Returns the verdict of `verify` on `original` and `model`, or nothing if they were not compared.
   [[nodiscard]] std::optional<Verdict> verified() const {
     return values.report ? std::optional(values.report->verdict()) : std::nullopt;
   }
-  /// Returns why they were not compared; empty where they were.
+  /// Returns why `original` and `model` were not compared; empty if they were.
   [[nodiscard]] const std::string& not_verified() const {
     return values.failure.empty() ? values_not_compared : values.failure;
   }

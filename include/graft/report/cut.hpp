@@ -22,9 +22,9 @@ namespace graft::report {
 struct DetectionTail {
   enum class Kind : std::uint8_t {
     suppression,  ///< NonMaxSuppression (YOLO, SSD, Faster R-CNN).
-    best,         ///< TopK of the scores, and Gather of the boxes (DETR).
+    best,         ///< TopK of the scores, followed by Gather of the boxes (DETR).
   };
-  /// How four numbers describe a box. For Kind::best this is the format in which the network returns boxes.
+  /// How four numbers describe a box. For Kind::best this is the box format of the network's output.
   enum class Boxes : std::uint8_t { corners, center_and_size };
 
   Kind kind = Kind::suppression;
@@ -37,7 +37,7 @@ struct DetectionTail {
   std::optional<double> lowest_score = {};
 
   [[nodiscard]] bool is_center_and_size() const { return form == Boxes::center_and_size; }
-  /// Returns how the node reads boxes; TopK reads none.
+  /// Returns the box format that the node reads, or nothing for TopK, which reads no boxes.
   [[nodiscard]] std::optional<Boxes> read_form() const {
     return kind == Kind::suppression ? std::optional(form) : std::nullopt;
   }
@@ -75,9 +75,9 @@ struct DetectionTail {
   return form == DetectionTail::Boxes::corners ? "corners" : "center_and_size";
 }
 
-/// A half of a network.
+/// A half of a network that was cut in two.
 struct CutHalf {
-  std::filesystem::path file = {};  ///< Empty before the half is written.
+  std::filesystem::path file = {};  ///< The file of the half; empty before it is written.
   std::size_t nodes = 0;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
@@ -94,7 +94,7 @@ struct CutHalf {
   }
 };
 
-/// A node that TensorRT does not run or computes wrongly, as the file that names both halves has it.
+/// A node that TensorRT does not run or computes wrongly, as recorded in the file that names both halves.
 struct CutCause {
   NodeRef node;
   Support support = Support::native;
@@ -163,8 +163,8 @@ struct CutHalves {
 
 struct CutReport : CutHalves {
   std::filesystem::path file = {};
-  /// The verdict on the halves, run one after the other and compared with the whole network. Nothing where the outputs
-  /// are the same and ONNX Runtime does not load the half for the host.
+  /// The verdict on the halves, which were run one after the other and compared with the whole network. Empty if the
+  /// outputs are the same but ONNX Runtime does not load the half for the host.
   std::optional<Verdict> verdict = {};
   std::string not_verified = {};
   std::string host_engine = {};

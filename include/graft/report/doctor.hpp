@@ -23,7 +23,7 @@ struct Gpu {
   }
 };
 
-/// Details of a finding. Each member is set only for the kinds of findings that have such a fact.
+/// Details of a finding. Each kind of finding sets the members that apply to it.
 struct Facts {
   std::optional<std::string> version = {};
   std::optional<std::string> path = {};
@@ -88,9 +88,9 @@ struct Finding {
   std::string text = {};
   std::string remedy = {};
   Facts facts = {};
-  bool for_projects = false;  ///< Whether projects of `graft new` are compiled with it.
+  bool for_projects = false;  ///< Whether projects created by `graft new` are compiled with this program or library.
 
-  /// Returns whether it is needed and was not found.
+  /// Returns whether the program, library or device is required and was not found.
   [[nodiscard]] bool is_missing() const { return needed && !found; }
 
   static constexpr auto fields() {

@@ -17,13 +17,13 @@ struct Field {
   const char* name;  ///< The name of the attribute in Python; null for a field that only JSON has.
   const char* key;   ///< The key in JSON; null for a field that only Python has.
   Member member;
-  const char* description;  ///< A sentence.
-  /// Whether JSON has no key where the value is empty: a std::optional without a value, or an empty list.
+  const char* description;  ///< A sentence that describes the field in the schema and in the Python documentation.
+  /// Whether JSON leaves out the key if the value is empty: a std::optional without a value, or an empty list.
   bool is_left_out = false;
-  Condition condition = {};  ///< JSON has no key where the condition is false.
+  Condition condition = {};  ///< The condition under which JSON has the key.
 
   static constexpr bool has_condition = !std::is_null_pointer_v<Condition>;
-  /// Returns whether the condition holds for the struct that has the field.
+  /// Returns whether the condition is true for `owner`, the struct that has the field.
   template <class Owner>
   [[nodiscard]] bool applies_to(const Owner& owner) const {
     if constexpr (has_condition) {
@@ -46,44 +46,45 @@ template <class Member>
   return {name, key, member, description};
 }
 
-/// Returns a field whose key JSON leaves out where the value is empty.
+/// Returns a field whose key JSON leaves out if the value is empty.
 template <class Member>
 [[nodiscard]] constexpr Field<Member> field_if_any(const char* name, Member member, const char* description) {
   return {name, name, member, description, true};
 }
 
-/// Returns a field whose key JSON leaves out where the value is empty, with another name in Python. It may be null.
+/// Returns a field with another name in Python, whose key JSON leaves out if the value is empty. The Python name may be
+/// null.
 template <class Member>
 [[nodiscard]] constexpr Field<Member> field_if_any(const char* name, const char* key, Member member,
                                                    const char* description) {
   return {name, key, member, description, true};
 }
 
-/// A JSON value of another program, as text, which reports contain as it is.
+/// The text of a JSON value from another program, which a report includes unchanged.
 struct JsonText {
   std::string text;
 };
 
-/// Returns a field whose key JSON leaves out where the condition, a pointer to a member of the report, is false.
+/// Returns a field whose key JSON leaves out if the condition, a pointer to a member of the report, is false.
 template <class Member, class Condition>
 [[nodiscard]] constexpr Field<Member, Condition> field_if(Condition condition, const char* name, const char* key,
                                                           Member member, const char* description) {
   return {name, key, member, description, false, condition};
 }
 
-/// Returns a key of the JSON whose value `present` composes in words. `Value` is its type.
+/// Returns a key of the JSON whose value, of the type `Value`, the library `present` composes from the report.
 template <class Value>
 [[nodiscard]] constexpr auto composed(const char* key, const char* description) {
   return field(
       nullptr, key, [](const auto& /*report*/) { return Value(); }, description);
 }
 
-/// A member whose own fields are fields of the report. `Member` is a pointer to a data member of a reflected type, or
-/// to a const member function that returns a reference to one.
+/// A member whose fields appear as fields of the report itself. `Member` is a pointer to a data member of a reflected
+/// type, or to a const member function that returns a reference to one.
 template <class Member>
 struct Inlined {
   Member member;
-  bool is_only_json = false;  ///< Whether Python has no attributes for the fields.
+  bool is_only_json = false;  ///< Whether only JSON has the fields, and Python has no attributes for them.
 };
 
 /// Returns the fields of a member as fields of the report.
@@ -98,10 +99,10 @@ template <class Member>
   return {member, true};
 }
 
-/// The JSON of a report, for its schema in docs/schema.
+/// The identity of a report's JSON, under which docs/schema describes it.
 struct Schema {
-  const char* name;  ///< The command that prints it, or the file that contains it.
-  int version;       ///< Increases with each change that readers have to know.
+  const char* name;  ///< The command that prints the report, or the file that contains it.
+  int version;       ///< The version of the schema, which increases with each change that affects readers.
   const char* description;
   bool is_in_json = false;  ///< Whether the JSON begins with the keys `schema`, the name, and `version`.
 };

@@ -25,22 +25,24 @@ namespace graft::report {
 
 /// How a node runs, from best to worst.
 enum class Support : std::uint8_t {
-  native,       ///< TensorRT runs the node as it is.
-  lowered,      ///< `convert` replaces the node with native layers.
-  plugin,       ///< A plugin runs the node.
-  unknown,      ///< No rule covers the node, and TensorRT was not run.
-  not_asked,    ///< TensorRT was run on other nodes, and could not be on this one.
-  unsupported,  ///< Neither TensorRT nor Graft runs the node, by rule. The values below require a run of TensorRT.
-  refused,      ///< TensorRT's parser refuses the node.
-  fails,        ///< TensorRT's parser accepts the node, and the build fails.
-  hangs,        ///< TensorRT does not finish within the time limit.
-  crashes,      ///< TensorRT's process crashes.
+  native,   ///< TensorRT runs the node unchanged.
+  lowered,  ///< `convert` replaces the node with native layers.
+  plugin,   ///< A plugin runs the node.
+  unknown,  ///< The result is unknown: no rule covers the node, and TensorRT was not run.
+  /// The result is unknown: TensorRT was run on other nodes, and could not be run on this one.
+  not_asked,
+  /// Neither TensorRT nor Graft runs the node, according to the rules. The values below require a run of TensorRT.
+  unsupported,
+  refused,  ///< TensorRT's parser refuses the node.
+  fails,    ///< TensorRT's parser accepts the node, but the build fails.
+  hangs,    ///< TensorRT does not finish within the time limit.
+  crashes,  ///< TensorRT's process crashes.
 };
 inline constexpr std::array all_supports{Support::native,    Support::lowered,     Support::plugin,  Support::unknown,
                                          Support::not_asked, Support::unsupported, Support::refused, Support::fails,
                                          Support::hangs,     Support::crashes};
 
-/// Returns "native", "not asked" ...
+/// Returns the verdict for messages, such as "native" or "not asked".
 [[nodiscard]] inline std::string to_string(Support support) {
   switch (support) {
     case Support::native: return "native";
@@ -57,9 +59,9 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
   return "";
 }
 
-/// Returns whether a node with that verdict keeps the network from running.
+/// Returns whether a node with this verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
-/// Returns whether it is unknown if a node with that verdict runs.
+/// Returns whether this verdict leaves open if the node runs.
 [[nodiscard]] constexpr bool is_open(Support verdict) {
   return verdict == Support::unknown || verdict == Support::not_asked;
 }
@@ -81,11 +83,11 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
 
 /// The source of verdicts.
 enum class Judge : std::uint8_t {
-  /// The parser and the builder of the installed TensorRT, within the budget, for suggested sizes where none are given;
-  /// the rules where no TensorRT is installed or a release is named. No verdict has this source.
+  /// The parser and the builder of the installed TensorRT within the budget, for suggested sizes if none are given. If
+  /// no TensorRT is installed or a release is named, the rules. No verdict in a report has this value.
   automatic,
   rule,     ///< Graft's rules, without TensorRT.
-  parser,   ///< TensorRT's parser, and the rules for nodes that it accepts.
+  parser,   ///< TensorRT's parser, followed by the rules for nodes that the parser accepts.
   builder,  ///< TensorRT's parser and builder.
 };
 
@@ -163,7 +165,8 @@ struct NodeSupport {
   return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
 }
 
-/// Nodes that reports show together: nodes with problems of one operator, or other nodes with one reason.
+/// Nodes that reports show together: nodes of one operator with a problem, or nodes without a problem that share a
+/// reason.
 struct NodeGroup {
   std::vector<std::size_t> nodes;
 
@@ -176,7 +179,7 @@ struct NodeGroup {
 /// The maximum number of parts that an inspection writes.
 inline constexpr std::size_t most_reduced = 20;
 
-/// The smallest part of the model that reproduces a failure, in a file of its own.
+/// The smallest part of the model that reproduces a failure, written to a file of its own.
 struct FailingPart {
   std::filesystem::path file;
   std::vector<NodeRef> nodes;
@@ -210,7 +213,7 @@ struct FailingPart {
   }
 };
 
-/// The part of the worst failure, with the parts of the other failures.
+/// The part that reproduces the worst failure, and the parts that reproduce the other failures.
 struct FailingParts {
   FailingPart worst;
   std::vector<FailingPart> others;
@@ -221,15 +224,18 @@ struct FailingParts {
   }
 };
 
-/// The progress of one parse or build of TensorRT.
+/// The progress of one trial: a parse or a build by TensorRT.
 struct TrialProgress {
-  /// "parse" or "build"; "load TensorRT" before the first trial. Valid during the call, as `outcome` is.
+  /// The current action: "parse" or "build", and "load TensorRT" before the first trial. The string is valid only
+  /// during the call, as is `outcome`.
   std::string_view action;
-  /// Number of the trial among the trials with this action, from 1; 0 while TensorRT is loaded.
+  /// The number of the trial among the trials with this action, starting at 1; 0 while TensorRT is loaded.
   std::size_t number = 0;
-  std::size_t nodes = 0;     ///< Number of nodes of the model.
-  double fraction = 0;       ///< An estimate, because the total number of trials is not known in advance.
-  std::string_view outcome;  ///< The outcome as the driver names it; empty until the trial has ended.
+  std::size_t nodes = 0;  ///< The number of nodes in the model of the trial.
+  /// The estimated share of the work that is done, from 0 to 1. It is an estimate because the total number of trials is
+  /// not known in advance.
+  double fraction = 0;
+  std::string_view outcome;  ///< The driver's name for the outcome; empty until the trial has ended.
   double seconds = 0;
 };
 
@@ -256,7 +262,7 @@ struct TrialCounts {
   }
 };
 
-/// The runs of TensorRT.
+/// A summary of the runs of TensorRT.
 struct ProbeSummary {
   Judge judge = Judge::rule;
   TensorRTIdentity tensorrt = {};
@@ -271,7 +277,7 @@ struct ProbeSummary {
   std::vector<FailingPart> reduced = {};
   std::vector<NodeRef> not_reduced = {};
 
-  /// Whether TensorRT was run, which is false for the default value only.
+  /// Returns whether TensorRT was run, which is false only for a default-constructed summary.
   [[nodiscard]] bool is_run() const { return judge != Judge::rule; }
   [[nodiscard]] std::string title() const { return tensorrt.title(); }
   [[nodiscard]] std::size_t parses() const { return trials.parses; }
@@ -351,7 +357,7 @@ struct NextCommand {
 struct InspectReport {
   toolkit::Model model = {};
   std::filesystem::path file = {};
-  toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
+  toolkit::ImportOptions import = {};  ///< The options with which the file was read. The progress callback is left out.
   Origin origin = {};
   bool is_converted = false;
   std::string release = {};  ///< The name of the release whose rules were requested; empty if none was.
@@ -361,7 +367,7 @@ struct InspectReport {
   std::vector<ModelPort> inputs = {};
   std::vector<ModelPort> outputs = {};
   NodeCounts node_counts = {};  ///< The nodes of `model`.
-  /// The nodes of the converted model, if `convert` rewrites anything.
+  /// The node counts of the converted model, if `convert` rewrites anything.
   std::optional<NodeCounts> converted_node_counts = {};
   std::vector<NodeSupport> nodes = {};
   std::vector<NodeGroup> problems = {};
@@ -370,16 +376,18 @@ struct InspectReport {
   std::vector<std::string> warnings = {};
   std::optional<ProbeSummary> probe = {};
   std::string not_asked = {};
-  /// Whether nodes fail, and the network can be cut so that arithmetic is left in TensorRT.
+  /// Whether nodes fail, and the network can be cut such that the part for TensorRT still contains arithmetic.
   bool can_be_cut = false;
   std::vector<NextStep> next_steps = {};  ///< The steps to an engine, in the order in which they are to be run.
   /// Whether ONNX Runtime may have the operators of all nodes of `model`.
   bool may_run_in_onnxruntime = false;
-  /// The GPUs of a build without a target for which the plugin library has code; empty where it has code for all.
+  /// The GPUs for which the plugin library has code, out of those that a build without a target compiles for; empty if
+  /// the library has code for all of them.
   std::vector<std::string> targets_of_plugins = {};
-  /// NAME=MIN..OPT..MAX for each input that has fixed sizes by ImportOptions::shapes, and dynamic ones in the file.
+  /// NAME=MIN..OPT..MAX for each input that is dynamic in the file and has fixed sizes in ImportOptions::shapes.
   std::vector<std::string> ranges_of_given_shapes = {};
-  /// Whether no build of the file can have ImportOptions::shapes: the file has other sizes, or none, for an input.
+  /// Whether the file cannot be built for ImportOptions::shapes without a conversion: it fixes other sizes for an
+  /// input, or declares none.
   bool given_shapes_need_conversion = false;
 
   /// Returns whether TensorRT was not run, so that rules gave all verdicts.
@@ -388,13 +396,13 @@ struct InspectReport {
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   /// Returns whether TensorRT built the given model without a conversion.
   [[nodiscard]] bool is_built_as_it_is() const { return probe && probe->built && !probe->of_converted; }
-  /// Returns whether TensorRT runs the model; nothing where that is not known.
+  /// Returns whether TensorRT runs the model, or nothing if that is not known.
   [[nodiscard]] std::optional<bool> runs() const {
     const std::optional<bool> by_nodes = report::runs(nodes);
     const bool is_unknown = by_nodes.value_or(false) && probe && !probe->not_built.empty();
     return is_unknown ? std::nullopt : by_nodes;
   }
-  /// Returns the number of nodes with each verdict that a node has.
+  /// Returns the number of nodes for each verdict that occurs.
   [[nodiscard]] std::map<std::string, std::size_t, std::less<>> counts() const {
     std::map<std::string, std::size_t, std::less<>> counts;
     for (const NodeSupport& node : nodes) ++counts[to_string(node.support)];

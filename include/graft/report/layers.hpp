@@ -21,7 +21,7 @@
 
 namespace graft::report {
 
-/// The reason why two tensors correspond.
+/// How it is known that two tensors correspond.
 enum class MatchedBy : std::uint8_t {
   input,      ///< Both are the same input.
   output,     ///< Both are the same output, under different names.
@@ -31,7 +31,7 @@ enum class MatchedBy : std::uint8_t {
   values,     ///< Both have the same numbers, possibly in another order.
 };
 
-/// Returns the name of the value: "input", "output", "name", "origin", "structure" or "values".
+/// Returns the name: "input", "output", "name", "origin", "structure" or "values".
 [[nodiscard]] inline std::string_view to_string(MatchedBy how) {
   switch (how) {
     case MatchedBy::input: return "input";
@@ -44,7 +44,7 @@ enum class MatchedBy : std::uint8_t {
   return "";
 }
 
-/// The range and sums of a tensor's numbers.
+/// The range of a tensor's numbers, and their sums.
 struct TensorRange {
   std::int64_t count = 0;  ///< Number of elements.
   std::int64_t nan = 0;
@@ -82,7 +82,7 @@ struct TensorRange {
   }
 };
 
-/// The effect of a type alone on the numbers of a tensor.
+/// The effect of rounding a tensor's numbers to a type, without any other error.
 struct RoundingEffect {
   std::int64_t overflow = 0;
   std::int64_t saturated = 0;
@@ -113,7 +113,7 @@ struct RoundingEffect {
   }
 };
 
-/// A constant with numbers that become infinite in a narrow type.
+/// A constant with numbers that become infinite in a narrower type.
 struct LargeConstant {
   std::string name;
   NodeRef node;
@@ -134,8 +134,8 @@ struct LargeConstant {
 
 /// The distribution of |reference - candidate| divided by the largest finite |reference|.
 struct ErrorHistogram {
-  /// The bins. "not finite" counts elements that are NaN or infinite in one tensor only, or infinite with different
-  /// signs.
+  /// The names of the bins. "not finite" counts elements that are NaN or infinite in one tensor only, or infinite with
+  /// different signs.
   static constexpr std::array names{"0",     "<1e-7", "<1e-6", "<1e-5", "<1e-4",     "<1e-3",
                                     "<1e-2", "<1e-1", "<1",    ">=1",   "not finite"};
   std::array<std::int64_t, names.size()> counts{};
@@ -155,10 +155,10 @@ struct ErrorHistogram {
   }
 };
 
-/// The error of a tensor, seen as noise. Both tensors have the same number of elements.
+/// The error of a tensor as noise that is added to the reference. Both tensors have the same number of elements.
 struct ErrorFigures {
-  /// 10 log10(sum of squares of the reference / sum of squares of the error) over elements that are finite in both;
-  /// nothing if the error or the reference is 0, or if a difference exceeds double.
+  /// 10 log10(sum of squares of the reference / sum of squares of the error) over elements that are finite in both
+  /// tensors; empty if the error or the reference is 0, or if a difference exceeds double.
   std::optional<double> snr_db = {};
   double root_mean_square = 0;
   ErrorHistogram histogram = {};
@@ -174,33 +174,34 @@ struct ErrorFigures {
   }
 };
 
-/// The way in which the candidate reordered the reference's numbers.
+/// How the candidate reordered the numbers of the reference.
 struct Rearrangement {
   enum class Kind : std::uint8_t {
-    reshaped,    ///< The dimensions differ, the order is the same.
-    transposed,  ///< The axes and their dimensions are exchanged.
-    flattened,   ///< The elements were flattened in another order of the axes: NHWC instead of NCHW.
-    channels,    ///< Three or four channels have another order: BGR instead of RGB.
+    reshaped,    ///< The dimensions differ, but the elements have the same order.
+    transposed,  ///< The axes are permuted, together with their dimensions.
+    flattened,   ///< The elements were flattened with another order of the axes: NHWC instead of NCHW.
+    channels,    ///< Three or four channels are permuted: BGR instead of RGB.
     flipped,     ///< The tensor is mirrored along an axis.
     shifted,     ///< The tensor is rotated along an axis.
-    reordered,   ///< The slices of an axis have another order.
-    shuffled,    ///< The numbers are the same, in an order that no other kind explains.
+    reordered,   ///< The slices of an axis are permuted.
+    shuffled,    ///< The numbers are the same, in an order that none of the other kinds explains.
   };
   Kind kind = Kind::reshaped;
-  /// The description for messages, for example "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the
-  /// reference".
+  /// The description for messages, such as "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the reference".
   std::string text;
   std::vector<std::int64_t> dims;  ///< First step: the reference is reshaped to these dimensions.
-  std::vector<std::int64_t> axes;  ///< Second step, for `transposed` and `flattened`: the axes are put into this order.
-  std::int64_t axis = 0;           ///< Second step, for the other kinds: the slices of this axis are reordered.
-  std::vector<std::int64_t> order;  ///< Candidate slice i is the reference's slice order[i] of `axis`; may be empty.
+  /// Second step, for `transposed` and `flattened`: the axes are permuted into this order.
+  std::vector<std::int64_t> axes;
+  std::int64_t axis = 0;  ///< Second step, for the other kinds: the slices of this axis are permuted.
+  /// The permutation of the slices along `axis`: candidate slice i is slice order[i] of the reference. May be empty.
+  std::vector<std::int64_t> order;
   std::vector<std::int64_t> final_dims;  ///< Last step: the result is reshaped to these dimensions.
 
-  /// Whether the steps are known, so that they can be applied to other numbers.
+  /// Returns whether the steps are known, so that they can be applied to other numbers.
   [[nodiscard]] bool is_known() const { return kind != Kind::shuffled; }
 };
 
-/// Returns for example "transposed" or "flattened in another order".
+/// Returns the name of the kind, such as "transposed" or "flattened in another order".
 [[nodiscard]] inline std::string_view to_string(Rearrangement::Kind kind) {
   switch (kind) {
     case Rearrangement::Kind::reshaped: return "reshaped";
@@ -217,7 +218,7 @@ struct Rearrangement {
 
 /// A tensor of the reference and the corresponding tensor of the candidate, over all runs.
 struct ComparedLayer {
-  TensorRef reference;  ///< The tensor with its type in the worst run.
+  TensorRef reference;  ///< The tensor in the reference, with its type in the worst run.
   TensorRef candidate;
   MatchedBy matched_by = MatchedBy::name;
   std::string op;
@@ -227,9 +228,9 @@ struct ComparedLayer {
   std::vector<NodeRef> candidate_nodes;
   bool is_output = false;
   Tolerance tolerance;
-  Difference difference;  ///< The difference of the worst run.
+  Difference difference;  ///< The difference in the worst run.
   std::optional<NoiseFloor> floor;
-  bool is_worst_lost = false;  ///< See ComparedOutput.
+  bool is_worst_lost = false;  ///< Whether the worst run is one of the lost runs. See ComparedOutput.
   ErrorFigures error;
   TensorRange reference_range;
   TensorRange candidate_range;
@@ -237,19 +238,20 @@ struct ComparedLayer {
   std::string diagnosis;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
-  std::size_t lost_runs = 0;  ///< See ComparedOutput.
+  /// The number of runs that are equal only because of an unreliable noise floor. See ComparedOutput.
+  std::size_t lost_runs = 0;
   std::string not_compared;
   bool is_random = false;  ///< Whether the tensor was not compared because its numbers are random.
   std::optional<RoundingEffect> rounding;
   std::optional<double> snr_lost_db;
   std::optional<Difference> local;
   std::int64_t compared = 0;
-  bool is_declared_empty = false;  ///< See ComparedOutput.
+  bool is_declared_empty = false;  ///< Whether the reference declares a dimension of size 0. See ComparedOutput.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
   [[nodiscard]] bool is_always_empty() const { return is_declared_empty && difference.count == 0; }
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && is_worst_lost; }
-  /// Returns the verdict. "Nothing compared" is a verdict only for outputs.
+  /// Returns the verdict on the tensor. Verdict::nothing_compared occurs only for outputs.
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;
     const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty();
@@ -358,7 +360,7 @@ struct Divergence {
   }
 };
 
-/// A candidate that does not run.
+/// The error of a candidate that does not run.
 struct Failure {
   std::optional<NodeRef> node = {};
   std::vector<NodeRef> nodes;
@@ -406,10 +408,11 @@ struct ReducedFiles {
   }
 };
 
-/// The comparison of all tensors that two models have in common.
+/// The comparison of all corresponding tensors of two models.
 struct LayersReport : ComparedModels {
   std::vector<ComparedLayer> layers;
-  std::optional<std::size_t> weakest;  ///< The index of the layer that loses the most signal, if more than 6 dB.
+  /// The index of the layer that lowers the signal-to-noise ratio most, if it lowers it by more than 6 dB.
+  std::optional<std::size_t> weakest;
   std::optional<Failure> failure;
   std::optional<Divergence> first;
   std::optional<std::size_t> nan_begins;
@@ -419,13 +422,13 @@ struct LayersReport : ComparedModels {
   std::optional<ReducedFiles> reduced_files = {};
   std::optional<std::string> emulated = {};
 
-  /// Whether all outputs agree. Internal tensors may differ.
+  /// Returns whether all outputs agree. Internal tensors may differ.
   [[nodiscard]] bool equal() const {
     return !dispute && runs > 0 && problems.empty() && !failure &&
            std::none_of(layers.begin(), layers.end(),
                         [](const ComparedLayer& layer) { return layer.is_output && !layer.equal(); });
   }
-  /// Whether nothing was compared of some output; other outputs may differ.
+  /// Returns whether an output exists of which nothing was compared. Other outputs may differ.
   [[nodiscard]] bool nothing_compared() const {
     const auto is_output = [](const ComparedLayer& layer) { return layer.is_output; };
     return runs > 0 && (std::none_of(layers.begin(), layers.end(), is_output) ||
@@ -433,13 +436,14 @@ struct LayersReport : ComparedModels {
                           return layer.verdict() == Verdict::nothing_compared;
                         }));
   }
-  /// Returns the verdict on the outputs. Internal tensors may differ where it is `same`.
+  /// Returns the verdict on the outputs. Internal tensors may differ even if it is `same`.
   [[nodiscard]] Verdict verdict() const {
     if (dispute) return Verdict::disputed;
     if (!equal()) return Verdict::different;
     return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
   }
-  /// Returns the first layer that differs, which may not be the origin of the difference; null if none differs.
+  /// Returns the first layer that differs, or null if none differs. The cause of the difference may lie in an earlier
+  /// layer.
   [[nodiscard]] const ComparedLayer* first_different() const {
     const auto found =
         std::find_if(layers.begin(), layers.end(), [](const ComparedLayer& layer) { return !layer.equal(); });

@@ -17,7 +17,7 @@
 
 namespace graft::report {
 
-/// Nodes of an operator that have no counterpart in the model.
+/// The nodes of one operator of the original network that have no counterpart in the ONNX model, and the reason.
 struct LeftOut {
   std::string op;
   std::string why;
@@ -30,14 +30,14 @@ struct LeftOut {
   }
 };
 
-/// A network in the format that it was read from.
+/// The original network, in the format from which the model was read.
 struct Origin {
-  std::string format;     ///< "TensorFlow graph" or "Caffe network"; empty for ONNX.
-  std::string unit;       ///< "node" or "layer".
-  std::size_t nodes = 0;  ///< Number of nodes in the file, with functions inlined.
+  std::string format;     ///< The format: "TensorFlow graph" or "Caffe network"; empty for ONNX.
+  std::string unit;       ///< The format's word for a node: "node" or "layer".
+  std::size_t nodes = 0;  ///< The number of nodes in the file after functions are inlined.
   std::map<std::string, std::size_t, std::less<>> operators;
   std::vector<LeftOut> left_out;
-  std::vector<std::string> notes;  ///< Remarks on the files for the user.
+  std::vector<std::string> notes;  ///< Remarks on the files that are shown to the user.
   std::size_t renamed = 0;
 
   /// Counts a node that has no counterpart in the model.
@@ -50,7 +50,7 @@ struct Origin {
       left_out.push_back({.op = std::string(op), .why = std::string(why), .count = 1});
     }
   }
-  /// Returns the origin, or nothing for an ONNX model.
+  /// Returns the origin of an imported model, or nothing for an ONNX model.
   [[nodiscard]] std::optional<Origin> if_imported() const {
     return format.empty() ? std::nullopt : std::optional(*this);
   }
@@ -82,11 +82,13 @@ struct ModelPort {
   }
 };
 
-/// The nodes of the graph and of the bodies of its nodes, such as Loop and If. The bodies of functions are not counted.
+/// The number of nodes in the graph and in the subgraphs of its nodes, such as the bodies of Loop and If. The bodies of
+/// functions are not counted.
 struct NodeCounts {
-  std::size_t nodes = 0;      ///< All except Constant nodes.
-  std::size_t constants = 0;  ///< The Constant nodes.
-  std::size_t in_bodies = 0;  ///< The nodes, among both, that are in bodies of other nodes.
+  std::size_t nodes = 0;      ///< The number of all nodes except Constant nodes.
+  std::size_t constants = 0;  ///< The number of Constant nodes.
+  /// The number of nodes, with or without Constant nodes, that are in subgraphs of other nodes.
+  std::size_t in_bodies = 0;
 
   [[nodiscard]] std::size_t all() const { return nodes + constants; }
 };

@@ -19,17 +19,21 @@ struct NewReport {
   std::string kind;
   bool was_there = false;
   std::vector<std::string> files;
-  std::vector<std::string> next;  ///< The program sets it; the library names no options of the program.
-  /// Whether Graft's CMake package is next to the program, as in an installation and a wheel; not in a build tree.
+  /// The commands to run next. The program sets them, because the library does not know the names of the program's
+  /// options.
+  std::vector<std::string> next;
+  /// Whether Graft's CMake package is next to the program. It is in an installation and in a wheel, but not in a build
+  /// tree.
   bool has_package = false;
-  /// The folder of this package for CMAKE_PREFIX_PATH; nothing where CMake finds the package without it.
+  /// The folder of this package for CMAKE_PREFIX_PATH; empty if CMake finds the package without it.
   std::optional<std::string> package_folder;
-  /// The name by which a shell starts this program: `graft` where PATH leads to it, otherwise its path.
+  /// The command that starts this program in a shell: `graft` if PATH leads to it, otherwise its path.
   std::string program;
-  /// The name by which a shell starts the Python that has the packages for the operators' networks: `python3` or a
+  /// The command that starts the Python interpreter that has the packages for the operators' networks: `python3` or a
   /// path.
   std::string python;
-  bool is_configured = false;  ///< Whether the project's folder `build` is configured; CMake then rereads the list.
+  /// Whether the project's folder `build` is configured. CMake then reads the list of operators again by itself.
+  bool is_configured = false;
 
   static constexpr Schema schema{
       "graft new", 1,

@@ -86,12 +86,12 @@ struct StandInField {
   }
 };
 
-/// A plugin of another library that an operator replaces.
+/// A plugin of another library that a Graft operator replaces.
 struct StandIn {
   std::string name;
   std::string version;
   std::vector<std::optional<std::string>> inputs;
-  /// How the order of the plugin's inputs differs from the order of the operator's inputs; empty where it does not.
+  /// How the order of the plugin's inputs differs from the order of the operator's inputs; empty if both are the same.
   std::string input_order;
   std::vector<StandInField> plugin_fields;
   std::string doc;
@@ -119,7 +119,7 @@ struct OnnxPlugin {
   }
 };
 
-/// A body of an operator's ONNX function.
+/// The body of an operator's ONNX function, for one combination of types or attributes.
 struct OperatorFunction {
   std::string name;
   std::string body;
@@ -130,7 +130,7 @@ struct OperatorFunction {
   }
 };
 
-/// An operator.
+/// The facts about an operator, as its definition declares them.
 struct OperatorFacts {
   std::string name;
   int version = 1;
@@ -187,7 +187,7 @@ struct CaffeField {
   }
 };
 
-/// A type of Caffe's layers that Graft reads.
+/// A layer type of Caffe that Graft reads.
 struct CaffeLayer {
   std::string_view type;
   std::string_view parameters;
@@ -205,7 +205,7 @@ struct CaffeLayer {
   }
 };
 
-/// An operator of TensorFlow that Graft reads.
+/// A TensorFlow operator that Graft reads.
 struct TensorFlowOperator {
   std::string_view name;
   std::string_view group;

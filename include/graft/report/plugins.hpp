@@ -43,7 +43,7 @@ struct PluginCheck {
   }
 };
 
-/// Numbers of checks by their outcome.
+/// The number of checks with each outcome.
 struct CheckCounts {
   std::size_t passed = 0;
   std::size_t failed = 0;
@@ -84,7 +84,7 @@ struct PluginCreator {
   }
 };
 
-/// A plugin library and its creators.
+/// A plugin library and the creators that it registers.
 struct PluginLibrary {
   std::string path;
   std::string sha256;
@@ -103,8 +103,8 @@ struct PluginsReport {
   std::optional<CheckCounts> checks;
   std::vector<std::string> tensorrt_warnings = {};  ///< TensorRT's messages while it loaded the libraries.
 
-  /// Returns whether the libraries keep the contract as far as it is checked; null where a check was left out and none
-  /// failed. Returns nothing where no checks were requested.
+  /// Returns whether the libraries keep the contract as far as it is checked. The inner optional is empty if a check
+  /// was left out and none failed; the outer one is empty if no checks were requested.
   [[nodiscard]] std::optional<std::optional<bool>> conforms() const {
     if (!checks) return std::nullopt;
     if (checks->failed == 0 && checks->left_out != 0) return std::optional<bool>();

@@ -29,7 +29,7 @@ struct CompletionsReport {
   }
 };
 
-/// A failure, with the facts about it if it happened in TensorRT's process.
+/// The details of a failure, with facts about TensorRT if it happened in TensorRT's process.
 struct ErrorDetails {
   std::string kind;
   std::string message;
@@ -54,7 +54,7 @@ struct ErrorDetails {
   }
 };
 
-/// Printed instead of the report of a command that fails.
+/// The report of an error. It is printed instead of the report of the command that fails.
 struct ErrorReport {
   ErrorDetails error;
 

@@ -1,4 +1,4 @@
-// The choices and the report of `quantize`.
+// The options and the report of `quantize`.
 #pragma once
 
 #include <algorithm>
@@ -24,16 +24,16 @@
 
 namespace graft::report {
 
-/// How the threshold of a tensor's int8 range follows from its distribution.
+/// The method that computes the threshold of a tensor's int8 range from the distribution of its values.
 enum class ThresholdMethod : std::uint8_t {
-  /// The least Kullback-Leibler divergence, as in TensorRT's entropy calibrator: 2048 bins, 128 levels. If that costs
-  /// four times the squared error of the percentile 99.99, over the numbers that the percentile keeps, the percentile
-  /// decides: the divergence then follows a few numbers that occur again and again (a hard swish maps large negative
-  /// numbers to them) or a tail.
+  /// The threshold with the smallest Kullback-Leibler divergence, as in TensorRT's entropy calibrator: 2048 bins, 128
+  /// levels. If its squared error exceeds four times that of the percentile 99.99, over the numbers within the
+  /// percentile, the percentile is used instead: a few numbers that occur very often (a hard swish maps large negative
+  /// numbers to them) or a long tail then distort the divergence.
   entropy,
   minmax,      ///< The largest absolute value.
-  percentile,  ///< The value within which this percentage of the numbers lies.
-  mse,         ///< The least mean squared error of rounding and saturating.
+  percentile,  ///< The value that this percentage of the absolute values does not exceed.
+  mse,         ///< The threshold with the smallest mean squared error of rounding and saturation.
 };
 inline constexpr std::array all_threshold_methods{ThresholdMethod::entropy, ThresholdMethod::minmax,
                                                   ThresholdMethod::percentile, ThresholdMethod::mse};
@@ -57,35 +57,41 @@ inline constexpr std::array all_threshold_methods{ThresholdMethod::entropy, Thre
   return std::nullopt;
 }
 
-/// Changes of weights and biases that reduce the quantization error.
+/// The methods that change weights and biases to reduce the quantization error.
 struct Improvements {
-  bool equalize = false;  ///< Cross-layer equalization, before calibration.
-  bool smooth = false;    ///< SmoothQuant, before calibration.
-  bool round = false;  ///< AdaRound: rounds each weight up or down so that a layer's output changes least; int8 only.
-  bool bias = false;   ///< Bias correction: removes the mean error of rounding; runs last.
+  bool equalize = false;  ///< Whether to run cross-layer equalization, before calibration.
+  bool smooth = false;    ///< Whether to run SmoothQuant, before calibration.
+  /// Whether to run AdaRound, which rounds each weight up or down so that the layer's output changes least; int8 only.
+  bool round = false;
+  bool bias = false;  ///< Whether to run bias correction, which removes the mean error of rounding. It runs last.
 
   [[nodiscard]] bool any() const { return equalize || smooth || round || bias; }
 };
 
-/// How a node computes in the quantized model.
+/// How the quantized model computes a node.
 enum class NodeRole : std::uint8_t {
-  computes,  ///< In the type; from int8 or f8, a convolution, a matrix product, a sum or an operator of Graft.
-  moves,     ///< The node passes int8 or f8 on as it is.
-  fused,     ///< In f32 on the result of an int8 or f8 node, before that is stored: TensorRT makes one kernel of both.
-  kept,      ///< In f32, or in the type of Int8Options::rest.
-  follows,   ///< In f32 like its neighbors, though it works in f16 or bf16 as well.
-  none,      ///< The node has no f32 tensors.
+  /// The node computes in the requested type. In int8 and f8 this is a convolution, a matrix product, a sum or a Graft
+  /// operator.
+  computes,
+  moves,  ///< The node passes int8 or f8 values on unchanged.
+  /// The node computes in f32 on the result of an int8 or f8 node before that result is stored, because TensorRT fuses
+  /// both into one kernel.
+  fused,
+  kept,     ///< The node computes in f32, or in the type in Int8Options::rest.
+  follows,  ///< The node could compute in f16 or bf16, but computes in f32 because its neighbors do.
+  none,     ///< The node has no f32 tensors.
 };
 
-/// Why a node stays in f32.
+/// Why a node is kept in f32.
 enum class WhyKept : std::uint8_t {
-  form,      ///< The node has no form in the type at its place in the network.
-  asked,     ///< The options request it, or `quantize` so that an output stays the same; f16 and bf16 only.
-  overflow,  ///< A tensor that the node computes or reads is beyond the range.
-  integers,  ///< A tensor that the node computes or reads counts further than the type can.
-  sum,       ///< A sum inside the node is beyond the range.
-  loss,      ///< In the type, an output misses the limit.
-  kept,      ///< The search or the options keep it, or a scale is missing; int8 and f8 only.
+  form,  ///< The node cannot have the type, or not at its place in the network.
+  /// The options request f32, or `quantize` requires it so that an output stays the same; f16 and bf16 only.
+  asked,
+  overflow,  ///< A tensor that the node reads or computes exceeds the range of the type.
+  integers,  ///< A tensor that the node reads or computes contains integers that the type cannot represent exactly.
+  sum,       ///< A sum inside the node exceeds the range of the type.
+  loss,      ///< If the node had the type, an output would miss the limit on its error.
+  kept,      ///< The search or the options keep the node in f32, or a scale is missing; int8 and f8 only.
 };
 
 /// Returns "form", "asked", "overflow", "integers", "sum", "loss" or "kept".
@@ -109,7 +115,8 @@ struct QuantizedNode {
   std::string type = {};
   std::optional<WhyKept> why = {};
   std::string explanation = {};
-  bool has_figures = false;  ///< Whether the numbers below are known: in f16 and bf16, if the first output is f32.
+  /// Whether the figures below are known. In f16 and bf16 they are known if the first output is f32.
+  bool has_figures = false;
   std::optional<double> lowest = {};
   std::optional<double> highest = {};
   std::int64_t overflow = 0;
@@ -119,9 +126,9 @@ struct QuantizedNode {
 
   [[nodiscard]] std::string operator_name() const { return node.op; }
   [[nodiscard]] std::string output() const { return node.id; }
-  /// Returns why the node stays in f32; empty for other nodes.
+  /// Returns why the node is kept in f32; empty for other nodes.
   [[nodiscard]] std::string reason() const { return role == NodeRole::kept ? explanation : ""; }
-  /// Whether the numbers, and not the form of the node or a request, keep it in f32.
+  /// Returns whether the node is kept in f32 because of its values, and not because of its form or a request.
   [[nodiscard]] bool is_kept_by_numbers() const {
     return role == NodeRole::kept && why != WhyKept::form && why != WhyKept::asked;
   }
@@ -161,10 +168,10 @@ struct QuantizedNode {
   }
 };
 
-/// A constant with a number that the type does not hold, and its replacement.
+/// A constant with a number that the type cannot represent, and the number that replaces it.
 struct AdjustedConstant {
   std::string name;
-  std::string change;  ///< "-1e+09 became -65504"
+  std::string change;  ///< The change, such as "-1e+09 became -65504".
 
   static constexpr auto fields() {
     return std::tuple{field("name", &AdjustedConstant::name, "The name of the constant."),
@@ -172,10 +179,11 @@ struct AdjustedConstant {
   }
 };
 
-/// How often sizes of numbers occur in a tensor.
+/// The histogram of the absolute values of a tensor.
 struct Distribution {
   double bin_width = 0;
-  std::vector<std::uint64_t> counts = {};  ///< Bin i counts absolute values from i to i + 1 widths, without zeros.
+  /// The counts of the bins. Bin i counts absolute values from i to i + 1 times the bin width, without zeros.
+  std::vector<std::uint64_t> counts = {};
   std::uint64_t zeros = 0;
 };
 
@@ -185,12 +193,13 @@ struct QuantizedTensor {
   std::string group = {};
   float scale = 0;
   double threshold = 0;
-  bool was_observed = false;  ///< Whether the numbers below are known: calibration data had the tensor.
+  /// Whether the figures below are known, which requires that the calibration data covered the tensor.
+  bool was_observed = false;
   double lowest = 0;
   double highest = 0;
   double saturated = 0;
   std::optional<double> snr_db = {};
-  std::optional<Distribution> distribution = {};  ///< Has no value if only zeros were observed.
+  std::optional<Distribution> distribution = {};  ///< The histogram; empty if only zeros were observed.
 
   static constexpr auto fields() {
     return std::tuple{
@@ -210,7 +219,7 @@ struct QuantizedTensor {
   }
 };
 
-/// The number of places where each improvement changed the model; nothing where it changed nothing.
+/// The number of places where each improvement changed the model; empty for an improvement that was not applied.
 struct AppliedImprovements {
   std::optional<std::size_t> equalize = {};
   std::optional<std::size_t> smooth = {};
@@ -227,7 +236,7 @@ struct AppliedImprovements {
   }
 };
 
-/// A layer that alone is in int8 or f8, with all others in f32.
+/// The error of the outputs if a single layer is in int8 or f8 and all other layers are in f32.
 struct Sensitivity {
   NodeRef node;
   double snr_db = 0;
@@ -243,14 +252,15 @@ struct Sensitivity {
   }
 };
 
-/// The cost of one run on a device, with 1 for each dynamic dimension: an estimate where no device can measure it.
+/// The estimated cost of one run on a device, for machines without one. Each dynamic dimension counts as 1.
 struct Int8Cost {
   double bytes_moved = 0;
   double int8_multiply_adds = 0;
   double f32_multiply_adds = 0;
 
-  /// Returns the multiply-adds as if all were in int8: tensor cores compute 16 in int8 in the time of one in f32
-  /// without them (A100: 624 T against 19.5 T operations per second, by its data sheet; with TF32 four).
+  /// Returns the multiply-adds weighted by the speed of their type: tensor cores execute 16 int8 operations in the time
+  /// of one f32 operation without tensor cores (A100 data sheet: 624 T against 19.5 T operations per second; with TF32
+  /// the ratio is four).
   [[nodiscard]] double weighted_multiply_adds() const {
     constexpr double f32_in_int8 = 16;
     return int8_multiply_adds + f32_in_int8 * f32_multiply_adds;
@@ -267,7 +277,7 @@ struct Int8Cost {
   }
 };
 
-/// A model that the search for layers to keep in f32 tried.
+/// A candidate model of the search for layers to keep in f32.
 struct Int8Trial {
   std::size_t kept = 0;
   double snr_db = 0;
@@ -284,16 +294,17 @@ struct Int8Trial {
   }
 };
 
-/// The result of `quantize`: the model, the type of each node and why, and the quality of the outputs against f32.
+/// The result of `quantize`: the model, the type of each node with the reason, and the error of the outputs against
+/// f32.
 struct QuantizeReport {
-  std::string file = {};  ///< The given model: Model::source.
+  std::string file = {};  ///< The name of the given model: Model::source.
   std::string output = {};
   std::optional<std::filesystem::path> external_data = {};
-  toolkit::Model model = {};  ///< The typed model.
+  toolkit::Model model = {};  ///< The quantized model.
   toolkit::Precision precision = toolkit::Precision::f16;
   bool has_data = false;  ///< Whether data were given.
   bool meets_limits = true;
-  /// The minimum signal to noise ratio of each output in dB; in int8 and f8 only if the options have one.
+  /// The minimum signal-to-noise ratio of each output in dB. In int8 and f8 it is set only if the options have a limit.
   std::optional<double> limit_db = {};
   std::optional<ValueCheck> check = {};
   std::uint64_t weight_bytes = 0;
@@ -304,41 +315,46 @@ struct QuantizeReport {
   std::vector<OutputFigures> outputs = {};
   std::vector<OutputFigures> plain_outputs = {};
 
-  // f16 and bf16
+  // The following members are for f16 and bf16.
   std::vector<std::string> inputs = {};
   std::size_t runs = 0;
   std::size_t tried_models = 0;
   std::size_t casts = 0;
   std::vector<AdjustedConstant> adjusted_constants = {};
 
-  // int8 and f8
-  std::optional<ThresholdMethod> method = {};  ///< Nothing: the scales are those of a calibration cache.
-  double percentile = 0;                       ///< See Int8Options::percentile.
+  // The following members are for int8 and f8.
+  /// The method that chose the thresholds; empty if the scales come from a calibration cache.
+  std::optional<ThresholdMethod> method = {};
+  /// The percentile of ThresholdMethod::percentile. See Int8Options::percentile.
+  double percentile = 0;
   std::int64_t samples = 0;
   std::int64_t judged = 0;
-  bool has_own_metric = false;                  ///< Whether the options have a metric.
-  std::optional<double> max_drop = {};          ///< See Int8Options::max_drop.
-  std::optional<toolkit::Precision> rest = {};  ///< See Int8Options::rest.
-  bool has_rest = false;                        ///< Whether nodes have the type `rest`: the limits are met with it.
+  bool has_own_metric = false;          ///< Whether the options contain a metric of the caller.
+  std::optional<double> max_drop = {};  ///< The largest allowed drop of the metric. See Int8Options::max_drop.
+  /// The type of the nodes that are not quantized. See Int8Options::rest.
+  std::optional<toolkit::Precision> rest = {};
+  /// Whether nodes have the type `rest`, because the limits are met with it.
+  bool has_rest = false;
   std::optional<double> metric_f32 = {};
   std::optional<double> metric_int8 = {};
-  std::size_t rounded_tensors = 0;  ///< The number of tensors that are rounded, each once for all its readers.
+  /// The number of quantized tensors; a tensor counts once, however many nodes read it.
+  std::size_t rounded_tensors = 0;
   std::vector<QuantizedTensor> tensors = {};
   AppliedImprovements improvements = {};
   std::vector<Sensitivity> sensitivities = {};
   std::vector<Int8Trial> trials = {};
   std::size_t written_trial = 0;  ///< The index of the trial whose model is the result.
-  Int8Cost f32_cost = {};         ///< The cost of the model with every node in f32.
-  /// The scales as the text of a calibration cache of TensorRT 7 to 10; empty for f8 and where nothing is rounded.
+  Int8Cost f32_cost = {};         ///< The estimated cost of the model with every node in f32.
+  /// The scales as the content of a calibration cache of TensorRT 7 to 10; empty for f8, and if no tensor is quantized.
   std::string calibration_cache = {};
 
   [[nodiscard]] bool has_8_bits() const { return toolkit::has_8_bits(precision); }
   [[nodiscard]] bool has_16_bits() const { return !has_8_bits(); }
-  /// Whether every output meets the limits of the options and, where `verify` had to compare the result, it ran and its
-  /// verdict is `same`.
+  /// Returns whether every output meets the limits of the options and, if `verify` had to compare the result, whether
+  /// its verdict is `same`.
   [[nodiscard]] bool met() const { return meets_limits && (!check || check->is_good()); }
-  /// Returns the verdict of `verify` on the given model and the result, with the same data, shapes and limit. Nothing
-  /// where a metric or max_drop judges the result, and for a calibration cache without data.
+  /// Returns the verdict of `verify` on the given model and the result, with the same data, shapes and limit. Empty if
+  /// a metric or max_drop judges the result, and for a calibration cache without data.
   [[nodiscard]] std::optional<Verdict> verified() const {
     return check && check->report ? std::optional(check->report->verdict()) : std::nullopt;
   }
@@ -346,7 +362,7 @@ struct QuantizeReport {
     const std::optional<Verdict> verdict = verified();
     return verdict ? std::optional(to_string(*verdict)) : std::nullopt;
   }
-  /// Returns the number of nodes with each type.
+  /// Returns the number of nodes for each type.
   [[nodiscard]] std::map<std::string, std::size_t, std::less<>> counts() const {
     std::map<std::string, std::size_t, std::less<>> counts;
     for (const QuantizedNode& node : nodes) {

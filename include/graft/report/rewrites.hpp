@@ -15,18 +15,19 @@
 
 namespace graft::report {
 
-/// Controls where plugins compute nodes.
+/// The policy that decides where plugins compute nodes.
 enum class Plugins : std::uint8_t {
-  automatic,  ///< A plugin runs where no native layer is exact and as fast.
+  automatic,  ///< A plugin runs where no native layer is both exact and as fast.
   always,     ///< A plugin runs wherever one of Graft's operators can compute the node.
-  never,      ///< Standard operators run wherever they can express the node.
+  never,      ///< Standard operators run wherever they can express the node, and plugins elsewhere.
 };
 
 /// How a rewrite was proven.
 enum class ProofKind : std::uint8_t {
-  own,           ///< The rewrite was run itself, or holds by definition.
-  spot_check,    ///< The rewrite had a few runs of its own; another of its kind had all of them.
-  one_of_a_kind  ///< Only another rewrite was run, which differs in the values of weights alone.
+  own,         ///< The rewrite was proven by its own runs, or holds by definition.
+  spot_check,  ///< The rewrite was proven by a few runs, because a similar rewrite was proven by all of them.
+  /// The rewrite was not run. It differs only in the values of weights from another rewrite that was proven.
+  one_of_a_kind
 };
 
 /// Returns "own", "spot check" or "one of a kind".
@@ -39,7 +40,7 @@ enum class ProofKind : std::uint8_t {
   return "";
 }
 
-/// A rewrite that was applied, or that was rejected because its proof failed or nothing could be proven.
+/// A rewrite that was applied, or that was rejected because its proof failed or proved nothing.
 struct Rewrite {
   std::string pass;
   std::vector<NodeRef> nodes;
@@ -50,7 +51,7 @@ struct Rewrite {
   ProofKind proof_kind = ProofKind::own;
   std::string place = {};
 
-  /// Returns a string for each thing that the rewrite replaces: "3 Constant nodes", "node 'conv1' (Conv)".
+  /// Returns a description of each thing that the rewrite removes: "3 Constant nodes", "node 'conv1' (Conv)".
   [[nodiscard]] std::vector<std::string> replaced() const {
     std::vector<std::string> texts;
     if (!others.empty()) texts.push_back(others);
@@ -86,7 +87,7 @@ struct Rewrite {
   }
 };
 
-/// A place where a pattern began to match and failed.
+/// A place in the model where a pattern matched in part.
 struct NearMiss {
   std::string pass;
   std::string pattern;
@@ -96,7 +97,7 @@ struct NearMiss {
   std::string reason;
   bool is_of_library = false;
 
-  /// Returns the part of the pattern that matched, from 0 to 1.
+  /// Returns the share of the pattern that matched, from 0 to 1.
   [[nodiscard]] double share() const {
     return pattern_nodes == 0 ? 0.0 : static_cast<double>(matched_nodes) / static_cast<double>(pattern_nodes);
   }
@@ -155,7 +156,7 @@ struct RuleOutcome {
   std::size_t applied = 0;
   std::vector<std::string> notes;
 
-  /// Returns whether a rule that is not optional matched nothing, or was not applied at every place.
+  /// Returns whether the rule failed: it is not optional, and it matched nothing or was not applied at every match.
   [[nodiscard]] bool failed() const { return !optional && (matched == 0 || applied < matched); }
 
   static constexpr auto fields() {
@@ -173,7 +174,7 @@ struct RuleOutcome {
   }
 };
 
-/// A pass of the pipeline, with the sums of all its runs.
+/// A pass of the pipeline, with the totals of all its runs.
 struct PassSummary {
   std::string pass;
   std::string why;
@@ -191,14 +192,14 @@ struct PassSummary {
   }
 };
 
-/// The rewrites of a conversion: those that were made, those that were rejected or nearly made, and the reasons.
+/// The rewrites of a conversion: applied, rejected and near misses, with the reasons.
 struct RewriteReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
   std::vector<Rewrite> rejected;
   std::vector<NearMiss> near_misses;
   std::vector<OperatorChoice> choices;
-  std::vector<std::string> warnings;  ///< The assumptions of rewrites.
+  std::vector<std::string> warnings;  ///< The assumptions that applied rewrites make.
   std::vector<RuleOutcome> rules;
   std::size_t proofs_run = 0;
   double proof_seconds = 0;
@@ -206,7 +207,7 @@ struct RewriteReport {
   std::size_t spot_checks = 0;
   std::size_t proofs_alike = 0;
 
-  /// Returns the number of rewrites that `pass` made.
+  /// Returns the number of rewrites that `pass` applied.
   [[nodiscard]] std::size_t count(std::string_view pass) const {
     return static_cast<std::size_t>(
         std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
@@ -216,9 +217,9 @@ struct RewriteReport {
     const auto found = std::ranges::find(passes, rewrite.pass, &PassSummary::pass);
     return found != passes.end() && found->is_cleanup;
   }
-  /// Returns whether every rule that is not optional was applied at every place.
+  /// Returns whether every rule that is not optional was applied at every match.
   [[nodiscard]] bool are_rules_done() const { return std::ranges::none_of(rules, &RuleOutcome::failed); }
-  /// Returns a message for each rule that was not.
+  /// Returns a message for each rule that was not applied at every match.
   [[nodiscard]] std::vector<std::string> failed_rules() const {
     std::vector<std::string> failures;
     for (const RuleOutcome& rule : rules) {

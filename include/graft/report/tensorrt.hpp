@@ -1,4 +1,4 @@
-// The TensorRT that a report is about.
+// The identity of the TensorRT that a command ran.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace graft::report {
 
-/// The TensorRT that was run.
+/// The TensorRT that was run, and its version.
 struct TensorRTIdentity {
   std::string flavor;
   std::string module;
   std::string version;
 
-  /// Returns "TensorRT-RTX 1.7.1.116", "TensorRT 10.13.3.9" or "TensorRT lean runtime 10.13.3.9".
+  /// Returns the name and version, such as "TensorRT-RTX 1.7.1.116", "TensorRT 10.13.3.9" or "TensorRT lean runtime
+  /// 10.13.3.9".
   [[nodiscard]] std::string title() const {
     return (flavor == "rtx" ? "TensorRT-RTX " : flavor == "lean" ? "TensorRT lean runtime " : "TensorRT ") + version;
   }

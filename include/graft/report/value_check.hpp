@@ -12,21 +12,23 @@
 
 namespace graft::report {
 
-/// The comparison of `graft verify` on the two models with the same options. The same function judges in all three
-/// commands, so that their verdicts agree.
+/// The comparison of two models that `convert` and `quantize` run. `graft verify` with the same options calls the same
+/// function, so that all verdicts agree.
 struct ValueCheck {
-  std::optional<VerifyReport> report = {};  ///< The comparison; nothing where the models were not compared.
-  std::string failure = {};                 ///< Why the comparison failed; empty where it did not or was not tried.
-  /// Whether the comparison failed because the budget of a file refused a run. The limits of `graft verify` allow it.
+  std::optional<VerifyReport> report = {};  ///< The comparison; empty if the models were not compared.
+  std::string failure = {};                 ///< Why the comparison failed; empty if it succeeded or was not tried.
+  /// Whether the comparison failed because the budget for a model file did not allow a run. `graft verify` has larger
+  /// limits.
   bool is_over_budget = false;
-  std::optional<double> limit_db = {};  ///< The limit of the options in dB, in place of the usual tolerance.
-  std::string command = {};             ///< The command that repeats the comparison; empty if no command does.
+  /// The limit on the signal-to-noise ratio in dB that the options set instead of the usual tolerance.
+  std::optional<double> limit_db = {};
+  std::string command = {};  ///< The command that repeats the comparison; empty if no command does.
 
-  /// Whether a comparison was tried.
+  /// Returns whether a comparison was tried.
   [[nodiscard]] bool is_tried() const { return report || !failure.empty(); }
-  /// Whether `graft verify` can compare the same models: it needs the same runs, and has larger limits.
+  /// Returns whether `graft verify` can compare the same models: it runs the same inputs, and has larger limits.
   [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
-  /// Whether the verdict is `same`, or the models were not compared and the comparison did not fail.
+  /// Returns whether the verdict is `same`, or the models were not compared and no comparison failed.
   [[nodiscard]] bool is_good() const { return failure.empty() && (!report || report->verdict() == Verdict::same); }
   [[nodiscard]] std::string verdict_text() const { return report ? report->verdict_text() : "not compared"; }
   [[nodiscard]] std::string ran_in() const { return report ? report->ran_in : ""; }

@@ -17,7 +17,7 @@
 
 namespace graft::report {
 
-/// The range of a synthetic input.
+/// The range of the values of a synthetic input.
 struct InputRange {
   double lowest = 0;
   double highest = 0;
@@ -36,20 +36,21 @@ struct InputRange {
 /// The ranges of synthetic inputs, by the names of the inputs.
 using InputRanges = std::map<std::string, InputRange, std::less<>>;
 
-/// An output of the reference and the corresponding output of the candidate, over all runs.
+/// An output of the reference, and the corresponding output of the candidate, over all runs.
 struct ComparedOutput {
-  TensorRef reference;  ///< The output with its type in the worst run.
-  TensorRef candidate;  ///< Differs from the name in the reference if outputs were paired by order.
+  TensorRef reference;  ///< The output in the reference, with its type in the worst run.
+  /// The output in the candidate. Its name differs from the reference's if outputs were paired by order.
+  TensorRef candidate;
   Tolerance tolerance;
-  Difference worst;       ///< The difference of the run that is furthest outside, or nearest to, the limit.
-  OutputFigures figures;  ///< The figures of all runs together.
-  /// The noise floor of the first failed run, or else of the worst run; nothing if it was not measured, mostly because
-  /// the tolerance was sufficient or was given.
+  Difference worst;       ///< The difference in the run that exceeds the limit most, or that comes closest to it.
+  OutputFigures figures;  ///< The error figures over all runs together.
+  /// The noise floor of the first failed run, or of the worst run if none failed. Empty if it was not measured, mostly
+  /// because the tolerance was sufficient or was set by the caller.
   std::optional<NoiseFloor> floor;
-  /// The largest difference of the worst run divided by the largest change that rounding alone makes of the reference
+  /// The largest difference in the worst run divided by the largest change that rounding alone causes in the reference
   /// in that run (f64 is rounded as f32), if the output is the same by its tolerance alone and the quotient exceeds the
-  /// factor of noise floors. Nothing if it was not measured, for example because a tolerance was given or the largest
-  /// difference is at most 1 % of the tolerance.
+  /// factor of noise floors. Empty if it was not measured, for example because the caller set a tolerance or the
+  /// largest difference is at most 1 % of the tolerance.
   std::optional<double> beyond_rounding = {};
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
@@ -61,10 +62,10 @@ struct ComparedOutput {
   bool is_declared_empty = false;  ///< Whether the reference declares a dimension of size 0.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
-  /// Whether there is nothing to compare. A declared dimension of 0 alone does not show that: engines run a model whose
-  /// tensor has another size.
+  /// Returns whether there is nothing to compare. A declared dimension of 0 is not sufficient: engines also run a model
+  /// whose tensor has another size.
   [[nodiscard]] bool is_always_empty() const { return is_declared_empty && worst.count == 0; }
-  /// Whether no run had an element, which is not known for random numbers.
+  /// Returns whether the output was empty in all runs. This is not known for random numbers.
   [[nodiscard]] bool is_empty_in_all_runs() const {
     return not_compared.empty() && equal() && worst.count == 0 && figures.elements == 0;
   }
@@ -75,7 +76,7 @@ struct ComparedOutput {
   }
   [[nodiscard]] bool is_same() const { return verdict() == Verdict::same; }
   [[nodiscard]] std::string verdict_text() const { return tensor_verdict_text(verdict()); }
-  /// Returns the note, or why nothing was compared.
+  /// Returns the note on the output or, if nothing was compared, the reason.
   [[nodiscard]] std::string full_note() const { return not_compared.empty() ? note : "not compared: " + not_compared; }
 
   static constexpr auto fields() {
@@ -138,19 +139,20 @@ struct ComparedOutput {
   [[nodiscard]] std::int64_t same_top() const { return figures.same_top; }
 };
 
-/// The two models of a comparison, their inputs and the CPU engines that ran them.
+/// The two models of a comparison, their inputs, and the CPU engines that ran them.
 struct ComparedModels {
   std::string reference_file;
   std::string candidate_file;
-  std::vector<std::string> problems;  ///< Inputs or outputs that do not correspond.
+  std::vector<std::string> problems;  ///< The inputs and outputs that do not correspond.
   std::vector<std::string> inputs;
-  bool has_data = false;  ///< Whether the caller gave the inputs.
+  bool has_data = false;  ///< Whether the caller supplied the inputs.
   InputRanges ranges;
   std::set<std::string, std::less<>> large_integers = {};
   std::string why_sizes;
   std::size_t runs = 0;
-  std::vector<std::string> unreached = {};  ///< Filled where the outputs are compared.
-  /// If set, there is no verdict: no output was compared, and layers show the results of one engine only.
+  std::vector<std::string> unreached = {};  ///< Changes that no run exercised. Set only if the outputs are compared.
+  /// The dispute between two engines. If it is set, there is no verdict: no output was compared, and layers show the
+  /// results of one engine only.
   std::optional<Dispute> dispute = {};
   std::string ran_in = {};
   std::vector<std::string> left_out = {};
@@ -159,7 +161,7 @@ struct ComparedModels {
 
   [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
 
-  // The fields, in groups that each report has together.
+  // The fields, in groups that several reports share.
  protected:
   static constexpr auto file_fields() {
     return std::tuple{
@@ -220,8 +222,8 @@ struct VerifyReport : ComparedModels {
     return !dispute && runs > 0 && problems.empty() &&
            std::all_of(outputs.begin(), outputs.end(), [](const ComparedOutput& output) { return output.equal(); });
   }
-  /// Returns the verdict on all outputs. It is `nothing_compared` if nothing was compared of some output, or if there
-  /// are no outputs.
+  /// Returns the verdict on all outputs. It is `nothing_compared` if nothing was compared of at least one output, or if
+  /// there are no outputs.
   [[nodiscard]] Verdict verdict() const {
     if (dispute) return Verdict::disputed;
     if (!equal()) return Verdict::different;
