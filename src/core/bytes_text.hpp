@@ -1,4 +1,4 @@
-// Sizes of files and weights in words.
+// Formats the sizes of files and weights for messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace graft {
 
-/// Returns a size: "712.7 kB".
+/// Returns the size with a decimal unit, such as "712.7 kB".
 [[nodiscard]] inline std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array units{"kB", "MB", "GB", "TB"};
   if (bytes < 1000) return fmt::format("{} bytes", bytes);

@@ -19,7 +19,7 @@ class Descriptor {
     return *this;
   }
 
-  /// Returns the descriptor, or -1 if there is no open one.
+  /// Returns the descriptor, or -1 if none is open.
   [[nodiscard]] int get() const { return descriptor_; }
 
   void close() {

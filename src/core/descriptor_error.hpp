@@ -11,8 +11,8 @@
 
 namespace graft {
 
-/// Returns the Error of a failed call that opens file descriptors. `what` is "a pipe" or "a socket", `number` the
-/// errno.
+/// Returns the Error for a failed call that opens file descriptors. `what` is "a pipe" or "a socket", and `number` is
+/// the errno.
 inline Error error_of_descriptors(std::string_view what, int number) {
   const std::string reason = std::generic_category().message(number);
   if (number != EMFILE && number != ENFILE) {

@@ -17,7 +17,7 @@ fs::path executable_folder() {
   const bool is_known = ::dladdr1(reinterpret_cast<const void*>(&executable_folder), &ignored,
                                   reinterpret_cast<void**>(&file), RTLD_DL_LINKMAP) != 0;
   std::error_code failed;
-  // The loader has an empty name for the program itself.
+  // The loader reports an empty name for the program itself.
   if (is_known && file->l_name != nullptr && *file->l_name != '\0') {
     return fs::absolute(file->l_name, failed).lexically_normal().parent_path();
   }

@@ -1,4 +1,4 @@
-// A hash that depends only on the text and is equal in every library and on every platform.
+// A hash that depends only on its input and is the same in every library and on every platform.
 #pragma once
 
 #include <cstdint>

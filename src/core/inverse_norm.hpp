@@ -10,7 +10,7 @@
 
 namespace graft {
 
-/// Where epsilon enters the formula, so that a zero vector is not divided by zero.
+/// How epsilon enters the formula, so that a zero vector does not cause a division by zero.
 enum class EpsilonMode : std::uint8_t {
   max,   ///< x * rsqrt(max(sum(x^2), epsilon)): TensorFlow
   norm,  ///< x / max(sqrt(sum(x^2)), epsilon): PyTorch
@@ -35,8 +35,8 @@ struct InverseNorm {
   float epsilon;
   EpsilonMode mode;
 
-  /// Returns the reciprocal norm of a vector whose sum of squares is `sum`. The comparisons let NaN pass through, as
-  /// the frameworks do.
+  /// Returns the reciprocal norm of a vector whose sum of squares is `sum`. The comparisons propagate NaN, as the
+  /// frameworks do.
   template <class T>
   [[nodiscard]] GRAFT_HOST_DEVICE T operator()(T sum) const {
     const T bound = epsilon;

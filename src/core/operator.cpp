@@ -22,7 +22,8 @@ std::string describe_row(const OperatorType& type, const TypeRow& row) {
   return text;
 }
 
-/// Returns whether a port accepts a format. A size may also be i32, because TensorRT before 10.15 has sizes of 32 bits.
+/// Returns whether a port accepts a format. A size output may also be i32, because sizes have 32 bits in TensorRT
+/// before 10.15.
 bool is_taken(const Format& found, const Format& allowed, const Port& port) {
   return found == allowed || (port.is_size() && found == Format(DType::i32));
 }
@@ -173,7 +174,7 @@ bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<
 
 namespace {
 
-/// Infers the extents of the outputs. `size_of` returns the value of each dimension.
+/// Computes the extents of the outputs. `size_of` returns the value of each dimension.
 template <class SizeOf>
 Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::span<const Extents> shape_values,
                   const SizeOf& size_of, std::vector<Extents>& outputs) {
@@ -367,7 +368,7 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
 
 namespace {
 
-/// Replaces the name of an attribute in a message by the name of the plugin's field.
+/// Replaces an attribute's name in a message with the name of the plugin's field.
 std::string in_words_of(const DropIn* drop_in, std::string message) {
   if (drop_in == nullptr) return message;
   for (const DropInField& field : drop_in->fields) {

@@ -25,7 +25,7 @@ Status plan_reduction(const Extents& extents, std::span<const std::int64_t> axes
     std::int64_t stride;
     bool reduced;
   };
-  std::array<Group, Extents::max_rank> groups{};  // innermost first
+  std::array<Group, Extents::max_rank> groups{};  // Groups of merged axes, innermost first.
   int count = 0;
   std::int64_t stride = 1;
   for (int axis = rank - 1; axis >= 0; --axis) {

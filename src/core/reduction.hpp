@@ -1,4 +1,5 @@
-// Reductions over any set of axes of a row-major tensor as two nested loops, shared by reference and CUDA kernels.
+// Plans reductions over any set of axes of a row-major tensor as two nested loops, for the reference kernels and the
+// CUDA kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,11 @@
 namespace graft {
 
 /// A tensor as an outer loop over the kept axes and an inner loop over the reduced axes. Neighboring axes of the same
-/// kind are merged and axes of size 1 dropped: NCHW over {1} is kept [N, HW], reduced [C].
+/// kind are merged, and axes of size 1 are dropped: NCHW reduced over axis 1 has the kept extents [N, HW] and the
+/// reduced extents [C].
 struct ReductionPlan {
   Extents kept_extents;
-  Extents kept_strides;  ///< Strides in elements.
+  Extents kept_strides;  ///< Strides of the kept extents, in elements.
   Extents reduced_extents;
   Extents reduced_strides;
   std::int64_t kept_count = 1;
@@ -23,7 +25,7 @@ struct ReductionPlan {
 /// Plans a reduction over `axes`. Fails for an axis outside -rank..rank-1 and for an axis that is listed twice.
 [[nodiscard]] Status plan_reduction(const Extents& extents, std::span<const std::int64_t> axes, ReductionPlan& plan);
 
-/// Returns the offset of the index-th element of a loop over `extents`, in which the last extent varies fastest.
+/// Returns the offset of the element with this index in a loop over `extents`, whose last extent varies fastest.
 [[nodiscard]] inline std::int64_t offset_of(std::int64_t index, const Extents& extents, const Extents& strides) {
   std::int64_t offset = 0;
   for (int axis = extents.rank() - 1; axis > 0; --axis) {

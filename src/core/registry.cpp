@@ -1,4 +1,4 @@
-// Holds the operators of a program: those linked in, and those added by libraries.
+// Holds the operators of a program: the linked operators, and the operators that libraries add.
 #include "graft/operator/registry.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ struct Registry {
   std::vector<OperatorLibrary> libraries;
 };
 
-/// Holds all versions of the registry. A version is never changed or freed, because readers hold spans of it while
-/// another thread adds a library to the next version.
+/// Holds all versions of the registry. A version is never changed or freed, because readers may hold spans of it while
+/// another thread creates the next version.
 class Registries {
  public:
   Registries() { publish({{linked_operators().begin(), linked_operators().end()}, {}}); }
@@ -69,7 +69,7 @@ Status check_onnx_form(const OperatorType& type) {
   return refuse(type.ports[next].name, "is required and missing");
 }
 
-/// Returns an error for a definition that no program can use, whoever wrote it.
+/// Returns an error for a definition that is incomplete or inconsistent.
 Status check_type(const OperatorType& type) {
   const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
   if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " has an incomplete definition");

@@ -5,8 +5,8 @@
 
 namespace graft {
 
-/// Restores the registry to the state without the library. May be called from any thread; spans that were returned
-/// before stay valid.
+/// Removes a library's operators from the registry. May be called from any thread; spans that were returned before stay
+/// valid.
 void remove_operator_library(std::string_view file);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// Shared by ScatterReduceND and ScatterReduceElements: the reductions, and a problem as slices that are added to rows.
+// The reductions of ScatterReduceND and ScatterReduceElements, and their problems as slices that are added to rows.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ constexpr auto scatter_type_constraints() {
   return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64), TypeConstraint("Tind", i64, i32)};
 }
 
-/// Reduces an element with an update. Integers wrap around. min and max return the update if either number is NaN or
-/// both are zeros, as ONNX Runtime does.
+/// Returns the reduction of an element and an update. Integers wrap around. min and max return the update if either
+/// number is NaN or both are zeros, as ONNX Runtime does.
 template <class T>
 GRAFT_HOST_DEVICE T reduced(ScatterReduction reduction, T element, T update) {
   using Number = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
@@ -48,17 +48,17 @@ struct ScatterSizes {
   std::int64_t updates = 0;
 };
 
-/// Whether there are so many wide slices that sorting and reading them in order takes less time than atomics. On an
-/// H200, atomics add 1.5 TB/s of f32 and half as much of i64, while sorted slices are read at twice that speed: 372 us
-/// with atomics against 248 us in order for a million slices of 128 in f32, 152 us against 132 us for half a million
-/// slices of 256 in f16.
+/// Returns whether sorting the updates and reducing them in order is faster than atomics, which is the case for many
+/// wide slices. On an H200, atomics add 1.5 TB/s of f32 and half as much of i64, while sorted slices are read at twice
+/// that speed: 372 us with atomics against 248 us in order for a million slices of 128 in f32, 152 us against 132 us
+/// for half a million slices of 256 in f16.
 [[nodiscard]] constexpr bool is_faster_in_order(DType dtype, const ScatterSizes& sizes) {
   constexpr std::int64_t wide_bytes = 512;
   const std::int64_t many = std::int64_t{1} << (dtype == DType::i64 ? 24 : 26);
   return sizes.slice * static_cast<std::int64_t>(size_of(dtype)) >= wide_bytes && sizes.updates >= many / sizes.slice;
 }
 
-/// Whether atomics reduce the updates whichever kernel is selected, because the order of the updates either does not
+/// Returns whether every kernel reduces the updates with atomics, because the order of the updates either does not
 /// change the result or may be arbitrary. Such problems need no workspace.
 [[nodiscard]] constexpr bool is_always_atomic(ScatterReduction reduction, bool deterministic, DType dtype,
                                               const ScatterSizes& sizes) {
@@ -67,8 +67,8 @@ struct ScatterSizes {
   return reduction == ScatterReduction::add && !deterministic && dtype != DType::f32;
 }
 
-/// The longest slices whose floating-point minimum or maximum is found by atomics: the shorter the slices, the larger
-/// the share of sorting. On an H200, 6.4 million single elements take 334 us in order.
+/// The longest slice whose floating-point minimum or maximum is found with atomics. The shorter the slices, the more of
+/// the time is spent on sorting: on an H200, 6.4 million single elements take 334 us in order.
 inline constexpr std::int64_t most_atomic_extremes = 3;
 [[nodiscard]] constexpr bool has_extremes(ScatterReduction reduction, DType dtype) {
   return is_floating_point(dtype) && (reduction == ScatterReduction::min || reduction == ScatterReduction::max);
@@ -89,9 +89,11 @@ struct ScatterPlan : WorkspaceParts {
 
   std::int64_t targets[2] = {};  ///< The row of each update, before and after sorting.
   std::int64_t order[2] = {};    ///< The index of each update, before and after sorting.
-  std::int64_t runs = 0;         ///< The begin and the end of the sorted updates of each row.
+  std::int64_t runs = 0;         ///< The begin and the end of each row's updates in the sorted order.
   std::int64_t sort = 0;
-  std::int64_t sort_bytes = 0;  ///< More than CUB's radix sort needs: 1024 bytes for each 2304 updates or more.
+  /// The bytes of scratch memory for CUB's radix sort. The plan reserves more than CUB needs: 1024 bytes for each 2304
+  /// updates.
+  std::int64_t sort_bytes = 0;
 
  private:
   static constexpr std::int64_t least_sort_bytes = 64 << 10;
@@ -108,12 +110,13 @@ struct ExtremesPlan : WorkspaceParts {
 
   static constexpr int state_words = 8;
   std::int64_t state = 0;
-  std::int64_t last_nan = 0;  ///< Per element of y: 1 + the index of the last update that is NaN.
+  std::int64_t last_nan = 0;  ///< For each element of y: 1 + the index of the last update that is NaN.
   std::int64_t best =
-      0;  ///< Per element of y: the extreme of the updates after the last NaN, and the last of its zeros.
+      0;  ///< For each element of y: the extreme of the updates after the last NaN, and the last zero among them.
 };
 
-/// Returns the bytes of the workspace, enough for every kernel that may be selected and for all smaller sizes.
+/// Returns the size of the workspace in bytes. It is sufficient for every kernel that may be selected and for all
+/// smaller problems.
 [[nodiscard]] inline std::size_t scatter_workspace(ScatterReduction reduction, bool deterministic, DType dtype,
                                                    const ScatterSizes& sizes) {
   if (is_always_atomic(reduction, deterministic, dtype, sizes)) return 0;
@@ -122,13 +125,13 @@ struct ExtremesPlan : WorkspaceParts {
   return static_cast<std::size_t>(std::max(in_order, ExtremesPlan(sizes).bytes));
 }
 
-/// Returns the index counted from the front, or -1 if it is out of range.
+/// Returns a negative index counted from the end as an index from the front, or -1 if it is out of range.
 [[nodiscard]] GRAFT_HOST_DEVICE inline std::int64_t index_from_front(std::int64_t index, std::int64_t size) {
   if (index < 0) index += size;
   return index >= 0 && index < size ? index : -1;
 }
 
-/// Calls `f` with the address of the indices as a pointer to their type.
+/// Calls `f` with the indices as a pointer to their element type.
 template <class F>
 [[nodiscard]] Status dispatch_indices(DType dtype, const void* indices, F&& f) {
   if (dtype == DType::i32) return f(static_cast<const std::int32_t*>(indices));

@@ -10,9 +10,9 @@ namespace graft {
 
 struct Dim::Node {
   Kind kind;
-  std::string name;          // of a symbol
-  std::optional<Dim> left;   // of an expression
-  std::optional<Dim> right;  // of an expression
+  std::string name;          // The name of a symbol.
+  std::optional<Dim> left;   // The left operand of an expression.
+  std::optional<Dim> right;  // The right operand of an expression.
 };
 
 namespace {
@@ -64,7 +64,7 @@ Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
     throw std::domain_error("a data-dependent size must be a dimension by itself, not part of an expression");
   }
   if (left.is_constant() && right.is_constant()) return {apply(kind, left.value_, right.value_)};
-  // Simplifies only by identities that hold for all values of the symbols.
+  // Applies only identities that hold for all values of the symbols.
   const bool right_is_zero = right.is_constant() && right.value_ == 0;
   const bool right_is_one = right.is_constant() && right.value_ == 1;
   if ((kind == Kind::add || kind == Kind::subtract) && right_is_zero) return left;
@@ -150,7 +150,7 @@ std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::string dim = shape[i].to_string();
-    // A size without a name has an internal name, "?79", which also tells nothing in a sum.
+    // A dimension without a name has an internal name such as "?79", which means nothing to a reader.
     text += (i == 0 ? "" : ", ") + (dim.find('?') == std::string::npos ? dim : "?");
   }
   return text + "]";

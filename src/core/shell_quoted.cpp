@@ -1,4 +1,4 @@
-// A shell interprets nothing inside single quotes.
+// Inside single quotes a shell interprets no character.
 #include "core/shell_quoted.hpp"
 
 namespace graft {

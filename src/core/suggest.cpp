@@ -1,4 +1,4 @@
-// Computes an edit distance with transpositions (Damerau's, restricted).
+// Computes the edit distance with transpositions (optimal string alignment).
 #include "core/suggest.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed) {
-  // The table of edits grows with the product of both lengths, and names in a file may have any length.
+  // The table of the edit distance grows with the product of both lengths, and names in a file may have any length.
   constexpr std::size_t longest = 128;
   if (word.size() > longest) return std::nullopt;
   std::optional<std::string> best;

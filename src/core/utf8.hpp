@@ -3,7 +3,7 @@
 
 namespace graft {
 
-/// Returns whether the byte continues a character that began before it.
+/// Returns whether the byte continues a multi-byte character, that is, does not begin one.
 [[nodiscard]] constexpr bool is_utf8_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
