@@ -22,8 +22,8 @@ namespace graft::io {
 namespace {
 
 constexpr std::string_view magic{"\x93NUMPY", 6};
-constexpr std::size_t largest_header = 1U << 20U;  // NumPy's own are under 200 bytes
-constexpr std::size_t largest_rank = 64;           // NumPy's limit
+constexpr std::size_t largest_header = 1U << 20U;  // The headers that NumPy writes are shorter than 200 bytes.
+constexpr std::size_t largest_rank = 64;           // The largest rank that NumPy supports.
 
 struct TypeEntry {
   std::string_view descr;
@@ -53,7 +53,7 @@ constexpr std::array<TypeEntry, 13> types{{{"|b1", onnx::ElementType::boolean, 1
            "and bfloat16. Convert it in NumPy, as in `x.astype('<f4')`, and save it again");
 }
 
-/// Returns the bytes of the array's data; nothing if they exceed 64 bits or a dimension is negative.
+/// Returns the size of the array's data in bytes, or nothing if it exceeds 64 bits or a dimension is negative.
 std::optional<std::int64_t> byte_count(const std::vector<std::int64_t>& shape, std::int64_t element_size) {
   std::int64_t bytes = element_size;
   bool overflow = false;
@@ -76,7 +76,7 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-/// Parses the Python dictionary literal of a header, with only the parts of Python's syntax that NumPy writes there.
+/// Parses the Python dictionary literal of a header. Supports only the syntax that NumPy writes there.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
@@ -197,7 +197,7 @@ void make_row_major(NpyArray& array, std::int64_t element_size) {
        "its shape does not match its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
 }
 
-/// The number of bytes from which the length of a header is read.
+/// The size of the first part of a file, which contains the version and the length of the header.
 constexpr std::size_t version_end = 12;
 
 /// Returns the offset of the data of a .npy file, given its first bytes.
@@ -251,7 +251,7 @@ using Archive = std::unique_ptr<zip_t, ZipCloser>;
 
 /// Opens an archive in memory. `bytes` must outlive it.
 Archive open_archive(std::string_view bytes, const std::string& name) {
-  if (bytes.empty()) fail(name, "the file is empty");  // libzip would read it as an archive without entries
+  if (bytes.empty()) fail(name, "the file is empty");  // libzip would read an empty file as an archive without entries.
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
@@ -276,8 +276,8 @@ Archive new_archive(const std::filesystem::path& path) {
   return archive;
 }
 
-/// Throws Error if reading `size` bytes of an archive would exceed 256 MiB, or 200 times the size of the archive if
-/// that is more. Zip compresses zeros a thousandfold, so a few megabytes could fill any memory.
+/// Throws Error if reading `size` bytes of an archive would exceed both 256 MiB and 200 times the size of the archive.
+/// Zip compresses zeros a thousandfold, so an archive of a few megabytes could otherwise exhaust the memory.
 void check_size(std::uint64_t size, std::size_t file_size, const std::string& name) {
   constexpr std::uint64_t always = std::uint64_t{256} << 20U;
   constexpr std::uint64_t factor = 200;
@@ -290,8 +290,8 @@ void check_size(std::uint64_t size, std::size_t file_size, const std::string& na
 
 constexpr std::string_view array_suffix = ".npy";
 
-/// Reads an array of an archive. The header is read before memory for the data is allocated. `size` is the size in the
-/// archive's directory.
+/// Reads an array of an archive. The header is read before memory for the data is allocated. `size` is the size
+/// according to the archive's directory.
 class EntryReader {
  public:
   EntryReader(zip_t* archive, zip_uint64_t index, std::uint64_t size, const std::string& name)
@@ -299,7 +299,7 @@ class EntryReader {
     if (file_ == nullptr) fail(name, zip_strerror(archive));
   }
 
-  /// Returns an array with type and shape, and no data.
+  /// Returns the type and shape of the array, without data.
   NpyArray read_header() {
     std::string start = read_some(version_end);
     const std::size_t end = npy_start(start, name_);
@@ -378,7 +378,7 @@ std::string format_npy(const NpyArray& array) {
   for (const std::int64_t extent : array.shape) header += std::to_string(extent) + ", ";
   header += "), }";
   constexpr std::size_t prefix = 10;
-  constexpr std::size_t alignment = 64;  // the format requires data aligned to 64 bytes
+  constexpr std::size_t alignment = 64;  // The format requires that data begins at a multiple of 64 bytes.
   const std::size_t total = (prefix + header.size() + 1 + alignment - 1) / alignment * alignment;
   header.append(total - prefix - header.size() - 1, ' ');
   header += '\n';
@@ -467,11 +467,11 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) { write
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there are no arrays to write");
-  // libzip writes to a temporary file in the folder of the archive and renames it in zip_close, which replaces a
+  // libzip writes to a temporary file in the folder of the archive. zip_close renames that file, which would replace a
   // symbolic link.
   check_replaceable(path);
   Archive archive = new_archive(path);
-  std::vector<std::string> contents;  // libzip reads these bytes in zip_close
+  std::vector<std::string> contents;  // libzip reads these bytes in zip_close.
   contents.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {
     const std::string& bytes = contents.emplace_back(format_npy(array));
@@ -482,8 +482,8 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
       zip_source_free(source);
       fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
     }
-    // The default level takes four times as long (0.9 s for the counts of ResNet-50's calibration), and hardly shrinks
-    // floating-point numbers. If setting the level fails, the file is still correct.
+    // The default level takes four times as long (0.9 s for the counts of ResNet-50's calibration) and hardly shrinks
+    // floating-point numbers. If setting the level fails, the file is still valid.
     constexpr zip_uint32_t fastest = 1;
     static_cast<void>(
         zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, fastest));
@@ -491,7 +491,7 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (zip_close(archive.get()) != 0) {
     fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
   }
-  static_cast<void>(archive.release());  // zip_close freed it
+  static_cast<void>(archive.release());  // zip_close has freed the archive.
 }
 
 }  // namespace graft::io

@@ -20,11 +20,11 @@ class MappedFile;
 
 namespace graft::io {
 
-/// A row-major, little-endian array. bf16, for which NumPy has no type, is stored like ml_dtypes does, as two opaque
-/// bytes.
+/// A row-major, little-endian array. bf16, for which NumPy has no type, is stored as two opaque bytes, as ml_dtypes
+/// does.
 struct NpyArray {
   onnx::ElementType type = onnx::ElementType::f32;
-  std::vector<std::int64_t> shape;  ///< Empty for a scalar.
+  std::vector<std::int64_t> shape;  ///< The dimensions; empty for a scalar.
   std::vector<std::byte> data;
 
   /// Returns the product of the shape; 1 for a scalar.
@@ -34,8 +34,7 @@ struct NpyArray {
 /// Arrays by name, without the suffix ".npy".
 using NpzArrays = std::map<std::string, NpyArray, std::less<>>;
 
-/// A .npz archive. Only the arrays that are requested from it are read; the other arrays may be of any size, or
-/// damaged.
+/// A .npz archive. Arrays are read only when they are requested, so other arrays may have any size or be damaged.
 class NpzFile {
  public:
   /// Reads the archive's directory. Throws Error as read_npz does.
@@ -46,7 +45,7 @@ class NpzFile {
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] bool contains(std::string_view array) const { return entries_.contains(array); }
 
-  /// Returns type and shape of an array, without reading data or allocating memory for it.
+  /// Returns the type and shape of an array without reading its data or allocating memory for it.
   [[nodiscard]] NpyArray read_header(std::string_view array) const;
   /// Reads an array with its data. Throws Error for an array that is not in the archive, and as read_npz does.
   [[nodiscard]] NpyArray read(std::string_view array) const;
@@ -73,21 +72,21 @@ class NpzFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Read a file. Throw Error naming the file (and, in an archive, the array) if it cannot be read, is truncated or
-/// damaged, or holds a type that NpyArray lacks: strings, objects, records, complex numbers, big-endian numbers. An
-/// archive is refused before anything is inflated if the requested arrays take more than 256 MiB and more than 200
-/// times the size of the file.
+/// Reads a .npy file (a .npz archive with read_npz). Throws Error naming the file (and, in an archive, the array) if it
+/// cannot be read, is truncated or damaged, or contains a type that NpyArray lacks: strings, objects, records, complex
+/// numbers, big-endian numbers. An archive is refused before anything is inflated if the requested arrays take more
+/// than 256 MiB and more than 200 times the size of the file.
 [[nodiscard]] NpyArray read_npy(const std::filesystem::path& path);
 [[nodiscard]] NpzArrays read_npz(const std::filesystem::path& path);
 
-/// Parse the bytes of a file; `name` stands for the file in messages.
+/// Parses the bytes of a .npy file or a .npz archive; `name` stands for the file in messages.
 [[nodiscard]] NpyArray parse_npy(std::string_view bytes, std::string_view name);
 [[nodiscard]] NpzArrays parse_npz(std::string_view bytes, const std::string& name);
 [[nodiscard]] std::string format_npy(const NpyArray& array);
 
-/// Writes the file completely or not at all. Throws Error naming the file and the system's reason.
+/// Writes a .npy file, completely or not at all. Throws Error naming the file and the system's reason.
 void write_npy(const std::filesystem::path& path, const NpyArray& array);
-/// Writes an archive in the same way. Throws Error if there is no array.
+/// Writes a .npz archive, completely or not at all. Throws Error if there is no array.
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays);
 
 }  // namespace graft::io
