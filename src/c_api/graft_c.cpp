@@ -38,7 +38,7 @@ void check(const Status& status) {
   if (!status.ok()) throw std::invalid_argument(status.message());
 }
 
-/// Returns the result of `f`. An exception becomes the last error, and the result is then `failed`.
+/// Calls `f` and returns its result. If `f` throws, stores the exception as the last error and returns `failed`.
 template <class Result, class F>
 Result guarded(Result failed, F&& f) noexcept {
   try {
@@ -51,7 +51,7 @@ Result guarded(Result failed, F&& f) noexcept {
   return failed;
 }
 
-/// Returns the pointer. Throws if it is null, with `what` as its name in the message.
+/// Returns `pointer`. Throws if it is null; `what` is its name in the message.
 template <class T>
 T* require(T* pointer, const char* what) {
   if (pointer == nullptr) throw std::invalid_argument(std::string(what) + " is a null pointer");
@@ -87,7 +87,7 @@ void check_list(const graft_tensor* tensors, std::int32_t count, const char* wha
   if (count > 0) require(tensors, what);
 }
 
-/// A call, converted to the types of the operator interface.
+/// The arguments of a call of the C interface, converted to the types of the operator interface.
 struct Call {
   std::vector<TensorDesc> inputs;
   std::vector<TensorDesc> outputs;
@@ -123,7 +123,7 @@ struct Call {
   [[nodiscard]] Buffers buffers(void* workspace) const { return {input_data, output_data, workspace}; }
 };
 
-/// Returns the types that port `index` may have if the ports before it have the types in `found`.
+/// Returns the types that port `index` may have if the ports before it have the types in `found`, for messages.
 std::string allowed_dtypes(const OperatorType& type, std::span<const DType> found, std::size_t index) {
   std::vector<std::string_view> allowed;
   for (const TypeRow& row : type.type_rows) {
@@ -158,7 +158,7 @@ void check_input_count(const OperatorType& type, std::size_t count) {
 }
 
 void write_desc(const TensorDesc& desc, graft_tensor& tensor) {
-  tensor.dtype = to_string(desc.dtype).data();  // a literal, which ends in a zero
+  tensor.dtype = to_string(desc.dtype).data();  // to_string returns a literal, which ends in a zero byte.
   tensor.layout = to_string(desc.layout).data();
   tensor.rank = desc.extents.rank();
   std::copy(desc.extents.begin(), desc.extents.end(), std::begin(tensor.extents));
@@ -232,7 +232,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, std::string_view functi
   return result;
 }
 
-/// Returns the folders of ops.inc, in the order of linked_operators().
+/// Returns the folder names of the operators in ops.inc, in the order of linked_operators().
 std::vector<std::string> function_names() {
   std::vector<std::string> names;
   std::istringstream list(GRAFT_OPERATOR_FOLDERS);
@@ -240,7 +240,8 @@ std::vector<std::string> function_names() {
   return names;
 }
 
-/// Returns whether a value holds only integers or booleans. Without this check a fraction would be silently cut off.
+/// Returns whether a JSON value contains only integers or booleans. Without this check a fraction would be truncated
+/// silently.
 bool is_integer(const nlohmann::ordered_json& value) {
   if (value.is_array())
     return std::all_of(value.begin(), value.end(), [](const auto& each) { return is_integer(each); });
@@ -303,8 +304,9 @@ nlohmann::ordered_json to_json(std::string_view port, const TensorDesc& desc) {
           {"shape", std::vector(desc.extents.begin(), desc.extents.end())}};
 }
 
-/// Returns a name such as "LeakyReLU f16 1x64x56x56 alpha=0.1": the inputs, each with its type if the type differs from
-/// the type of the first input, and the attributes that differ from their default, without the scales of i8.
+/// Returns the name of a timed case, such as "LeakyReLU f16 1x64x56x56 alpha=0.1". It contains the inputs, each with
+/// its type if that differs from the first input's, and the attributes that differ from their defaults, except the
+/// scales of i8.
 std::string name_of(const OperatorType& type, const Operator& op, const std::vector<TensorDesc>& inputs) {
   std::string name(type.name);
   for (const TensorDesc& desc : inputs) {

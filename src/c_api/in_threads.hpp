@@ -10,8 +10,8 @@
 
 namespace graft {
 
-/// Calls `body(begin, end)` for pieces of 0..count, one piece per thread. After all pieces have ended, rethrows the
-/// exception of the first piece that threw.
+/// Divides 0..count into one range per thread and calls `body(begin, end)` for each of them. After all have ended,
+/// rethrows the exception of the first range that threw.
 template <class Body>
 void in_threads(std::int64_t count, std::int32_t threads, const Body& body) {
   const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
