@@ -23,7 +23,7 @@
 
 namespace {
 
-/// The case that is running, for the signal handler, such as "FAILED Name f32_1 on the CPU".
+/// The case that is running, such as "FAILED Name f32_1 on the CPU". The signal handler prints it.
 std::string running;
 
 void end_by(int signal) {
@@ -31,7 +31,7 @@ void end_by(int signal) {
   static_cast<void>(std::raise(signal));
 }
 
-/// Prints the running case before the program ends: a kernel that writes out of bounds may end it.
+/// Prints the running case before a signal ends the program, as after a kernel that writes out of bounds.
 void name_running_case(int signal) {
   constexpr std::string_view what =
       ": the program crashed while the kernel ran; this case or an earlier one probably reads or writes out of "
@@ -49,8 +49,7 @@ struct Tally {
   int cases = 0;
   int failures = 0;
 
-  /// Runs the cases of an operator. A single mistake fails most of them, so only the first failures are printed in
-  /// full.
+  /// Runs the cases of an operator. A single mistake fails most cases, so only the first failures are printed in full.
   template <class Check>
   void run(const graft::ops::OperatorCases& all, const Check& check) {
     constexpr int printed = 3;
@@ -95,7 +94,7 @@ int main(int argc, char** argv) try {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     static_cast<void>(std::signal(signal, name_running_case));
   }
-  // With line buffering no printed line is lost if a kernel ends the program.
+  // Line buffering keeps every printed line if a kernel ends the program.
   static_cast<void>(std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ));
   Tally cpu{.where = "CPU"};
   Tally gpu{.where = "GPU"};

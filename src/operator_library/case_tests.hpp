@@ -7,7 +7,7 @@
 
 namespace graft::operator_library {
 
-/// Returns why no CUDA kernel can run here, and how to test the kernels with `program`, or an empty string if they can
+/// Returns why no CUDA kernel can run here and how to test the kernels with `program`, or an empty string if they can
 /// run. Registers the kernels.
 [[nodiscard]] std::string why_no_gpu(const std::string& program);
 

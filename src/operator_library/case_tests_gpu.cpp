@@ -17,13 +17,13 @@ void check(cudaError_t error, const char* what) {
   if (const Status status = cuda_status(error, what); !status.ok()) throw std::runtime_error(status.message());
 }
 
-/// Returns a string such as "13.0".
+/// Returns a version such as "13.0".
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// Throws if the program contains no code for the GPU. This only shows when a kernel is launched, and holds for every
-/// case.
+/// Throws if the program contains no code for the GPU. A launch is the first call that reports this, and it fails for
+/// every case.
 void check_code(const Status& status) {
   if (status.message().find(cudaGetErrorName(cudaErrorNoKernelImageForDevice)) == std::string::npos) return;
   cudaDeviceProp device{};
@@ -35,7 +35,7 @@ void check_code(const Status& status) {
                            "-real, or with =all for every GPU since Turing, and build again");
 }
 
-/// Device memory that begins `shift` bytes off its alignment, filled with a pattern that no result has.
+/// Device memory at an address that is `shift` bytes off its alignment, filled with a pattern that no result contains.
 class DeviceMemory {
  public:
   DeviceMemory(std::size_t size, std::size_t shift) : size_(size), shift_(shift) {

@@ -1,8 +1,8 @@
 // The interface between a library of operators and a program that loads it: one C function, `graft_operators`.
 //
-// Operators are C++ objects that are passed between the two, so both have to be compiled with the same headers and the
-// same standard library. The first three fields are the same in every version, and are the only ones that are read if
-// the versions do not match.
+// The library passes C++ objects to the program, so both must be compiled with the same headers and the same standard
+// library. The first three fields are the same in every version. If they do not match, the program reads no other
+// field.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,17 @@ inline constexpr auto standard_library = "libstdc++ with the ABI before C++11";
 #endif
 
 struct ExportedOperators {
-  std::uint32_t version;  ///< operator_library_version.
-  const char* headers;    ///< Digest of include/graft/*.hpp, see graft_headers_digest in cmake/GraftOperators.cmake.
-  const char* standard_library;  ///< The name of the library's standard library, see above.
+  std::uint32_t version;  ///< The version of this interface: operator_library_version.
+  /// The digest of include/graft/*.hpp; see graft_headers_digest in cmake/GraftOperators.cmake.
+  const char* headers;
+  const char* standard_library;  ///< The name of the standard library with which the library was compiled; see above.
   const char* graft_version;
-  const char* plugin_namespace;  ///< Namespace of the library's TensorRT plugins.
+  const char* plugin_namespace;  ///< The namespace of the library's TensorRT plugins.
   const OperatorType* const* operators;
   std::size_t count;
   const FusionRules* fusions;
   std::size_t fusion_count;
-  const char* folders;  ///< Folders of the operators, in the same order, separated by commas.
+  const char* folders;  ///< The folders of the operators in the order of the operators, separated by commas.
 };
 
 }  // namespace graft

@@ -1,4 +1,5 @@
-// The function by which `graft --operators` finds the operators of a library. Compiled into each of these libraries.
+// Defines the function by which `graft --operators` finds the operators of a library. Compiled into each operator
+// library.
 #include "graft/operator/registry.hpp"
 #include "operator_library/exported.hpp"
 

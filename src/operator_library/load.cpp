@@ -30,7 +30,7 @@ constexpr auto make_one = "Build a library of operators with graft_add_plugin_li
   throw Error("library of operators " + file + ": " + why + "\n" + next);
 }
 
-/// Refuses a truncated file: the dynamic loader would map it without checking its size, and the process would end with
+/// Refuses a truncated file. The dynamic loader would map it without checking its size, and the process would end with
 /// SIGBUS.
 void check_is_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -40,7 +40,7 @@ void check_is_whole(const std::string& file) {
   if (!has_header || std::memcmp(&header.e_ident[0], ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) {
     refuse(file, "it is not a shared library", make_one);
   }
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // the loader reports this
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // The dynamic loader reports this error.
   std::error_code ignored;
   const std::uintmax_t size = fs::file_size(file, ignored);
   for (unsigned i = 0; i < header.e_phnum; ++i) {
@@ -57,19 +57,19 @@ bool is_text(const char* found, std::string_view expected) { return found != nul
 
 std::string text_of(const char* text) { return text == nullptr ? "unknown" : text; }
 
-/// Returns whether a library exports a function that TensorRT calls in plugin libraries.
+/// Returns whether a library exports a function by which TensorRT finds plugins.
 bool exports_plugins(void* library) {
   return ::dlsym(library, "getCreators") != nullptr || ::dlsym(library, "getPluginCreators") != nullptr;
 }
 
-/// Opens a loaded library again, by its file. Returns null if it is not loaded.
+/// Opens a loaded library again by its file. Returns null if the library is not loaded.
 std::shared_ptr<void> open_again(const OperatorLibrary& library) {
   void* open = ::dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (open == nullptr) return nullptr;
   return {open, [](void* each) { ::dlclose(each); }};
 }
 
-/// Returns the library's operators after checking that this program can use them.
+/// Returns the library's operators, after checking that this program can use them.
 const ExportedOperators& exported_by(const std::string& file, void* library) {
   void* symbol = ::dlsym(library, "graft_operators");
   if (symbol == nullptr) {
@@ -110,7 +110,7 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
   if (fs::is_directory(status)) refuse(file, "it is a folder", "Pass the .so files in it, each library by itself");
   if (!fs::exists(status)) refuse(file, "no such file", make_one);
   if (!fs::is_regular_file(status)) refuse(file, "it is not a regular file", make_one);
-  // For a name without a slash the loader would search the system's folders.
+  // The loader would search the system's folders for a name without a slash.
   const fs::path path = fs::canonical(file);
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);

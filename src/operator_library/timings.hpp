@@ -11,7 +11,7 @@ namespace graft {
 struct ExportedTimings {
   const ops::OperatorTimings* timings;
   std::size_t count;
-  void (*register_cuda_kernels)();  ///< Null in a library without kernels.
+  void (*register_cuda_kernels)();  ///< Registers the library's CUDA kernels; null in a library without kernels.
 };
 
 /// Returns the timings of all libraries that load_operator_library has loaded, in the order of loading. Registers the

@@ -1,4 +1,5 @@
-// The function by which `graft bench --operators` finds timed problems. Compiled into each library of operators.
+// Defines the function by which `graft bench --operators` finds the timed cases of a library. Compiled into each
+// operator library.
 #include "graft/operator/registry.hpp"
 #include "operator_library/timings.hpp"
 
