@@ -23,14 +23,14 @@ using nlohmann::json;
 
 constexpr auto install_python = "Install it with: apt-get install python3 python3-venv, or set GRAFT_PYTHON";
 
-/// Python code that runs the module named by the first argument. It removes the working directory from Python's path,
-/// where `-m` puts it: a file json.py there would shadow the module. `-P` does the same from Python 3.11 on; `-I` would
+/// Python code that runs the module named in the first argument. It removes the working directory from sys.path, where
+/// `-m` inserts it: a file json.py there would shadow the module. `-P` does the same from Python 3.11 on; `-I` would
 /// also drop the user's settings.
 constexpr auto run_module =
     "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 
-/// Returns a list of folders without its empty entries, each of which means the working directory.
+/// Returns a list of folders without empty entries, which would stand for the working directory.
 std::string without_empty_entries(std::string_view folders) {
   std::string kept;
   for (std::size_t begin = 0; begin < folders.size();) {
@@ -46,7 +46,7 @@ std::string folders_in(const char* variable) {
   return value == nullptr ? std::string() : without_empty_entries(value);
 }
 
-/// The Python interpreter of an application that is a Python program itself (see set_python).
+/// Returns the Python interpreter of an application that is itself a Python program (see set_python).
 fs::path& callers_python() {
   static fs::path interpreter;
   return interpreter;
@@ -102,7 +102,7 @@ std::string text_of(const json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Returns the members of an error event that only some errors have, as JSON.
+/// Returns the optional members of an error event, as JSON.
 std::string facts_of(json event) {
   for (const char* name : {"event", "kind", "message", "next_step", "exit_code"}) event.erase(name);
   return event.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -114,7 +114,7 @@ struct Conversation {
   json answer;
   json error;
   bool any_event = false;
-  std::deque<std::string> other_lines;  // standard error, and lines that are not events
+  std::deque<std::string> other_lines;  // Lines from standard error, and lines that are not events.
 
   void keep(std::string_view line) {
     constexpr std::size_t most = 20;
@@ -156,15 +156,15 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
-/// The names in the driver's messages that an application may know otherwise (its options, for example), each with the
-/// setting whose name replaces it.
+/// The setting names in the driver's messages, each with the setting whose name in the application (an option, for
+/// example) replaces it.
 constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
 #define GRAFT_SETTING(setting, field, option, keyword, driver_option) {driver_option, Setting::setting},
 #include "graft/settings.inc"
 #undef GRAFT_SETTING
 });
 
-/// Returns the names by which the driver's messages refer to its options, as JSON.
+/// Returns the names of the settings in the driver's messages, as JSON.
 std::string option_names() {
   json names = json::object();
   for (const auto& [option, setting] : driver_settings) {
@@ -179,13 +179,13 @@ std::vector<std::string> driver_environment(const EngineDriver& driver) {
   const std::string given = folders_in("PYTHONPATH");
   changes.push_back("GRAFT_OPTION_NAMES=" + option_names());
   changes.push_back("PYTHONPATH=" + own + (own.empty() || given.empty() ? "" : ":") + given);
-  // An empty entry in the loader's list also means the working directory.
+  // In LD_LIBRARY_PATH, too, an empty entry stands for the working directory.
   if (std::getenv("LD_LIBRARY_PATH") != nullptr) changes.push_back("LD_LIBRARY_PATH=" + folders_in("LD_LIBRARY_PATH"));
   return changes;
 }
 
-/// Called after the driver has ended. Throws the error that the driver reported, or an error that states how it ended,
-/// unless it left a result.
+/// Called after the driver has ended. Throws the error that the driver reported. If the driver reported neither an
+/// error nor a result, throws an error that states how the process ended.
 void check_end(const EngineDriver& driver, const Conversation& said, const ProcessResult& ended) {
   if (said.error.is_object()) {
     const int code = said.error.value("exit_code", ended.exit_code);
@@ -222,7 +222,7 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
 std::optional<fs::path> environment_of_wheel() {
   const fs::path package = executable_folder().parent_path();
   std::error_code ignored;
-  // The folder of an installation may also be named graft.
+  // The installation folder itself may be named graft.
   if (package.filename() != "graft" || !fs::is_directory(package / "engine", ignored)) return std::nullopt;
   return package.parent_path().parent_path().parent_path().parent_path();
 }

@@ -1,5 +1,5 @@
-// Runs the engine driver, `python -m graft.engine`, in a process that reports JSON events. `python -m graft.bench` is
-// run in the same way.
+// Runs the engine driver, `python -m graft.engine`, in a child process that reports JSON events. `python -m
+// graft.bench` runs in the same way.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@
 
 namespace graft::engine {
 
-/// Locates a driver. `package_folder` holds the Python package `graft`; if it is empty, Python searches for the
-/// package.
+/// The Python interpreter and module that implement a driver. `package_folder` contains the Python package `graft`; if
+/// it is empty, Python searches for the package.
 struct EngineDriver {
   std::filesystem::path python;
   std::filesystem::path package_folder;
@@ -26,14 +26,14 @@ struct EngineDriver {
   [[nodiscard]] std::string command_text() const { return python.string() + " -m " + module; }
 };
 
-/// Returns the driver of this installation. The interpreter is the first that exists of: the environment variable
-/// GRAFT_PYTHON, the interpreter of set_python, the interpreter of the wheel's environment, the one this program was
-/// built with, and python3 on PATH. The package folder is ../python (build) or ../share/graft/python (installation),
-/// relative to the file that holds this code; in a wheel, Python finds the package. Throws Error (missing_tool) if
-/// there is no Python, or if GRAFT_PYTHON is not a program.
+/// Returns the driver of this installation. The interpreter is the first existing one of: the environment variable
+/// GRAFT_PYTHON, the interpreter passed to set_python, the interpreter of the wheel's environment, the interpreter this
+/// program was built with, and python3 on PATH. The package folder is ../python (build) or ../share/graft/python
+/// (installation), relative to the file that contains this code; in a wheel, Python finds the package. Throws Error
+/// (missing_tool) if there is no Python, or if GRAFT_PYTHON is not a program.
 [[nodiscard]] EngineDriver find_engine_driver();
 
-/// The command that starts a module of the package: the program with its arguments, and the whole environment.
+/// The command that starts a module of the package: the program with its arguments, and its complete environment.
 struct DriverCommand {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;
@@ -43,7 +43,7 @@ struct DriverCommand {
 /// Sets the Python interpreter of an application that is a Python program. Must be called before the other functions.
 void set_python(const std::filesystem::path& interpreter);
 
-/// Thrown after the user stopped the command and the driver has ended.
+/// Thrown if the user stopped the command, after the driver has ended.
 struct Interrupted {};
 
 struct DriverCallbacks {
@@ -67,8 +67,7 @@ class DriverSession {
   DriverSession(const DriverSession&) = delete;
   DriverSession& operator=(const DriverSession&) = delete;
 
-  /// Sends a request and returns the driver's answer event. Throws as run_driver does if the driver ends without an
-  /// answer.
+  /// Sends a request and returns the driver's answer. Throws as run_driver does if the driver ends without an answer.
   [[nodiscard]] nlohmann::json ask(const nlohmann::json& request);
 
  private:
@@ -76,11 +75,11 @@ class DriverSession {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the file that a shell runs for the name of a program, or nothing if PATH has no such program.
+/// Returns the path of the program that a shell would run for this name, or nothing if PATH has no such program.
 [[nodiscard]] std::optional<std::filesystem::path> find_on_path(std::string_view program);
 
-/// Returns the Python environment if this program or libgraft.so was installed by a wheel, in
-/// lib/python3.11/site-packages/graft of that environment. Returns nothing otherwise.
+/// Returns the folder of the Python environment if a wheel installed this program or libgraft.so, in
+/// lib/python3.11/site-packages/graft of that environment. Otherwise returns nothing.
 [[nodiscard]] std::optional<std::filesystem::path> environment_of_wheel();
 
 }  // namespace graft::engine

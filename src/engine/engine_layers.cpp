@@ -21,7 +21,8 @@ using report::EngineTensor;
 using report::FloatIsland;
 using NodesByName = std::map<std::string, const onnx::Node*, std::less<>>;
 
-/// Returns the nodes by the names that TensorRT's parser uses; it names a node without a name after its first output.
+/// Returns the model's nodes under the names that TensorRT's parser uses. The parser names a node that has no name
+/// after its first output.
 NodesByName nodes_by_name(const onnx::Model& model) {
   NodesByName nodes;
   model.graph().for_each_node([&](const onnx::Node& node) {
@@ -32,7 +33,8 @@ NodesByName nodes_by_name(const onnx::Model& model) {
   return nodes;
 }
 
-/// Returns the outermost node: "inner | /Div (L2Normalize)" is a node inside the function that '/Div' calls.
+/// Returns the name of the outermost node: "inner | /Div (L2Normalize)" is a node inside the function that '/Div'
+/// calls.
 std::string_view outermost(std::string_view name) {
   constexpr std::string_view inside = " | ";
   const std::size_t start = name.rfind(inside);
@@ -47,8 +49,8 @@ bool is_matrix_node(const onnx::Node& node) {
   return node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm") || node.is("MatMul");
 }
 
-/// Whether a kernel of this kind computes convolutions or matrix products. TensorRT-RTX uses the kinds correlation,
-/// deconv and gemm; TensorRT uses CaskConvolution, CaskDeconvolutionV2, gemm and MatrixMultiply.
+/// Returns whether a kernel of this kind computes convolutions or matrix products. TensorRT-RTX uses the kinds
+/// correlation, deconv and gemm; TensorRT uses CaskConvolution, CaskDeconvolutionV2, gemm and MatrixMultiply.
 bool is_matrix_kind(std::string kind) {
   constexpr std::array<std::string_view, 5> words = {"conv", "correlation", "gemm", "matrix", "mha"};
   std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char letter) { return std::tolower(letter); });
@@ -60,8 +62,8 @@ bool is_dequantized(const onnx::Value* value) {
   return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
 }
 
-/// Returns how many of the two factors of a convolution or matrix product are dequantized and not constant; 0 unless
-/// both factors are dequantized.
+/// Returns how many of the two factors of a convolution or matrix product are dequantized activations; 0 unless both
+/// factors are dequantized.
 std::size_t count_int8_inputs(const onnx::Node& node) {
   if (!is_matrix_node(node) || !is_dequantized(node.input(0)) || !is_dequantized(node.input(1))) return 0;
   const auto is_computed = [](const onnx::Value* value) { return !value->producer->input(0)->constant().has_value(); };
@@ -83,8 +85,8 @@ EngineLayer read_layer(const NodesByName& nodes, const nlohmann::json& told) {
 std::vector<FloatIsland> find_islands(const NodesByName& nodes, const std::vector<EngineLayer>& layers) {
   std::vector<FloatIsland> islands;
   for (const EngineLayer& layer : layers) {
-    // The addend may be f32 in an int8 kernel. So the inputs in int8 or f8 are counted, and only fewer than expected
-    // are reported.
+    // The addend may be f32 in an int8 kernel. So the int8 and f8 inputs are counted, and a kernel is reported only if
+    // it has fewer than expected.
     const auto is_int8 = [](const EngineTensor& tensor) { return tensor.type == "i8" || tensor.type == "f8e4m3fn"; };
     const auto other = std::find_if_not(layer.inputs.begin(), layer.inputs.end(), is_int8);
     const auto in_int8 = static_cast<std::size_t>(std::count_if(layer.inputs.begin(), layer.inputs.end(), is_int8));

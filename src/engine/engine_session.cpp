@@ -1,4 +1,4 @@
-// TensorRT's messages are collected until the outcome of the command is known.
+// Collects TensorRT's messages until the outcome of the command is known.
 #include "engine/engine_session.hpp"
 
 #include <cstddef>

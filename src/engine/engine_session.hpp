@@ -11,12 +11,13 @@
 
 namespace graft::engine {
 
-/// Pairs of strings: the second replaces the first in messages, for example the user's file instead of a temporary one.
+/// Pairs of strings, of which the second replaces the first in messages; for example the user's file name replaces the
+/// name of a temporary file.
 using Renamings = std::vector<std::pair<std::string, std::string>>;
 
 struct EngineAnswer {
-  nlohmann::json result;              ///< The driver's result event.
-  std::vector<std::string> warnings;  ///< TensorRT's warnings.
+  nlohmann::json result;              ///< The result event of the driver.
+  std::vector<std::string> warnings;  ///< The warnings that TensorRT logged.
 };
 
 /// Runs one command of the engine driver. The EngineError of a failed build includes TensorRT's last errors, because
@@ -24,7 +25,7 @@ struct EngineAnswer {
 [[nodiscard]] EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                              const DriverCallbacks& callbacks, const Renamings& renamings = {});
 
-/// Returns the TensorRT that the driver reports in the member "tensorrt" of an event.
+/// Returns the TensorRT version in the member "tensorrt" of a driver event.
 template <class Json>
 [[nodiscard]] report::TensorRTIdentity tensorrt_in(const Json& event) {
   const auto& identity = event.at("tensorrt");

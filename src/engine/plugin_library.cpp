@@ -1,4 +1,4 @@
-// Searches the folder of the program or library that contains this code, and the library folders next to it.
+// Searches the folder of the program or library that contains this code, and the library folders next to that folder.
 #include "engine/plugin_library.hpp"
 
 #include <algorithm>

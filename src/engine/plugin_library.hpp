@@ -1,4 +1,4 @@
-// Locations of Graft's own plugin libraries.
+// Locates Graft's own plugin libraries.
 #pragma once
 
 #include <filesystem>
@@ -8,17 +8,18 @@
 namespace graft::engine {
 
 struct PluginLibrary {
-  std::filesystem::path path;  ///< The path of the library, or the path where it is expected.
+  std::filesystem::path path;  ///< The path of the library, or the path where it was expected.
   bool exists = false;
 };
 
 /// Returns the path of libgraft_plugins.so in the build or installation of this program.
 [[nodiscard]] PluginLibrary own_plugin_library();
-/// Whether `libraries` contains Graft's plugin library or a copy of it, judged by the file name.
+/// Returns whether `libraries` contains Graft's plugin library or a copy of it, judged by the file name.
 [[nodiscard]] bool has_own_plugin_library(const std::vector<std::string>& libraries);
-/// Returns libgraft_stand_ins.so, which lies in the folder of libgraft_plugins.so.
+/// Returns the path of libgraft_stand_ins.so, which is in the folder of libgraft_plugins.so.
 [[nodiscard]] PluginLibrary own_stand_ins();
-/// Returns libgraft_onnx.so, which lies in the same folder and has plugins under the names of standard ONNX operators.
+/// Returns the path of libgraft_onnx.so, which is in the same folder and registers plugins under the names of standard
+/// ONNX operators.
 [[nodiscard]] PluginLibrary own_onnx_names();
 
 }  // namespace graft::engine

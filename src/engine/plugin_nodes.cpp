@@ -1,4 +1,4 @@
-// Matches nodes with operators, and operators with the libraries that define them.
+// Finds the operator of each plugin node, and the library that defines the operator.
 #include "engine/plugin_nodes.hpp"
 
 #include <fmt/format.h>

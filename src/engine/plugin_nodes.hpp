@@ -1,4 +1,4 @@
-// The nodes of a model that become plugins, and the libraries that hold these plugins.
+// Finds the nodes of a model that become plugins, and the libraries that contain these plugins.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ struct PluginNode {
   std::string library;  ///< The operator library; empty for Graft's own plugin library.
 };
 
-/// Plugin nodes by the name of the node.
+/// The plugin nodes by their node names.
 using PluginNodes = std::map<std::string, PluginNode>;
 [[nodiscard]] PluginNodes find_plugin_nodes(const onnx::Model& model);
 
-/// Returns the libraries to load: `named`, the operator libraries of the nodes, and Graft's own if a node needs it and
-/// the list does not contain a copy. Throws Error (missing_tool), quoting the model, if Graft's own library is needed
-/// but does not exist and `named` is empty. The message suggests a build without plugins unless `find_need` returns a
-/// node that only a plugin runs.
+/// Returns the plugin libraries to load: `named`, the operator libraries of the nodes, and Graft's own library if a
+/// node needs it and the list does not contain a copy. Throws Error (missing_tool), quoting the model, if Graft's own
+/// library is needed but does not exist and `named` is empty. The message suggests a build without plugins unless
+/// `find_need` returns a node that only a plugin can run.
 [[nodiscard]] std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
                                                         const PluginNodes& nodes,
                                                         const std::function<std::string()>& find_need);

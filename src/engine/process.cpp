@@ -27,12 +27,12 @@ namespace graft::engine {
 namespace {
 
 constexpr int poll_milliseconds = 100;
-/// Time between SIGTERM and SIGKILL for a child that does not end.
+/// The time between SIGTERM and SIGKILL for a child process that does not end.
 constexpr std::chrono::seconds patience{5};
-/// Time in which remaining output of a child that has ended is read.
+/// The time for which the output of an ended child process is still read.
 constexpr std::chrono::seconds afterwards{1};
 
-/// A pipe, and the text of its last, unfinished line.
+/// A pipe from the child process, and its last line, which may be incomplete.
 struct Stream {
   Descriptor reader;
   Descriptor writer;
@@ -52,13 +52,13 @@ struct Stream {
     if (*on_line) (*on_line)(line);
   }
 
-  /// Emits the last line, which has no newline at its end.
+  /// Passes on the last line if it has no newline at its end.
   void finish() {
     if (!pending.empty()) emit(pending);
     pending.clear();
   }
 
-  /// Reads available text and emits its lines. Returns false at the end of the stream.
+  /// Reads the available text and passes on its lines. Returns false at the end of the stream.
   bool read_some() {
     std::array<char, 65536> buffer{};
     const ::ssize_t count = ::read(reader.get(), buffer.data(), buffer.size());
@@ -93,14 +93,14 @@ class SpawnOptions {
     ::posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, error, STDERR_FILENO);
-    // A separate process group: Ctrl-C reaches only this process, which then ends the child.
+    // The child gets its own process group. Ctrl-C then reaches only this process, which ends the child.
     ::posix_spawnattr_init(&attributes_);
     ::posix_spawnattr_setpgroup(&attributes_, 0);
     ::sigset_t defaults;
     ::sigemptyset(&defaults);
     ::sigaddset(&defaults, SIGINT);
     ::sigaddset(&defaults, SIGTERM);
-    // If the caller ignores SIGCHLD, the child could not wait for its own children.
+    // A child of a process that ignores SIGCHLD could not wait for its own children.
     ::sigaddset(&defaults, SIGCHLD);
     ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
@@ -119,20 +119,20 @@ class SpawnOptions {
   ::posix_spawnattr_t attributes_{};
 };
 
-/// Returns how the child ended, or nothing while it runs.
+/// Returns the exit code or signal of the child, or nothing while it runs.
 std::optional<ProcessResult> end_of(::pid_t child) {
   int status = 0;
   const ::pid_t found = ::waitpid(child, &status, WNOHANG);
   if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
   ProcessResult result;
-  if (found < 0) return result;  // Another part of this process has already waited for the child
+  if (found < 0) return result;  // Another part of this process has already waited for the child.
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;
 }
 
-/// The two ends of a child's standard input. It is a socket, because writing to a pipe without a reader would end this
-/// process.
+/// The two ends of the child's standard input. It is a socket, because writing to a pipe without a reader would end
+/// this process with SIGPIPE.
 struct Input {
   Descriptor writer;
   Descriptor reader;
@@ -160,8 +160,8 @@ struct ChildProcess::State {
   std::optional<std::chrono::steady_clock::time_point> stopped;
   std::optional<std::chrono::steady_clock::time_point> ended;
 
-  /// Whether the child has ended. Leaves its exit status in place, so that no other process gets the number of the
-  /// group.
+  /// Returns whether the child has ended. Does not collect the exit status, so that the system cannot reuse the number
+  /// of the process group.
   bool has_ended() {
     ::siginfo_t info{};
     if (!ended && ::waitid(P_PID, static_cast<::id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -176,7 +176,7 @@ struct ChildProcess::State {
     send(SIGTERM);
   }
 
-  /// Waits until the child has ended. A child that was stopped and does not end is killed after `patience`.
+  /// Waits until the child has ended. If a child was told to stop and does not end, it is killed after `patience`.
   ProcessResult wait() {
     constexpr std::chrono::milliseconds pause{5};
     std::optional<ProcessResult> end = end_of(child);
@@ -220,7 +220,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
 
 ChildProcess::~ChildProcess() {
   if (state_->child <= 0) return;
-  // Closes the pipes, so that the child does not wait for its outputs to be read.
+  // Closes the pipes, so that the child does not block on output that is no longer read.
   for (Descriptor* end : {&state_->input.writer, &state_->output.reader, &state_->error.reader}) end->close();
   state_->stop();
   (void)state_->wait();
@@ -250,8 +250,8 @@ bool ChildProcess::read_some() {
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;
   }
-  // Descendants that outlived the child may hold its outputs open forever, in a session that signals do not reach. All
-  // output of the child itself has arrived when there is nothing to read.
+  // Descendants that outlive the child may keep its outputs open forever, in a session that signals do not reach. All
+  // output of the child itself has arrived once there is nothing to read.
   if (ended && (ready == 0 || std::chrono::steady_clock::now() - *state_->ended > afterwards)) {
     for (Stream*& stream : open) {
       if (stream != nullptr) stream->finish();

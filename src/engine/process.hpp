@@ -17,18 +17,18 @@ struct ProcessResult {
 struct ProcessCallbacks {
   std::function<void(std::string_view line)> on_output;
   std::function<void(std::string_view line)> on_error;
-  /// Called a few times per second. If it returns true, the child and its children receive SIGTERM, and SIGKILL after 5
-  /// s.
+  /// Called a few times per second. If it returns true, the child and its children receive SIGTERM, and SIGKILL 5 s
+  /// later.
   std::function<bool()> should_stop;
 };
 
-/// A child process with line-based input and output. It leads a process group. If the child outlives this object, the
-/// group receives SIGTERM, and SIGKILL after 5 s; the destructor waits for the child.
+/// A child process that communicates line by line. It leads a process group. If the child outlives this object, the
+/// group receives SIGTERM, and SIGKILL 5 s later; the destructor waits for the child.
 class ChildProcess {
  public:
-  /// Starts `arguments` (the program first, looked up in PATH unless it holds a slash) without a shell. `environment`
-  /// holds NAME=value entries that are added to, or replace, this process's own. Throws Error (missing_tool) if the
-  /// program cannot be started.
+  /// Starts `arguments[0]`, which is looked up in PATH unless it contains a slash, without a shell. `environment`
+  /// contains NAME=value entries that are added to this process's environment or replace its entries. Throws Error
+  /// (missing_tool) if the program cannot be started.
   ChildProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                ProcessCallbacks callbacks);
   ~ChildProcess();
@@ -40,9 +40,9 @@ class ChildProcess {
   /// Closes the child's standard input.
   void close_input();
   /// Waits up to 100 ms for output and passes complete lines to the callbacks. Returns false if both outputs are
-  /// closed, or if the child has ended and only its descendants hold them open.
+  /// closed, or if the child has ended and only its descendants keep them open.
   bool read_some();
-  /// Waits for the end of the child and returns its exit code or signal.
+  /// Waits until the child has ended, and returns its exit code or signal.
   ProcessResult wait();
 
  private:

@@ -1,4 +1,4 @@
-// Reads structs of reports from the engine driver's JSON, by the lists of their fields.
+// Reads structs of reports from the engine driver's JSON, using the structs' lists of fields.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace graft::engine {
 
-/// Sets a value from JSON. A member whose key is missing remains as it is, and keys without a member are ignored. A
-/// null is a std::optional without a value; of two nested ones, the inner one.
+/// Sets a value from JSON. A member whose key is missing remains unchanged, and keys without a member are ignored. A
+/// null becomes a std::optional without a value; of two nested optionals, the inner one is empty.
 template <class T>
 void read_value(const nlohmann::json& json, T& value) {
   if constexpr (report::Reflected<T>) {

@@ -1,4 +1,4 @@
-// Bisects the end of the sequence, then its beginning, then leaves out single items.
+// Shortens the end of the sequence by bisection, then its beginning, then leaves out single items.
 #include "engine/smallest_failing.hpp"
 
 #include <numeric>

@@ -36,7 +36,7 @@ std::optional<double> finite_number(std::string_view text) {
   return value;
 }
 
-/// Returns the last 80 characters of a line; a longer line is cut at its beginning.
+/// Returns the last 80 characters of a line.
 std::string end_of(const std::string& line) {
   constexpr std::size_t most = 80;
   const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
@@ -48,7 +48,7 @@ std::string end_of(const std::string& line) {
   return "…" + line.substr(begin);
 }
 
-/// The output of a command.
+/// The output of the metric command.
 struct Said {
   std::string last;  ///< The last line of standard output that is not blank.
   std::deque<std::string> errors;
@@ -60,7 +60,7 @@ struct Said {
   }
 };
 
-/// Returns the Error for a metric command that printed no number.
+/// Returns the Error for a metric command that failed or printed no number.
 Error failure(const MetricCommand& command, const std::string& what, const Said& said) {
   std::string message = fmt::format("{}: {}\nThe command was: {}", setting_name(Setting::metric), what, command.text);
   message += said.errors.empty() ? "\nIts standard error is empty" : "\nThe end of its standard error:";
