@@ -22,7 +22,7 @@ constexpr const char* suffix = ".tmp";
 
 void check_replaceable(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
-  std::error_code ignored;  // a path whose status cannot be read is refused with the reason when it is written
+  std::error_code ignored;  // If the status of a path cannot be read, writing to it fails later with the reason.
   if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
     const char* const what = fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket";
     throw Error(path.string() + ": " + what + "; allowed are regular files and new names. Give the name of a file");

@@ -1,4 +1,4 @@
-// Files that are written completely or not at all.
+// Writes files completely or not at all.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace graft {
 
-/// Throws Error unless a file written to `path` may replace what is there: a regular file, nothing, or a symbolic link
-/// to either. The written file replaces a link, and the link is never followed: a link that came with somebody else's
-/// files could lead the write to any file of the user. Renaming over a device such as /dev/null would replace the
-/// device, and /dev/stdout is a link.
+/// Throws Error unless a written file may replace what exists at `path`: a regular file, nothing, or a symbolic link to
+/// either. A written file replaces the link, which is never followed: a link from somebody else could direct the write
+/// to any file of the user. Renaming over a device such as /dev/null would replace the device, and /dev/stdout is a
+/// link.
 void check_replaceable(const std::filesystem::path& path);
 
 /// A file that is written under a temporary name in the same folder; `commit` flushes it to disk and renames it to
-/// `path`. Without a commit nothing is left; the file of a killed process is removed when the same name is written
+/// `path`. Without a commit no file remains; the file of a killed process is removed when the same name is written
 /// again. A symbolic link at `path` is replaced and not followed. Throws Error naming the path and the reason (not a
 /// regular file, no space, no permission, no such folder).
 class AtomicFile {
@@ -26,7 +26,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
-  void flush();  ///< Forces the written bytes to the disk; a full disk is reported here at the latest.
+  void flush();  ///< Forces the written bytes to the disk. A full disk is reported here at the latest.
   void commit();
 
  private:

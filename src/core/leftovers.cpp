@@ -1,5 +1,5 @@
-// An advisory lock, which ends with its process, shows whether a temporary file is in use or was left by a killed
-// process.
+// An advisory lock, which the system releases when its process ends, shows whether a temporary file is in use or was
+// left by a killed process.
 #include "core/leftovers.hpp"
 
 #include <fcntl.h>

@@ -9,14 +9,14 @@
 
 namespace graft {
 
-/// Locks an open temporary file until its descriptor is closed, by the end of the process at the latest, so that
-/// remove_leftovers() of other processes leaves the file alone. Does nothing on a file system without locks.
+/// Locks an open temporary file until its descriptor is closed, at the latest by the end of the process.
+/// remove_leftovers() in other processes does not remove a locked file. Does nothing on a file system without locks.
 void lock_temporary(int descriptor);
 
-/// Marks a folder as temporary with a locked file in it; the lock lasts as long as the returned descriptor is open.
-/// Without such a file no folder is removed, whatever its name: it may be the user's.
+/// Marks a folder as temporary with a locked file in it. The lock lasts as long as the returned descriptor is open.
+/// Folders without such a file are never removed, whatever their names, because they may belong to the user.
 [[nodiscard]] Descriptor mark_temporary(const std::filesystem::path& folder);
-/// Removes the mark from a folder that is to stay.
+/// Removes the mark from a folder that is to be kept.
 void unmark_temporary(const std::filesystem::path& folder);
 
 /// Removes the files and the marked folders in `folder` whose names `is_temporary` accepts, that belong to this user,

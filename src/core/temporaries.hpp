@@ -5,7 +5,7 @@
 
 namespace graft {
 
-/// A temporary file or folder is counted while an object of this class exists. Create the object before the file, and
+/// Counts a temporary file or folder while an object of this class exists. Create the object before the file, and
 /// destroy it after the file was removed or renamed.
 class CountedTemporary {
  public:
@@ -14,7 +14,7 @@ class CountedTemporary {
   CountedTemporary(const CountedTemporary&) = delete;
   CountedTemporary& operator=(const CountedTemporary&) = delete;
 
-  /// Returns whether a temporary file or folder exists. A signal handler may call it.
+  /// Returns whether a temporary file or folder exists. May be called from a signal handler.
   [[nodiscard]] static bool any() { return count.load() != 0; }
 
  private:

@@ -21,8 +21,8 @@ namespace {
 bool is_constant(const Value& value) { return value.producer != nullptr && value.producer->is("Constant"); }
 
 std::string two_types(const Node& node, const Value& a, const Value& b, const std::string& opset_words) {
-  // The message proposes to cast the constant or, if both or neither are constants, the value in f32, the type of
-  // constants.
+  // The message suggests a Cast of the constant. If both values or neither are constants, it suggests a Cast of the
+  // value in f32, because constants usually have that type.
   const bool casts_first = is_constant(a) != is_constant(b) ? is_constant(a) : a.type == ElementType::f32;
   const Value& cast = casts_first ? a : b;
   const Value& like = casts_first ? b : a;
@@ -66,7 +66,7 @@ std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& 
   std::optional<std::string> fault;
   const SchemaTypes* known = nullptr;
   std::int64_t opset = row.use == BodyUse::function ? row.oldest_opset : working_opset;
-  for (; opset <= newest_opset; ++opset) {  // newer opsets allow more types, with few exceptions
+  for (; opset <= newest_opset; ++opset) {  // Newer opsets allow more types, with few exceptions.
     const SchemaTypes* types = find_schema_types(node.op_type, opset);
     if (types == nullptr || types == known) continue;
     known = types;
@@ -80,7 +80,7 @@ std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& 
 
 bool is_f8(ElementType type) { return type == ElementType::f8e4m3fn || type == ElementType::f8e5m2; }
 
-/// Returns a fault if the node has an output in f8 and a model with the row's types may be in an opset that lacks f8.
+/// Returns a fault if the node has an output in f8 and a model with the row's types may have an opset without f8.
 std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow& row) {
   if (row.use != BodyUse::function || row.oldest_opset >= f8_opset) return std::nullopt;
   for (const Value* output : node.outputs) {
@@ -91,7 +91,8 @@ std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow&
   return std::nullopt;
 }
 
-/// Returns the type of a Constant whose value is an attribute of the operator: the type is known, the value is not.
+/// Returns the type of a Constant whose value is a reference to an attribute of the operator: the type is known, the
+/// value is not.
 std::optional<ElementType> type_of_reference(const Node& node) {
   if (!node.is("Constant") || node.attributes.size() != 1) return std::nullopt;
   const auto* reference = node.attributes.begin()->second.get<AttributeReference>();
@@ -123,7 +124,7 @@ std::optional<std::string> type_fault(Node& node, const FollowedRow& row) {
   NodeTypes types(node, contents);
   try {
     static_cast<void>(apply_shape_rule(types));
-  } catch (const std::exception& error) {  // thrown for sizes that exceed 64 bits, too
+  } catch (const std::exception& error) {  // Also thrown for sizes that exceed 64 bits.
     const bool knows_attributes = std::none_of(node.attributes.begin(), node.attributes.end(), [](const auto& entry) {
       return entry.second.template get<AttributeReference>() != nullptr;
     });

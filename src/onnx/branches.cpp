@@ -1,4 +1,4 @@
-// A condition is a single boolean.
+// The condition must be a single boolean.
 #include "onnx/branches.hpp"
 
 #include <memory>

@@ -12,8 +12,8 @@ namespace graft::onnx {
 /// Returns the graph in an attribute, or null.
 [[nodiscard]] Graph* subgraph(const Node& node, std::string_view attribute_name);
 
-/// Returns the attribute of If that holds the branch for this condition; empty if the condition is unknown or not one
-/// number.
+/// Returns the name of If's attribute that contains the branch for this condition; empty if the condition is unknown or
+/// is not a single number.
 [[nodiscard]] std::string_view taken_branch(const std::optional<std::vector<double>>& condition);
 
 }  // namespace graft::onnx

@@ -1,4 +1,4 @@
-// The bytes of a tensor: a part of others, or packed numbers.
+// The bytes of a tensor: a part of a larger block, or packed numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace graft::onnx {
 
-/// Returns `count` bytes from `begin` on, which share the memory of `bytes`.
+/// Returns a part of `bytes`: `count` bytes from `begin` on, which share the memory of `bytes`.
 [[nodiscard]] inline Bytes part_of(const Bytes& bytes, std::size_t begin, std::size_t count) {
   return {std::make_shared<const Bytes>(bytes), std::span(bytes.data(), bytes.size()).subspan(begin, count)};
 }
 
-/// Returns the bytes of the numbers, each of which is converted to `Stored` first.
+/// Returns the numbers as bytes, after converting each number to `Stored`.
 template <class Stored, class Numbers>
 std::string pack(const Numbers& numbers) {
   std::string bytes(static_cast<std::size_t>(numbers.size()) * sizeof(Stored), '\0');

@@ -50,7 +50,7 @@ void infer_and_check_nodes(Model& model, const std::map<std::string, Shape, std:
       }
     });
   } catch (const Error& error) {
-    if (!input_shapes.empty()) throw;  // the contradiction may come from these shapes
+    if (!input_shapes.empty()) throw;  // The contradiction may be caused by these shapes.
     throw with_next_step(error, "Correct the node in the program that wrote the model");
   }
 }

@@ -8,21 +8,21 @@
 
 namespace graft::onnx {
 
-/// Throws Error naming file, node and attribute if a node of an operator, Graft's or one of a loaded library, has wrong
+/// Throws Error naming file, node and attribute if a node of an operator, Graft's or a loaded library's, has wrong
 /// attributes, a wrong number of inputs or wrong sizes. `input_shapes` replace the shapes that the file declares.
 /// Faults of other nodes are ignored. The model is not changed.
 void check_operators(const Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
 
-/// Infers types and shapes, from `input_shapes` if any are given, before a conversion. Throws Error naming file, node
-/// and attribute if a node of ONNX, Graft or a loaded library contradicts itself or its inputs: no pass can fix such a
-/// node. Unknown operators are not checked, and neither are the element types of check_types_and_outputs.
+/// Infers types and shapes before a conversion, starting from `input_shapes` if there are any. Throws Error naming
+/// file, node and attribute if a node of ONNX, Graft or a loaded library contradicts itself or its inputs: no pass can
+/// fix such a node. Unknown operators are not checked, nor are the element types that check_types_and_outputs checks.
 void infer_and_check_nodes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes = {});
 
-/// Throws the Error of infer_and_check_nodes. The model is not changed.
+/// Throws the Errors of infer_and_check_nodes. The model is not changed.
 void check_nodes(const Model& model);
 
-/// Throws Error naming file and node for a call of an operator that no loaded library has: there is no kernel for it,
-/// only the function in the file.
+/// Throws Error naming file and node for a call of an operator that no loaded library contains: there is no kernel for
+/// it, only the function in the file.
 void check_has_kernels(const Model& model);
 
 }  // namespace graft::onnx

@@ -21,7 +21,7 @@ namespace {
 /// The first opset of the table of types.
 constexpr std::int64_t first_known = 13;
 
-/// Returns the types that an opset allows; null where they are not known. For an opset before 13, returns the types of
+/// Returns the types that an opset allows; null if they are not known. For an opset before 13, returns the types of
 /// opset 13 if the operator had the same inputs.
 const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
   if (opset >= first_known) return find_schema_types(op_type, opset);
@@ -31,8 +31,8 @@ const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
   return find_schema_types(op_type, first_known);
 }
 
-/// Returns whether bf16_opset allows bf16 for an input: conversions raise the opset of a bf16 network to it, and of no
-/// other network.
+/// Returns whether bf16_opset allows bf16 for an input. Conversions raise the opset of bf16 networks, and only of
+/// those, to bf16_opset.
 bool is_allowed_later(const Node& node, std::size_t input, ElementType type) {
   if (type != ElementType::bf16) return false;
   const SchemaTypes* types = find_schema_types(node.op_type, bf16_opset);

@@ -1,4 +1,4 @@
-// Copies parts of a model: one value, one node, or everything but the nodes. Model::clone copies a whole model.
+// Copies parts of a model: one value, one node, or everything except the nodes. Model::clone copies a whole model.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace graft::onnx {
 
-/// Copies what is known of a value, but not its name, its producer and its uses.
+/// Copies the type, the shape and other facts of a value, but not its name, producer and uses.
 void copy_facts(const Value& from, Value& to);
 
-/// Copies a value to `into` under the same name, without its producer and its uses.
+/// Copies a value into the graph `into` under the same name, without its producer and uses.
 Value* copy_value(const Value& value, Graph& into);
 
-/// Copies a node to the end of `into`, with the sub-graphs in its attributes. `look_up` returns the value to use
-/// instead of each value that the node reads or computes.
+/// Copies a node to the end of `into`, with the subgraphs in its attributes. `look_up` maps each value that the node
+/// reads or computes to the value that the copy uses.
 Node* copy_node(const Node& node, Graph& into, const std::function<Value*(Value*)>& look_up);
 
 /// Copies functions, imports and descriptions of a model; the main graph of the copy is empty.

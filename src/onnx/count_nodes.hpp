@@ -1,4 +1,4 @@
-// The number of nodes and the bytes of weights of a model, as every report counts them.
+// Computes the number of nodes and the bytes of weights of a model, in the same way for all reports.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ using report::NodeCounts;
 
 [[nodiscard]] NodeCounts count_nodes(const Model& model);
 
-/// Returns the bytes of the initializers and Constant nodes, also in the bodies of nodes, and not in functions.
+/// Returns the size in bytes of the initializers and Constant nodes, including those in subgraphs of nodes but not
+/// those in functions.
 [[nodiscard]] std::uint64_t bytes_of_weights(const Model& model);
 
 }  // namespace graft::onnx

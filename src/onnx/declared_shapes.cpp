@@ -32,7 +32,7 @@ std::vector<ContradictedShape> contradicted_shapes(const Model& model) {
   Model inferred = model.clone();
   try {
     infer_around_faults(inferred, {}, [](const Node& /*node*/, const Error& /*error*/) {});
-  } catch (const Error&) {  // the next inference reports it
+  } catch (const Error&) {  // The next inference reports this error.
     return {};
   }
   std::vector<ContradictedShape> found;

@@ -1,4 +1,4 @@
-// Compares the shapes that a file declares with those that follow from its inputs and nodes.
+// Compares the shapes that a file declares with the shapes that follow from its inputs and nodes.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ struct ContradictedShape {
 };
 
 /// Returns the tensors whose declared and inferred shapes differ in rank, or in a dimension that both know. The model
-/// must be as it was read, without inferred shapes.
+/// must be unchanged since it was read, without inferred shapes.
 [[nodiscard]] std::vector<ContradictedShape> contradicted_shapes(const Model& model);
 
-/// Returns a warning for each of the first five such tensors, and one with the number of the others.
+/// Returns a warning for each of the first five such tensors, and one warning with the number of the others.
 [[nodiscard]] std::vector<std::string> contradicted_shape_warnings(const Model& model);
 
-/// Throws Error for an input of unknown rank, naming the setting that gives an input its sizes.
+/// Throws Error for an input of unknown rank, naming the setting that defines the sizes of inputs.
 [[noreturn]] void fail_without_rank(const Model& model, const Value& input, std::string_view setting);
 
 /// Returns the first input without a default that is a tensor of unknown rank, or null. TensorRT reads such an input as

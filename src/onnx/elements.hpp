@@ -14,7 +14,7 @@ namespace graft::onnx {
 
 namespace detail {
 
-/// Reads elements of T that may be unaligned, because constants are used in place, as the file has them.
+/// Reads elements of T that may be unaligned, because the bytes of constants are used where they lie in the file.
 template <class T, class F>
 void for_each_of(const TensorData& tensor, std::size_t count, F& f) {
   const char* address = tensor.bytes.data();
@@ -65,8 +65,9 @@ bool for_each_int(const TensorData& tensor, F&& f) {
   }
 }
 
-/// Calls `f` with each element of a tensor of numbers, in order: f16, bf16 and f8e4m3fn as float, which holds them
-/// exactly, all others in their own type. Returns false for types whose elements TensorData::numbers does not return.
+/// Calls `f` with each element of a tensor of numbers, in order. f16, bf16 and f8e4m3fn are passed as float, which
+/// represents them exactly, and all other types are passed unchanged. Returns false for types that TensorData::numbers
+/// does not support.
 template <class F>
 bool for_each_number(const TensorData& tensor, F&& f) {
   const auto count = static_cast<std::size_t>(tensor.element_count());
@@ -81,18 +82,18 @@ bool for_each_number(const TensorData& tensor, F&& f) {
   }
 }
 
-/// Returns the nearest f16, ties to even; infinity from 65520 on. Has no branches or tables because whole tensors of a
-/// network are rounded; Eigen's conversion there and back takes several times as long.
+/// Returns the nearest f16, ties to even; infinity from 65520 on. The function has no branches or tables, because it
+/// rounds whole tensors of a network; Eigen's conversion to f16 and back takes several times as long.
 [[nodiscard]] inline float round_to_f16(float value) {
   constexpr std::uint32_t sign_bit = 0x8000'0000;
-  constexpr std::uint32_t lost_digits = 0x1fff;           // 23 digits become 10
+  constexpr std::uint32_t lost_digits = 0x1fff;           // The mantissa is shortened from 23 to 10 bits.
   constexpr std::uint32_t smallest_normal = 0x3880'0000;  // 2^-14
   constexpr std::uint32_t beyond = 0x4780'0000;           // 2^16
   constexpr std::uint32_t infinite = 0x7f80'0000;
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t size = bits & ~sign_bit;
   const std::uint32_t normal = (size + lost_digits / 2 + ((size >> 13) & 1)) & ~lost_digits;
-  // Below 2^-14, f16 holds the multiples of 2^-24, as do the floats from 0.5 to 1.
+  // Below 2^-14, f16 represents the multiples of 2^-24, as do the floats from 0.5 to 1.
   const auto subnormal = std::bit_cast<std::uint32_t>((std::bit_cast<float>(size) + 0.5F) - 0.5F);
   std::uint32_t rounded = size < smallest_normal ? subnormal : normal;
   rounded = rounded >= beyond ? infinite : rounded;

@@ -8,29 +8,30 @@
 
 namespace graft::onnx {
 
-/// Returns the part of a model between `inputs` and `outputs`: the nodes that the outputs need, back to the inputs and
-/// to constants. Inputs and outputs keep their names, types and shapes; functions that are called are included. Throws
-/// Error naming the value if an output depends on a value that is neither an input nor a constant, or if the element
-/// type of an input is unknown (run infer_shapes first).
+/// Returns the part of a model between `inputs` and `outputs`: the nodes that the outputs depend on, back to the inputs
+/// and to constants. Inputs and outputs keep their names, types and shapes; functions that are called are included.
+/// Throws Error naming the value if an output depends on a value that is neither an input nor a constant, or if the
+/// element type of an input is unknown (run infer_shapes first).
 [[nodiscard]] Model extract(const Model& model, const std::vector<const Value*>& inputs,
                             const std::vector<const Value*>& outputs);
 
 /// Returns a model of these nodes of the main graph and the constants that they read. Other values that they read
-/// become inputs. Values that other nodes or the graph's outputs read become outputs; of a node whose outputs are all
-/// unused, the first one becomes an output. Throws Error like `extract`.
+/// become inputs. Values that other nodes or the graph's outputs read become outputs; if all outputs of a node are
+/// unused, the first one becomes an output. Throws Error as `extract` does.
 [[nodiscard]] Model extract_nodes(const Model& model, const std::vector<const Node*>& nodes);
 
-/// Returns the values of the node's own graph that it reads, also those read in its sub-graphs.
+/// Returns the values that a node reads, itself or in its subgraphs, and that belong to the node's own graph.
 [[nodiscard]] std::vector<const Value*> values_read_by(const Node& node);
 
-/// The nodes that compute some values from others, and the values at which the region begins.
+/// A region of a graph: the nodes that compute some values, and the values at which the region begins.
 struct GraphRegion {
-  std::vector<const Node*> nodes;    ///< Ends with the producer of the first output.
-  std::vector<const Value*> inputs;  ///< Values that are not constant, each once.
+  std::vector<const Node*> nodes;  ///< The nodes in topological order; the last one computes the first output.
+  /// The values that the region reads from outside, without constants and duplicates.
+  std::vector<const Value*> inputs;
 };
 
-/// Returns the region from which `outputs` are computed, back to the graph's inputs and to the values for which
-/// `ends_at` is true. `ends_at` is not called for the outputs themselves.
+/// Returns the region that computes `outputs`, back to the graph's inputs and to the values for which `ends_at` returns
+/// true. `ends_at` is not called for the outputs themselves.
 [[nodiscard]] GraphRegion region_before(const std::vector<const Value*>& outputs,
                                         const std::function<bool(const Value&)>& ends_at);
 

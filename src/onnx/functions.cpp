@@ -27,20 +27,21 @@ const FunctionDefinition* function_of(const std::map<FunctionKey, FunctionDefini
   return found == functions.end() ? nullptr : &found->second;
 }
 
-/// Returns the AttributeProto.AttributeType of a value, as references declare it, or 0 for kinds that are not compared.
+/// Returns the AttributeProto.AttributeType of a value for comparison with a reference's type, or 0 for kinds that are
+/// not compared.
 std::int32_t onnx_type_of(const NodeAttribute& attribute) {
   static constexpr std::array<std::int32_t, std::variant_size_v<AttributeData>> types{1, 2, 3, 6,  7, 8,
                                                                                       4, 9, 5, 10, 0, 0};
   return types[attribute.data.index()];
 }
 
-/// Copies the nodes of one body into the graph of its call.
+/// Copies the nodes of a function's body into the graph of the call.
 class Inliner {
  public:
   Inliner(Node& call, const FunctionDefinition& function)
       : call_(call), function_(function), graph_(*call.graph), prefix_(prefix_of(call)) {}
 
-  /// Returns the new nodes, without those of sub-graphs. The call is removed.
+  /// Inlines the call and removes it. Returns the new nodes, without nodes of subgraphs.
   std::vector<Node*> run() {
     const Graph& body = *function_.body;
     if (call_.inputs.size() > body.inputs().size() || call_.outputs.size() > body.outputs().size()) {
@@ -65,7 +66,7 @@ class Inliner {
         made.push_back(identity);
         continue;
       }
-      // The value of the call replaces that of the body, so that its name and uses stay.
+      // The call's output takes the place of the body's value, so that its name and uses are kept.
       Value* outer = call_.outputs[i];
       Node* producer = inner->producer;
       const std::size_t index = inner->output_index;
@@ -87,7 +88,7 @@ class Inliner {
       if (name.empty() && output != nullptr) name = output->name;
     }
     if (name.empty()) name = call.op_type;
-    // In a chain of functions each name is longer than the one before, so a long name is shortened and hashed.
+    // In a chain of functions each name is longer than the previous one, so long names are shortened and hashed.
     constexpr std::size_t longest = 1024;
     if (name.size() <= longest) return name + "/";
     std::size_t kept = 128;
@@ -95,7 +96,8 @@ class Inliner {
     return fmt::format("{}~{:x}/", name.substr(0, kept), std::hash<std::string>()(name));
   }
 
-  /// Returns a name that no node of the body has yet: ONNX Runtime refuses a model in which two nodes have one name.
+  /// Returns a name that no other node of the body has: ONNX Runtime refuses models in which two nodes have the same
+  /// name.
   std::string unused_name(const std::string& wanted) {
     std::string name = wanted;
     for (std::size_t i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}~{}", wanted, i);
@@ -116,7 +118,8 @@ class Inliner {
     std::vector<Value*> inputs;
     std::vector<Value*> outputs;
     for (Value* value : node.inputs) inputs.push_back(look_up(value));
-    // An input that the call leaves out becomes an absent input, which must not come last.
+    // An input that the call leaves out becomes an absent input. Absent inputs at the end are removed, because ONNX
+    // does not allow them.
     while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
     for (Value* value : node.outputs) {
       outputs.push_back(value == nullptr ? nullptr : target.make_value(prefix_ + value->name));
@@ -129,7 +132,7 @@ class Inliner {
     copy->metadata = node.metadata;
     copy->opaque = node.opaque;
     for (const auto& [name, attribute] : node.attributes) copy_attribute_to(*copy, name, attribute);
-    // The body may read an input that the call leaves out.
+    // The body may read an input that the call leaves out, so the inputs of the copy are checked.
     if (const auto fault = copy->domain.empty() ? port_fault(*copy, copy->graph->opset()) : std::nullopt) {
       throw Error(fmt::format("{}: in the function {}, {}: {}", describe(call_), to_string(function_.key),
                               describe(node), *fault));
@@ -142,7 +145,8 @@ class Inliner {
       const NodeAttribute* given = call_.attribute(reference->name);
       if (given == nullptr) {
         const auto found = function_.attribute_defaults.find(reference->name);
-        if (found == function_.attribute_defaults.end()) return;  // ONNX: then the node has no such attribute
+        // In this case ONNX defines that the node does not have the attribute.
+        if (found == function_.attribute_defaults.end()) return;
         given = &found->second;
       }
       const std::int32_t type = onnx_type_of(*given);
@@ -173,7 +177,7 @@ class Inliner {
     copy->metadata = graph.metadata;
     copy->opaque = graph.opaque;
     for (Value* value : graph.values()) {
-      if (value->producer != nullptr) continue;  // created with their nodes
+      if (value->producer != nullptr) continue;  // These values are created with their nodes.
       Value* made = copy->make_value(prefix_ + value->name);
       copy_facts(*value, *made);
       map_[value] = made;
@@ -192,7 +196,7 @@ class Inliner {
   const FunctionDefinition& function_;
   Graph& graph_;
   std::string prefix_;
-  std::set<std::string> names_;  // of the new nodes so far
+  std::set<std::string> names_;  // The names of the new nodes so far.
   std::unordered_map<const Value*, Value*> map_;
   std::set<const Value*> taken_;
 };
@@ -217,8 +221,8 @@ bool uses_changed_operator(const Graph& graph, std::int64_t from, std::int64_t t
   return changed;
 }
 
-/// Raises the opset of the model, or the opsets of the functions to inline, until no operator of a body differs between
-/// both.
+/// Raises the opset of the model, or those of the functions to inline, until no operator of a body differs between the
+/// two opsets.
 void agree_on_opsets(Model& model, const InlineOptions& options) {
   std::int64_t wanted = model.graph().opset();
   for (const auto& [key, function] : model.functions) {
@@ -259,7 +263,7 @@ void agree_on_opsets(Model& model, const InlineOptions& options) {
 void check_function_calls(const Model& model) {
   enum class State : std::uint8_t { unseen, open, done };
   std::map<FunctionKey, State> states;
-  // The stack is explicit because a hostile file may chain any number of functions.
+  // Uses an explicit stack, because a malicious file may chain any number of functions.
   struct Frame {
     const FunctionDefinition* function;
     std::vector<const FunctionDefinition*> callees;
@@ -310,7 +314,7 @@ std::size_t inline_functions(Model& model, const InlineOptions& options) {
     sizes[key] = count_nodes(*function.body);
     in_file += sizes[key];
   }
-  // Functions that each call another one twice expand to exponentially many nodes.
+  // Functions that each call another function twice expand to exponentially many nodes.
   constexpr std::size_t always = 32'768;
   const std::size_t most = std::min(options.max_nodes, always + 16 * in_file);
 
@@ -342,7 +346,7 @@ std::size_t inline_functions(Model& model, const InlineOptions& options) {
     }
   };
   inline_in(model.graph());
-  // A function that stays may call one that is inlined. A function that is inlined is removed below.
+  // A function that is kept may call one that is inlined. Inlined functions are removed below.
   for (auto& [key, function] : model.functions) {
     if (!options.which(key)) inline_in(*function.body);
   }

@@ -18,19 +18,19 @@ namespace graft::onnx {
 struct InlineOptions {
   std::function<bool(const FunctionKey&)> which = [](const FunctionKey&) { return true; };
   std::size_t max_nodes = 1'000'000;
-  bool note_calls = false;  ///< Whether each node of a body gets call_note.
+  bool note_calls = false;  ///< Whether to record the call on each inlined node, under call_note.
 };
-/// The metadata key that holds the id (NodeRef) of the inlined call; of nested calls, the outermost one.
+/// The metadata key for the id (NodeRef) of the inlined call. For nested calls it is the id of the outermost call.
 inline constexpr std::string_view call_note = "graft.call";
-/// Replaces the calls of functions by the bodies, also inside sub-graphs and other functions; `options.which` selects
-/// the functions. The names of values of the main graph stay; those of a body get the name of the call as prefix.
-/// Functions that nothing calls any more are removed. Opsets are raised where an operator of a body changed between the
-/// opset of the function and that of the model. Throws Error for recursion, for an import of another domain in two
-/// versions, and if the result has more than `max_nodes` nodes or many times as many as the file. Returns the number of
-/// calls that were inlined.
+/// Replaces function calls with the bodies, also inside subgraphs and other functions; `options.which` selects the
+/// functions. Values of the main graph keep their names; values of a body get the call's name as a prefix. Functions
+/// that are no longer called are removed. Opsets are raised if an operator of a body changed between the opset of the
+/// function and that of the model. Throws Error for recursion, for an import of another domain in two versions, and if
+/// the result has more than `max_nodes` nodes or many times as many nodes as the file. Returns the number of calls that
+/// were inlined.
 std::size_t inline_functions(Model& model, const InlineOptions& options = {});
 
-/// Replaces one call by the body of a function, without comparing opsets. Returns the new nodes.
+/// Replaces one call with the body of a function, without comparing opsets. Returns the new nodes.
 std::vector<Node*> inline_call(Node& call, const FunctionDefinition& function);
 
 /// Throws Error naming a function that calls itself, directly or through others.
@@ -59,23 +59,23 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
                 const std::optional<FollowedRow>& row = std::nullopt);
 
-/// Returns the properties of a node on which the function of its operator may depend. If the type of the first input is
-/// unknown, the type is f32; if its rank is unknown, the rank is -1.
+/// Returns the properties of a node on which the function of its operator may depend. An unknown type of the first
+/// input is returned as f32, and an unknown rank as -1.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
-/// Return the function and the native form that the operator's definition has for these inputs. Throw body_error() if
-/// the definition fails.
+/// Returns the function (native_form_of: the native form) that the operator's definition has for these inputs. Throws
+/// body_error() if the definition fails.
 [[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
 [[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
 
-/// Returns the function of an operator with these attributes for these inputs, or nothing if it has none. The function
-/// imports ai.onnx in version `opset`, at least 17; the text, which is in 17, is raised to it. Throws Error naming
-/// operator, line and column for a text that cannot be parsed or that ONNX's schemas refuse in either opset. For an
-/// operator of a library the error also names the library, and counts as bad input.
+/// Returns the function of an operator with these attributes for these inputs, or nothing if the operator has none. The
+/// function imports ai.onnx in version `opset`, at least 17; its text is written for 17 and raised to `opset`. Throws
+/// Error naming operator, line and column for a text that cannot be parsed or that ONNX's schemas refuse in either
+/// opset. For an operator of a library the error also names the library, and counts as bad input.
 [[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs,
                                                               std::int64_t opset = 17);
 
-/// Returns the native form of an operator in the same way.
+/// Returns the native form of an operator, under the same conditions as make_function().
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
 
@@ -83,24 +83,24 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// function, or does not accept this type of its first input.
 [[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
 
-/// Parse what function_of() and native_form_of() return, as make_function() does.
+/// Parses the result of function_of() (parse_native_form: of native_form_of()), as make_function() does.
 [[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
                                                 const Function& function, std::int64_t opset);
 [[nodiscard]] FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count,
                                                    std::string_view text, std::int64_t opset);
 
-/// Throw Error naming the row if the types in a function or native form are wrong (type_fault()) for `input_count`
+/// Throws Error naming the row if the types inside a function or native form are wrong (type_fault()) for `input_count`
 /// inputs with the types of `row`.
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const Function& function);
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, std::string_view native_form);
 
-/// Returns an error about a text of an operator, which names the operator and the library that it came from, whose
-/// author must correct it. For Graft's own operators it is an internal error.
+/// Returns an error about the text of an operator. It names the operator and the library whose author must correct the
+/// text. For Graft's own operators it is an internal error.
 [[nodiscard]] Error body_error(const OperatorType& type, const std::string& message);
 
 /// Adds the model-local function of every node of a Graft operator, and writes every attribute on the node; the
 /// attributes of plugin nodes (`plugin_version` ...) are removed. If the function's name differs from the operator's,
-/// the node takes the function's name, and its metadata `graft.operator` holds the operator's name. Nodes without a
+/// the node takes the function's name, and its metadata `graft.operator` contains the operator's name. Nodes without a
 /// name get one. Nodes under drop-in names are adopted first. Runs infer_shapes if the type of a node's first input is
 /// unknown. Raises the opset to 17, or to the one that a node in bf16 needs, and ir_version to 8 (10 with such an
 /// opset) if they are lower, which invalidates pointers into the model. Returns the nodes whose operator has no
@@ -118,26 +118,27 @@ std::size_t detach_functions(Model& model, const std::function<bool(const Operat
 std::size_t adopt_drop_ins(Model& model);
 
 /// Arranges the inputs of a node under a drop-in name in the order of its operator. An input that is left out before
-/// others becomes a tensor without elements; throws Error if its type is unknown. The caller must then rename the node,
-/// because its inputs no longer have the order of the old name.
+/// other inputs becomes a tensor without elements; throws Error if its type is unknown. The caller must then rename the
+/// node, because its inputs no longer have the order that the old name implies.
 void arrange_inputs(Node& node);
 
-/// Replaces nodes of standard ONNX operators by nodes of the Graft operators that compute the same, for a TensorRT that
-/// has no layer for them. A plugin takes no booleans and no u8, so a Cast to i32 is added before such an input; before
-/// an input in f64, which TensorRT computes in f32, a Cast to f32 is added if no output is in f64. An input that is
-/// left out before others becomes a tensor without elements, unless it may be an attribute. A node stays if the type of
+/// Replaces nodes of standard ONNX operators with nodes of equivalent Graft operators, for a TensorRT that has no layer
+/// for them. Plugins do not accept booleans and u8, so a Cast to i32 is added before such an input. A Cast to f32 is
+/// added before an input in f64, which TensorRT computes in f32, if no output is in f64. An input that is left out
+/// before other inputs becomes a tensor without elements, unless it may be an attribute. A node is kept if the type of
 /// an input is unknown or not accepted by the operator. Runs infer_shapes if there is a candidate. Returns the number
 /// of replaced nodes.
 std::size_t adopt_onnx_operators(Model& model);
-/// Returns whether adopt_onnx_operators() replaces a node, whose types must be known.
+/// Returns whether adopt_onnx_operators() would replace this node, whose types must be known.
 [[nodiscard]] bool is_adopted_for_tensorrt(const Node& node);
-/// Returns the input whose type alone prevents the replacement; nothing if the node is replaced, or if anything else
-/// prevents it.
+/// Returns the input whose type is the only obstacle to the replacement; nothing if the node is replaced, or if there
+/// is another obstacle.
 [[nodiscard]] std::optional<RefusedType> type_not_adopted(const Node& node);
 
-/// Replaces a Graft node by the native form of its operator. Returns false, and changes nothing, if it has none.
+/// Replaces a Graft node with the native form of its operator. Without one, returns false and changes nothing.
 bool replace_with_native_form(Node& node);
-/// Replaces a Graft node by the standard operators of its function. Returns false, and changes nothing, if it has none.
+/// Replaces a Graft node with the standard operators of its function. Without one, returns false and changes
+/// nothing.
 bool replace_with_function_body(Node& node);
 
 }  // namespace graft::onnx

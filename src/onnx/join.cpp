@@ -1,4 +1,4 @@
-// Connects values by their names. A value that both models compute is in the result twice, under two names.
+// Connects values by their names. A value that both models compute occurs twice in the result, under two names.
 #include "onnx/join.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,8 @@ Model join(const Model& first, const Model& second, const std::vector<std::strin
       throw Error(fmt::format("neither {} nor {} has the output '{}'", first.source, second.source, name));
     }
     Value* output = found->second;
-    // Both models compute the output: the value of the first model is renamed, so that the second one's has the name.
+    // Both models compute the output. The value of the first model is renamed, so that the second model's value can
+    // have the name.
     if (output->name != name && graph.find_local(name) != nullptr) {
       graph.rename(*graph.find_local(name), graph.unique_name(name));
     }

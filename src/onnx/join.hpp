@@ -1,4 +1,4 @@
-// Joins two models, of which the second continues with what the first computes.
+// Joins two models, of which the second one processes outputs of the first.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace graft::onnx {
 
-/// Returns one model of both. An input of the second model is connected to the value, or to the input, of that name in
-/// the first; other inputs stay inputs. `outputs` names the outputs of the result, from either model, in this order.
-/// Both models must import the same opsets. Throws Error for an output that neither model has.
+/// Returns one model that contains both. An input of the second model is connected to the value or input of the same
+/// name in the first; inputs without such a counterpart stay inputs. `outputs` names the outputs of the result, from
+/// either model, in this order. Both models must import the same opsets. Throws Error for an output that neither model
+/// has.
 [[nodiscard]] Model join(const Model& first, const Model& second, const std::vector<std::string>& outputs);
 
 }  // namespace graft::onnx

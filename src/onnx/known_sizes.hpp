@@ -1,4 +1,4 @@
-// Whether the sizes of a tensor are known before the model runs.
+// Checks whether the sizes of a tensor are known before the model runs.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace graft::onnx {
 [[nodiscard]] inline bool has_known_sizes(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_constant(); });
 }
-/// Returns false for a tensor without a shape.
+/// Returns whether all sizes of a tensor are known; false for a tensor without a shape.
 [[nodiscard]] inline bool has_known_sizes(const Value& value) { return value.shape && has_known_sizes(*value.shape); }
 
 /// Returns the size of an axis, which counts from the end if it is negative; nothing if it is dynamic or does not
@@ -26,7 +26,7 @@ namespace graft::onnx {
   const Dim& dim = shape[static_cast<std::size_t>(from_front)];
   return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
 }
-/// Does the same for a tensor. Returns nothing for null and for a tensor without a shape.
+/// Returns the size of an axis of a tensor in the same way; nothing for null and for a tensor without a shape.
 [[nodiscard]] inline std::optional<std::int64_t> known_size(const Value* value, std::int64_t axis) {
   return value == nullptr || !value->shape ? std::nullopt : known_size(*value->shape, axis);
 }
@@ -41,8 +41,9 @@ namespace graft::onnx {
   return sizes;
 }
 
-/// Returns the target of a Reshape with its size in place of -1, where the size is the same for every size of the
-/// dimensions that 0 copies; otherwise the target as it is. No size can be inferred for -1 if a copied dimension is 0.
+/// Returns the target of a Reshape, with -1 replaced by the inferred size if that size does not depend on the
+/// dimensions that 0 copies; otherwise returns the target unchanged. No size can be inferred for -1 if a copied
+/// dimension is 0.
 [[nodiscard]] inline std::vector<std::int64_t> with_inferred_size(const Shape& before,
                                                                   std::vector<std::int64_t> target) {
   const auto inferred = std::find(target.begin(), target.end(), -1);

@@ -13,10 +13,11 @@ namespace graft::onnx {
 struct Token {
   enum class Kind : std::uint8_t { name, number, text, mark, end_of_line, end };
   Kind kind = Kind::end;
-  std::string text;  ///< A name, a number as written, the inside of a quoted string, or a mark like "(" or "::".
+  /// The text of a token: a name, a number as written, the content of a quoted string, or a mark like "(" or "::".
+  std::string text;
   int line = 1;
   int column = 1;
-  std::size_t position = 0;  ///< Offset in the whole text.
+  std::size_t position = 0;  ///< The offset of the token in the whole text.
 
   [[nodiscard]] bool is(std::string_view mark) const { return kind == Kind::mark && text == mark; }
 };
@@ -25,7 +26,7 @@ struct Token {
 /// inside parentheses or brackets. `#` starts a comment.
 class Lexer {
  public:
-  /// `what` names the text in messages.
+  /// Creates a lexer for `text`; `what` names the text in messages.
   Lexer(std::string_view text, std::string what);
 
   [[nodiscard]] const Token& peek() const { return current_; }
@@ -33,7 +34,7 @@ class Lexer {
   bool accept(std::string_view mark);
   void expect(std::string_view mark);
   [[nodiscard]] std::string expect_name(std::string_view what);
-  /// Throws Error naming the text, line and column.
+  /// Throws Error naming the text, and the line and column of the current token.
   [[noreturn]] void fail(const std::string& message) const { fail_at(current_, message); }
   [[noreturn]] void fail_at(const Token& token, const std::string& message) const;
 

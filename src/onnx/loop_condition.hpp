@@ -1,12 +1,12 @@
-// Finds out whether the iterations of a Loop can end it.
+// Determines whether the iterations of a Loop can end it.
 #pragma once
 
 #include "onnx/model.hpp"
 
 namespace graft::onnx {
 
-/// Whether no iteration of a Loop ends it: its body returns true, or the condition that it was given. Such a Loop ends
-/// only where its number of iterations is limited, or does not begin.
+/// Returns whether no iteration of a Loop ends it: the body returns true, or the condition that it received. Such a
+/// Loop ends only if its number of iterations is limited, or does not begin.
 [[nodiscard]] inline bool keeps_condition(const Graph& body) {
   if (body.outputs().empty() || body.inputs().size() < 2) return false;
   const Value* next = body.outputs()[0];

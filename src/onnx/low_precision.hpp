@@ -1,4 +1,4 @@
-// The element types that a network in low precision computes in.
+// The element types of networks in low precision.
 #pragma once
 
 #include <optional>

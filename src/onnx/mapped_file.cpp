@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t largest_copy = std::size_t{64} << 20U;
 
-/// The mapped files that a signal handler can find. Files beyond this number are not registered.
+/// The number of mapped files that a signal handler can find. Files beyond this number are not registered.
 constexpr std::size_t most_known = 256;
 std::array<std::atomic<const MappedFile*>, most_known> mapped_files{};
 
@@ -45,7 +45,7 @@ struct Descriptor {
   }
 };
 
-// O_NONBLOCK: opening a pipe must not wait for a writer; the pipe is refused once it is open.
+// With O_NONBLOCK, opening a pipe does not wait for a writer; the pipe is refused after it is open.
 Descriptor open_for_reading(const std::filesystem::path& path) {
   return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
 }

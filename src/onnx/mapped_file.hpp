@@ -1,4 +1,4 @@
-// Opens the files that Graft reads: regular files only, up to a size.
+// Opens the files that Graft reads: only regular files, and only up to a size limit.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class MappedFile {
  public:
   static constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
 
-  /// Opens a file. Throws Error naming the path and the system's reason, also for what is not a regular file (a pipe, a
-  /// device, a socket, for none of which it waits) and for more than `most` bytes.
+  /// Opens a file. Throws Error naming the path and the system's reason. Also throws, without waiting, if the path is
+  /// not a regular file (but a pipe, a device or a socket), and if the file has more than `most` bytes.
   [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                               std::size_t most = any_size);
   ~MappedFile();
@@ -27,7 +27,7 @@ class MappedFile {
 
   [[nodiscard]] std::string_view view() const { return {address_, size_}; }
 
-  /// Returns the path of the file that is mapped at an address, or null. A signal handler may call it.
+  /// Returns the path of the file that is mapped at an address, or null. May be called from a signal handler.
   [[nodiscard]] static const char* path_at(const void* address);
 
  private:
@@ -39,7 +39,8 @@ class MappedFile {
   bool is_mapped_ = false;
 };
 
-/// Returns at most `most` bytes from the beginning of a file; none if it is not a regular file or cannot be read.
+/// Returns at most `most` bytes from the beginning of a file; an empty string if it is not a regular file or cannot be
+/// read.
 [[nodiscard]] std::string beginning_of_file(const std::filesystem::path& path, std::size_t most);
 
 }  // namespace graft::onnx

@@ -23,14 +23,14 @@
 namespace graft::onnx {
 namespace {
 
-constexpr int most_steps = 100'000;  // limit for one attempt, because a pattern of many alternatives must not hang
+constexpr int most_steps = 100'000;  // The limit for one attempt. A pattern with many alternatives must not hang.
 
 struct Expression;
 using ExpressionPointer = std::unique_ptr<Expression>;
 
 struct Condition {
   std::string attribute;
-  std::string bind;  // the name in `@name`; if empty, one of the following members is set
+  std::string bind;  // The name in `@name`. If it is empty, one of the following members is set.
   std::optional<std::string> text;
   std::vector<double> numbers;
   bool is_list = false;
@@ -47,7 +47,7 @@ struct Call {
   std::vector<Argument> arguments;
   std::vector<Condition> conditions;
   bool takes_more = false;
-  bool is_standard = false;  // whether it is written without a domain, as an operator of ONNX
+  bool is_standard = false;  // Whether the operator is written without a domain, as a standard ONNX operator.
 };
 
 struct Any {};
@@ -189,7 +189,7 @@ class PatternParser {
     return make(FreeName{std::move(name)});
   }
 
-  /// Throws Error for an unknown operator: a slip in its name would otherwise silently match nothing.
+  /// Throws Error for an unknown operator. A misspelled name would otherwise silently match nothing.
   void check_operator(const Token& op) const {
     if (find_schema(op.text) != nullptr) return;
     const std::string meant = nearest_standard_operator(op.text).value_or("");
@@ -230,7 +230,8 @@ class PatternParser {
     const Token close = lexer_.peek();
     lexer_.expect(")");
     const OperatorSchema* schema = call.is_standard ? find_schema(call.op_type) : nullptr;
-    // An attribute that became an input may stand in its place, so that fewer inputs than the schema's may be right.
+    // An attribute that became an input in a newer opset may be written as an attribute, so fewer inputs than the
+    // schema requires may be correct.
     if (schema != nullptr && call.arguments.empty() && !call.takes_more && schema->fewest_inputs > 0) {
       lexer_.fail_at(
           start,
@@ -266,7 +267,7 @@ class PatternParser {
     return call;
   }
 
-  /// Throws Error for `Op<attribute=1>(x)`, the form in the text of a function. The message shows the form of patterns.
+  /// Throws Error for `Op<attribute=1>(x)`, the syntax of functions. The message shows the syntax of patterns.
   [[noreturn]] void refuse_attributes_before_inputs(const Token& call) const {
     const std::size_t open = lexer_.peek().position;
     const std::size_t close = text_.find(lexer_.peek().is("<") ? '>' : '}', open);
@@ -436,8 +437,8 @@ std::vector<Slot> slots_of(const Node& node) {
 
 bool same_number(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
 
-/// Returns whether a constant equals a number of a pattern. For a constant in f16 or bf16 the number is rounded to that
-/// type.
+/// Returns whether a constant equals a number in a pattern. For a constant in f16 or bf16 the number is first rounded
+/// to that type.
 bool is_number(const TensorData& constant, double wanted) {
   const auto scalar = constant.scalar();
   if (!scalar) return false;
@@ -472,11 +473,11 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
   return text.empty() ? "something else" : text;
 }
 
-/// The part of the graph at the place where the pattern requires a node or a number.
+/// How close the graph comes to the node or number that the pattern requires at a place.
 enum class There : std::uint8_t {
-  nothing,  ///< Something of another kind, or nothing.
-  another,  ///< A different operator or a different number.
-  nearly,   ///< The right operator, with an attribute or an input that differs from the pattern.
+  nothing,  ///< There is nothing, or something of another kind.
+  another,  ///< There is a different operator or a different number.
+  nearly,   ///< There is the right operator, but an attribute or an input differs from the pattern.
 };
 
 class Search {
@@ -496,7 +497,8 @@ class Search {
     return found ? std::optional(result()) : std::nullopt;
   }
 
-  /// Returns the number of nodes that match one part of the pattern, whatever reads its result; 0 if it does not match.
+  /// Returns the number of nodes that match one part of the pattern, ignoring who reads its result; 0 if the part does
+  /// not match.
   std::size_t count_matched(const Expression& part, Node& node) {
     root_ = &node;
     std::size_t count = 0;
@@ -525,7 +527,7 @@ class Search {
     return false;
   }
 
-  /// Matches an operator expression with `node` itself.
+  /// Matches an operator expression against `node`.
   bool at_node(const Expression& expression, Node& node, std::size_t output, const NodeContinuation& next) {
     if (const auto* alternatives = std::get_if<Alternatives>(&expression.form)) {
       return std::any_of(alternatives->options.begin(), alternatives->options.end(),
@@ -632,7 +634,8 @@ class Search {
       if (is_new) values_.erase(name->name);
       return false;
     }
-    // An operator is tried at the producer, then before nodes that pass their input on unchanged.
+    // An operator is compared with the producer first, then with the nodes before it, as long as these pass their input
+    // on unchanged.
     const std::size_t looked_through = passed_.size();
     for (Value* value = slot.value; value != nullptr; value = value->producer->input(0)) {
       if (value->producer == nullptr || value->graph != root_->graph) {
@@ -749,8 +752,8 @@ class Search {
   std::string reason_;
 };
 
-/// Returns a match whose nodes are in the order of the search. They are sorted for all matches of a graph at once:
-/// sorting for each match took seconds with thousands of matches in a long chain.
+/// Returns a match whose nodes are in the order of the search. All matches of a graph are sorted together later:
+/// sorting each match took seconds with thousands of matches in a long chain.
 std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMiss* near) {
   Search search(pattern.data());
   auto found = search.run(root);
@@ -782,8 +785,8 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
   return parts;
 }
 
-/// Returns why the rest of the pattern does not match around a node at which a part of it matches: the reason of the
-/// reader of this node that matches the most nodes.
+/// Returns why the pattern does not match around a node that matches one part of it: the reason at the reader of this
+/// node that matches the most nodes.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
   const std::string begin = fmt::format("{} and the nodes before it match", describe(node));
   std::string reason;
@@ -890,7 +893,7 @@ std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* c
   for (Graph* graph : graphs) {
     for (Node* node : graph->nodes()) by_type[node->op_type].push_back(node);
   }
-  int steps = most_steps;  // for all attempts together, because the result is only for a message
+  int steps = most_steps;  // One limit for all attempts together, because the result only serves a message.
   std::optional<NearMiss> best;
   There there = There::nothing;
   for (const std::string& type : pattern.root_types()) {

@@ -36,22 +36,23 @@ namespace graft::onnx {
 /// nothing, may be shared.
 class Pattern {
  public:
-  /// How a pattern uses `@name`.
+  /// The use of `@name` in a pattern.
   struct Capture {
     int places = 0;
-    bool of_attribute = false;  ///< Whether it stands in braces for an attribute that is not an input in any opset.
+    /// Whether the name stands in braces for an attribute that is not an input in any opset.
+    bool of_attribute = false;
   };
 
-  /// Parses a pattern. Throws Error with line and column in `what`, or in the pattern by its name if `what` is empty.
+  /// Parses a pattern. Throws Error with line and column in `what` or, if `what` is empty, in the pattern by its name.
   explicit Pattern(std::string_view text, std::string name = "pattern", const std::string& what = "");
   ~Pattern();
   Pattern(Pattern&&) noexcept;
   Pattern& operator=(Pattern&&) noexcept;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Returns the op_types that the root can have, so that other nodes can be skipped.
+  /// Returns the op_types that the root can have, so that callers can skip other nodes.
   [[nodiscard]] const std::vector<std::string>& root_types() const;
-  /// Return the names that a match can have in `values` and in `constants`.
+  /// Returns the names that a match can have in `values` (constant_names: in `constants`).
   [[nodiscard]] const std::set<std::string, std::less<>>& value_names() const;
   [[nodiscard]] const std::map<std::string, Capture, std::less<>>& constant_names() const;
 
@@ -66,34 +67,36 @@ class Pattern {
 /// The nodes, values and constants to which a pattern's names are bound.
 struct Match {
   Node* root = nullptr;
-  std::map<std::string, Value*, std::less<>> values;  ///< Free names and outputs of named nodes.
-  /// Nodes of named lines; absent if another alternative matched.
+  std::map<std::string, Value*, std::less<>> values;  ///< The values of free names, and the outputs of named nodes.
+  /// The nodes of named lines. A name is missing if another alternative matched.
   std::map<std::string, Node*, std::less<>> named_nodes;
-  /// Values of `@name`, from constants and attributes, also strings.
+  /// The values of `@name`, from constants and attributes, including strings.
   std::map<std::string, TensorData, std::less<>> constants;
   std::vector<Node*> nodes;  ///< All matched nodes, in topological order.
 
   [[nodiscard]] bool has(std::string_view name) const;
-  [[nodiscard]] Value& value(std::string_view name) const;  ///< Throws Error (internal) for an unbound name.
+  /// Returns the value of a name. Throws Error (internal) for a name that is not bound.
+  [[nodiscard]] Value& value(std::string_view name) const;
   [[nodiscard]] std::optional<double> scalar(std::string_view name) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::string_view name) const;
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::string_view name) const;
   [[nodiscard]] std::optional<std::string> text(std::string_view name) const;  ///< Returns a bound string attribute.
 };
 
-/// The attempt to match the pattern that matched the most nodes, for --explain.
+/// The attempt to match the pattern that matched the most nodes. `--explain` reports it.
 struct NearMiss {
-  Node* node = nullptr;  ///< The node at which the root was tried.
+  Node* node = nullptr;  ///< The node that was compared with the pattern's root.
   std::size_t matched_nodes = 0;
-  std::size_t pattern_nodes = 0;  ///< Number of nodes in the pattern, with the largest of alternatives.
-  std::string reason;             ///< Why it failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern needs 2".
+  std::size_t pattern_nodes = 0;  ///< The number of nodes in the pattern; of alternatives, the longest counts.
+  /// Why the match failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern needs 2".
+  std::string reason;
 };
 
-/// Matches with `root` as the pattern's last node. If the match fails and `near` is given, stores in `near` how many
+/// Matches the pattern with `root` as its last node. If the match fails and `near` is given, stores in `near` how many
 /// nodes matched, and why the next one did not.
 [[nodiscard]] std::optional<Match> match(const Pattern& pattern, Node& root, NearMiss* near = nullptr);
 
-/// The matches in a graph, without its sub-graphs, no two of which share a node, and the near misses in which at least
+/// The matches in a graph without its subgraphs, no two of which share a node, and the near misses in which at least
 /// two nodes matched.
 struct MatchResult {
   std::vector<Match> matches;
@@ -101,9 +104,9 @@ struct MatchResult {
 };
 [[nodiscard]] MatchResult find_matches(const Pattern& pattern, Graph& graph);
 
-/// Returns the attempt that comes nearest to a pattern that matches nowhere in these graphs: at a node at which the
-/// pattern's root was tried or, if hardly anything before that node matched, at a node at which a part of the pattern
-/// matches. Returns nothing if the graphs have neither.
+/// Returns the attempt that comes closest, for a pattern that matches nowhere in these graphs. It is an attempt at a
+/// node that was compared with the pattern's root or, if hardly anything before that node matched, at a node that
+/// matches a part of the pattern. Returns nothing if the graphs contain neither.
 [[nodiscard]] std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs);
 
 }  // namespace graft::onnx

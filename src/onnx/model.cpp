@@ -24,9 +24,9 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 template <class... F>
-Overloaded(F...) -> Overloaded<F...>;  // clang 14 does not deduce it for an aggregate
+Overloaded(F...) -> Overloaded<F...>;  // Clang 14 does not deduce this for an aggregate.
 
-/// Appends the sub-graphs of one attribute to `graphs`.
+/// Appends the subgraphs in one attribute to `graphs`.
 void append_graphs(const NodeAttribute& attribute, std::vector<Graph*>& graphs) {
   if (const auto* one = attribute.get<std::unique_ptr<Graph>>()) graphs.push_back(one->get());
   if (const auto* many = attribute.get<std::vector<std::unique_ptr<Graph>>>()) {
@@ -34,7 +34,7 @@ void append_graphs(const NodeAttribute& attribute, std::vector<Graph*>& graphs) 
   }
 }
 
-/// Calls `f` with the values of `graph` that a node needs, also in its sub-graphs.
+/// Calls `f` with the values of `graph` that a node reads, directly or in its subgraphs.
 void for_each_dependency(const Node& node, const Graph& graph, const std::function<void(Value&)>& f) {
   for (Value* value : node.inputs) {
     if (value != nullptr && value->graph == &graph) f(*value);
@@ -52,8 +52,8 @@ void erase_use(Value& value, const Use& use) {
   if (found != value.uses.end()) value.uses.erase(found);
 }
 
-/// Removes the uses and outputs that a sub-graph, which is about to be removed, has counted at values of the graphs
-/// around it.
+/// Removes the uses and outputs that a subgraph, which is about to be removed, has registered at values of the
+/// enclosing graphs.
 void unlink_outer(const Graph& inner) {
   for (Value* value : inner.outputs()) {
     if (value->graph != &inner) --value->output_count;
@@ -511,7 +511,7 @@ void Graph::replace_all_uses(Value& from, Value& to, const Node* except) {
     owner.rename(to, std::move(kept));
   }
   if (!from.is_output()) return;
-  // The name must stay with a value of its own, so an Identity becomes the producer of `from`.
+  // The name must stay on a value of its own, so an Identity becomes the producer of `from`.
   Node* old_producer = from.producer;
   const std::size_t old_index = from.output_index;
   if (old_producer == nullptr) {
@@ -583,7 +583,7 @@ void Graph::topological_sort() {
   if (done != order.size()) {
     sorted.splice(sorted.end(), nodes_);
     nodes_ = std::move(sorted);
-    // Following unplaced producers from any unplaced node ends in a cycle.
+    // Following producers that have no place yet, from any such node, ends in a cycle.
     std::size_t at = static_cast<std::size_t>(std::find(placed.begin(), placed.end(), false) - placed.begin());
     std::vector<bool> seen(order.size(), false);
     while (!seen[at]) {
@@ -624,7 +624,7 @@ std::size_t Graph::remove_dead() {
 void Graph::check() const {
   std::unordered_map<const Node*, std::size_t> index;
   for (const auto& node : nodes_) index.emplace(node.get(), index.size());
-  // Holds the uses of all values that a node of this graph can read.
+  // Contains the uses of all values that a node of this graph can read.
   std::set<std::pair<const Node*, std::size_t>> counted;
   for (const Graph* scope = this; scope != nullptr; scope = scope->parent_) {
     for (const auto& value : scope->values_) {

@@ -1,4 +1,4 @@
-// A model in memory: graphs of nodes and values that can be edited, functions and metadata.
+// A model in memory: editable graphs of nodes and values, functions and metadata.
 #pragma once
 
 #include <cstdint>
@@ -23,45 +23,49 @@ namespace graft::onnx {
 class Graph;
 struct Node;
 
-/// Returns a dimension of which nothing is known, not even a name; each call returns a different one. It is written to
-/// a file as a dimension without a value, and printed as "?".
+/// Returns a dimension about which nothing is known, not even a name; each call returns a different one. A file stores
+/// it as a dimension without a value, and messages show it as "?".
 [[nodiscard]] Dim unknown_dim();
 [[nodiscard]] bool is_unknown(const Dim& dim);
 
 struct Use {
   Node* node = nullptr;
-  std::size_t index = 0;  ///< Index among the inputs of the node.
+  std::size_t index = 0;  ///< The index of the input at the node.
   friend bool operator==(const Use&, const Use&) = default;
 };
 
-/// The type of a sequence or an optional, which holds tensors of one element type.
+/// The type of a sequence or an optional whose tensors have one element type.
 struct Container {
   enum class Kind : std::uint8_t { sequence, optional, optional_sequence };
   Kind kind = Kind::sequence;
   ElementType type = ElementType::undefined;
-  /// The shape of every tensor in it, with unknown dimensions where the tensors may differ; absent if not even the rank
-  /// is known.
+  /// The common shape of the contained tensors, with unknown dimensions where the tensors may differ; absent if not
+  /// even the rank is known.
   std::optional<Shape> shape;
 };
 
-/// A value that nodes compute and read. It is owned by a graph, which creates and removes it. `type` and `shape` may be
-/// changed freely; Graph maintains the links.
+/// A value that nodes compute and read. A graph owns, creates and removes it. `type` and `shape` may be changed freely;
+/// the links are maintained by Graph.
 struct Value {
   std::string name;
   /// The element type of a tensor; absent if it is unknown or the value is not a tensor.
   std::optional<ElementType> type;
-  std::optional<Shape> shape;          ///< Absent if not even the rank is known.
+  std::optional<Shape> shape;          ///< The shape of a tensor; absent if not even the rank is known.
   std::optional<Container> container;  ///< The type of a sequence or an optional of tensors; absent if it is unknown.
-  std::string opaque;              ///< Type or annotations that Graft does not model (sequences, maps), in wire form.
+  /// The type or the annotations that Graft does not model (sequences, maps), in wire form.
+  std::string opaque;
   std::string sparse_initializer;  ///< A SparseTensorProto in wire form; such a value does not count as constant.
 
   Graph* graph = nullptr;    ///< The graph that owns the value.
-  Node* producer = nullptr;  ///< Null for inputs and initializers.
+  Node* producer = nullptr;  ///< The node that computes the value; null for inputs and initializers.
   std::size_t output_index = 0;
-  std::vector<Use> uses;                  ///< Includes the uses by nodes of sub-graphs inside `graph`.
-  std::optional<TensorData> initializer;  ///< A constant; with is_input only the default of that input.
-  bool is_input = false;                  ///< Whether it is an input of its graph.
-  std::size_t output_count = 0;           ///< Number of outputs, of this graph or of sub-graphs, that are this value.
+  std::vector<Use> uses;  ///< The readers of the value, including nodes of subgraphs inside `graph`.
+  /// The data of a constant. If `is_input` is true, the data are only the default of that input, which a caller may
+  /// replace.
+  std::optional<TensorData> initializer;
+  bool is_input = false;  ///< Whether the value is an input of its graph.
+  /// The number of outputs, of this graph and of its subgraphs, that refer to this value.
+  std::size_t output_count = 0;
 
   [[nodiscard]] bool is_output() const { return output_count != 0; }
   [[nodiscard]] bool is_unused() const { return uses.empty() && output_count == 0; }
@@ -77,12 +81,12 @@ struct Value {
 /// A reference, in the body of a function, to the attribute `name` of the node that calls the function.
 struct AttributeReference {
   std::string name;
-  std::int32_t onnx_type = 0;  ///< AttributeProto.AttributeType
+  std::int32_t onnx_type = 0;  ///< The type as an AttributeProto.AttributeType.
   friend bool operator==(const AttributeReference&, const AttributeReference&) = default;
 };
 
-/// An attribute of a kind that Graft keeps but does not interpret (sparse tensors and types), as an AttributeProto in
-/// wire form.
+/// An attribute of a kind that Graft preserves but does not interpret (sparse tensors and types), as an AttributeProto
+/// in wire form.
 struct OpaqueAttribute {
   std::string proto;
 };
@@ -92,7 +96,7 @@ using AttributeData =
                  std::vector<std::string>, TensorData, std::vector<TensorData>, std::unique_ptr<Graph>,
                  std::vector<std::unique_ptr<Graph>>, AttributeReference, OpaqueAttribute>;
 
-/// The value of one attribute of a node. It is constructed from any alternative of AttributeData, or from an
+/// The value of one attribute of a node. It can be constructed from any alternative of AttributeData, or from an
 /// AttributeValue.
 struct NodeAttribute {
   AttributeData data;
@@ -106,22 +110,23 @@ struct NodeAttribute {
   [[nodiscard]] const T* get() const {
     return std::get_if<T>(&data);
   }
-  /// Returns the value for an operator's attribute; nothing for the kinds that operators do not have (lists of strings,
+  /// Returns the value in the form that operators use; nothing for kinds that operators do not have (lists of strings,
   /// tensors, graphs, references).
   [[nodiscard]] std::optional<AttributeValue> value() const;
-  /// Returns "float", "int", "string", "floats", "ints", "strings", "tensor", "graph", "reference" ...
+  /// Returns the kind for messages: "float", "int", "string", "floats", "ints", "strings", "tensor", "graph",
+  /// "reference" ...
   [[nodiscard]] std::string_view kind() const;
 };
 
-/// A node, owned by a graph, which creates and removes it. Inputs and outputs are changed through Graph, other members
-/// freely.
+/// A node, which a graph owns, creates and removes. Inputs and outputs are changed through Graph, other members
+/// directly.
 struct Node {
   std::string op_type;
-  std::string domain;           ///< "" for ai.onnx.
-  std::string overload;         ///< Since IR 10; TensorRT ignores it.
-  std::string name;             ///< May be empty, and need not be unique.
-  std::vector<Value*> inputs;   ///< Null where an optional input is absent.
-  std::vector<Value*> outputs;  ///< Null where an optional output is absent.
+  std::string domain;           ///< The domain of the operator; "" for ai.onnx.
+  std::string overload;         ///< The overload of a function, since IR 10; TensorRT ignores it.
+  std::string name;             ///< The name, which may be empty and need not be unique.
+  std::vector<Value*> inputs;   ///< The inputs, with null for an optional input that is absent.
+  std::vector<Value*> outputs;  ///< The outputs, with null for an optional output that is absent.
   std::map<std::string, NodeAttribute, std::less<>> attributes;
   std::string doc;
   std::map<std::string, std::string, std::less<>> metadata;
@@ -137,15 +142,15 @@ struct Node {
   [[nodiscard]] std::vector<Value*> used_outputs() const;
   [[nodiscard]] const NodeAttribute* attribute(std::string_view attribute_name) const;
 
-  /// Return the attribute, or `otherwise` (or nothing) if it is absent. Throw Error naming node and attribute if it is
-  /// of another kind.
+  /// Returns the value of the attribute, or `otherwise` (or nothing) if it is absent. Throws Error naming node and
+  /// attribute if the attribute is of another kind.
   [[nodiscard]] std::int64_t int_or(std::string_view attribute_name, std::int64_t otherwise) const;
   [[nodiscard]] float float_or(std::string_view attribute_name, float otherwise) const;
   [[nodiscard]] std::string string_or(std::string_view attribute_name, std::string_view otherwise) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::string_view attribute_name) const;
   [[nodiscard]] std::optional<std::vector<float>> floats(std::string_view attribute_name) const;
 
-  /// Returns the sub-graphs in its attributes (branches of If, bodies of Loop and Scan), in the order of the
+  /// Returns the subgraphs in the node's attributes (branches of If, bodies of Loop and Scan), in the order of the
   /// attributes' names.
   [[nodiscard]] std::vector<Graph*> subgraphs() const;
 
@@ -154,15 +159,16 @@ struct Node {
   std::list<std::unique_ptr<Node>>::iterator position_;
 };
 
-/// Returns a description for messages, such as "node 'conv1' (Conv)". A node without a name gets the name of its first
+/// Returns a description for messages, such as "node 'conv1' (Conv)". A node without a name is named after its first
 /// output.
 [[nodiscard]] std::string describe(const Node& node);
 
-/// A graph of nodes in topological order, and the values between them. Nodes of a sub-graph can also read values of the
-/// graphs around it. Not copyable; see Model::clone. Pointers to nodes and values stay valid until those are removed.
+/// A graph of nodes in topological order, and the values between them. Nodes of a subgraph can also read values of the
+/// enclosing graphs. Not copyable; see Model::clone. Pointers to nodes and values stay valid until those are removed.
 class Graph {
  public:
-  /// `parent` is the graph whose node holds this one in an attribute; null for a main graph or a function's body.
+  /// Creates an empty graph. `parent` is the graph whose node contains this one in an attribute; null for a main graph
+  /// or a function's body.
   explicit Graph(Graph* parent = nullptr);
   ~Graph();
   Graph(const Graph&) = delete;
@@ -172,18 +178,20 @@ class Graph {
   std::string doc;
   std::map<std::string, std::string, std::less<>> metadata;
   std::string opaque;  ///< Protobuf fields that Graft does not model (quantization annotations), in wire form.
-  /// The opset of each domain ("" is ai.onnx). Set for a main graph or a function body; empty for a sub-graph.
+  /// The opset of each domain ("" is ai.onnx). Set for a main graph or a function body; empty for a subgraph.
   std::map<std::string, std::int64_t, std::less<>> opset_imports;
 
   [[nodiscard]] Graph* parent() const { return parent_; }
   [[nodiscard]] Graph& root();
   [[nodiscard]] const Graph& root() const;
-  /// Returns the version that this graph's root imports; 0 for a domain that it does not import.
+  /// Returns the opset version of a domain that the main graph or function body around this graph imports; 0 if the
+  /// domain is not imported.
   [[nodiscard]] std::int64_t opset(std::string_view domain = "") const;
 
   [[nodiscard]] const std::vector<Value*>& inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<Value*>& outputs() const { return outputs_; }
-  /// Returns a snapshot in topological order, over which callers may loop while nodes are added and removed.
+  /// Returns a snapshot of the nodes in topological order. Callers may iterate over it while nodes are added and
+  /// removed.
   [[nodiscard]] std::vector<Node*> nodes() const;
   [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
   /// Returns a snapshot of this graph's own values, in the order of their creation.
@@ -193,15 +201,16 @@ class Graph {
 
   /// Returns the value of that name in this graph, or null.
   [[nodiscard]] Value* find_local(std::string_view value_name) const;
-  /// Returns the value of that name in this graph or else in those around it, as ONNX resolves names, or null.
+  /// Returns the value of that name in this graph or in the nearest enclosing graph, as ONNX resolves names, or null.
   [[nodiscard]] Value* find(std::string_view value_name) const;
   [[nodiscard]] Node* find_node(std::string_view node_name) const;
 
-  /// Returns a name that no value of the whole model graph has: `hint`, or `hint~1`, `hint~2` ... TensorFlow numbers
-  /// its nodes `hint_1`, and a node of that name may have been left out: the new value must not be mistaken for it.
+  /// Returns a name that no value of the whole model graph has: `hint`, or `hint~1`, `hint~2` ... The suffix is not
+  /// `_1`, because TensorFlow numbers its nodes `hint_1`: if a node of that name was left out, the new value could be
+  /// mistaken for it.
   [[nodiscard]] std::string unique_name(std::string_view hint) const;
 
-  /// Adds a value under exactly this name. Throws Error if this graph has it already.
+  /// Adds a value with exactly this name. Throws Error if this graph already has a value of that name.
   Value* add_value(std::string value_name);
   /// Adds a value under unique_name(hint).
   Value* make_value(std::string_view hint);
@@ -214,53 +223,55 @@ class Graph {
   void remove_output(std::size_t index);
   void set_is_input(Value& value, bool is_input);
   void rename(Value& value, std::string new_name);
-  /// Removes a value. Throws Error unless it is unused and has no producer.
+  /// Removes a value. Throws Error if the value is used or has a producer.
   void remove_value(Value& value);
 
-  /// Adds a node with a new value for each name in `output_hints` (made unique; "" for an absent output), before the
-  /// node `before` or, if that is null, at the end. Inputs may be null, or values of the graphs around this one.
+  /// Adds a node with a new value for each name in `output_hints` (made unique; "" for an absent output). The node is
+  /// inserted before the node `before`, or at the end if that is null. Inputs may be null, or values of enclosing
+  /// graphs.
   Node* add_node(std::string op_type, std::vector<Value*> inputs, const std::vector<std::string>& output_hints,
                  Node* before = nullptr, std::string domain = "");
-  /// Adds a node with outputs that exist and have no producer yet.
+  /// Adds a node whose outputs are existing values without a producer.
   Node* add_node_with_outputs(std::string op_type, std::vector<Value*> inputs, std::vector<Value*> outputs,
                               Node* before = nullptr, std::string domain = "");
-  /// Removes a node, the sub-graphs in its attributes, and its outputs. Throws Error if an output is used.
+  /// Removes a node, the subgraphs in its attributes, and its outputs. Throws Error if an output is used.
   void remove_node(Node& node);
-  /// Calls `edit` and returns the nodes that it added to this graph and did not remove, in the order of addition. Nodes
-  /// of sub-graphs are not included.
+  /// Calls `edit` and returns the nodes that it added to this graph and did not remove, in the order in which they were
+  /// added. Nodes of subgraphs are not included.
   std::vector<Node*> nodes_added_by(const std::function<void()>& edit);
-  /// Removes an attribute that holds a sub-graph, with the uses of outer values in it. Other attributes can simply be
-  /// erased.
+  /// Removes an attribute that contains a subgraph, and unregisters the subgraph's uses of outer values. Other
+  /// attributes can simply be erased.
   void remove_attribute(Node& node, std::string_view attribute_name);
 
-  void set_input(Node& node, std::size_t index, Value* value);  ///< Appends if index is one past the last.
+  /// Sets an input of a node. Appends an input if `index` is one past the last.
+  void set_input(Node& node, std::size_t index, Value* value);
   void add_input_to(Node& node, Value* value) { set_input(node, node.inputs.size(), value); }
   void remove_last_input(Node& node);
-  /// Adds a value under unique_name(hint) after the outputs that the node has.
+  /// Adds an output with a new value, named unique_name(hint), after the existing outputs of the node.
   Value* add_output_to(Node& node, std::string_view hint);
-  /// Replaces `from` by `to` everywhere: in nodes, in sub-graphs and as graph output. A graph output keeps its name:
-  /// `to` takes the name if it is an inner value; otherwise an Identity after `to` computes the output. The type and
-  /// shape of `from` are kept where those of `to` are unknown. `except`, for example the node that computes `to` from
-  /// `from`, keeps its inputs.
+  /// Replaces `from` with `to` everywhere: in nodes, in subgraphs and as a graph output. A graph output keeps its name:
+  /// `to` takes the name if it is an inner value; otherwise an Identity after `to` computes the output. If the type or
+  /// shape of `to` is unknown, it takes that of `from`. `except`, for example the node that computes `to` from `from`,
+  /// keeps its inputs.
   void replace_all_uses(Value& from, Value& to, const Node* except = nullptr);
   /// Moves an output from one node to another; the value keeps its name, uses and type.
   void move_output(Node& from, std::size_t from_index, Node& to, std::size_t to_index);
 
-  /// Detaches an output from its node; the value stays, without a producer.
+  /// Detaches an output from its node; the value remains without a producer.
   void detach_output(Node& node, std::size_t index);
 
-  /// Restores the topological order after edits, as near to the present order as possible. Throws Error naming a node
-  /// of a cycle.
+  /// Restores the topological order after edits, changing the order of nodes as little as possible. Throws Error naming
+  /// a node of a cycle.
   void topological_sort();
-  /// Removes nodes whose outputs are all unused, repeatedly, and initializers without use. Returns the number of
+  /// Removes nodes whose outputs are all unused, until none are left, and unused initializers. Returns the number of
   /// removed nodes.
   std::size_t remove_dead();
-  /// Checks links, order, scopes and names. Throws Error (internal) naming the first violation; for tests and debug
-  /// builds.
+  /// Checks links, order, scopes and names. Throws Error (internal) naming the first violation. Meant for tests and
+  /// debug builds.
   void check() const;
 
-  /// Calls `f` for each node, also inside sub-graphs, outer nodes first. `f` may remove that node if it holds no
-  /// sub-graph; nodes that it adds are not visited.
+  /// Calls `f` for each node, also inside subgraphs, outer nodes first. `f` may remove the node if it contains no
+  /// subgraph; nodes that `f` adds are not visited.
   void for_each_node(const std::function<void(Node&)>& f);
   void for_each_node(const std::function<void(const Node&)>& f) const;
 
@@ -274,20 +285,22 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::list<std::unique_ptr<Node>> nodes_;
-  std::vector<Node*>* added_ = nullptr;  // while nodes_added_by runs
+  std::vector<Node*>* added_ = nullptr;  // Receives added nodes while nodes_added_by runs, otherwise null.
   std::list<std::unique_ptr<Value>> values_;
   std::unordered_map<std::string, std::list<std::unique_ptr<Value>>::iterator> by_name_;
-  std::unordered_map<std::string, std::size_t> names_;  // for a root: how often a name is used in it and in sub-graphs
-  mutable std::unordered_map<std::string, std::size_t> suffixes_;  // for a root: the next suffix to try for a hint
+  // For a root graph: how often each name is used in it and in its subgraphs.
+  std::unordered_map<std::string, std::size_t> names_;
+  // For a root graph: the next suffix to try for a hint.
+  mutable std::unordered_map<std::string, std::size_t> suffixes_;
 };
 
-/// Copies a graph. `outer` returns the value to use instead of each value of the graphs around it.
+/// Copies a graph. `outer` maps each value of the enclosing graphs to the value that the copy uses.
 [[nodiscard]] std::unique_ptr<Graph> clone_graph(const Graph& graph, Graph* new_parent,
                                                  const std::function<Value*(Value*)>& outer);
-/// Copies an attribute that holds no graph; throws Error (internal) for one that does.
+/// Copies an attribute that does not contain a graph. Throws Error (internal) for one that does.
 [[nodiscard]] NodeAttribute copy_attribute(const NodeAttribute& attribute);
 
-/// Identifies a function; overload is "" except in IR 10 models that use overloads.
+/// The key of a function; `overload` is "" except in IR 10 models that use overloads.
 struct FunctionKey {
   std::string domain;
   std::string name;
@@ -295,10 +308,11 @@ struct FunctionKey {
   friend auto operator<=>(const FunctionKey&, const FunctionKey&) = default;  // NOLINT(modernize-use-nullptr): it errs
 };
 
-/// A model-local function. The body holds its inputs, outputs and opset_imports.
+/// A model-local function. Its graph contains the inputs, outputs and opset_imports.
 struct FunctionDefinition {
   FunctionKey key;
-  std::vector<std::string> attributes;  ///< Attributes without a default; a call must have them if the body needs them.
+  /// The attributes without a default; a call must have those that the body needs.
+  std::vector<std::string> attributes;
   std::map<std::string, NodeAttribute, std::less<>> attribute_defaults;
   std::unique_ptr<Graph> body = std::make_unique<Graph>();
   std::string doc;
@@ -308,7 +322,7 @@ struct FunctionDefinition {
   [[nodiscard]] FunctionDefinition clone() const;
 };
 
-/// A whole model. Movable; copied with clone().
+/// A whole model. It is movable, and clone() copies it.
 struct Model {
   std::int64_t ir_version = 8;
   std::string producer_name;
@@ -320,7 +334,7 @@ struct Model {
   std::string opaque;  ///< Protobuf fields that Graft does not model, in wire form.
   std::unique_ptr<Graph> main = std::make_unique<Graph>();
   std::map<FunctionKey, FunctionDefinition> functions;
-  std::string source = "model";  ///< The file that it was read from, for messages.
+  std::string source = "model";  ///< The file from which the model was read, for messages.
 
   [[nodiscard]] Graph& graph() { return *main; }
   [[nodiscard]] const Graph& graph() const { return *main; }

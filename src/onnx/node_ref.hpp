@@ -1,4 +1,4 @@
-// Converts nodes to the references that reports hold, and to text.
+// Converts nodes to the references that reports contain, and to text.
 #pragma once
 
 #include "graft/node_ref.hpp"
@@ -11,8 +11,8 @@ namespace graft::onnx {
 /// The description of a NodeRef reads like describe(const Node&).
 using graft::describe;
 
-/// Orders nodes by name, operator and domain, but not by id: rewrites rename the outputs of a node that stays, so that
-/// its id before differs from the id after.
+/// Orders nodes by name, operator and domain, but not by id: rewrites may rename the outputs of a node that is kept, so
+/// that its id changes.
 struct ByName {
   [[nodiscard]] bool operator()(const NodeRef& a, const NodeRef& b) const;
 };

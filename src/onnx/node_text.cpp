@@ -41,7 +41,7 @@ std::string_view value_name(AttributeType type) {
   return "";
 }
 
-/// Returns the line of that number without the spaces around it.
+/// Returns the line with this number, without surrounding spaces.
 std::string_view line_of(std::string_view text, int number) {
   for (; number > 1; --number) text.remove_prefix(text.find('\n') + 1);
   text = text.substr(0, text.find('\n'));
@@ -52,8 +52,8 @@ std::string_view line_of(std::string_view text, int number) {
 
 class NodeParser {
  public:
-  /// Checks nodes by ONNX's schemas if `op`, the operator whose body it is, is given. Infers and checks types if `row`
-  /// is given.
+  /// Creates a parser. If `op`, the operator whose body the text is, is given, nodes are checked against ONNX's
+  /// schemas. If `row` is given, types are inferred and checked.
   NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op,
              const FollowedRow* row = nullptr)
       : graph_(graph),
@@ -127,7 +127,7 @@ class NodeParser {
     if (lexer_.peek().kind != Token::Kind::end && lexer_.peek().kind != Token::Kind::end_of_line) {
       lexer_.fail("the line should end here");
     }
-    // Names of the text are used as they are, because later lines refer to them.
+    // The names in the text are used unchanged, because later lines refer to them.
     std::vector<Value*> values;
     for (const std::string& name : outputs) values.push_back(name.empty() ? nullptr : graph_.add_value(name));
     Node* node =
@@ -138,12 +138,12 @@ class NodeParser {
     if (row_ != nullptr) check_types(*node, named);
   }
 
-  /// Throws Error like Lexer::fail_at, for messages that already say what was found.
+  /// Throws Error as Lexer::fail_at does, for messages that already state what was found.
   [[noreturn]] void fail_at(const Token& token, const std::string& message) const {
     throw Error(fmt::format("{}, line {}, column {}: {}", what_, token.line, token.column, message));
   }
 
-  /// Throws Error for attributes in braces, which are the form of patterns.
+  /// Throws Error for attributes in braces, which belong to the syntax of patterns.
   void check_no_braces() const {
     if (!lexer_.peek().is("{")) return;
     lexer_.fail(
@@ -204,7 +204,7 @@ class NodeParser {
     if (const auto fault = type_fault(node, *row_)) fail_at(named, fmt::format("{}: {}", row_->words, *fault));
   }
 
-  /// Sets the type of empty lists by the schema, because empty brackets have none.
+  /// Sets the type of empty lists according to the schema, because empty brackets do not show a type.
   static void settle_empty_lists(Node& node) {
     const OperatorSchema* schema = find_schema(node.op_type);
     if (schema == nullptr || !node.domain.empty()) return;

@@ -55,8 +55,8 @@ class Reader {
     }
     Model model;
     model.source = source_;
-    // Every initializer of an IR 3 file must be an input too; since IR 4, a caller may replace an initializer that is
-    // an input.
+    // In an IR 3 file every initializer must also be an input. Since IR 4, an initializer that is an input is a default
+    // that a caller may replace.
     initializers_are_inputs_ = proto.ir_version() < 4;
     model.ir_version = std::max<std::int64_t>(proto.ir_version(), 4);
     model.producer_name = proto.producer_name();
@@ -176,7 +176,7 @@ class Reader {
   /// Reads the typed fields (float_data and the others), of which there are fewer than element types.
   Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
                    const std::string& what) const {
-    static_cast<void>(count_bytes(type, elements, what));  // checks that the parts of complex numbers can be counted
+    static_cast<void>(count_bytes(type, elements, what));  // Checks that the parts of complex numbers can be counted.
     const auto expect = [&](int found, std::int64_t wanted) { check_count(found, wanted, "elements", what, proto); };
     switch (type) {
       case ElementType::f32:
@@ -210,7 +210,7 @@ class Reader {
       expect(proto.int32_data_size(), elements);
       return Bytes(pack<std::uint16_t>(proto.int32_data()));
     }
-    if (bits != 0 && bits <= 8) {  // 4-bit and 2-bit elements are packed, one byte per number
+    if (bits != 0 && bits <= 8) {  // Elements of 4 and 2 bits are packed: the typed field has one number per byte.
       expect(proto.int32_data_size(), count_bytes(type, elements, what));
       return Bytes(pack<std::uint8_t>(proto.int32_data()));
     }
@@ -230,7 +230,7 @@ class Reader {
     return number;
   }
 
-  /// Returns the next step after an error about a file of external data.
+  /// Returns the next step for an error about a file of external data.
   [[nodiscard]] std::string copy_step(const std::string& location) const {
     return fmt::format("Copy the whole file to {}: the model and its data belong together",
                        (folder_ / location).string());
@@ -267,7 +267,7 @@ class Reader {
                        target.string()));
     }
     try {
-      std::shared_ptr<const MappedFile>& file = by_target_[target];  // a file may have several names
+      std::shared_ptr<const MappedFile>& file = by_target_[target];  // A file may have several names.
       if (file == nullptr) {
         file = MappedFile::open(target);
         external_files_ += file->view().size();
@@ -278,9 +278,9 @@ class Reader {
     }
   }
 
-  /// Throws Error if the tensors of external data add up to many times the size of their files. Tensors may share a
-  /// part of a file, as tied weights do, but a written model holds each of them: a few thousand that share a gigabyte
-  /// would fill any disk.
+  /// Throws Error if the tensors in external data add up to many times the size of their files. Tensors may share a
+  /// part of a file, as tied weights do, but a written model contains each of them: a few thousand tensors that share a
+  /// gigabyte would fill any disk.
   void check_external_total(std::int64_t bytes, const std::string& what) {
     constexpr std::size_t always = std::size_t{256} << 20U;
     constexpr std::size_t factor = 4;
@@ -395,13 +395,13 @@ class Reader {
     if (!held->tensor_type().has_shape()) return container;
     container.shape = read_shape(held->tensor_type().shape(), value);
     note_names_of_elements(container.shape);
-    for (Dim& dim : *container.shape) {  // a name says nothing: each tensor may have another size
+    for (Dim& dim : *container.shape) {  // A symbolic name means nothing here: each tensor may have another size.
       if (!dim.is_constant()) dim = unknown_dim();
     }
     return container;
   }
 
-  /// Notes the names of sizes in the declared shape of an element of a sequence or an optional.
+  /// Records the symbolic names in the declared shape of an element of a sequence or an optional.
   void note_names_of_elements(const std::optional<Shape>& shape) {
     if (!shape) return;
     for (const Dim& dim : *shape) {
@@ -409,7 +409,7 @@ class Reader {
     }
   }
 
-  /// Removes the names of elements' sizes from the declared shapes of computed tensors. The shape inference of ONNX
+  /// Removes the symbolic names of elements' sizes from the declared shapes of computed tensors. ONNX's shape inference
   /// copies such a name from the type of a sequence to all its elements, whose sizes may differ, and to tensors that
   /// are computed from them.
   void forget_names_of_elements(Model& model) {
@@ -536,7 +536,7 @@ class Reader {
 
   void read_nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& protos, Graph& graph, int depth,
                   const FunctionDefinition* function) {
-    // All names are defined first, because nodes of a file may be in any order.
+    // All names are defined first, because the nodes of a file may be in any order.
     for (const ::onnx::NodeProto& proto : protos) {
       for (const std::string& name : proto.output()) {
         if (!name.empty()) define(graph, name, "node output");
@@ -594,7 +594,7 @@ class Reader {
     return fmt::format("node '{}' ({})", name, proto.op_type());
   }
 
-  /// Returns the type of an attribute. Files of IR 1 and 2 may omit the type; then the field that is present determines
+  /// Returns the type of an attribute. Files of IR 1 and 2 may omit the type; the field that is present then determines
   /// it.
   static ::onnx::AttributeProto::AttributeType type_of(const ::onnx::AttributeProto& proto) {
     using Proto = ::onnx::AttributeProto;
@@ -686,7 +686,8 @@ class Reader {
     for (::onnx::AttributeProto& attribute : *proto.mutable_attribute_proto()) {
       const std::string name = attribute.name();
       NodeAttribute value =
-          read_attribute(attribute, body, deepest_nesting, nullptr);  // depth: graphs are refused here
+          // With the deepest nesting as depth, graphs are refused here.
+          read_attribute(attribute, body, deepest_nesting, nullptr);
       if (!function.attribute_defaults.emplace(name, std::move(value)).second) {
         fail(fmt::format("attribute `{}` is declared twice", name));
       }
@@ -727,7 +728,7 @@ class Reader {
   std::filesystem::path folder_;
   std::string source_;
   const Pieces& pieces_;
-  std::string where_;  // "node 'a' (If): ", for messages
+  std::string where_;  // The prefix of messages, such as "node 'a' (If): ".
   bool initializers_are_inputs_ = false;
   std::set<std::string> names_of_elements_;  // of sizes in declared shapes of elements of sequences and optionals
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
@@ -736,7 +737,7 @@ class Reader {
   std::size_t external_total_ = 0;  // total bytes of the tensors in these files
 };
 
-/// The fields of a model in which tensors can be, also in sub-graphs and functions.
+/// The fields of a model that may contain tensors, including those in subgraphs and functions.
 constexpr int model_proto = 0;
 constexpr int graph_proto = 1;
 constexpr int node_proto = 2;

@@ -15,8 +15,8 @@
 namespace graft::onnx {
 namespace {
 
-constexpr std::size_t page = 4096;  // the alignment that ONNX recommends for external data
-/// Maximum bytes of weights in one file: protobuf's 2 GiB minus room for the nodes.
+constexpr std::size_t page = 4096;  // The alignment that ONNX recommends for external data.
+/// The largest size of the weights in one file: protobuf's 2 GiB minus room for the nodes.
 constexpr std::size_t automatic_limit = (std::size_t{1} << 31U) - (std::size_t{1} << 26U);
 
 /// The file of external data, to which large tensors are written.
@@ -60,13 +60,13 @@ void restore(Proto& proto, const std::string& opaque) {
   }
 }
 
-/// An initializer of the main graph, whose data are written to the file without a copy.
+/// An initializer of the main graph whose data are written to the file without a copy.
 struct StreamedTensor {
-  std::string start;  ///< The field of GraphProto without the data, which follow.
+  std::string start;  ///< The beginning of the field in GraphProto; the data follow it.
   Bytes data;
 };
 
-/// The parts of a model in the order of the file.
+/// The parts of a model file in the order of the file.
 struct ModelParts {
   ::onnx::ModelProto before_graph;
   ::onnx::GraphProto nodes;  ///< Holds the nodes and the name of the graph.
@@ -185,7 +185,7 @@ class Writer {
     }
   }
 
-  /// Writes a graph. Appends the initializers to `streamed` if that is given.
+  /// Writes a graph. If `streamed` is given, appends the initializers to it.
   void write_graph(const Graph& graph, ::onnx::GraphProto& proto, std::vector<StreamedTensor>* streamed = nullptr) {
     restore(proto, graph.opaque);
     proto.set_name(graph.name.empty() ? "graph" : graph.name);
@@ -208,7 +208,7 @@ class Writer {
     }
     for (const Node* node : graph.nodes()) {
       write_node(*node, *proto.add_node());
-      // Types are written in the order in which a reader adds the values, so that reading and writing again changes
+      // Types are written in the order in which a reader adds the values, so that reading and rewriting a file changes
       // nothing.
       for (const Value* value : node->outputs) {
         if (value == nullptr || is_output_of(*value, graph) || !has_type(*value)) continue;
@@ -303,7 +303,7 @@ class Writer {
   ExternalSink* sink_;
 };
 
-/// Calls `begin` with the size of the file, then `write` with one part of the file after the other.
+/// Calls `begin` with the size of the file, then `write` with each part of the file in order.
 template <class Begin, class Write>
 void write_parts(const Model& model, ExternalSink* sink, Begin&& begin, Write&& write) {
   ModelParts parts;
@@ -342,7 +342,7 @@ void write_parts(const Model& model, ExternalSink* sink, Begin&& begin, Write&& 
 
 void write_parts(const Model& model, ExternalSink* sink, AtomicFile& file) {
   constexpr std::size_t large = std::size_t{1} << 16U;
-  std::string small;  // parts that are collected for one write
+  std::string small;  // Small parts that are written together.
   const auto begin = [](std::size_t /*size*/) {};
   write_parts(model, sink, begin, [&](std::string_view bytes) {
     if (small.size() + bytes.size() < large) {
@@ -409,7 +409,7 @@ std::optional<std::filesystem::path> write_onnx(const Model& model, const std::f
   AtomicFile data(data_path);
   ExternalSink sink{data, data_path.filename().string(), options.external_above};
   write_parts(model, &sink, file);
-  file.flush();  // a full disk must be reported before either file is renamed
+  file.flush();  // A full disk must be reported before either file is renamed.
   if (sink.offset != 0) data.commit();
   file.commit();
   return sink.offset == 0 ? std::nullopt : std::optional(data_path);

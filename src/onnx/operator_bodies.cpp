@@ -19,8 +19,8 @@ namespace {
 
 using Choice = std::vector<NamedAttribute>;
 
-/// Returns the possible values of each attribute that is a choice: with a list of choices, or an integer with at most 8
-/// values.
+/// Returns the possible values of each attribute that is a choice: one with a list of choices, or an integer with at
+/// most 8 values.
 std::vector<Choice> choices_of(const OperatorType& type) {
   constexpr double few = 8;
   std::vector<Choice> all;
@@ -38,8 +38,8 @@ std::vector<Choice> choices_of(const OperatorType& type) {
   return all;
 }
 
-/// Returns all combinations or, if more than 256 would make loading a library slow, each value with the defaults of the
-/// other attributes: a body seldom depends on more than one or two attributes together.
+/// Returns all combinations. If there are more than 256, which would make loading a library slow, returns each value
+/// with the defaults of the other attributes: a body seldom depends on more than one or two attributes together.
 std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
   constexpr std::size_t most = 256;
   std::size_t count = 1;
@@ -62,8 +62,8 @@ std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
   return all;
 }
 
-/// Returns an operator for each combination of choices that the operator does not refuse: the functions of refused
-/// combinations are never used and may be undefined.
+/// Returns an operator for each combination of choices that the operator accepts. The functions of refused combinations
+/// are never used and may be undefined.
 std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& type) {
   std::vector<std::unique_ptr<Operator>> all;
   for (const Choice& choice : combinations_of(choices_of(type))) {
@@ -73,7 +73,8 @@ std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& typ
   return all;
 }
 
-/// Returns whether the operator accepts a row for any rank of the first input; the ranks of other inputs are unknown.
+/// Returns whether the operator accepts a row for at least one rank of the first input, with unknown ranks of other
+/// inputs.
 bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t count) {
   std::vector<int> ranks(count, -1);
   for (int rank = 0; rank <= 8; ++rank) {
@@ -83,14 +84,14 @@ bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t coun
   return false;
 }
 
-/// Returns the parsed lines of a function, in which spaces and comments make no difference.
+/// Returns the parsed lines of a function, so that spaces and comments make no difference in comparisons.
 std::string lines_of(const FunctionDefinition& function) {
   std::string lines;
   for (const Node* node : function.body->nodes()) lines += to_text(*node) + "\n";
   return lines;
 }
 
-/// Calls `visit` for every combination of choices, row of types and number of inputs.
+/// Calls `visit` for every combination of choices, type rows and number of inputs.
 template <class Visit>
 void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
   const std::size_t most = std::min(type.input_count() + 1, type.most_inputs());  // at most two variadic inputs

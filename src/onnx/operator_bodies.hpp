@@ -8,12 +8,12 @@
 
 namespace graft::onnx {
 
-/// The rank (N,C,H,W) that is used where a body depends on the rank.
+/// The rank (N,C,H,W) that is used if a body depends on the rank.
 inline constexpr int usual_rank = 4;
 
-/// Returns bodies by the names of their functions: one for each combination of the values of attributes that are
-/// choices, of the types of the inputs, and of the number of inputs (at most two variadic ones). Other attributes have
-/// their defaults.
+/// Returns the bodies by the names of their functions. There is one for each combination of the values of attributes
+/// that are choices, the types of the inputs, and the number of inputs (at most two variadic ones). Other attributes
+/// have their defaults.
 [[nodiscard]] std::map<std::string, std::string> function_bodies(const OperatorType& type);
 
 /// Throws Error if a body or a native form cannot be parsed, or is refused by ONNX's schemas in an opset >= 17 (as

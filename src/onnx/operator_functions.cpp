@@ -1,4 +1,4 @@
-// Attaches functions to Graft's nodes, and replaces nodes by plugins and by native layers.
+// Attaches functions to Graft's nodes, and replaces Graft's nodes with plugins or native layers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@
 namespace graft::onnx {
 namespace {
 
-/// Parses a text of an operator. `what` names the text in messages: "function BetaSwish" or "native form".
+/// Parses the text of an operator. `what` names the text in messages: "function BetaSwish" or "native form".
 FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_count, const std::string& name,
                                     const std::string& what, std::string_view text, std::int64_t opset) {
   FunctionDefinition function;
@@ -43,7 +43,7 @@ FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_
   return function;
 }
 
-/// Describes the types of the inputs in a row: "in f16", or "with x in f16, index in i32".
+/// Describes the types of the inputs in a row, such as "in f16", or "with x in f16, index in i32".
 std::string row_text(const OperatorType& type, const TypeRow& row, std::size_t count) {
   std::vector<std::string> each;
   bool are_same = true;
@@ -87,8 +87,9 @@ void check_types(const OperatorType& type, std::size_t count, const TypeRow& row
   }
 }
 
-/// Writes every attribute, and adds the outputs that the node leaves out: TensorRT's parser and ONNX Runtime require as
-/// many as a plugin or a function has, and a model may leave out the last one, a size that nothing reads.
+/// Writes every attribute, and adds the outputs that the node leaves out. TensorRT's parser and ONNX Runtime require as
+/// many outputs as a plugin or a function has, whereas a model may leave out the last one, such as a size that nothing
+/// reads.
 void write_whole(Node& node, const Operator& op) {
   write_attributes(node, op);
   const OperatorType& type = op.type();
@@ -108,7 +109,7 @@ bool takes(const OperatorType& type, std::size_t port, DType dtype) {
 }
 
 /// Returns the value of an input that may also be an attribute: the default if the node omits the input, or the number
-/// if the input is a constant of one element. Returns nothing for any other input.
+/// if the input is a constant with one element. Returns nothing for any other input.
 std::optional<AttributeValue> value_for_attribute(const Value* input, const AttributeInfo& info) {
   if (input == nullptr) return info.default_value;
   const auto constant = input->constant();
@@ -122,17 +123,17 @@ std::optional<AttributeValue> value_for_attribute(const Value* input, const Attr
   return value && check_attribute(info, *value).ok() ? value : std::nullopt;
 }
 
-/// How a node of ONNX becomes one of a Graft operator that computes the same. Inputs that are attributes of the
-/// operator must be constants. The last other inputs become the attributes of their names if they are constants,
+/// The conversion of a standard ONNX node to a Graft operator that computes the same. Inputs that are attributes of the
+/// operator must be constants. The last of the other inputs become the attributes of their names if they are constants,
 /// because a value that is known when memory is allocated limits the size of the outputs.
 struct Adoption {
   std::vector<Value*> inputs;
-  std::vector<DType> dtypes;  ///< Types of the inputs; i32 replaces booleans and u8, which plugins do not have.
+  std::vector<DType> dtypes;  ///< The types of the inputs; i32 replaces booleans and u8, which plugins do not support.
   std::vector<std::pair<std::string_view, AttributeValue>> attributes;
 };
 
-/// Assigns the inputs of the node to inputs and attributes, as OnnxForm::inputs lists them. Returns false if the
-/// operator has neither for an input, or if an attribute is not a constant.
+/// Assigns the inputs of the node to inputs and attributes of the operator, as OnnxForm::inputs lists them. Returns
+/// false if the operator has neither for an input, or if an attribute is not a constant.
 bool sort_inputs(const Node& node, const OperatorType& type, Adoption& adoption) {
   const std::vector<std::string_view>& names = type.onnx_form->inputs;
   if (node.inputs.size() > (names.empty() ? type.most_inputs() : names.size())) return false;
@@ -149,8 +150,8 @@ bool sort_inputs(const Node& node, const OperatorType& type, Adoption& adoption)
   return true;
 }
 
-/// Returns whether the operator is not meant for this node: it refuses an attribute, or TensorRT has a layer for the
-/// node.
+/// Returns whether the operator must not replace this node: the node has an attribute that the operator refuses, or
+/// TensorRT has a layer for the node.
 bool is_for_others(const Node& node, const OperatorType& type,
                    std::span<const std::pair<std::string_view, AttributeValue>> attributes) {
   std::vector<NamedAttribute> given;
@@ -166,12 +167,13 @@ bool is_for_others(const Node& node, const OperatorType& type,
 
 using TypeAfterCast = ElementType (*)(ElementType);
 
-/// Returns the type after the Cast before a plugin, which has no inputs of booleans and u8.
+/// Returns the type after the Cast before a plugin, because plugins do not support booleans and u8.
 ElementType cast_to_plugin(ElementType type) {
   return type == ElementType::boolean || type == ElementType::u8 ? ElementType::i32 : type;
 }
 
-/// Returns the same for a node without outputs in f64: f64 becomes f32, in which TensorRT computes it.
+/// Returns the type after the Cast for a node without outputs in f64: like cast_to_plugin, and f64 becomes f32, in
+/// which TensorRT computes it.
 ElementType cast_doubles_to_plugin(ElementType type) {
   return type == ElementType::f64 ? ElementType::f32 : cast_to_plugin(type);
 }
@@ -183,7 +185,7 @@ TypeAfterCast cast_before(const Node& node) {
   return makes_doubles ? cast_to_plugin : cast_doubles_to_plugin;
 }
 
-/// Returns the adoption of a node without the types. Returns nothing if the node has an attribute that the operator
+/// Returns the conversion of a node, without types. Returns nothing if the node has an attribute that the operator
 /// lacks, such as the `plugin_version` of another plugin, or if TensorRT has a layer that computes the node.
 std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType& type) {
   for (const auto& attribute : node.attributes) {
@@ -204,8 +206,8 @@ std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType
   return adoption;
 }
 
-/// Returns the adoption of a node; nothing also if the type of an input that stays is unknown, or not accepted by the
-/// operator.
+/// Returns the conversion of a node, with types. Also returns nothing if the type of an input is unknown or not
+/// accepted by the operator.
 std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
   std::optional<Adoption> adoption = untyped_adoption_of(node, type);
   if (!adoption) return std::nullopt;
@@ -224,7 +226,8 @@ std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) 
   return type.output_dtypes(adoption->dtypes) ? std::move(adoption) : std::nullopt;
 }
 
-/// Returns whether nodes, links and attributes are equal, so that two nodes may share a function.
+/// Returns whether the nodes, links and attributes of two functions are equal, so that two nodes may share one
+/// function.
 bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
 }
@@ -302,7 +305,7 @@ std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& i
   std::int64_t first = working_opset;
   for (Node* line : body.nodes()) {
     first = std::max(first, first_opset_for_types(*line));
-    static_cast<void>(type_fault(*line, {}));  // infers the types of the outputs
+    static_cast<void>(type_fault(*line, {}));  // Infers the types of the outputs.
   }
   return first;
 }

@@ -1,4 +1,4 @@
-// A node of a drop-in keeps the name that it has in the model.
+// A node under a drop-in name keeps that name here.
 #include "onnx/operator_name.hpp"
 
 #include "onnx/operator_node.hpp"

@@ -1,4 +1,4 @@
-// The name of a node's operator, with its domain.
+// Returns the name of a node's operator, with its domain.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace graft::onnx {
 
-/// Returns a name such as "Conv" or "graft::L2Normalize". A call of an operator's function has the operator's own name.
+/// Returns a name such as "Conv" or "graft::L2Normalize". For a call of an operator's function, returns the operator's
+/// own name.
 [[nodiscard]] std::string qualified_operator_name(const Node& node);
 
 }  // namespace graft::onnx

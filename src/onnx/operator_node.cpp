@@ -16,21 +16,22 @@
 namespace graft::onnx {
 namespace {
 
-/// Returns whether TensorRT's parser reads an attribute of a plugin node that is not one of the operator.
+/// Returns whether TensorRT's parser reads this attribute of a plugin node, although it is not an attribute of the
+/// operator.
 bool is_plugin_attribute(std::string_view name) {
   return name == "plugin_version" || name == "plugin_namespace" || name == shape_input_indices;
 }
 
-/// Returns whether the name of a plugin means that plugin in this domain. TensorRT's parser compares only the name, but
-/// a node of another domain may be anything.
+/// Returns whether nodes of this domain may be plugins. TensorRT's parser compares only the name, but a node of another
+/// domain may have any meaning.
 bool is_plugin_domain(std::string_view domain) {
   constexpr std::array<std::string_view, 9> domains = {
       "", "ai.onnx", onnx_domain, "TRT", "trt", "trt.plugins", "com.nvidia.tensorrt", "mmcv", "mmdeploy"};
   return std::find(domains.begin(), domains.end(), domain) != domains.end();
 }
 
-/// Returns the version that a plugin node requests, "" for any, or nothing if the node cannot be a plugin that Graft
-/// stands in for.
+/// Returns the plugin version that a node requests, "" for any version, or nothing if the node cannot be a plugin that
+/// Graft replaces.
 std::optional<std::string> wanted_version(const Node& node) {
   if (!is_plugin_domain(node.domain)) return std::nullopt;
   if (const NodeAttribute* space = node.attribute("plugin_namespace")) {
@@ -43,7 +44,7 @@ std::optional<std::string> wanted_version(const Node& node) {
   return text == nullptr ? std::nullopt : std::optional(*text);
 }
 
-/// Returns the operator of a loaded library that the node names, or null if no library has that name, version and
+/// Returns the operator of a loaded library to which the node refers, or null if no library has that name, version and
 /// namespace.
 const OperatorType* find_library_operator(const Node& node) {
   const OperatorType* type = operator_libraries().empty() ? nullptr : find_operator(node.op_type);
@@ -54,7 +55,7 @@ const OperatorType* find_library_operator(const Node& node) {
   return is_it ? type : nullptr;
 }
 
-/// Returns the numbers of a tensor in the form in which TensorRT's parser passes them to a plugin.
+/// Returns the elements of a tensor in the form in which TensorRT's parser passes them to a plugin.
 std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType wanted) {
   if (wanted == AttributeType::integers || wanted == AttributeType::integer) {
     auto numbers = tensor.ints();
@@ -68,8 +69,8 @@ std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType w
   return static_cast<float>(numbers->front());
 }
 
-/// Returns the value of an attribute in the wanted type. A single number is accepted as a list, as in TensorRT's plugin
-/// fields.
+/// Returns the value of an attribute in the type `wanted`. A single number is accepted for a list, as in TensorRT's
+/// plugin fields.
 AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute,
                         AttributeType wanted) {
   const auto* tensor = attribute.get<TensorData>();
@@ -87,7 +88,7 @@ AttributeValue value_of(const Node& node, const std::string& name, const NodeAtt
   return *value;
 }
 
-/// Returns the type of a node's attribute, or nothing if the operator, or the plugin that it stands in for, has no such
+/// Returns the type of a node's attribute, or nothing if the operator, or the plugin that it replaces, has no such
 /// attribute.
 std::optional<AttributeType> type_of_attribute(const OperatorMatch& match, std::string_view name) {
   const DropInField* field = match.drop_in == nullptr ? nullptr : match.drop_in->find(name);
@@ -146,8 +147,8 @@ OperatorMatch find_adopted_operator(const Node& node) {
 
 namespace {
 
-/// Returns whether a node has the attributes that the operator requires, which select the forms of ONNX's operator that
-/// it computes.
+/// Returns whether a node has the attributes that the Graft operator requires. They select the forms of the ONNX
+/// operator that the Graft operator computes.
 bool has_required_attributes(const Node& node, const OperatorType& type) {
   return std::all_of(type.attributes.begin(), type.attributes.end(), [&](const AttributeInfo& info) {
     if (!info.required) return true;

@@ -13,13 +13,13 @@
 
 namespace graft::onnx {
 
-/// The metadata key that holds the type of the layer in the imported network, such as "Convolution" of Caffe.
+/// The metadata key for the type of the layer in the imported network, such as "Convolution" in Caffe.
 inline constexpr std::string_view layer_type_note = "graft.layer_type";
-/// The metadata key that holds the operator for which a node of another name stands.
+/// The metadata key for the operator's name, on a node that has another name.
 inline constexpr std::string_view operator_note = "graft.operator";
-/// The attribute from which TensorRT's parser reads which inputs of a plugin node are shape inputs.
+/// The attribute in which TensorRT's parser expects the indices of a plugin node's shape inputs.
 inline constexpr std::string_view shape_input_indices = "tensorrt_plugin_shape_input_indices";
-/// The metadata key that holds why a node stays although a native layer could replace it.
+/// The metadata key for the reason why a node is kept although a native layer could replace it.
 inline constexpr std::string_view keep_note = "graft.keep";
 
 /// An operator type, and the drop-in through which it was found (null for a node under the operator's own name).
@@ -38,19 +38,20 @@ struct OperatorMatch {
 /// node has a `plugin_namespace`.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
-/// Returns the operator of a node that has another name or domain than Graft's, which adopt_drop_ins turns into a node
-/// of Graft.
+/// Returns the operator of a node that has another name or domain than Graft's, and that adopt_drop_ins would convert
+/// to a Graft node.
 [[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
 
-/// Returns the Graft operator that computes what a node of an ONNX operator does (OperatorType::onnx_form), or null if
-/// there is no such operator or if the node lacks an attribute that it requires. The node itself is not Graft's.
+/// Returns the Graft operator that computes the same as a node of a standard ONNX operator (OperatorType::onnx_form),
+/// or null if there is no such operator or if the node lacks an attribute that it requires. The node itself is not a
+/// Graft node.
 [[nodiscard]] const OperatorType* find_onnx_operator(const Node& node);
 /// Returns whether the model has a node for which find_onnx_operator() finds an operator.
 [[nodiscard]] bool has_onnx_operators(const Model& model);
 
 /// Returns the node's inputs in the order of its operator, with null for an input that the node omits although later
-/// inputs are present; the inputs of other nodes are returned unchanged. Throws Error if a node under a drop-in name
-/// has more or fewer inputs than the plugin of that name, or omits a required one.
+/// inputs are present. Returns the inputs of other nodes unchanged. Throws Error if a node under a drop-in name has
+/// more or fewer inputs than the plugin of that name, or omits a required one.
 [[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
 
 /// Returns the type of an input that a node omits although later inputs are present: the type of an input with the same
@@ -58,22 +59,22 @@ struct OperatorMatch {
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
-/// An input whose type is in no row of its operator's types.
+/// An input whose type no type row of its operator contains.
 struct RefusedType {
   const Value* input = nullptr;
-  std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the inputs before it.
+  std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the earlier inputs.
 };
-/// Returns the first such input, or nothing. `inputs` are in the order of the operator; unknown types are skipped.
-/// `cast`, if given, returns the type after a Cast before the node.
+/// Returns the first input with a refused type, or nothing. `inputs` are in the order of the operator; unknown types
+/// are skipped. `cast`, if given, returns the type after a Cast before the node.
 [[nodiscard]] std::optional<RefusedType> refused_type(const OperatorType& type, std::span<Value* const> inputs,
                                                       ElementType (*cast)(ElementType) = nullptr);
 
-/// Adds a tensor without elements, which stands for an input that a node omits although later inputs are present.
+/// Adds a tensor without elements in place of an input that a node omits although later inputs are present.
 Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element);
 
-/// Creates the operator of a node with the node's attributes, checked. Returns null if find_operator_for finds no
-/// operator; throws Error naming node and attribute for one that is unknown, ill-typed, out of range, or required and
-/// missing.
+/// Creates the operator of a node and sets the node's attributes on it. Returns null if find_operator_for finds no
+/// operator. Throws Error naming node and attribute if an attribute is unknown, ill-typed, out of range, or required
+/// and missing.
 [[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);
 
 /// Throws Error naming the node if its operator refuses the shapes of its inputs and outputs, for example the number of
@@ -84,22 +85,22 @@ void check_operator(const Node& node);
 /// Returns whether an input of a node is a shape input: infer_shapes uses its values instead of its shape.
 [[nodiscard]] bool is_shape_input(const OperatorType& type, const Node& node, std::size_t input);
 
-/// Returns shapes of outputs for a graph: each size that depends on data becomes an unknown dimension, the same one
-/// wherever that size occurs.
+/// Returns the output shapes for use in a graph: each size that depends on data becomes an unknown dimension, the same
+/// dimension wherever that size occurs.
 [[nodiscard]] std::vector<Shape> without_data_sizes(std::vector<Shape> outputs);
 
 /// Adds a node in the domain graft with every attribute of the operator; the graph then imports the domain.
 Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
                         const std::vector<std::string>& output_hints, Node* before = nullptr);
 
-/// Replaces the attributes of the node by all attributes of the operator.
+/// Replaces the attributes of the node with all attributes of the operator.
 void write_attributes(Node& node, const Operator& op);
 
-/// Returns whether ONNX has an operator of that name in the domain: "" and "ai.onnx" are the standard domain;
-/// ai.onnx.ml is the other one.
+/// Returns whether ONNX has an operator of that name in the domain, which is "" or "ai.onnx" for the standard domain,
+/// or ai.onnx.ml.
 [[nodiscard]] bool is_standard_operator(std::string_view domain, std::string_view op_type);
 
-/// Returns the default of an attribute in ONNX, if it is a number, a list of integers or a string. `opset` matters for
+/// Returns ONNX's default for an attribute, if it is a number, a list of integers or a string. `opset` matters for
 /// Softmax, LogSoftmax, Hardmax and Resize.
 [[nodiscard]] std::optional<AttributeValue> default_attribute(std::string_view op_type, std::string_view attribute,
                                                               std::int64_t opset);

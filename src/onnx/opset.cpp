@@ -30,7 +30,8 @@ class Raiser {
     for (Node* node : graph.nodes()) {
       for (Graph* inner : node->subgraphs()) raise(*inner);
       if (!node->domain.empty()) continue;
-      if (crosses(6)) node->attributes.erase("consumed_inputs");  // a hint for the memory of runtimes
+      // consumed_inputs is only a hint for the memory management of runtimes.
+      if (crosses(6)) node->attributes.erase("consumed_inputs");
       if (form_changed(node->op_type, from_, to_)) raise_and_note(*node);
     }
   }
@@ -74,7 +75,7 @@ class Raiser {
     return node->output();
   }
 
-  /// Returns the attribute as a new constant; a reference to a function's attribute stays a reference.
+  /// Returns the attribute as a new constant. A reference to a function's attribute remains a reference.
   Value* value_of(Node& node, const AttributeInput& entry, const NodeAttribute& attribute) const {
     const std::string hint =
         fmt::format("{}_{}", node.output() == nullptr ? "value" : node.output()->name, entry.attribute);
@@ -137,7 +138,7 @@ class Raiser {
     Node* softmax = graph.add_node(node.op_type, {flat->output()}, {name + "_" + node.op_type}, &node);
     softmax->attributes["axis"] = NodeAttribute(AttributeData(std::int64_t{-1}));
     softmax->name = node.name;
-    // The node itself becomes the Reshape, which keeps its output in place.
+    // The node itself becomes the Reshape, so that its output stays in place.
     node.op_type = "Reshape";
     node.name += node.name.empty() ? "" : "_shape";
     node.attributes.clear();
@@ -145,7 +146,7 @@ class Raiser {
     graph.add_input_to(node, shape->output());
   }
 
-  /// Removes the outputs after the first, which are for training. Refuses a node with one that is used.
+  /// Removes the outputs after the first, which only serve training. Throws Error if one of them is used.
   void keep_first_output(Node& node, const char* what) const {
     for (std::size_t i = 1; i < node.outputs.size(); ++i) {
       Value* output = node.outputs[i];
@@ -158,8 +159,8 @@ class Raiser {
     node.outputs.resize(std::min<std::size_t>(node.outputs.size(), 1));
   }
 
-  /// Appends dimensions of 1 to an input, so that its first dimension broadcasts to dimension `axis` of `of`: b becomes
-  /// Unsqueeze(b).
+  /// Unsqueezes an input by appending dimensions of 1, so that its first dimension broadcasts to dimension `axis` of
+  /// `of`.
   void align_left(Node& node, std::size_t input, const Value& of, std::int64_t axis) {
     Value* value = node.input(input);
     const auto rank = value->rank();
@@ -204,7 +205,7 @@ class Raiser {
     computes_anew_ = true;
     const std::int64_t each = (*x->shape)[1].value() / groups;
     Graph& graph = *node.graph;
-    for (std::size_t i = 1; i < 3; ++i) {  // a scale and a bias per group become those of each channel
+    for (std::size_t i = 1; i < 3; ++i) {  // A scale and a bias per group are repeated for each channel.
       Value* value = node.input(i);
       if (value == nullptr) refuse(node, "it has no scale or bias");
       const auto after = [&](const char* op_type, const std::vector<std::int64_t>& ints) {
@@ -227,7 +228,7 @@ class Raiser {
     node.op_type = "Resize";
     Value* scales = node.input(1);
     const std::string mode = node.string_or("mode", "nearest");
-    // Upsample's scales are at least 1. A Resize of opset 10 that shrinks the image takes the pixel after the exact
+    // Upsample's scales are at least 1. A Resize of opset 10 that shrinks the image selects the pixel after the exact
     // position.
     std::string nearest = "floor";
     if (was_resize && mode == "nearest") {
@@ -246,14 +247,14 @@ class Raiser {
     node.attributes["nearest_mode"] = text_attribute(nearest);
   }
 
-  /// Applies the changes that opsets up to 7 made.
+  /// Applies the changes of opsets up to 7.
   void raise_from_oldest(Node& node) {
     const std::string& type = node.op_type;
     if (std::find(binary_operators.begin(), binary_operators.end(), type) != binary_operators.end()) {
       raise_binary(node);
     } else if (type == "Gemm") {
       node.attributes.erase("broadcast");
-    } else if (type == "PRelu") {  // a slope per channel
+    } else if (type == "PRelu") {  // PRelu has one slope per channel.
       if (node.input(0) == nullptr || node.input(1) == nullptr) refuse(node, "it has fewer than two inputs");
       if (!node.input(1)->shape) refuse(node, "the shape of its slope is not known");
       const Shape& slope = *node.input(1)->shape;
@@ -300,7 +301,7 @@ class Raiser {
       node.attributes.erase("spatial");
       keep_first_output(node, "its training outputs are");
     } else if (type == "Dropout") {
-      // The mask held numbers, and was undefined where nothing is dropped.
+      // The mask contained numbers, and was undefined if no element is dropped.
       if (crosses(10)) keep_first_output(node, "its mask is");
     } else if (type == "Upsample") {
       if (crosses(10)) raise_resize(node);
@@ -316,8 +317,8 @@ class Raiser {
       }
     } else if (type == "GridSample") {
       const std::string mode = node.string_or("mode", "bilinear");
-      // The name of the default, linear, is not written: the parsers of TensorRT-RTX 1.4 and 1.5 take a name that they
-      // do not have for nearest.
+      // The default mode, linear, is not written: the parsers of TensorRT-RTX 1.4 and 1.5 treat an unknown name as
+      // nearest.
       if (mode == "bilinear") {
         node.attributes.erase("mode");
       } else if (mode == "bicubic") {
@@ -367,7 +368,7 @@ std::vector<RaisedNode> upgrade_opset(Model& model, std::int64_t version) {
                                              [&](const auto& f) { return is_old(*f.second.body); })) {
     return {};
   }
-  Model raised = model.clone();  // so that a refusal changes nothing
+  Model raised = model.clone();  // Works on a copy, so that the model is unchanged if a node is refused.
   std::vector<RaisedNode> nodes = raise_graph_opset(raised.graph(), version, false);
   for (auto& [key, function] : raised.functions) {
     if (function.body->opset() != 0) raise_graph_opset(*function.body, version, true);

@@ -17,30 +17,31 @@ inline constexpr std::int64_t f8_opset = 19;
 /// The first opset in which nearly all ONNX operators have bf16; networks in bf16 are raised to it if their nodes need
 /// it.
 inline constexpr std::int64_t bf16_opset = 22;
-/// The IR version of files in that opset.
+/// The IR version of files with bf16_opset.
 inline constexpr std::int64_t bf16_ir_version = 10;
 
 /// A node of the main graph or of its sub-graphs that had to be rewritten.
 struct RaisedNode {
   NodeRef node;                      ///< The node before the change.
   std::vector<std::string> inputs;   ///< Names of the inputs that are not constant.
-  std::vector<std::string> outputs;  ///< Names of the outputs that are used. Inputs and outputs keep their names.
-  /// Whether other operators compute the outputs now; false if attributes became inputs.
+  std::vector<std::string> outputs;  ///< The names of the outputs that are used. Inputs and outputs keep their names.
+  /// Whether other operators compute the outputs now; false if attributes only became inputs.
   bool computed_anew = false;
 };
 
-/// Rewrites the nodes of ai.onnx, in the main graph and in functions, so that the model means the same in opset
-/// `version`: attributes that became inputs, Softmax's axis, Upsample, Resize and other changes. Leaves a newer model
-/// alone. Returns the rewritten nodes outside functions. Throws Error naming a node that has no equivalent in the newer
-/// opset; the model is then unchanged. If anything is raised, pointers to the model's nodes and values become invalid.
+/// Rewrites the nodes of ai.onnx, in the main graph and in functions, so that the model has the same meaning in opset
+/// `version`: attributes that became inputs, Softmax's axis, Upsample, Resize and other changes. Does not change a
+/// newer model. Returns the rewritten nodes outside functions. Throws Error naming a node that has no equivalent in the
+/// newer opset; the model is then unchanged. If anything is raised, pointers to the model's nodes and values become
+/// invalid.
 std::vector<RaisedNode> upgrade_opset(Model& model, std::int64_t version = working_opset);
 
-/// Raises one graph whose root imports an older opset, and changes the import. With `constants_as_nodes`, which the
-/// body of a function requires because it holds no initializers, new constants are nodes.
+/// Raises a graph whose root imports an older opset, and changes the import. With `constants_as_nodes`, new constants
+/// are nodes, as required in the body of a function, which has no initializers.
 std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes);
 
-/// Writes the attributes of a node of ai.onnx whose absence means something else in a newer opset than in `opset`, its
-/// own; 0 stands for the newest opset.
+/// Writes those attributes of a node of ai.onnx whose default in `opset`, the opset of the node, differs from the
+/// default in a newer opset. The value 0 stands for the newest opset.
 void write_old_defaults(Node& node, std::int64_t opset);
 
 }  // namespace graft::onnx

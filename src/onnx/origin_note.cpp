@@ -1,4 +1,4 @@
-// Stores one name per line in the node's metadata, which runtimes ignore.
+// Stores one tensor name per line in the node's metadata, which runtimes ignore.
 #include "onnx/origin_note.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<std::string> origin_of(const Node& node) {
 void note_origin(Node& node, const std::vector<std::string>& tensors) {
   std::string text;
   for (const std::string& name : tensors) {
-    if (name.find('\n') != std::string::npos) continue;  // no exporter writes such names
+    if (name.find('\n') != std::string::npos) continue;  // No exporter writes names with a newline.
     if (!text.empty()) text += '\n';
     text += name;
   }

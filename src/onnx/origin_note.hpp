@@ -1,4 +1,4 @@
-// Records on a node which tensors of the original network it stands for.
+// Records on a node which tensors of the original network it computes.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace graft::onnx {
 
-/// Returns the tensors of the network before all rewrites that were outputs of the nodes which this node replaced.
-/// Empty for a node of that network.
+/// Returns the tensors of the original network that were outputs of the nodes that this node replaced. Empty for a node
+/// of the original network.
 [[nodiscard]] std::vector<std::string> origin_of(const Node& node);
 
-/// Records that a node replaced others: `tensors` are their outputs or, if they have an origin, that origin.
+/// Records that a node replaced other nodes. `tensors` are the outputs of those nodes; a tensor with an origin is
+/// recorded as its origin.
 void note_origin(Node& node, const std::vector<std::string>& tensors);
 
-/// Returns the origin of a node or, if it has none, its own outputs.
+/// Returns the original tensors of a node or, if none are recorded, its own outputs.
 [[nodiscard]] std::vector<std::string> stands_for(const Node& node);
 
 }  // namespace graft::onnx

@@ -1,4 +1,5 @@
-// Explains why TensorRT runs a node of Graft as a plugin, or cannot, in the same words for convert, inspect and build.
+// Explains why TensorRT runs a Graft node as a plugin or cannot run it, in the same words for convert, inspect and
+// build.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace graft::onnx {
 
-/// The metadata key that holds why `convert` left a node to a plugin.
+/// The metadata key for the reason why `convert` left a node to a plugin.
 inline constexpr std::string_view reason_note = "graft.reason";
 
 /// Returns the reason that `convert` wrote on the node; otherwise the reason of a user's rule; otherwise the reason in
@@ -18,7 +19,7 @@ inline constexpr std::string_view reason_note = "graft.reason";
 /// (find_operator_for).
 [[nodiscard]] std::string reason_for_plugin(const Node& node);
 
-/// Returns the first input of such a node whose type no plugin of its operator accepts, or nothing. f64 counts as f32,
+/// Returns the first input of a Graft node whose type no plugin of its operator accepts, or nothing. f64 counts as f32,
 /// in which TensorRT computes it.
 [[nodiscard]] std::optional<RefusedType> type_refused_by_plugin(const OperatorType& type, const Node& node);
 

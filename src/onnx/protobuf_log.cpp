@@ -1,4 +1,4 @@
-// Installs the handler of protobuf's log, of which a process has one for all threads.
+// Installs the handler of protobuf's log. A process has a single handler for all threads.
 #include "onnx/protobuf_log.hpp"
 
 #include <google/protobuf/stubs/logging.h>
@@ -23,7 +23,7 @@ void keep(google::protobuf::LogLevel level, const char* file, int line, const st
 }  // namespace
 
 ProtobufLog::ProtobufLog() : before_(kept) {
-  // The handler is installed once: other threads may be logging, and protobuf does not guard its handler.
+  // The handler is installed once, because other threads may be logging and protobuf does not guard its handler.
   static std::once_flag installed;
   std::call_once(installed, [] { handler_before = google::protobuf::SetLogHandler(keep); });
   kept = &text_;

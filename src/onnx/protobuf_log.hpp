@@ -1,4 +1,4 @@
-// Captures the messages of protobuf about a file that it cannot read; by default they go to standard error.
+// Captures protobuf's messages about a file that it cannot parse. By default protobuf prints them to standard error.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace graft::onnx {
 /// The next step after an error about a file that protobuf cannot read.
 inline constexpr auto fetch_again = "Fetch the file again, or export the model again";
 
-/// Captures what protobuf logs in this thread during the lifetime of the object.
+/// Captures the messages that protobuf logs in this thread during the lifetime of the object.
 class ProtobufLog {
  public:
   ProtobufLog();
@@ -21,7 +21,7 @@ class ProtobufLog {
 
  private:
   std::string text_;
-  std::string* before_;  ///< The text of the enclosing object.
+  std::string* before_;  ///< The text of the enclosing ProtobufLog object, or null.
 };
 
 }  // namespace graft::onnx

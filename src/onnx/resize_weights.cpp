@@ -1,4 +1,4 @@
-// Sums the weights of each output element; with antialias or exclude_outside they are divided by that sum.
+// Sums the weights of each output element. With antialias or exclude_outside they are divided by that sum.
 #include "onnx/resize_weights.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ double cubic(double distance, double a) {
 
 double linear(double distance) { return std::max(0.0, 1 - std::abs(distance)); }
 
-/// Returns the position next to `source` that the mode selects.
+/// Returns the input position that the mode selects for the fractional position `source`.
 std::int64_t nearest(double source, const std::string& mode) {
   const double below = std::floor(source);
   const double part = source - below;
@@ -67,7 +67,7 @@ AxisScale scale_axis(std::int64_t from, double wanted, bool by_sizes) {
 double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates) {
   const auto x = static_cast<double>(at);
   const auto from = static_cast<double>(axis.from);
-  const double length = axis.scale * from;  // of the output, before rounding
+  const double length = axis.scale * from;  // The length of the output before rounding.
   if (coordinates == "align_corners") return length == 1 ? 0 : x * (from - 1) / (length - 1);
   if (coordinates == "asymmetric") return x / axis.scale;
   if (coordinates == "tf_crop_and_resize") {

@@ -1,7 +1,7 @@
-// Expresses Resize as a product with a matrix per axis, which holds the weight of each input element in each output
-// element.
+// Expresses Resize as a product with one matrix per axis, which contains the weight of each input element in each
+// output element.
 //
-// With antialias, the kernel gets wider by the factor by which the image shrinks. Beyond its ends the input repeats its
+// With antialias, the kernel is widened by the factor by which the image shrinks. Beyond its ends the input repeats its
 // last element or, with exclude_outside, has no weight. Follows ONNX's reference implementation of Resize.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace graft::onnx {
 
 /// The attributes of a Resize.
 struct Interpolation {
-  std::string mode;         // "linear", "cubic", "nearest"
-  std::string coordinates;  // coordinate_transformation_mode
+  std::string mode;         // The mode: "linear", "cubic" or "nearest".
+  std::string coordinates;  // The attribute coordinate_transformation_mode.
   std::string nearest_mode;
   double cubic_a = -0.75;
   bool antialias = false;
@@ -37,14 +37,14 @@ struct AxisScale {
 [[nodiscard]] Interpolation interpolation_of(const Node& resize);
 
 /// Returns the axes to which `sizes` or `scales` refer, counted from the front, for an input of that rank; nothing if
-/// one is out of range.
+/// an axis is out of range.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> resized_axes(const Node& resize, std::size_t rank);
 
-/// Returns the new size and the scale of an axis of `from` elements. `wanted` is its element of the input `sizes`
-/// (by_sizes), or of `scales`, which holds floats.
+/// Returns the new size and the scale of an axis with `from` elements. `wanted` is the axis's element of the input
+/// `sizes` (by_sizes) or of `scales`, which contains floats.
 [[nodiscard]] AxisScale scale_axis(std::int64_t from, double wanted, bool by_sizes);
 
-/// Returns the position in the input of element `at` of the output.
+/// Returns the position in the input that corresponds to element `at` of the output.
 [[nodiscard]] double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates);
 
 /// Returns the weights as a row-major matrix of shape [to, from].

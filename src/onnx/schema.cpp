@@ -10,12 +10,12 @@
 namespace graft::onnx {
 namespace {
 
-// Sorted by name.
+// The rows are sorted by name.
 constexpr OperatorSchema schemas[] = {
 #include "onnx/schema.inc"
 };
 
-// Sorted by name, then by operator set.
+// The rows are sorted by name, then by opset.
 constexpr SchemaVersion versions[] = {
 #include "onnx/schema_versions.inc"
 };

@@ -13,7 +13,7 @@
 namespace graft::onnx {
 namespace {
 
-/// Returns the kind of a value in the letters of AttributeSchema::kind.
+/// Returns the kind of a value as a letter of AttributeSchema::kind.
 char kind_of(const NodeAttribute& attribute) {
   using Proto = ::onnx::AttributeProto;
   if (const auto* reference = attribute.get<AttributeReference>()) {
@@ -35,7 +35,7 @@ char kind_of(const NodeAttribute& attribute) {
   return attribute.get<TensorData>() != nullptr ? 't' : '-';
 }
 
-/// Describes a kind, with an example.
+/// Describes a kind in words, with an example.
 std::string_view words_of(char kind) {
   switch (kind) {
     case 'f': return "a real number, such as 1.0";

@@ -17,7 +17,7 @@
 namespace graft::onnx {
 namespace {
 
-// Sorted by name, then by operator set.
+// The rows are sorted by name, then by opset.
 constexpr SchemaPorts ports_of_operators[] = {
 #include "onnx/schema_ports.inc"
 };
@@ -47,7 +47,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Whether the schemas of ONNX define the attributes of a node. A plugin that overrides an operator has its own.
+/// Returns whether ONNX's schemas define the attributes of a node. A plugin that overrides an operator has its own
+/// attributes.
 bool has_attributes_of_onnx(const Node& node) {
   return node.domain.empty() && !find_operator_for(node) && node.attribute("plugin_version") == nullptr &&
          node.attribute("plugin_namespace") == nullptr;
@@ -78,7 +79,7 @@ std::optional<std::string> port_fault(const Node& node, std::int64_t opset) {
     return fmt::format("{} takes {}, found {}", node.op_type,
                        count_text(ports->fewest_inputs, ports->most_inputs(), "input"), inputs);
   }
-  // ONNX's own checker does not check the inputs of a variadic operator; ONNX Runtime 1.31.1 crashes at Max(x, "").
+  // ONNX's own checker does not check the inputs of a variadic operator, and ONNX Runtime 1.31.1 crashes at Max(x, "").
   for (std::size_t i = 0; i < inputs; ++i) {
     if (node.inputs[i] != nullptr || letter_of(ports->inputs, i) == 'o') continue;
     return fmt::format("input {} of {} cannot be left out", i, node.op_type);

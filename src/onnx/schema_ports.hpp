@@ -13,20 +13,22 @@
 
 namespace graft::onnx {
 
-/// The ports of an operator of ai.onnx from an opset on.
+/// The inputs, outputs and attributes of an operator of ai.onnx from one opset on.
 struct SchemaPorts {
   std::string_view name;
   std::int64_t since = 0;
-  /// A letter for each input: s if the input is required, o if it may be left out, and v, the last, for any number of
-  /// inputs.
+  /// A letter for each input: s if the input is required, o if it may be left out, and v, as the last letter, for any
+  /// number of inputs.
   std::string_view inputs;
   std::size_t fewest_inputs = 0;
-  std::string_view outputs;  ///< Letters with the meaning that they have in `inputs`.
+  std::string_view outputs;  ///< A letter for each output, with the same meaning as in `inputs`.
   std::size_t fewest_outputs = 0;
-  std::string_view attributes;  ///< The names, in order, with a space between them.
+  std::string_view attributes;  ///< The names of the attributes in order, separated by spaces.
 
-  [[nodiscard]] std::size_t most_inputs() const;   ///< Returns the largest std::size_t if there is no limit.
-  [[nodiscard]] std::size_t most_outputs() const;  ///< Returns the largest std::size_t if there is no limit.
+  /// Returns the maximum number of inputs, or the largest std::size_t if there is no limit.
+  [[nodiscard]] std::size_t most_inputs() const;
+  /// Returns the maximum number of outputs, or the largest std::size_t if there is no limit.
+  [[nodiscard]] std::size_t most_outputs() const;
 };
 
 /// Returns the ports in an opset, or null if the opset does not have the operator.
@@ -40,9 +42,9 @@ struct SchemaPorts {
 /// port_fault.
 void check_ports(const Model& model);
 
-/// Returns a warning for each attribute of a node of ai.onnx, in the graph, in sub-graphs or in functions, that its
-/// operator does not have in the model's opset: one for all nodes of an operator with this attribute. TensorRT ignores
-/// such an attribute, or reads it as an older opset defines it; ONNX Runtime refuses the model.
+/// Returns a warning for each attribute of a node of ai.onnx, in the graph, in subgraphs or in functions, that its
+/// operator does not have in the model's opset. Nodes of the same operator with the same attribute share one warning.
+/// TensorRT ignores such an attribute, or reads it as an older opset defines it; ONNX Runtime refuses the model.
 [[nodiscard]] std::vector<std::string> unknown_attribute_warnings(const Model& model);
 
 }  // namespace graft::onnx

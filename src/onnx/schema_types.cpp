@@ -10,8 +10,8 @@ namespace graft::onnx {
 namespace {
 
 namespace rows {
-using enum ElementType;  // the rows would be unreadable without
-// Sorted by name, then by operator set.
+using enum ElementType;  // The rows would be unreadable without this declaration.
+// The rows are sorted by name, then by opset.
 constexpr SchemaTypes types[] = {
 #include "onnx/schema_types.inc"
 };

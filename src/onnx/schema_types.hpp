@@ -20,7 +20,7 @@ class TypeSet {
     for (const ElementType type : types) bits_ |= bit(type);
   }
 
-  /// Returns false for a code that is newer than ElementType.
+  /// Returns whether the set contains a type; false for a code that is newer than ElementType.
   [[nodiscard]] constexpr bool contains(ElementType type) const { return (bits_ & bit(type)) != 0; }
   [[nodiscard]] constexpr bool has_only(ElementType type) const { return bits_ == bit(type) && bits_ != 0; }
   /// Returns a list such as "f32, f64", or "no tensor" for an empty set.
@@ -35,30 +35,31 @@ class TypeSet {
   std::uint32_t bits_ = 0;
 };
 
-/// The types of an operator of ai.onnx as a single opset has them.
+/// The element types of an operator of ai.onnx as one opset allows them.
 struct SchemaTypes {
   std::string_view name;
-  std::int64_t since = 0;  ///< The opset from which on the row holds; the oldest row also holds before 13.
-  /// A letter for each input, the same letter for the same type; '.' for an input whose type is independent. The last
-  /// letter holds for all further inputs.
+  /// The opset from which on the row is valid; the oldest row is also used for opsets before 13.
+  std::int64_t since = 0;
+  /// A letter for each input; inputs with the same letter have the same type, and '.' marks an input whose type is
+  /// independent. The last letter is valid for all further inputs.
   std::string_view inputs;
-  /// For each output, the letter of the inputs that have its type; '.' if no input has it. The last letter holds
+  /// For each output, the letter of the inputs that have its type, or '.' if no input has it. The last letter is valid
   /// for all further outputs.
   std::string_view outputs;
-  std::array<TypeSet, 5> of;  ///< The types of each letter, beginning with `a`.
+  std::array<TypeSet, 5> of;  ///< The types that each letter allows, beginning with `a`.
 
-  /// Returns the letter of a port. A port after the last letter has that letter, even if the operator has no such port;
-  /// '.' if there are no letters.
+  /// Returns the letter of a port, or '.' if there are no letters. A port after the last letter has that letter, even
+  /// if the operator has no such port.
   [[nodiscard]] char input_letter(std::size_t index) const;
   [[nodiscard]] char output_letter(std::size_t index) const;
-  /// Returns the types of a letter; null for '.'.
+  /// Returns the types that a letter allows; null for '.'.
   [[nodiscard]] const TypeSet* types_of(char letter) const;
 };
 
-/// Returns the types in opset 13, or in the first newer one that has the operator, and every later change. Empty for a
-/// name that ai.onnx does not have, and for an operator without inputs.
+/// Returns the rows of an operator: for opset 13, or the first newer opset that has the operator, and for every later
+/// change. Empty for a name that ai.onnx does not have, and for an operator without inputs.
 [[nodiscard]] std::span<const SchemaTypes> schema_types(std::string_view op_type);
-/// Returns the types in an opset >= 13; null also if the opset does not have the operator.
+/// Returns the types in an opset >= 13, or null if the opset does not have the operator.
 [[nodiscard]] const SchemaTypes* find_schema_types(std::string_view op_type, std::int64_t opset);
 
 }  // namespace graft::onnx

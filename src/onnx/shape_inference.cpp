@@ -1,4 +1,5 @@
-// Visits a model in order and applies the shape rules; handles sub-graphs, functions and Graft's own operators itself.
+// Visits a model in topological order and applies the shape rules. Subgraphs, functions and Graft's own operators are
+// inferred here.
 #include "onnx/shape_inference.hpp"
 
 #include <fmt/format.h>
@@ -27,11 +28,11 @@ namespace {
 
 using InputShapes = std::map<std::string, Shape, std::less<>>;
 
-constexpr std::size_t most_contents = 64;  // maximum elements of a tensor that is tracked by value
+constexpr std::size_t most_contents = 64;  // The largest number of elements of a tensor that is tracked by value.
 
 class Inference {
  public:
-  /// Without `on_fault`, the first node that contradicts itself ends the inference with an Error.
+  /// Creates an inference. Without `on_fault`, the first node that contradicts itself ends the inference with an Error.
   explicit Inference(const OnFault& on_fault) : on_fault_(on_fault) {}
 
   void run(Graph& graph) {
@@ -74,7 +75,7 @@ class Inference {
     }
   }
 
-  /// Sets the type of each output without one to the type that ONNX's schema derives from an input.
+  /// Sets the type of each output that has none to the type that ONNX's schema derives from an input.
   static void apply_schema_types(NodeTypes& types) {
     constexpr std::int64_t first_known = 13;
     const Node& node = types.node();
@@ -109,7 +110,7 @@ class Inference {
     }
   }
 
-  /// Returns the values of a shape input as dimensions, unknown ones if only their count is known.
+  /// Returns the values of a shape input as dimensions, which are unknown if only their number is known.
   static std::optional<Shape> values_of_shape_input(const NodeTypes& types, std::size_t input) {
     if (auto known = types.contents(input)) return known;
     const Shape* shape = types.shape(input);
@@ -154,8 +155,8 @@ class Inference {
     for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
   }
 
-  /// Infers the branches of an If and returns the branches that can run. Exporters write a branch with Squeeze for the
-  /// size 1 next to one for other sizes: a branch that the sizes contradict is not the one that runs.
+  /// Infers the branches of an If and returns the branches that can run. Exporters write one branch with a Squeeze for
+  /// size 1 and one for other sizes; a branch that contradicts the sizes is not the one that runs.
   std::vector<Graph*> possible_branches(const NodeTypes& types) {
     std::vector<Graph*> branches = types.node().subgraphs();
     if (Graph* taken = subgraph(types.node(), taken_branch(types.numbers(0)))) branches = {taken};
@@ -199,7 +200,7 @@ class Inference {
     }
   }
 
-  /// Returns the number of iterations of a Loop that no condition ends early, or nothing where that is not known.
+  /// Returns the number of iterations of a Loop that no condition ends early, or nothing if it is not known.
   static std::optional<std::int64_t> iterations_of(const NodeTypes& types, const Graph& body) {
     const auto count = types.ints(0);
     if (!count || count->size() != 1) return std::nullopt;
@@ -298,7 +299,7 @@ bool calls_functions(const Model& model) {
   return calls;
 }
 
-/// Returns the node of the model that a node of the copy corresponds to, or that calls the function containing it. The
+/// Returns the node of the model that corresponds to a node of the copy, or that calls the function containing it. The
 /// copy keeps the names of the model's own values. Returns null if no value of the model depends on the node.
 Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
   std::vector<const Node*> waiting{&inlined};
@@ -317,8 +318,8 @@ Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
   return nullptr;
 }
 
-/// Infers on a copy in which calls are replaced by the bodies of functions, and copies the types and shapes of the
-/// model's own values back.
+/// Infers on a copy in which calls are replaced with the bodies of functions, and copies the types and shapes back to
+/// the model's own values.
 void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;
@@ -430,7 +431,7 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
   for (Dim& dim : shape) {
     dim = bounded(dim);
     if (!dim.is_constant() || dim.value() >= 0) continue;
-    // A branch that is never taken may have invalid sizes.
+    // A branch that never runs may have invalid sizes.
     if (node_.graph != nullptr && node_.graph->parent() != nullptr)
       dim = unknown_dim();
     else
@@ -513,7 +514,7 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
   }
   if (a.is_constant()) return a;
   if (b.is_constant()) return b;
-  return unknown_dim();  // either may be 1
+  return unknown_dim();  // Either size may be 1.
 }
 
 // ---- Entry points
@@ -543,9 +544,9 @@ std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
 
 namespace {
 
-/// Replaces the shapes of inputs by the given ones.
+/// Replaces the shapes of inputs with `input_shapes`.
 void give_shapes(Model& model, const InputShapes& input_shapes) {
-  std::unordered_map<std::string, Dim> bound;  // the new values of symbols
+  std::unordered_map<std::string, Dim> bound;  // The new values of symbols.
   for (const auto& [name, shape] : input_shapes) {
     Value* input = model.graph().find_local(name);
     if (input == nullptr || !input->is_input) {
@@ -583,8 +584,8 @@ void give_shapes(Model& model, const InputShapes& input_shapes) {
 /// The shapes that a file declares for the outputs of nodes.
 using Declarations = std::unordered_map<Value*, std::optional<Shape>>;
 
-/// Removes and returns the declared shapes of nodes' outputs. Their types stay, because a wrong type is a fault of the
-/// file.
+/// Removes and returns the declared shapes of nodes' outputs. Their declared types stay, because a wrong type is a
+/// fault of the file.
 Declarations forget_declared(Model& model) {
   Declarations declared;
   const auto forget = [&](const Graph& graph) {
@@ -601,8 +602,8 @@ Declarations forget_declared(Model& model) {
   return declared;
 }
 
-/// Restores the declared shapes of outputs whose shape is still unknown. If shapes were given, dynamic dimensions
-/// become unknown, because a given shape may have bound them. Returns whether any shape was restored.
+/// Restores the declared shapes of outputs whose shape is still unknown. If the caller set shapes, dynamic dimensions
+/// become unknown, because such a shape may have bound them. Returns whether any shape was restored.
 bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
   bool any = false;
   for (const auto& [value, was] : declared) {

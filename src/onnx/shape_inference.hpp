@@ -10,21 +10,20 @@
 
 namespace graft::onnx {
 
-/// The highest rank of a tensor, which is NumPy's limit; a file with a higher one is refused. TensorRT's limit is 8.
+/// The highest rank of a tensor, which is NumPy's limit. Files with a higher rank are refused. TensorRT's limit is 8.
 inline constexpr std::size_t highest_rank = 64;
 
-/// Fills Value::type and Value::shape where they follow from those of the inputs and from constants, also inside
-/// sub-graphs. Small integer tensors are tracked by value (Shape, Gather, Concat, Reshape). Graft's operators infer
-/// their own outputs; calls of other functions are inferred through their bodies. A shape that the file declares for an
-/// inner value or an output is only used where nothing can be inferred, because it may be older than the inputs. What
-/// cannot be inferred stays unknown. Throws Error naming the node whose inputs contradict each other, or whose output
-/// is declared with another element type. Returns the number of values in the main graph whose type or rank is still
-/// unknown.
+/// Sets Value::type and Value::shape where they follow from the inputs and from constants, also inside subgraphs. Small
+/// integer tensors are tracked by value (Shape, Gather, Concat, Reshape). Graft's operators infer their own outputs;
+/// calls of other functions are inferred through their bodies. A shape that the file declares for an inner value or an
+/// output is only used if nothing can be inferred, because it may be out of date. Types and shapes that cannot be
+/// inferred stay unknown. Throws Error naming the node whose inputs contradict each other, or whose output is declared
+/// with another element type. Returns the number of values in the main graph whose type or rank is still unknown.
 std::size_t infer_shapes(Model& model);
 
-/// Infers from given input shapes: each replaces the declared shape of that input. The shapes, but not the types, that
-/// the file declares for outputs of nodes are removed first. Throws Error for a name that is not an input, and for a
-/// shape that contradicts the declared one.
+/// Infers from `input_shapes`: each replaces the declared shape of that input. The shapes, but not the types, that the
+/// file declares for outputs of nodes are removed first. Throws Error for a name that is not an input, and for a shape
+/// that contradicts the declared one.
 std::size_t infer_shapes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
 
 }  // namespace graft::onnx

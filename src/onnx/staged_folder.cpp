@@ -1,4 +1,4 @@
-// Creates the folder under a temporary name, and renames it.
+// Creates the folder under a temporary name and renames it.
 #include "onnx/staged_folder.hpp"
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ void StagedFolder::commit() {
   unmark_temporary(staged_);
   if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) fail_taken();
-    // The file system lacks that flag. rename() does not replace a folder that is not empty.
+    // The file system does not support that flag. rename() does not replace a folder that is not empty.
     if (errno != EINVAL || ::rename(staged_.c_str(), target_.c_str()) != 0) fail();
   }
   staged_.clear();

@@ -1,4 +1,4 @@
-// Folders that are written completely or not at all.
+// Writes folders completely or not at all.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace graft::onnx {
 
-/// A new folder under a temporary name next to its target; `commit` renames it. Without a commit nothing is left; the
+/// A new folder under a temporary name next to its target; `commit` renames it. Without a commit no folder remains; the
 /// folder of a killed process is removed when the same name is written again. Throws Error if the target exists, even
 /// as a symbolic link, which is then not changed, and if the parent folder is missing or cannot be written to.
 class StagedFolder {

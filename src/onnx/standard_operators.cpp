@@ -1,4 +1,4 @@
-// Tables of the changes between opsets, and other facts that ONNX's schemas do not hold in a form that a program can
+// Tables of the changes between opsets, and other facts that ONNX's schemas do not provide in a form that a program can
 // use.
 #include "onnx/standard_operators.hpp"
 
@@ -33,8 +33,8 @@ constexpr std::string_view ml_operators[] = {"ArrayFeatureExtractor",
                                              "TreeEnsembleRegressor",
                                              "ZipMap"};
 
-// The opsets in which an operator's inputs, attributes or meaning changed, so that an older node is invalid or means
-// something else.
+// The opsets in which an operator's inputs, attributes or meaning changed, so that an older node is invalid or has
+// another meaning.
 struct Change {
   std::string_view op_type;
   int version;

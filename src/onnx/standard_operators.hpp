@@ -1,4 +1,5 @@
-// Facts about ONNX's own operators that are not in their schemas (schema.hpp) and defaults (operator_node.hpp).
+// Facts about ONNX's own operators that neither their schemas (schema.hpp) nor their defaults (operator_node.hpp)
+// state.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +17,19 @@ struct Node;
 /// Returns the opset in which an operator of ai.onnx first appears; 0 for an unknown one.
 [[nodiscard]] std::int64_t first_version(std::string_view op_type);
 
-/// Returns the operator of ai.onnx whose name differs from `op_type` by a slip, or nothing.
+/// Returns the operator of ai.onnx whose name differs from `op_type` by a typing error, or nothing.
 [[nodiscard]] std::optional<std::string> nearest_standard_operator(std::string_view op_type);
 
-/// Returns the operator of ai.onnx that a node of another name means by a slip, or nothing: the number of its inputs
-/// and outputs and its attributes have to fit that operator. An operator of com.microsoft is one of ONNX Runtime's own.
+/// Returns the operator of ai.onnx that a misspelled node probably means, or nothing: the number of its inputs and
+/// outputs and its attributes must fit that operator. Operators of com.microsoft belong to ONNX Runtime and are not
+/// considered misspelled.
 [[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
 
-/// Returns whether ONNX Runtime may have the operator of a node: one of ONNX, or of com.microsoft, or one of a function
-/// in the file.
+/// Returns whether ONNX Runtime may have a kernel for a node: the operator is one of ONNX or of com.microsoft, or a
+/// function in the file.
 [[nodiscard]] bool may_be_of_onnxruntime(const Model& model, const Node& node);
 
-/// Returns whether a node of an operator of ai.onnx must be rewritten to get from opset `a` to `b` or back.
+/// Returns whether a node of an operator of ai.onnx must be rewritten to convert it from opset `a` to `b` or back.
 [[nodiscard]] bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b);
 
 /// An attribute that became an input.
@@ -35,7 +37,7 @@ struct AttributeInput {
   std::string_view op_type;
   std::string_view attribute;
   std::size_t input;
-  std::int64_t until;  ///< The opset from which on it is an input.
+  std::int64_t until;  ///< The opset from which on the attribute is an input.
 };
 [[nodiscard]] std::span<const AttributeInput> attribute_inputs(std::string_view op_type);
 

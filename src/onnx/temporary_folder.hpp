@@ -8,11 +8,11 @@
 
 namespace graft::onnx {
 
-/// A folder in TMPDIR that is removed with the object. It is locked while it is used: a new one removes the folders
-/// that killed processes left behind.
+/// A folder in TMPDIR that is removed when the object is destroyed. It is locked while it is in use: creating a new one
+/// removes the folders that killed processes left behind.
 class TemporaryFolder {
  public:
-  TemporaryFolder();  ///< Throws Error if no folder can be created in TMPDIR.
+  TemporaryFolder();  ///< Creates the folder. Throws Error if no folder can be created in TMPDIR.
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -74,7 +74,7 @@ template <class T>
 T to_integer(double value) {
   if (std::isnan(value)) return T{0};
   const double rounded = std::nearbyint(value);
-  // 2^63 is the first double that int64 does not hold, so compare against the double next to the limit.
+  // 2^63 is the first double that int64 cannot represent, so numbers are compared with the double next to the limit.
   if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   if (rounded <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
   return static_cast<T>(rounded);
@@ -292,8 +292,8 @@ TensorData TensorData::scalar_of(ElementType type, double value) { return from_n
 
 namespace {
 
-/// Returns the first `elements` + 1 elements of a large tensor, so that weights are not read as a whole to show a few
-/// of them.
+/// Returns the first `elements` + 1 elements of a large tensor, so that a few of them can be shown without reading all
+/// weights.
 TensorData beginning_of(const TensorData& tensor, std::size_t elements) {
   const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
   const std::size_t bytes = (elements + 1) * bits / 8;

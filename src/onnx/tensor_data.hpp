@@ -13,7 +13,7 @@
 
 namespace graft::onnx {
 
-/// ONNX's element types under ONNX's own codes. A code that is newer than this list is kept as it is.
+/// ONNX's element types, with ONNX's codes. A code that is newer than this list is preserved.
 enum class ElementType : std::int32_t {
   undefined = 0,
   f32 = 1,
@@ -48,17 +48,19 @@ enum class ElementType : std::int32_t {
 
 /// Returns a name such as "f32", "bool" or "string"; "type 99" for a code that is not in the list.
 [[nodiscard]] std::string to_string(ElementType type);
-/// Accepts Graft's names ("f32") and ONNX's ("float", "FLOAT", "int64").
+/// Parses Graft's names ("f32") and ONNX's ("float", "FLOAT", "int64").
 [[nodiscard]] std::optional<ElementType> parse_element_type(std::string_view text);
-/// Returns the type of Graft's kernels, or nothing if they do not have it.
+/// Returns the corresponding type of Graft's kernels, or nothing if they do not support it.
 [[nodiscard]] std::optional<DType> to_dtype(ElementType type);
 [[nodiscard]] ElementType to_element_type(DType dtype);
-/// Returns the bits of an element in raw data (4-bit elements are packed in pairs); 0 for strings and unknown codes.
+/// Returns the size of an element in raw data in bits (4-bit elements are packed in pairs); 0 for strings and unknown
+/// codes.
 [[nodiscard]] int bits_of(ElementType type);
-/// Returns whether TensorData::numbers reads the elements of this type.
+/// Returns whether TensorData::numbers can read elements of this type.
 [[nodiscard]] bool has_numbers(ElementType type);
 [[nodiscard]] bool is_floating_point(ElementType type);
-[[nodiscard]] bool is_integer(ElementType type);  ///< Includes signed and unsigned integers, but not boolean.
+/// Returns whether the type is a signed or unsigned integer. Booleans do not count.
+[[nodiscard]] bool is_integer(ElementType type);
 
 /// A shared, read-only block of memory: an owned string, or a part of a mapped file.
 class Bytes {
@@ -76,21 +78,21 @@ class Bytes {
   std::span<const char> view_;
 };
 
-/// A constant. Copies share the bytes.
+/// A constant tensor. Copies share the bytes.
 struct TensorData {
   ElementType type = ElementType::undefined;
-  std::vector<std::int64_t> dims;  ///< Empty for a scalar. Never negative in a model that was read.
-  Bytes bytes;                     ///< Row-major, little endian, as ONNX's raw_data. Empty for strings.
+  std::vector<std::int64_t> dims;  ///< The dimensions; empty for a scalar. Never negative in a model that was read.
+  /// The elements, row-major and little endian, as in ONNX's raw_data. Empty for strings.
+  Bytes bytes;
   std::shared_ptr<const std::vector<std::string>> strings;  ///< The elements of a string tensor; null for other types.
   std::string name;       ///< The name of a tensor inside an attribute; an initializer has the name of its value.
-  bool external = false;  ///< Whether it was read from an external data file.
+  bool external = false;  ///< Whether the tensor was read from an external data file.
   std::string opaque;     ///< Protobuf fields that Graft does not model (doc string, metadata), in wire form.
 
-  /// Returns the product of dims; 1 for a scalar. Throws Error if it exceeds 64 bits.
+  /// Returns the product of dims, which is 1 for a scalar. Throws Error if it exceeds 64 bits.
   [[nodiscard]] std::int64_t element_count() const;
 
-  /// Returns the value of a tensor that holds exactly one real number, integer or boolean, of any rank; nothing
-  /// otherwise.
+  /// Returns the value of a tensor with exactly one real number, integer or boolean, of any rank; otherwise nothing.
   [[nodiscard]] std::optional<double> scalar() const;
   /// Returns all elements of an integer or boolean tensor; nothing for other types.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints() const;
@@ -108,8 +110,8 @@ struct TensorData {
   [[nodiscard]] static TensorData from_floats(const std::vector<float>& values);
   /// Returns a tensor of one dimension.
   [[nodiscard]] static TensorData from_strings(std::vector<std::string> values);
-  /// Rounds each number to the type (to nearest even). Throws Error for a type that holds no real numbers, or if
-  /// the dims do not hold as many elements.
+  /// Creates a tensor by rounding each number to the type (to nearest even). Throws Error for a type that cannot
+  /// represent real numbers, or if the number of elements does not match the dims.
   [[nodiscard]] static TensorData from_numbers(ElementType type, std::vector<std::int64_t> dims,
                                                const std::vector<double>& values);
   [[nodiscard]] static TensorData scalar_of(ElementType type, double value);

@@ -1,4 +1,4 @@
-// A readable dump of a model.
+// Writes a readable dump of a model.
 #include "onnx/text.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string graph_text(const Graph& graph, const std::string& indent);
 
 std::string attribute_text(const NodeAttribute& attribute, const std::string& indent) {
   if (const auto value = attribute.value()) {
-    // Floats are written with a decimal point: 1 is an int, 1.0 a float.
+    // Floats are written with a decimal point: 1 is an int, 1.0 is a float.
     if (const auto* number = std::get_if<float>(&*value)) return fmt::format("{:#}", *number);
     if (const auto* numbers = std::get_if<std::vector<float>>(&*value)) {
       return "[" + join(*numbers, [](float n) { return fmt::format("{:#}", n); }) + "]";

@@ -1,4 +1,4 @@
-// A readable dump of a model.
+// Writes a readable dump of a model.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace graft::onnx {
 
-/// Return a dump with one line per node: `y: f32[N, 10] = Gemm<transB=1>(x, w, b)  # name`. Long constants are
+/// Returns a dump with one line per node: `y: f32[N, 10] = Gemm<transB=1>(x, w, b)  # name`. Long constants are
 /// shortened.
 [[nodiscard]] std::string to_text(const Model& model);
 [[nodiscard]] std::string to_text(const Graph& graph);

@@ -1,4 +1,4 @@
-// Parses protobuf's wire form, and skips large fields without reading them.
+// Parses protobuf's wire format, and skips large fields without reading them.
 #include "onnx/wire.hpp"
 
 #include <fmt/format.h>
@@ -12,13 +12,13 @@ namespace graft::onnx {
 namespace {
 
 constexpr std::size_t least_cut = 256;
-constexpr int deepest = 100;  // protobuf's own limit
+constexpr int deepest = 100;  // protobuf has the same limit.
 
 struct Field {
   std::uint32_t number = 0;
   std::string_view whole;  ///< The whole field, including its tag.
   bool has_length = false;
-  std::string_view content;  ///< The bytes of a field that has a length.
+  std::string_view content;  ///< The content of a length-delimited field.
   std::uint64_t value = 0;   ///< The value of a varint.
 };
 
@@ -34,8 +34,8 @@ std::optional<std::uint64_t> read_varint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-/// Removes and returns the first field of `bytes`, or nothing if the bytes are not a field. Groups, which no schema of
-/// ONNX has, are not supported.
+/// Removes and returns the first field of `bytes`, or returns nothing if the bytes are not a field. Groups are not
+/// supported, because no schema of ONNX has them.
 std::optional<Field> next_field(std::string_view& bytes) {
   const std::string_view start = bytes;
   const auto tag = read_varint(bytes);
@@ -79,7 +79,7 @@ class Cutter {
   /// Appends the message to `out` without its large fields.
   bool cut(std::string_view message, int kind, int depth, std::string& out) {  // NOLINT(misc-no-recursion): bounded
     if (depth > deepest) return false;
-    std::optional<bool> data_stands_once;  // computed once: a message may hold any number of large fields
+    std::optional<bool> data_stands_once;  // Computed once, because a message may contain any number of large fields.
     for (std::string_view left = message; !left.empty();) {
       const auto field = next_field(left);
       if (!field) return false;
@@ -90,7 +90,8 @@ class Cutter {
       const bool is_known = known != fields_.end() && field->has_length;
       const bool is_large_data = is_known && known->inner == wire_data && field->content.size() >= least_cut;
       if (is_large_data && !data_stands_once) data_stands_once = stands_once(message, field->number);
-      if (is_known && known->inner != wire_data) {  // also small ones, because they may hold piece fields
+      // Small fields are parsed too, because they may contain piece fields.
+      if (is_known && known->inner != wire_data) {
         std::string inner;
         if (!cut(field->content, known->inner, depth + 1, inner)) return false;
         append_varint(out, (std::uint64_t{field->number} << 3U) | wire_length);
@@ -131,7 +132,7 @@ void append_varint(std::string& out, std::uint64_t value) {
 
 std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<const WireField> fields) {
   CutMessage result;
-  result.rest.reserve(message.size());  // only the pages that are written take memory
+  result.rest.reserve(message.size());  // Only the pages that are written use memory.
   if (!Cutter(fields, result.pieces).cut(message, 0, 0, result.rest)) return std::nullopt;
   return result;
 }

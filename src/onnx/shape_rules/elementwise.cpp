@@ -1,4 +1,4 @@
-// Shape rules of elementwise operators, and of others that keep the shape of their input.
+// Shape rules of elementwise operators, and of other operators that keep the shape of their input.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,16 +13,16 @@ namespace {
 
 void same(NodeTypes& t) { t.copy(0); }
 
-/// Copies the shape of the input, and checks that `axis` is one of its axes.
+/// Copies the shape of the input, and checks that `axis` is a valid axis of it.
 void along_axis(NodeTypes& t) {
   t.copy(0);
-  // Before opset 13 these operators flatten the axes before `axis` to rows and the others to columns.
+  // Before opset 13 these operators flatten the axes before `axis` to rows and the remaining axes to columns.
   const bool makes_rows = t.is_before(13) && t.node().op_type != "LpNormalization";
   if (t.shape(0) == nullptr || makes_rows || t.shape(0)->empty()) return;
   static_cast<void>(t.axis(t.node().int_or("axis", -1), t.shape(0)->size()));
 }
 
-/// Throws Error if an input is not a list with one number per channel.
+/// Throws Error unless an input is a vector with one number per channel.
 void check_is_per_channel(const NodeTypes& t, std::size_t input) {
   const Shape* x = t.shape(0);
   const Shape* list = t.shape(input);
@@ -77,7 +77,8 @@ void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
   t.set_shape(0, std::move(result));
 }
 
-/// Calls `f` for each pair of elements if both inputs are known by value; one of them may be a single number.
+/// Computes the output's values by calling `f` for each pair of elements if both inputs are known by value. One of them
+/// may be a single number.
 template <class F>
 void follow_contents(NodeTypes& t, F&& f) {
   const auto a = t.contents(0);
@@ -94,7 +95,7 @@ void follow_contents(NodeTypes& t, F&& f) {
 }
 
 void arithmetic(NodeTypes& t) {
-  // The exponent of Pow and the distance of a shift may be of another type than the result.
+  // The exponent of Pow and the shift of BitShift may have another type than the result.
   const bool mixed = t.node().op_type == "Pow" || t.node().op_type == "BitShift";
   t.set_type(0, t.type(0) || mixed ? t.type(0) : t.type(1));
   set_broadcast(t, 0, t.node().inputs.size());
@@ -107,7 +108,7 @@ void arithmetic(NodeTypes& t) {
     if (op == "Min") return min(a, b);
     if (op == "Max") return max(a, b);
     if (op != "Div") return std::nullopt;
-    if (a.is_constant() && b.is_constant()) {  // ONNX rounds toward zero
+    if (a.is_constant() && b.is_constant()) {  // ONNX rounds integer division toward zero.
       if (b.value() == 0 || (b.value() == -1 && a.value() == INT64_MIN)) return std::nullopt;
       return Dim(a.value() / b.value());
     }
@@ -125,7 +126,7 @@ void comparison(NodeTypes& t) {
   follow_contents(t, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
     if (a == b) return Dim(1);
     if (a.is_constant() && b.is_constant()) return Dim(0);
-    const auto differs = [](const Dim& symbol, const Dim& number) {  // a dimension is never negative
+    const auto differs = [](const Dim& symbol, const Dim& number) {  // A dimension is never negative.
       return symbol.kind() == Dim::Kind::symbol && number.is_constant() && number.value() < 0;
     };
     if (differs(a, b) || differs(b, a)) return Dim(0);

@@ -47,7 +47,7 @@ void matmul(NodeTypes& t) {
     t.set_shape(0, matmul_shape(t, *t.shape(0), *t.shape(second)));
 }
 
-/// A side of an Einsum's equation: "b...ij" is the letters "bij", with the ellipsis after the first.
+/// A side of an Einsum equation: "b...ij" has the letters "bij" and the ellipsis after the first letter.
 struct EinsumTerm {
   std::string letters;
   std::optional<std::size_t> ellipsis;
@@ -62,7 +62,7 @@ EinsumTerm einsum_term(std::string_view text) {
   return term;
 }
 
-/// Returns the size of a letter that several axes have.
+/// Returns the size of a letter that labels several axes.
 Dim common_size(const NodeTypes& t, char letter, const Dim& a, const Dim& b) {
   if (!a.is_constant() || a == Dim(1)) return b.is_constant() || a == Dim(1) ? b : a;
   if (b.is_constant() && b != Dim(1) && a != b) {
@@ -114,7 +114,7 @@ void einsum(NodeTypes& t) {
   if (arrow != std::string::npos) {
     result = einsum_term(std::string_view(equation).substr(arrow + 2));
   } else {
-    // The ellipsis comes first, then the letters that occur once, in alphabetical order.
+    // Without an arrow, the ellipsis comes first, followed by the letters that occur once, in alphabetical order.
     result.ellipsis = 0;
     for (const auto& [letter, times] : occurrences) {
       if (times == 1) result.letters += letter;
@@ -186,7 +186,7 @@ std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shap
       result.push_back(floor_div(room, strides[i]) + 1);
     } else if (room.is_constant()) {
       std::int64_t count = ceil_div(room, strides[i]).value() + 1;
-      // A window must not begin after the image and the padding before it.
+      // A window must not begin after the end of the image and the padding before it.
       if (size.is_constant() && (Dim(count - 1) * strides[i]).value() >= (size + (valid ? 0 : pads[i])).value())
         --count;
       result.emplace_back(count);
@@ -219,7 +219,7 @@ void check_kernel(const NodeTypes& t, const Shape& kernel, std::size_t weight_in
                      t.node().input(weight_input)->name, to_string(*weight)));
 }
 
-/// Throws Error if there is not one bias per output channel.
+/// Throws Error unless there is one bias per output channel.
 void check_bias(const NodeTypes& t, std::size_t bias_input, const Dim& channels) {
   const Shape* bias = t.shape(bias_input);
   if (bias == nullptr || bias->size() != 1 || !(*bias)[0].is_constant() || !channels.is_constant()) return;

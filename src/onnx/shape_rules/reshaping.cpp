@@ -89,7 +89,7 @@ void squeeze(NodeTypes& t) {
   for (std::size_t i = 0; i < x->size(); ++i) {
     const Dim& dim = (*x)[i];
     if (!given) {
-      if (!dim.is_constant()) return;  // its value decides whether the dimension is removed
+      if (!dim.is_constant()) return;  // The value of the dimension decides whether it is removed.
       drop[i] = dim.value() == 1;
     } else if (drop[i] && dim.is_constant() && dim.value() != 1) {
       t.fail(fmt::format("dimension {} is {}; only dimensions of 1 can be removed", i, dim.value()));

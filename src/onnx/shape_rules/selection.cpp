@@ -79,7 +79,8 @@ void split(NodeTypes& t) {
 }
 
 /// Returns the index of the first element of a slice of `n` elements, and the index at which the slice ends. A start
-/// before the data is the first element, also for a negative step, whereas such an end lies before the first element.
+/// before the data stands for the first element, even with a negative step, whereas an end before the data lies before
+/// the first element.
 std::pair<std::int64_t, std::int64_t> slice_ends(std::int64_t start, std::int64_t end, std::int64_t step,
                                                  std::int64_t n) {
   if (n == 0) return {0, 0};
@@ -101,7 +102,7 @@ void slice(NodeTypes& t) {
   auto steps = t.ints(4);
   Shape result = *x;
   if (!starts || (axes_given && !axes) || (t.has_input(4) && !steps)) {
-    // Without the axes every dimension may shrink.
+    // If the axes are unknown, every dimension may shrink.
     for (std::size_t i = 0; i < result.size(); ++i) {
       const bool may_change =
           !axes || std::any_of(axes->begin(), axes->end(), [&](auto a) { return t.axis(a, x->size()) == i; });
@@ -312,7 +313,7 @@ void resize(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
-/// Infers an unknown size along `axis`; without that attribute, the elements are flattened first.
+/// Infers an unknown size along `axis`. Without that attribute the input is flattened first.
 void compress(NodeTypes& t) {
   t.set_type(0, t.type(0));
   if (t.node().attribute("axis") == nullptr) {

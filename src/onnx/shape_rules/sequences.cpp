@@ -50,7 +50,7 @@ void sequence_length(NodeTypes& t) {
   t.set_shape(0, {});
 }
 
-/// Returns the size of every part of SplitToSequence along its axis, or an unknown one if they may differ.
+/// Returns the common size of the parts of SplitToSequence along its axis, or an unknown size if they may differ.
 Dim part_size(const NodeTypes& t, const Dim& whole) {
   if (!t.has_input(1)) return 1;
   const auto sizes = t.ints(1);
@@ -59,7 +59,7 @@ Dim part_size(const NodeTypes& t, const Dim& whole) {
   const std::int64_t first = sizes->front();
   const bool are_equal = std::all_of(sizes->begin(), sizes->end(), [&](std::int64_t size) { return size == first; });
   if (!shape->empty()) return are_equal ? Dim(first) : unknown_dim();
-  const bool divides = whole.is_constant() && first > 0 && whole.value() % first == 0;  // the last part may be shorter
+  const bool divides = whole.is_constant() && first > 0 && whole.value() % first == 0;  // The last part may be shorter.
   return divides ? Dim(first) : unknown_dim();
 }
 
@@ -104,7 +104,7 @@ void optional(NodeTypes& t) {
   }
 }
 
-/// Since opset 18 the input may also be a tensor or a sequence, which is the output then.
+/// Since opset 18 the input may also be a tensor or a sequence, which is then returned unchanged.
 void optional_get_element(NodeTypes& t) {
   const Container* held = t.container(0);
   if (held == nullptr || held->kind == Kind::sequence) {

@@ -98,7 +98,7 @@ void eye_like(NodeTypes& t) {
   if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
 }
 
-/// Returns the number that an input of one element holds, or an unknown dimension. Throws Error for a negative number.
+/// Returns the number in an input with one element, or an unknown dimension. Throws Error for a negative number.
 Dim size_in(const NodeTypes& t, std::size_t input) {
   const auto size = t.contents(input);
   if (!size || size->size() != 1) return unknown_dim();

@@ -31,10 +31,10 @@ void add_sequences(Table& table);
 void add_sources(Table& table);
 void add_regions(Table& table);
 
-/// Returns the product of the axes from `first` to before `last`.
+/// Returns the product of the axes from `first` up to, but not including, `last`.
 [[nodiscard]] Dim product(const Shape& shape, std::size_t first, std::size_t last);
 
-/// A product as a constant and other factors, so that equal symbols cancel in a division.
+/// A product, split into a constant and other factors, so that equal symbols cancel in a division.
 struct Factors {
   std::int64_t constant = 1;
   std::vector<Dim> others;
@@ -51,7 +51,8 @@ struct Factors {
   }
 };
 
-/// Returns `dividend` / `divisor`, which must divide exactly; an unknown dimension if the quotient has no expression.
+/// Returns `dividend` / `divisor`, which must divide exactly, or an unknown dimension if the quotient cannot be
+/// expressed.
 [[nodiscard]] Dim divide(const Factors& dividend, Factors divisor);
 
 }  // namespace graft::onnx::shape_rules
