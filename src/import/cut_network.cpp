@@ -1,4 +1,4 @@
-// The file is JSON: docs/schema/graft.cut.schema.json.
+// Reads the JSON file that docs/schema/graft.cut.schema.json describes.
 #include "import/cut_network.hpp"
 
 #include <fmt/format.h>

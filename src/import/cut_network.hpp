@@ -13,7 +13,7 @@ struct CutNetwork {
   onnx::Model tensorrt;
   onnx::Model host;
   bool tensorrt_is_first = true;
-  std::vector<std::string> outputs = {};  ///< Outputs of the whole network, in its order.
+  std::vector<std::string> outputs = {};  ///< The outputs of the whole network, in their original order.
 
   [[nodiscard]] const onnx::Model& first() const { return tensorrt_is_first ? tensorrt : host; }
   [[nodiscard]] const onnx::Model& second() const { return tensorrt_is_first ? host : tensorrt; }
@@ -23,10 +23,10 @@ struct CutNetwork {
 [[nodiscard]] bool is_cut_network(const std::filesystem::path& path);
 
 /// Reads the file and both halves, which must be in the same folder. Throws Error naming the file and the key for
-/// anything malformed, and for an output that neither half has.
+/// malformed content, and for an output that neither half has.
 [[nodiscard]] CutNetwork read_cut_network(const std::filesystem::path& path);
 
-/// Joins both halves to the whole network.
+/// Joins both halves into the whole network.
 [[nodiscard]] onnx::Model join(const CutNetwork& network);
 
 }  // namespace graft

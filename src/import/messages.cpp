@@ -1,4 +1,4 @@
-// Finds similar names: by the parts of a scope, then by spelling.
+// Finds similar names, first by the parts of a scope, then by spelling.
 #include "import/messages.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace graft {
 
 std::string did_you_mean(const std::string& name, std::vector<std::string> names) {
-  constexpr std::size_t most = 20000;  // comparing more names takes seconds
+  constexpr std::size_t most = 20000;  // Comparing more names takes seconds.
   constexpr std::size_t few = 3;
   std::sort(names.begin(), names.end());
   std::vector<std::string> in_scopes;

@@ -8,14 +8,14 @@
 
 namespace graft {
 
-/// Returns "; did you mean conv1?" with names that contain `name` as a part of their scope, or else with a name of
-/// similar spelling. If no name is similar, returns "; `graft inspect` ... lists its outputs".
+/// Returns a suggestion such as "; did you mean conv1?" with names that contain `name` as a part of their scope, or
+/// else with a name of similar spelling. If no name is similar, returns "; `graft inspect` ... lists its outputs".
 [[nodiscard]] std::string did_you_mean(const std::string& name, std::vector<std::string> names);
 
-/// Returns the advice "give the shapes of the inputs with ImportOptions::shapes", for sizes that are unknown.
+/// Returns the advice to set ImportOptions::shapes, for messages about unknown sizes.
 [[nodiscard]] std::string give_shapes();
 
-/// Returns a text such as "its inputs are image [1, 3, 8, 8]".
+/// Returns a clause such as "its inputs are image [1, 3, 8, 8]".
 [[nodiscard]] std::string inputs_text(const onnx::Graph& graph);
 
 }  // namespace graft

@@ -17,26 +17,27 @@ namespace graft {
 using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 using Ints = std::vector<std::int64_t>;
 
-/// Returns the tensor with its axes in another order: axis i of the result is axis permutation[i] of the tensor. Throws
-/// Error for strings and for types of less than a byte.
+/// Returns the tensor with permuted axes: axis i of the result is axis permutation[i] of the tensor. Throws Error for
+/// strings and for element types smaller than a byte.
 [[nodiscard]] onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutation);
 
-/// Returns the elements under other dims of the same count; throws Error for another count.
+/// Returns the tensor with other dimensions. Throws Error if these do not have the same number of elements.
 [[nodiscard]] onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims);
 
-/// The bytes that may be used for constants which a reader computes from a few numbers in a file: tables of indices,
-/// boxes, cosines. All nodes of a network share the budget, so that a small file cannot fill the memory.
+/// The remaining bytes for constants that a reader computes from a few numbers in a file: tables of indices, boxes,
+/// cosines. All nodes of a network share the budget, so that a small file cannot exhaust the memory.
 struct ConstantBudget {
   static constexpr std::int64_t all = std::int64_t{32} << 20U;
-  static constexpr std::int64_t largest = std::int64_t{16} << 20U;  ///< Limit for a single constant.
+  static constexpr std::int64_t largest = std::int64_t{16} << 20U;  ///< The largest size of a single constant in bytes.
   std::int64_t left = all;
 };
 
-/// Builds the nodes that a layer or node of the other format becomes. Types and shapes of all results are inferred at
-/// once.
+/// Builds the ONNX nodes that replace a layer or node of another format. Infers the types and shapes of all results
+/// immediately.
 class NodeBuilder {
  public:
-  /// `name` is the name of the layer; values inside it are named `name:what`. `type` is noted on its nodes.
+  /// Creates a builder for the layer `name`. Values inside the layer are named `name:what`. The metadata of the nodes
+  /// record `type`.
   NodeBuilder(onnx::Graph& graph, onnx::ContentsMap& contents, ConstantBudget& budget, std::string name,
               std::string type)
       : graph_(graph), contents_(contents), budget_(budget), name_(std::move(name)), type_(std::move(type)) {}
@@ -45,9 +46,10 @@ class NodeBuilder {
   [[nodiscard]] onnx::Graph& graph() { return graph_; }
   [[nodiscard]] ConstantBudget& budget() { return budget_; }
 
-  /// Returns the elements of a small integer tensor, also if they are computed from known shapes; nothing if unknown.
+  /// Returns the elements of a small integer tensor, even if they are computed from known shapes; nothing if they are
+  /// unknown.
   [[nodiscard]] std::optional<Ints> ints_in(const onnx::Value* value) const;
-  /// Returns the elements as dimensions, also if they depend on dynamic ones.
+  /// Returns the elements as dimensions, even if they depend on dynamic dimensions.
   [[nodiscard]] std::optional<onnx::Contents> dims_in(const onnx::Value* value) const;
 
   onnx::Value* add(const std::string& onnx_op, std::vector<onnx::Value*> inputs, const Attributes& attributes = {});
@@ -56,17 +58,20 @@ class NodeBuilder {
   /// Adds a node of one of Graft's own operators. Throws Error if the operator refuses the shapes.
   onnx::Value* add_operator(const Operator& op, std::vector<onnx::Value*> inputs);
 
-  /// Throws Error if constants of that many elements exceed the budget. Called before many elements are computed.
+  /// Throws Error if constants with this many elements exceed the budget. Call it before the elements are computed.
   void check_budget(std::int64_t elements, onnx::ElementType type) const;
-  /// Adds a constant that is not a weight of the file; it counts against the budget.
+  /// Adds a constant that is not a weight from the file, and charges it to the budget.
   onnx::Value* constant_of(onnx::TensorData tensor);
-  onnx::Value* ints_of(const Ints& values);                      ///< Adds an i64 constant of one dimension.
+  onnx::Value* ints_of(const Ints& values);                      ///< Adds a one-dimensional i64 constant.
   onnx::Value* scalar_of(double value, onnx::ElementType type);  ///< Adds a constant scalar.
-  /// Returns the value itself if it has the type.
+  /// Adds a Cast. Returns the value itself if it already has the type.
   onnx::Value* cast(onnx::Value* value, onnx::ElementType type);
-  onnx::Value* transpose(onnx::Value* value, const Ints& permutation);         ///< Permutes the data of a constant.
-  onnx::Value* reshape(onnx::Value* value, const Ints& dims);                  ///< Reshapes the data of a constant.
-  onnx::Value* shape_of(onnx::Value* value) { return add("Shape", {value}); }  ///< Returns the shape as i64.
+  /// Adds a Transpose. The data of a constant are permuted instead.
+  onnx::Value* transpose(onnx::Value* value, const Ints& permutation);
+  /// Adds a Reshape. A constant gets the new dimensions instead.
+  onnx::Value* reshape(onnx::Value* value, const Ints& dims);
+  /// Adds a Shape node, whose output is i64.
+  onnx::Value* shape_of(onnx::Value* value) { return add("Shape", {value}); }
   /// Concatenates one-dimensional values.
   onnx::Value* concat(const std::vector<onnx::Value*>& parts) {
     return add("Concat", parts, {{"axis", std::int64_t{0}}});

@@ -1,4 +1,5 @@
-// Recognizes files that users mistake for frozen graphs, and describes how to convert each to a file that Graft reads.
+// Recognizes files that users mistake for frozen graphs, and describes how to convert each kind to a file that Graft
+// reads.
 #include "import/other_formats.hpp"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ constexpr std::string_view freeze_checkpoint =
     "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
 
 struct Kind {
-  std::string_view end;  ///< The end of the file's name.
+  std::string_view end;  ///< The suffix of the file's name.
   std::string_view what;
   std::string_view remedy;
 };
@@ -44,7 +45,7 @@ constexpr std::array kinds = {
     Kind{".plan", "a TensorRT engine", "an engine cannot be converted; give the network that it was built from"},
 };
 
-/// Lists the first few files of a folder that Graft reads.
+/// Lists the first few files in a folder that Graft can read.
 std::string models_in(const std::filesystem::path& folder) {
   constexpr std::size_t few = 8;
   std::error_code error;
@@ -61,8 +62,8 @@ std::string models_in(const std::filesystem::path& folder) {
   return names.size() > few ? text + ", ..." : text;
 }
 
-/// Returns the advice for a file of a known kind under the wrong name, judged by its first bytes; empty if they show
-/// nothing.
+/// Returns advice for a file of a known kind with the wrong suffix, judged by its first bytes; empty if these do not
+/// show the kind.
 std::string_view wrong_name(const std::string& bytes, std::string_view end) {
   if (bytes.starts_with("version https://git-lfs")) return "this is a pointer of Git LFS; fetch it with git lfs pull";
   const bool is_text = std::none_of(bytes.begin(), bytes.end(),
@@ -70,7 +71,7 @@ std::string_view wrong_name(const std::string& bytes, std::string_view end) {
   if (end == ".prototxt" && !is_text) {
     return "the file is binary; give the network (.prototxt) first and its weights (.caffemodel) second";
   }
-  // Field 1 is a message in a GraphDef, and a number in an ONNX model.
+  // Field 1 is a message in a GraphDef, but a number in an ONNX model.
   if ((end == ".onnx" || end.empty()) && bytes.starts_with('\x0a') && !is_text) {
     return "this is not an ONNX model; if it is a frozen TensorFlow graph, rename it to .pb";
   }
@@ -99,7 +100,7 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
     return "this is a folder; allowed are .onnx, .pb, .pbtxt and .prototxt files" +
            (inside.empty() ? "" : ". It holds " + inside);
   }
-  // The JSON of a cut network may contain any node names, and faults of its halves are reported when they are read.
+  // The JSON of a cut network may contain any node names. Faults of its halves are reported when they are read.
   if (is_cut_network(path)) return std::nullopt;
   const std::string name = path.filename().string();
   for (const Kind& kind : kinds) {

@@ -7,7 +7,7 @@
 
 namespace graft {
 
-/// Returns what kind of file it is and what to do, if Graft cannot read it; nothing if Graft may be able to read it.
+/// Returns the kind of the file and how to convert it if Graft cannot read it; nothing if Graft may be able to read it.
 [[nodiscard]] std::optional<std::string> explain_other_format(const std::filesystem::path& path);
 
 }  // namespace graft

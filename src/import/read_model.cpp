@@ -1,4 +1,4 @@
-// Selects the reader of a file by its name.
+// Selects the reader of a file by the file's name.
 #include "import/read_model.hpp"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 namespace graft {
 namespace {
 
-/// Returns the model after check_ports(): a reader may leave out an input that the network lacks. The reader of ONNX
-/// files checks ports itself.
+/// Returns the model after check_ports(): a reader may have left out an input that the network lacks. The reader of
+/// ONNX files checks ports itself.
 onnx::Model checked(onnx::Model model) {
   onnx::check_ports(model);
   return model;

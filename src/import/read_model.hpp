@@ -15,23 +15,24 @@
 namespace graft {
 
 struct ImportOptions {
-  /// Tensors to keep as outputs, for formats that do not name their outputs. If empty, the tensors that no node reads.
+  /// Tensors to keep as outputs, for formats that do not declare outputs. An empty list keeps the tensors that no node
+  /// reads.
   std::vector<std::string> outputs;
-  /// Shapes of inputs that replace those in the file, for formats that need them while reading.
+  /// Shapes of inputs that replace the shapes in the file, for formats whose readers need them.
   std::map<std::string, Shape, std::less<>> input_shapes;
-  report::Origin* origin = nullptr;  ///< Filled in unless it is null.
-  /// Called before each node is converted; an exception from it ends the reading. Not called for ONNX, which needs no
+  report::Origin* origin = nullptr;  ///< If not null, receives facts about the original network.
+  /// Called before each node is converted; an exception from it stops the reading. Not called for ONNX, which needs no
   /// conversion.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
 enum class FileFormat : std::uint8_t { onnx, tensorflow, caffe };
 
-/// Returns the format by the end of the file's name: .pb and .pbtxt are TensorFlow graphs, .prototxt is a Caffe
-/// network, and all others are ONNX (a model, or a network in two halves, .cut.json).
+/// Returns the format by the suffix of the file's name: .pb and .pbtxt are TensorFlow graphs, .prototxt is a Caffe
+/// network, and all other names are ONNX (a model, or a network in two halves, .cut.json).
 [[nodiscard]] FileFormat format_of(const std::filesystem::path& path);
 
-/// Returns whether an importer reads the file, so that shapes of its inputs can be given.
+/// Returns whether an importer reads the file, so that the caller may set the shapes of its inputs.
 [[nodiscard]] inline bool is_imported(const std::filesystem::path& path) { return format_of(path) != FileFormat::onnx; }
 
 /// Reads a network. The two halves of a cut network are joined. `weights` is the second file of a Caffe network, and

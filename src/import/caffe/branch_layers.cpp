@@ -1,5 +1,5 @@
-// Converts layers of branches of Caffe, whose fields have no numbers of their own there: SSD, DeepLab, PSPNet, SegNet,
-// ShuffleNet, SENet, YOLO.
+// Converts layers that only branches of Caffe have: SSD, DeepLab, PSPNet, SegNet, ShuffleNet, SENet, YOLO. Branches do
+// not agree on the field numbers of these layers' parameters.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -40,8 +40,8 @@ void normalize(LayerConverter& layer) {
   layer.give(layer.add_operator(*op, {layer.input(), factors}));
 }
 
-/// Reorg of YOLOv2 turns the rows and columns of each block into channels, in the order of reorg_cpu in Darknet's
-/// blas.c: the bottom is read as if it had channels / stride^2 planes of a larger image.
+/// Reorg of YOLOv2 turns the rows and columns of each block into channels. The order is that of reorg_cpu in Darknet's
+/// blas.c, which reads the bottom as if it had channels / stride^2 planes of a larger image.
 void reorganize(LayerConverter& layer) {
   const ReorgParameter& p = layer.layer().reorg_param();
   if (p.reverse()) layer.fail("`reverse` is true; allowed is false");
@@ -74,7 +74,8 @@ void interpolate(LayerConverter& layer) {
     layer.fail("it has neither `height` and `width` nor `zoom_factor` nor `shrink_factor`; one of them is needed");
   }
   layer.check_positive({p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
-  const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;  // Caffe tests in this order
+  // Caffe checks the fields in this order.
+  const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;
   Ints cut;
   Ints sizes;
   for (const std::size_t axis : {2, 3}) {
@@ -134,7 +135,8 @@ void upsample(LayerConverter& layer) {
   const std::int64_t w =
       p.has_upsample_w() ? p.upsample_w() : layer.small_size(0, 3) * scale_w - (p.pad_out_w() ? 1 : 0);
   layer.check_positive({h, w}, "upsample_h, upsample_w");
-  constexpr std::int64_t most = std::int64_t{1} << 24;  // positions are f32 numbers
+  // The bottom stores positions as f32, which represents integers exactly up to this limit.
+  constexpr std::int64_t most = std::int64_t{1} << 24;
   if (h > most || w > most || h * w > most)
     layer.fail(fmt::format("the output has {} x {} elements; allowed are {}", h, w, most));
   if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
@@ -146,8 +148,8 @@ void upsample(LayerConverter& layer) {
   layer.give(layer.reshape(y, {0, channels, h, w}));
 }
 
-/// BN of SegNet, in its form for inference with two blobs, becomes Mul and Add (a factor and a shift). BN of PSPNet,
-/// with four blobs, becomes BatchNormalization (a factor, a shift, and statistics).
+/// BN of SegNet, in its inference form with two blobs (a factor and a shift), becomes Mul and Add. BN of PSPNet, with
+/// four blobs (a factor, a shift, and statistics), becomes BatchNormalization.
 void branch_batch_norm(LayerConverter& layer) {
   const BNParameter& p = layer.layer().bn_param();
   const std::int64_t channels = layer.small_size(0, 1);
@@ -171,7 +173,7 @@ void branch_batch_norm(LayerConverter& layer) {
   layer.give(layer.add("Add", {y, layer.weights(1, shape, "bias")}));
 }
 
-/// Axpy(a, x, y) of SENet becomes Add(Mul(a, x), y), with one factor a per channel of x.
+/// Axpy(a, x, y) of SENet becomes Add(Mul(a, x), y), where a has one factor per channel of x.
 void axpy(LayerConverter& layer) {
   const Ints dims = layer.dims(1);
   if (dims.size() != 4 || layer.dims(2) != dims)

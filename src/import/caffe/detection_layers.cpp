@@ -1,4 +1,4 @@
-// Converts the layers of object detectors: SSD's (Liu et al. 2016, branch ssd of Caffe), Fast R-CNN's and YOLOv2's.
+// Converts the layers of object detectors: SSD (Liu et al. 2016, the branch ssd of Caffe), Fast R-CNN and YOLOv2.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace graft::caffe {
 namespace {
 
-/// PriorBox becomes a constant with the boxes of a grid, because they only depend on sizes: prior_box_layer.cpp.
+/// PriorBox becomes a constant with the boxes of a grid, because the boxes depend on sizes only: prior_box_layer.cpp.
 void prior_box(LayerConverter& layer) {
   const PriorBoxParameter& p = layer.layer().prior_box_param();
   const std::int64_t rows = layer.size(0, 2);
   const std::int64_t columns = layer.size(0, 3);
-  (void)layer.input(1);  // the image, whose size may be given as well
+  (void)layer.input(1);  // Marks the image as read, even if the parameters contain its size.
   if (p.has_img_size() && (p.has_img_h() || p.has_img_w())) layer.fail("it has both `img_size` and `img_h` or `img_w`");
   if (p.has_step() && (p.has_step_h() || p.has_step_w())) layer.fail("it has both `step` and `step_h` or `step_w`");
   const float image_h = p.has_img_h()      ? static_cast<float>(p.img_h())
@@ -47,7 +47,7 @@ void prior_box(LayerConverter& layer) {
     ratios.push_back(ratio);
     if (p.flip()) ratios.push_back(1 / ratio);
   }
-  std::vector<std::pair<float, float>> sizes;  // width, height
+  std::vector<std::pair<float, float>> sizes;  // The width and height of each box.
   for (int i = 0; i < p.min_size_size(); ++i) {
     if (sizes.size() > most_sizes) layer.fail(fmt::format("it has more than {} boxes per position", most_sizes));
     const float smallest = p.min_size(i);
@@ -61,7 +61,7 @@ void prior_box(LayerConverter& layer) {
       sizes.emplace_back(smallest * std::sqrt(ratio), smallest / std::sqrt(ratio));
     }
   }
-  constexpr std::int64_t most = 1 << 18;  // ten times as many as SSD on 512x512 has
+  constexpr std::int64_t most = 1 << 18;  // SSD on 512x512 has a tenth of this.
   const auto each = static_cast<std::int64_t>(sizes.size());
   if (rows * columns > most || rows * columns * each > most) layer.fail(fmt::format("more than {} boxes", most));
   std::vector<float> numbers;
@@ -122,7 +122,8 @@ onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, on
   return joined(layer.add("Sub", {center, half}), layer.add("Add", {center, half}));
 }
 
-/// Returns the loop body of the suppression below, which computes the next `keep` [groups, boxes, 1] from the last one.
+/// Returns the loop body of the suppression below, which computes the next `keep` [groups, boxes, 1] from the previous
+/// one.
 std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value* over, onnx::Value* valid,
                                               onnx::Value* half) {
   auto body = std::make_unique<onnx::Graph>(&layer.graph());
@@ -148,13 +149,13 @@ std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value
 
 /// Returns which boxes survive non-maximum suppression, as f32 [groups, boxes, 1]. `boxes` are [groups, boxes, 4], the
 /// best first in each group; a box is suppressed if a better one that is kept overlaps it by more than `threshold`.
-/// `valid`, of the shape of the result, marks the boxes that count at all; `scores` are [groups, boxes].
+/// `valid`, of the shape of the result, marks the boxes that take part; `scores` are [groups, boxes].
 ///
-/// TensorRT has no NonMaxSuppression (its parser accepts the node, its builder has no kernel for it), so the
-/// suppression is built from operators that TensorRT has. One matrix holds which boxes overlap. A loop computes `keep`
-/// as the boxes that no better kept box overlaps until nothing changes, which has the result of visiting the boxes from
-/// the best to the worst; each iteration settles at least one more box. With more boxes than TensorRT's TopK sorts, or
-/// with a large matrix, NonMaxSuppression is used after all.
+/// TensorRT does not run NonMaxSuppression (its parser accepts the node, but its builder has no kernel for it), so the
+/// suppression is built from operators that TensorRT runs. A matrix records which boxes overlap. A loop computes `keep`
+/// as the boxes that no better kept box overlaps, until nothing changes. The result is the same as visiting the boxes
+/// from the best to the worst, because each iteration decides at least one more box. If there are more boxes than
+/// TensorRT's TopK sorts, or the matrix would be large, NonMaxSuppression is used nevertheless.
 onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* scores, onnx::Value* valid,
                         float threshold) {
   const std::int64_t count = (*boxes->shape)[1].value();
@@ -211,7 +212,7 @@ onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* 
   return loop->output();
 }
 
-/// The `count` best of the scores [groups, boxes] in order, and their boxes out of [groups, boxes, 4].
+/// The `count` best of the scores [groups, boxes] in descending order, and their boxes from [groups, boxes, 4].
 struct Best {
   onnx::Value* scores = nullptr;
   onnx::Value* boxes = nullptr;
@@ -224,8 +225,8 @@ Best best_of(LayerConverter& layer, onnx::Value* scores, onnx::Value* boxes, std
 }
 
 /// DetectionOutput computes rows of [image, class, score, x1, y1, x2, y2], class by class, the best first. Caffe
-/// outputs as many rows as there are boxes; TensorRT (RTX 1.7) has no sizes that depend on numbers, so each image has
-/// `keep_top_k` rows here, with -1 in the unused ones.
+/// outputs as many rows as there are boxes. TensorRT (RTX 1.7) has no sizes that depend on data, so each image has
+/// `keep_top_k` rows here, and unused rows contain -1.
 void detection_output(LayerConverter& layer) {
   const DetectionOutputParameter& p = layer.layer().detection_output_param();
   const std::int64_t classes = p.num_classes();
@@ -274,7 +275,7 @@ void detection_output(LayerConverter& layer) {
   onnx::Value* valid = layer.cast(layer.add("Greater", {best.scores, layer.number(lowest)}), onnx::ElementType::f32);
   onnx::Value* kept = suppressed(layer, best.boxes, best.scores, layer.reshape(valid, {groups, candidates, 1}),
                                  p.nms_param().nms_threshold());
-  // Takes the best of all classes together, then sorts them by position, which is the order of the classes.
+  // Selects the best boxes of all classes together, then sorts them by position, which is the order of the classes.
   const std::int64_t places = found_classes * candidates;
   const std::int64_t rows = p.keep_top_k() < 0 ? places : std::min<std::int64_t>(p.keep_top_k(), places);
   if (rows < 1) layer.fail("`keep_top_k` is 0; allowed are 1 and above, and -1");
@@ -315,8 +316,8 @@ void detection_output(LayerConverter& layer) {
   layer.give(layer.reshape(table, {1, 1, images * rows, 7}));
 }
 
-/// Proposal computes the boxes that a network proposes (Faster R-CNN's proposal_layer, written in C++ by several
-/// branches): rows of [0, x1, y1, x2, y2], the best first, and their scores as second top. Coordinates are pixels of
+/// Proposal computes the boxes that a network proposes (Faster R-CNN's proposal_layer, which several branches implement
+/// in C++): rows of [0, x1, y1, x2, y2], the best first, with their scores as the second top. Coordinates are pixels of
 /// the image, and a box from 0 to 15 is 16 wide.
 void proposal(LayerConverter& layer) {
   const ProposalParameter& p = layer.layer().proposal_param();
@@ -353,7 +354,7 @@ void proposal(LayerConverter& layer) {
         const double height = std::nearbyint(width * ratio);
         for (const double scale : scales) {
           sizes.insert(sizes.end(), {static_cast<float>(width * scale), static_cast<float>(height * scale)});
-          // The center is half a pixel farther, because a box from x1 to x2 is x2 - x1 + 1 wide.
+          // The center lies half a pixel farther, because a box from x1 to x2 is x2 - x1 + 1 wide.
           centers.insert(centers.end(), {static_cast<float>(middle + 0.5 + static_cast<double>(x) * p.feat_stride()),
                                          static_cast<float>(middle + 0.5 + static_cast<double>(y) * p.feat_stride())});
         }
@@ -403,8 +404,8 @@ void proposal(LayerConverter& layer) {
   }
 }
 
-/// A mask, f32 [boxes, group_size, size], of the elements along an axis that lie in each of the `group_size` bins of a
-/// box, and the number of these elements.
+/// The bins of a box along one axis: an f32 mask [boxes, group_size, size] of the elements that lie in each of the
+/// `group_size` bins, and the number of these elements.
 struct Bins {
   onnx::Value* mask = nullptr;
   onnx::Value* count = nullptr;
@@ -412,7 +413,7 @@ struct Bins {
 
 Bins bins_of(LayerConverter& layer, onnx::Value* rois, std::int64_t axis, std::int64_t group, std::int64_t size,
              float scale) {
-  const auto rounded = [&](std::int64_t i) {  // rounds half up, not half to even
+  const auto rounded = [&](std::int64_t i) {  // Rounds half up, unlike ONNX's Round.
     onnx::Value* value = layer.add("Slice", {rois, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({1})});
     return layer.add("Floor", {layer.add("Add", {value, layer.number(0.5)})});
   };
@@ -487,7 +488,7 @@ void roi_pooling(LayerConverter& layer) {
                        {{"pooled_shape", Ints{p.pooled_h(), p.pooled_w()}}, {"spatial_scale", p.spatial_scale()}}));
 }
 
-/// Region applies, for each of `num` boxes, a sigmoid to the center and the confidence and a softmax to the classes
+/// Region applies, for each of `num` boxes, a sigmoid to the center and the confidence, and a softmax to the classes
 /// (region_layer.c of Darknet).
 void region(LayerConverter& layer) {
   const RegionParameter& p = layer.layer().region_param();

@@ -1,5 +1,5 @@
-// Converts Caffe's two files to a Model: upgrades old layers, leaves out training, joins weights by name, and converts
-// layer by layer.
+// Converts Caffe's two files to a Model: upgrades old layers, leaves out layers for training, finds the weights of each
+// layer by its name, and converts layer by layer.
 #include "import/caffe/import.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ namespace graft {
 namespace caffe {
 namespace {
 
-/// A line and a column in a text; both count from 0.
+/// A line and a column in a text; both are counted from 0.
 using Place = std::pair<int, int>;
 
 struct UnknownField {
@@ -40,8 +40,8 @@ struct UnknownField {
   std::string field;
 };
 
-/// Returns whether a field is about training, about reading data, or about how Caffe computes: the deployed network
-/// does not depend on it.
+/// Returns whether a field concerns training, reading data or how Caffe computes, so that the deployed network does not
+/// depend on it.
 bool is_of_training(std::string_view field) {
   constexpr std::array<std::string_view, 45> fields = {
       "accuracy_param",
@@ -93,7 +93,7 @@ bool is_of_training(std::string_view field) {
   return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
-/// Collects what protobuf reports about a text: the first error, and the fields that the schema does not have.
+/// Collects protobuf's messages about a text: the first error, and the fields that are not in the schema.
 class Complaints final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -119,7 +119,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<UnknownField> unknown_;
 };
 
-/// A network, and positions in its text.
+/// The text of a network, and positions in it.
 struct Text {
   NetParameter network;
   std::vector<UnknownField> unknown;
@@ -155,7 +155,7 @@ Text parse_network(const std::string& text, const std::string& name) {
   return result;
 }
 
-/// Returns the current name of a layer type of V1; empty for a type that no longer exists.
+/// Returns the current name of a V1 layer type; empty for a type that no longer exists.
 std::string type_of(V1LayerParameter::LayerType type) {
   switch (type) {
     case V1LayerParameter::ABSVAL: return "AbsVal";
@@ -244,7 +244,7 @@ void renew(NetParameter& network, const std::string& file) {
   network.clear_layers();
 }
 
-/// The fields of a NetParameter that hold weights, in the old and the new format.
+/// The fields of a NetParameter that contain weights, in the old and the new format.
 constexpr int net_parameter = 0;
 constexpr int layer_parameter = 1;
 constexpr int v1_layer_parameter = 2;
@@ -254,13 +254,13 @@ constexpr std::array wire_fields = {
     onnx::WireField{layer_parameter, 7, blob_proto}, onnx::WireField{v1_layer_parameter, 6, blob_proto},
     onnx::WireField{blob_proto, 5, onnx::wire_data}};
 
-/// Parsed weights. Large ones stay in the file.
+/// Parsed weights. Large blobs are not copied from the file.
 struct Weights {
   NetParameter network;
   onnx::Pieces pieces;
 };
 
-/// Parses the trained layers. Reports other kinds of files that users give by mistake.
+/// Parses the trained layers. Throws Error with advice for other kinds of files that users pass by mistake.
 Weights parse_weights(std::string_view bytes, const std::string& name, std::shared_ptr<const void> owner) {
   using namespace std::string_view_literals;
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -298,9 +298,9 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   return {std::move(trained), onnx::Pieces(std::move(cut->pieces), std::move(owner))};
 }
 
-/// Returns whether a rule includes a layer in the deployed network, as Caffe decides (Net::StateMeetsRule): in phase
-/// TEST, at the level of the file, and in the file's stages and "deploy", the name of this stage in networks for
-/// several purposes (DIGITS).
+/// Returns whether a rule includes a layer in the deployed network, as Caffe decides it (Net::StateMeetsRule): in phase
+/// TEST, at the level that the file sets, and in the file's stages and the stage "deploy", which networks for several
+/// purposes use (DIGITS).
 bool meets(const NetState& state, const NetStateRule& rule) {
   const auto is_stage = [&](const std::string& stage) {
     return stage == "deploy" || std::find(state.stage().begin(), state.stage().end(), stage) != state.stage().end();
@@ -321,12 +321,12 @@ bool is_for_testing(const NetState& state, const LayerParameter& layer) {
   return std::none_of(layer.exclude().begin(), layer.exclude().end(), is_met);
 }
 
-/// Returns whether a layer reads data. Layers of branches that read files (DenseImageData, VideoData) have names that
-/// end in Data, too.
+/// Returns whether a layer reads data. In branches, too, the names of layers that read files end in Data
+/// (DenseImageData, VideoData).
 bool gives_data(const std::string& type) { return type == "Input" || type.ends_with("Data"); }
 
-/// Returns whether a layer serves only training or reports, such as a loss, an accuracy or a written file, which a
-/// deployed network does not need. SoftmaxWithLoss is kept as a Softmax.
+/// Returns whether a layer only serves training or reporting, such as a loss, an accuracy or a written file, so that a
+/// deployed network does not need it. SoftmaxWithLoss is kept as a Softmax.
 bool is_left_out(const std::string& type) {
   constexpr std::array<std::string_view, 6> types = {"Accuracy",   "BoxAnnotatorOHEM", "DetectionEvaluate",
                                                      "HDF5Output", "MultiAccuracy",    "Silence"};
@@ -428,7 +428,7 @@ class Importer {
         origin_.leave_out(layer.type(), "it is for training");
         continue;
       }
-      // A blob that the network discards with Silence is not an output.
+      // A blob that the network discards with a Silence layer is not an output.
       if (layer.type() == "Silence") silenced_.insert(layer.bottom().begin(), layer.bottom().end());
       if (is_left_out(layer.type())) {
         origin_.leave_out(layer.type(), "it is for training");
@@ -438,7 +438,7 @@ class Importer {
       chosen_.insert(i);
     }
     for (const LayerParameter* layer : layers_) {
-      const bool is_loss = layer->type() == "SoftmaxWithLoss";  // the second bottom is the label
+      const bool is_loss = layer->type() == "SoftmaxWithLoss";  // The second bottom is the label.
       const int count = is_loss ? std::min(1, layer->bottom_size()) : layer->bottom_size();
       needed_.insert(layer->bottom().begin(), layer->bottom().begin() + count);
     }
@@ -447,8 +447,8 @@ class Importer {
     leave_out_unneeded();
   }
 
-  /// Leaves out the layers that the chosen outputs do not need, which may be of any type. Goes backwards, because
-  /// layers that work in place output the same blob several times.
+  /// Leaves out the layers that the requested outputs do not need; these may be of unknown types. Visits the layers
+  /// backwards, because layers that work in place output the same blob several times.
   void leave_out_unneeded() {
     const auto gives = [](const LayerParameter& layer, const std::string& blob) {
       return std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end();
@@ -476,7 +476,7 @@ class Importer {
         chosen_, [&](int i) { return std::find(layers_.begin(), layers_.end(), &network_.layer(i)) == layers_.end(); });
   }
 
-  /// Throws Error with everything that is wrong with the layers, before one of them is converted.
+  /// Throws Error with all faults of the layers before any layer is converted.
   void check_layers() {
     std::map<std::string, std::vector<std::string>> unknown;
     std::vector<std::string> python;
@@ -497,7 +497,7 @@ class Importer {
       if (found != trained_.end() && layer->blobs_size() == 0) {
         layer->mutable_blobs()->Swap(found->second->mutable_blobs());
       }
-      // A second bottom replaces the trained factors.
+      // A second bottom takes the place of the trained factors.
       const bool is_factor = (layer->type() == "Scale" || layer->type() == "Bias") && layer->bottom_size() == 1;
       const std::size_t needed = is_factor ? 1 : entry->blobs;
       if (static_cast<std::size_t>(layer->blobs_size()) < needed) untrained.push_back(layer->name());
@@ -526,7 +526,7 @@ class Importer {
     note_unused_weights();
   }
 
-  /// Describes the unknown fields of layers that are converted; unknown fields of other layers have no effect.
+  /// Describes the unknown fields of the layers that are converted. Unknown fields of other layers have no effect.
   [[nodiscard]] std::string unknown_fields() const {
     std::string text;
     for (const UnknownField& field : text_.unknown) {
@@ -596,7 +596,7 @@ class Importer {
     return shape;
   }
 
-  /// Adds the inputs of the network itself; inputs that are layers are added with the layers.
+  /// Adds the inputs that the network itself declares. Inputs that are layers are added with the layers.
   void add_inputs() {
     if (network_.input_dim_size() != 0 && network_.input_dim_size() != 4 * network_.input_size()) {
       throw Error(fmt::format(
@@ -638,7 +638,7 @@ class Importer {
         for (const std::uint32_t dim : {p.batch_size(), p.channels(), p.height(), p.width()}) dims.add_dim(dim);
         shape = shape_of(dims);
       }
-      // Labels are for layers that are left out, so their shape may be missing.
+      // Labels are read only by layers that are left out, so their shape may be missing.
       if (!shape && !options_.input_shapes.contains(layer.top(i)) && !needed_.contains(layer.top(i))) continue;
       add_input(layer.top(i), shape, data_shape(layer));
     }
@@ -653,7 +653,7 @@ class Importer {
     }
     std::vector<onnx::Value*> inputs;
     for (const std::string& bottom : layer.bottom()) {
-      if (layer.type() == "SoftmaxWithLoss" && !inputs.empty()) break;  // the label
+      if (layer.type() == "SoftmaxWithLoss" && !inputs.empty()) break;  // The second bottom is the label.
       const auto found = blobs_.find(bottom);
       if (found == blobs_.end()) {
         throw Error(fmt::format("layer '{}' ({}): no earlier layer has the top '{}', which it reads as a bottom",
@@ -707,7 +707,7 @@ class Importer {
     }
     blobs_[blob] = value;
     if (given_.insert(blob).second) order_.push_back(blob);
-    read_.erase(blob);  // earlier readers read the blob before this layer
+    read_.erase(blob);  // Earlier readers read the blob before this layer.
   }
 
   void add_outputs() {
@@ -793,7 +793,8 @@ onnx::Model parse_caffe(const std::string& network, std::string_view weights, co
   caffe::Text net = caffe::parse_network(network, network_name);
   caffe::renew(net.network, network_name);
   for (caffe::LayerParameter& layer : *net.network.mutable_layer()) {
-    for (caffe::BlobProto& blob : *layer.mutable_blobs()) blob.clear_piece();  // pieces refer to the file of weights
+    // The pieces refer to the bytes of the weights file.
+    for (caffe::BlobProto& blob : *layer.mutable_blobs()) blob.clear_piece();
   }
   auto [trained, pieces] = caffe::parse_weights(weights, weights_name, std::move(owner));
   return caffe::Importer(net, trained, pieces, network_name, weights_name, options).run();

@@ -50,7 +50,7 @@ Ints LayerConverter::dims(std::size_t i) const {
   if (!value->shape) fail(fmt::format("the shape of '{}' is not known; {}", value->name, give_shapes()));
   Ints result;
   for (const Dim& dim : *value->shape) {
-    // Caffe itself counts the elements of a blob in 32 bits, so arithmetic on sizes needs no further checks.
+    // Caffe itself counts the elements of a blob in 32 bits, so arithmetic on sizes needs no further overflow checks.
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     if (dim.is_constant() && (dim.value() < 0 || dim.value() > most)) {
       fail(fmt::format("'{}' has dimension {}; allowed are 0 to {}", value->name, dim.value(), most));
@@ -127,11 +127,11 @@ onnx::TensorData LayerConverter::blob(std::size_t i) {
       std::memcpy(out, &rounded, sizeof rounded);
       out += sizeof rounded;
     }
-    BlobProto().Swap(&blob);  // frees the memory at once
+    BlobProto().Swap(&blob);  // Swap frees the memory at once.
     tensor.bytes = onnx::Bytes(std::move(raw));
     return tensor;
   }
-  // The numbers stay in protobuf's memory, because weights are most of the memory.
+  // The numbers stay in protobuf's memory and are not copied, because weights take most of the memory.
   const auto owner = std::make_shared<BlobProto>();
   owner->Swap(&blob);
   tensor.bytes = onnx::Bytes(owner, std::span(reinterpret_cast<const char*>(owner->data().data()),

@@ -16,7 +16,7 @@ namespace graft::caffe {
 
 class LayerConverter : public NodeBuilder {
  public:
-  /// `pieces` hold the large blobs of the file of weights, see onnx/wire.hpp.
+  /// Creates the converter of `layer`. `pieces` contains the large blobs of the weights file; see onnx/wire.hpp.
   LayerConverter(LayerParameter& layer, const onnx::Pieces& pieces, onnx::Graph& graph, onnx::ContentsMap& contents,
                  ConstantBudget& budget, std::vector<onnx::Value*> inputs)
       : NodeBuilder(graph, contents, budget, layer.name(), layer.type()),
@@ -26,25 +26,27 @@ class LayerConverter : public NodeBuilder {
 
   [[nodiscard]] const LayerParameter& layer() const { return layer_; }
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
-  [[nodiscard]] onnx::Value* input(std::size_t i = 0) const;  ///< Throws Error if there is no such input.
-  /// Returns the dimensions of an input, -1 for a dynamic one. Throws Error if the rank is unknown.
+  /// Returns bottom `i`. Throws Error if the layer has no such bottom.
+  [[nodiscard]] onnx::Value* input(std::size_t i = 0) const;
+  /// Returns the dimensions of bottom `i`, with -1 for a dynamic one. Throws Error if the rank is unknown.
   [[nodiscard]] Ints dims(std::size_t i = 0) const;
-  /// Returns a dimension. Throws Error if it is dynamic.
+  /// Returns a dimension of bottom `i`. Throws Error if it is dynamic.
   [[nodiscard]] std::int64_t size(std::size_t i, std::size_t axis) const;
-  /// Returns a dimension that is small enough to compute with. Throws Error unless it is 1 to 2^24.
+  /// Returns a dimension of bottom `i` as an operand for arithmetic. Throws Error unless it is between 1 and 2^24.
   [[nodiscard]] std::int64_t small_size(std::size_t i, std::size_t axis) const;
-  /// Returns an axis counted from the start; a negative one counts from the end. Throws Error if it is out of range.
+  /// Converts an axis that may count from the end (negative) to one that counts from the start. Throws Error if it is
+  /// out of range.
   [[nodiscard]] std::size_t axis(std::int64_t axis, std::size_t rank) const;
 
-  /// Returns a trained blob of the layer and removes its numbers from the layer. Throws Error if the file lacks them.
+  /// Returns a trained blob of the layer and removes its data from the layer. Throws Error if the file lacks the data.
   [[nodiscard]] onnx::TensorData blob(std::size_t i);
-  /// Adds a trained blob as a constant of these dims. The file may have more or fewer dimensions of 1, because old
-  /// blobs always have four. Throws Error with both shapes if other dimensions differ.
+  /// Adds a trained blob as a constant with the dimensions `dims`. The file may have more or fewer dimensions of 1,
+  /// because old blobs always have four. Throws Error with both shapes if other dimensions differ.
   onnx::Value* weights(std::size_t i, const Ints& dims, std::string_view what);
 
   /// Adds an f32 scalar constant.
   onnx::Value* number(double value) { return scalar_of(value, onnx::ElementType::f32); }
-  /// Throws Error if a number of the parameter `what` is below 1.
+  /// Checks that all values of the parameter `what` are at least 1. Throws Error otherwise.
   void check_positive(const Ints& numbers, std::string_view what) const;
   /// Sets an attribute of one of Graft's operators. Throws Error with the reason if the operator refuses it.
   void set(Operator& op, std::string_view attribute, const AttributeValue& value) const;
@@ -52,7 +54,7 @@ class LayerConverter : public NodeBuilder {
   void give(std::size_t i, onnx::Value* value);
   void give(onnx::Value* value) { give(0, value); }
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
-  /// Returns the first bottom that input() was not called for, or null.
+  /// Returns the first bottom that was never passed to input(), or null. The converter has then ignored this bottom.
   [[nodiscard]] const onnx::Value* unread_input() const;
   [[nodiscard]] std::size_t unread_blobs() const {
     return static_cast<std::size_t>(layer_.blobs_size()) - read_.size();
@@ -61,7 +63,7 @@ class LayerConverter : public NodeBuilder {
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
-  /// Returns the numbers of a blob in the form of NVIDIA's branch.
+  /// Returns the elements of a blob that is stored in the format of NVIDIA's branch.
   onnx::TensorData raw_blob(std::size_t i, BlobProto& blob, onnx::TensorData tensor) const;
 
   LayerParameter& layer_;
@@ -75,13 +77,14 @@ class LayerConverter : public NodeBuilder {
 struct LayerEntry {
   std::string_view type;
   void (*convert)(LayerConverter& layer);
-  std::size_t blobs = 0;             ///< Number of trained blobs that it requires.
+  std::size_t blobs = 0;             ///< The number of trained blobs that the layer requires.
   std::string_view parameters = {};  ///< The field of LayerParameter that holds the parameters.
-  std::string_view doc = {};         ///< Notes on how the layer is read, and on what is refused.
+  /// Notes on how the layer is read and which forms of it are refused, for the documentation.
+  std::string_view doc = {};
 };
 
-[[nodiscard]] std::span<const LayerEntry> layer_entries();            ///< Layers of Caffe itself.
-[[nodiscard]] std::span<const LayerEntry> branch_layer_entries();     ///< Layers of branches of Caffe.
-[[nodiscard]] std::span<const LayerEntry> detection_layer_entries();  ///< Layers of object detectors.
+[[nodiscard]] std::span<const LayerEntry> layer_entries();            ///< Returns the layers of Caffe itself.
+[[nodiscard]] std::span<const LayerEntry> branch_layer_entries();     ///< Returns the layers of branches of Caffe.
+[[nodiscard]] std::span<const LayerEntry> detection_layer_entries();  ///< Returns the layers of object detectors.
 
 }  // namespace graft::caffe

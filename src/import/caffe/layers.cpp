@@ -15,8 +15,8 @@
 namespace graft::caffe {
 namespace {
 
-/// Returns a parameter for each spatial axis. The layer has a single number for all axes, one for each, or `_h` and
-/// `_w`.
+/// Returns a parameter for each spatial axis. A layer gives one value for all axes, one value per axis, or fields that
+/// end in `_h` and `_w`.
 template <class Repeated>
 Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, bool has_h, std::uint32_t h,
              std::uint32_t w, std::int64_t otherwise, std::string_view what) {
@@ -94,7 +94,7 @@ void inner_product(LayerConverter& layer) {
   layer.give(y);
 }
 
-/// Embed(x) becomes Gather(table, x): a row of the table for each number of the bottom.
+/// Embed(x) becomes Gather(table, x), which selects a row of the table for each index in the bottom.
 void embed(LayerConverter& layer) {
   const EmbedParameter& p = layer.layer().embed_param();
   const std::int64_t outputs = p.num_output();
@@ -117,12 +117,12 @@ std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t st
   return count;
 }
 
-/// Returns the position of each maximum as SegNet's Upsample requires it: row * width + column, for windows that do not
-/// overlap.
+/// Returns the position of each maximum in the form that SegNet's Upsample requires: row * width + column, for windows
+/// that do not overlap.
 onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const Ints& counts, const Ints& more) {
   const std::int64_t channels = layer.small_size(0, 1);
   const std::int64_t width = layer.small_size(0, 3);
-  // Positions are f32 numbers, which hold integers exactly up to this limit.
+  // Positions are stored as f32, which represents integers exactly up to this limit.
   constexpr std::int64_t most = std::int64_t{1} << 24;
   if (layer.small_size(0, 2) * width > most)
     layer.fail(fmt::format("the indices of maxima are among more than {} elements", most));
@@ -198,7 +198,7 @@ void pooling(LayerConverter& layer) {
           "the last window begins at {}, after the end of the {} elements: `stride` is larger than `kernel_size`", last,
           size));
     }
-    more[i] = last + kernel[i] - (size + 2 * pad[i]);  // negative if some elements are in no window
+    more[i] = last + kernel[i] - (size + 2 * pad[i]);  // Negative if no window covers some of the elements.
   }
   if (wants_places) {
     if (kernel != strides || is_padded) {
@@ -283,7 +283,7 @@ void power(LayerConverter& layer) {
   layer.give(p.power() == 1 ? x : layer.add("Pow", {x, layer.number(p.power())}));
 }
 
-/// Exp(x) becomes base ^ (shift + scale * x), where a base of -1 stands for e.
+/// Exp(x) becomes base ^ (shift + scale * x); a base of -1 stands for e.
 void exponential(LayerConverter& layer) {
   const ExpParameter& p = layer.layer().exp_param();
   if (p.base() != -1 && !(p.base() > 0))
@@ -306,7 +306,7 @@ void threshold(LayerConverter& layer) {
   layer.give(layer.cast(above, onnx::ElementType::f32));
 }
 
-/// BatchNorm stores statistics as sums; the third blob holds the number of summands.
+/// BatchNorm stores its statistics as sums; the third blob contains the number of summands.
 void batch_norm(LayerConverter& layer) {
   const std::int64_t channels = layer.size(0, 1);
   const BatchNormParameter& p = layer.layer().batch_norm_param();
@@ -331,7 +331,7 @@ void batch_norm(LayerConverter& layer) {
     return layer.constant_of(onnx::TensorData::from_numbers(
         onnx::ElementType::f32, {channels}, std::vector<double>(static_cast<std::size_t>(channels), value)));
   };
-  // The trained numbers come first, because they show that there are as many channels as the shape claims.
+  // The trained blobs are read first, because they prove that there are as many channels as the shape claims.
   onnx::Value* means = statistic(mean, "mean");
   onnx::Value* variances = statistic(variance, "variance");
   onnx::Value* factor_of = p.scale_bias() ? layer.weights(3, {channels}, "scale") : filled(1);
@@ -340,7 +340,7 @@ void batch_norm(LayerConverter& layer) {
       layer.add("BatchNormalization", {layer.input(), factor_of, shift, means, variances}, {{"epsilon", p.eps()}}));
 }
 
-/// Returns the shape of a factor that begins at `axis` of x, so that it broadcasts.
+/// Returns the shape that a factor needs to broadcast against x from `axis` on.
 Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_t count, std::size_t& axis) {
   const Ints dims = layer.dims();
   axis = layer.axis(given_axis, dims.size());
@@ -456,13 +456,14 @@ void slice(LayerConverter& layer) {
   for (std::size_t i = 0; i < parts.size(); ++i) layer.give(i, parts[i]);
 }
 
-/// Split(x) disappears: each top is the bottom.
+/// Split(x) disappears: each of its tops is replaced with the bottom.
 void split(LayerConverter& layer) {
   layer.give(layer.input());
   for (int i = 0; i < layer.layer().top_size(); ++i) layer.give(static_cast<std::size_t>(i), layer.input());
 }
 
-/// Dropout disappears from a deployed network, except for its scaling if training did not scale (scale_train is false).
+/// Dropout disappears from a deployed network, except for its scaling if training did not scale the values (scale_train
+/// is false).
 void dropout(LayerConverter& layer) {
   const DropoutParameter& p = layer.layer().dropout_param();
   if (p.sample_weights_test()) {
@@ -473,7 +474,7 @@ void dropout(LayerConverter& layer) {
   layer.give(scaled(layer, layer.input(), p.scale_train() ? 1 : 1 - static_cast<double>(p.dropout_ratio()), 0));
 }
 
-/// LRN normalizes across channels (ONNX's LRN), or over a window of each channel (AveragePool of x * x).
+/// LRN normalizes across channels (ONNX's LRN), or over a window within each channel (AveragePool of x * x).
 void local_response_norm(LayerConverter& layer) {
   const LRNParameter& p = layer.layer().lrn_param();
   const std::int64_t size = p.local_size();
@@ -620,8 +621,8 @@ void reduction(LayerConverter& layer) {
   layer.give(scaled(layer, y, p.coeff(), 0));
 }
 
-/// Returns the values and the positions, as f32 like Caffe's blobs, of the k largest in Caffe's order: of equal values
-/// the last one comes first, where TopK begins with the first. So TopK runs on the reversed axis.
+/// Returns the values and positions of the k largest elements, as f32 like Caffe's blobs. Of equal values Caffe places
+/// the last one first, and TopK the first one, so TopK runs on the reversed axis.
 std::pair<onnx::Value*, onnx::Value*> last_largest(LayerConverter& layer, onnx::Value* x, std::int64_t axis,
                                                    std::int64_t k) {
   onnx::Value* reversed =

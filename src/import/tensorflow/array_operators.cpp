@@ -1,4 +1,4 @@
-// Converts operators on shapes, slices, indices and constants, and operators that only pass a tensor on.
+// Converts operators on shapes, slices, indices and constants, and operators that pass a tensor on unchanged.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,7 +28,8 @@ void pass_on(NodeConverter& node) {
   node.give(node.input(0));
 }
 
-/// Bitcast disappears between types that Graft stores alike: quantized types are already the integers that hold them.
+/// Bitcast disappears between types that Graft stores in the same way: quantized types are stored as integers of the
+/// same size.
 void bit_cast(NodeConverter& node) {
   if (node.type_or("type", onnx::ElementType::undefined) != node.type(0)) {
     node.fail("it reinterprets the bits of numbers as another type, which ONNX supports only from operator set 26 on");
@@ -45,15 +46,15 @@ void reshape(NodeConverter& node) {
     return;
   }
   Ints wanted = *dims;
-  // The limit of TensorFlow's own TensorShape.
+  // The limit of TensorFlow's TensorShape class.
   constexpr std::size_t most_dims = 254;
   if (wanted.size() > most_dims) {
     node.fail(fmt::format("the shape has {} dimensions; allowed are at most {}", wanted.size(), most_dims));
   }
   auto open_sizes = std::count(wanted.begin(), wanted.end(), -1);
   if (open_sizes > 1) {
-    // Graphs that were frozen with dynamic dimensions hold -1 for each of them. Sizes at the same position of the input
-    // are used instead, which ONNX writes as 0.
+    // Graphs that were frozen with dynamic dimensions contain -1 for each of them. A -1 is replaced with 0, by which
+    // ONNX copies the size at the same position of the input.
     const std::size_t rank = x->shape ? x->shape->size() : 0;
     for (std::size_t i = 0; i < std::min(rank, wanted.size()) && open_sizes > 1; ++i) {
       if (wanted[i] != -1) continue;
@@ -149,8 +150,8 @@ void slice(NodeConverter& node) {
   node.give(node.add("Slice", {x, begin, end, node.ints_of(iota(rank))}));
 }
 
-/// StridedSlice becomes the Slice for x[begin:end:stride, ...] of NumPy, with Squeeze and Unsqueeze; masks tell which
-/// of the numbers are ignored.
+/// StridedSlice becomes the Slice for x[begin:end:stride, ...] of NumPy, with Squeeze and Unsqueeze. Bit masks state
+/// which of the begins and ends are ignored.
 void strided_slice(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const auto bit = [&](const char* mask, std::size_t i) { return i < 63 && ((node.int_or(mask, 0) >> i) & 1) != 0; };
@@ -212,7 +213,7 @@ void strided_slice(NodeConverter& node) {
       begin = node.slice_1d(node.as_i64(1), place, place + 1);
     }
     if (shrinks) {
-      // The end for one element. After -1 it cannot be -1 + 1, which would be the start.
+      // The end of a slice of one element. After a begin of -1 it cannot be -1 + 1, which would be the start.
       if (begins) {
         const std::int64_t first = (*begins)[i];
         end = node.ints_of({first == -1 || first == to_the_end ? to_the_end : first + 1});
@@ -305,7 +306,7 @@ void rank(NodeConverter& node) {
   node.give(node.cast(node.add("Size", {node.shape_of(x)}), onnx::ElementType::i32));
 }
 
-/// Returns Expand(x, dims), or x itself for an empty list of dims, to which only a scalar broadcasts.
+/// Returns Expand(x, dims), or x itself if `dims` is empty, to which only a scalar broadcasts.
 onnx::Value* expanded(NodeConverter& node, onnx::Value* x, std::size_t dims) {
   const auto known = node.ints(dims);
   return known && known->empty() ? x : node.add("Expand", {x, node.as_i64(dims)});
@@ -315,7 +316,7 @@ void fill(NodeConverter& node) { node.give(expanded(node, node.input(1), 0)); }
 
 void broadcast_to(NodeConverter& node) { node.give(expanded(node, node.input(0), 1)); }
 
-/// BroadcastArgs(a, b) becomes Where(a == 1, b, a), the shape to which two shapes broadcast.
+/// BroadcastArgs(a, b) becomes Where(a == 1, b, a), the shape to which both shapes broadcast.
 void broadcast_shapes(NodeConverter& node) {
   const auto length = [](const onnx::Value* shape) -> std::int64_t {
     const bool is_known = shape->shape && shape->shape->size() == 1 && (*shape->shape)[0].is_constant();
@@ -348,7 +349,7 @@ void where(NodeConverter& node) {
   node.give(node.add("Transpose", {node.add("NonZero", {node.input(0)})}, {{"perm", Ints{1, 0}}}));
 }
 
-/// [[before, after], ...] of each axis becomes all befores, then all afters.
+/// Converts [[before, after], ...] for each axis to all befores, followed by all afters.
 onnx::Value* onnx_pads(NodeConverter& node) {
   if (const auto pads = node.ints(1)) {
     Ints result;
@@ -374,7 +375,7 @@ void mirror_pad(NodeConverter& node) {
     return;
   }
   if (mode != "SYMMETRIC") node.fail(fmt::format("attribute `mode` is {}; allowed are REFLECT, SYMMETRIC", mode));
-  // ONNX has no padding that also repeats the border element; Graft's operator Padding has it.
+  // ONNX has no padding mode that also repeats the border element. Graft's operator Padding has one.
   const auto pads = onnx_pads(node)->constant();
   if (!pads) node.fail("the paddings of a SYMMETRIC padding are computed at run time; allowed are constants");
   const auto op = find_operator("Padding")->create();

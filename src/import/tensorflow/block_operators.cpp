@@ -1,4 +1,4 @@
-// Converts operators on blocks and patches of images, and dilated convolutions that are built from blocks.
+// Converts operators on blocks and patches of images, and dilated convolutions that are expressed with blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// A size that is known while the graph is read, or a value of one element that holds the size.
+/// A size: a number if it is known while the graph is read, otherwise a value with one element.
 struct Size {
   std::int64_t known = -1;
   onnx::Value* open = nullptr;
@@ -62,7 +62,7 @@ void check_block(const NodeConverter& node, const Ints& block, const Ints& borde
 
 struct Blocks {
   Ints block;
-  Ints borders;  ///< Paddings or crops.
+  Ints borders;  ///< The paddings or the crops.
 };
 
 Blocks blocks_of(NodeConverter& node) {
@@ -208,8 +208,7 @@ void batch_to_space(NodeConverter& node) {
   node.give(y);
 }
 
-/// ExtractImagePatches(x) becomes a Conv whose weights select one number each: the numbers of a patch become channels
-/// of a pixel.
+/// ExtractImagePatches(x) becomes a Conv with one-hot weights: the elements of a patch become the channels of a pixel.
 void extract_patches(NodeConverter& node) {
   const Ints sizes = node.ints_or("ksizes", {});
   const Ints strides = node.ints_or("strides", {});

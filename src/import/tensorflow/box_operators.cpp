@@ -1,4 +1,4 @@
-// Converts operators on the boxes of detectors: suppression and cropping.
+// Converts operators on the boxes of detectors: non-maximum suppression and cropping.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ onnx::Value* single(NodeConverter& node, onnx::Value* value) {
   return value->shape && value->shape->size() == 1 ? value : node.reshape(value, {1});
 }
 
-/// NonMaxSuppression: boxes [n, 4], scores [n] -> indices of the boxes that stay, the best first.
+/// NonMaxSuppression: boxes [n, 4], scores [n] -> indices of the boxes that are kept, the best first.
 void suppress(NodeConverter& node) {
   const char version = node.op().back();
   const bool has_threshold = version >= '3';
@@ -54,8 +54,8 @@ void suppress(NodeConverter& node) {
   if (version >= '4') node.give(output, node.cast(node.reshape(count, {}), onnx::ElementType::i32));
 }
 
-/// CombinedNonMaxSuppression: boxes [b, n, q, 4], scores [b, n, c] -> the best of all classes, with zeros in the unused
-/// rows.
+/// CombinedNonMaxSuppression: boxes [b, n, q, 4], scores [b, n, c] -> the best boxes of all classes, with zeros in
+/// unused rows.
 void suppress_combined(NodeConverter& node) {
   onnx::Value* boxes = node.input(0);
   onnx::Value* scores = node.input(1);
@@ -76,7 +76,7 @@ void suppress_combined(NodeConverter& node) {
   onnx::Value* by_class = node.transpose(scores, {0, 2, 1});
   onnx::Value* found = node.add("NonMaxSuppression", {boxes, by_class, node.ints_of({each}),
                                                       single(node, node.input(4)), single(node, node.input(5))});
-  // All scores except those of the boxes that stay become lower than any score, and the best ones are selected.
+  // All scores except those of the kept boxes are set below any real score, and the largest scores are selected.
   const float lowest = std::numeric_limits<float>::lowest();
   onnx::Value* low = node.scalar_of(lowest, onnx::ElementType::f32);
   onnx::Value* none = node.add("Expand", {low, node.shape_of(by_class)});
@@ -103,7 +103,8 @@ void suppress_combined(NodeConverter& node) {
                         {{"keepdims", std::int64_t{0}}}));
 }
 
-/// Returns the positions in pixels [boxes, size] of `size` samples between two borders, which are numbers from 0 to 1.
+/// Returns the positions in pixels [boxes, size] of `size` samples between two borders, which are coordinates from 0 to
+/// 1.
 onnx::Value* sample_places(NodeConverter& node, onnx::Value* from, onnx::Value* to, onnx::Value* pixels,
                            std::int64_t size) {
   const auto number = [&](double value) { return node.scalar_of(value, onnx::ElementType::f32); };

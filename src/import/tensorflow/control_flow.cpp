@@ -1,6 +1,6 @@
 // Converts branches to If, and loops to Loop. A loop that counts from 0 becomes a Loop with a fixed number of
-// iterations, and a list that it fills element by element becomes one of its scan outputs: the form of Keras' recurrent
-// layers.
+// iterations. A list that such a loop fills element by element becomes one of its scan outputs. Keras' recurrent layers
+// have this form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
-/// Adds an empty sub-graph as an attribute of the node.
+/// Adds an empty subgraph as an attribute of the node.
 onnx::Graph& add_graph(onnx::Node& node, const std::string& attribute) {
   auto graph = std::make_unique<onnx::Graph>(node.graph);
   onnx::Graph& result = *graph;
@@ -27,7 +27,7 @@ onnx::Graph& add_graph(onnx::Node& node, const std::string& attribute) {
   return result;
 }
 
-/// Adds an output, which must be computed in the sub-graph: an Identity is added for any other value.
+/// Adds an output, which must be computed in the subgraph: an Identity is added for any other value.
 void add_result(NodeBuilder& builder, onnx::Value* value) {
   const bool is_own = value->graph == &builder.graph() && value->producer != nullptr && !value->is_output();
   builder.graph().add_output(is_own ? *value : *builder.add("Identity", {value}));
@@ -38,7 +38,7 @@ bool is_one(const NodeDef* node) {
   return read_scalar(node->attr().at("value").tensor()) == 1.0;
 }
 
-/// Returns whether a variable counts: result = argument + 1.
+/// Returns whether a loop variable is a counter: result = argument + 1.
 bool is_counter(const Scope& body, std::size_t i) {
   const NodeDef* sum = body.node_of(body.source_of(body.results()[i]));
   if (sum == nullptr || (sum->op() != "AddV2" && sum->op() != "Add")) return false;
@@ -53,13 +53,13 @@ bool is_counter(const Scope& body, std::size_t i) {
 /// The role of a loop's variable.
 enum class Role : std::uint8_t {
   carried,
-  invariant,  ///< The body returns it unchanged.
-  counter,    ///< The number of the iteration.
-  list,       ///< A list whose element i is set in iteration i.
-  last,       ///< A list of one element, which is set in every iteration.
+  invariant,  ///< The body returns the variable unchanged.
+  counter,    ///< The variable is the number of the iteration.
+  list,       ///< The variable is a list whose element i is set in iteration i.
+  last,       ///< The variable is a list of one element that every iteration sets.
 };
 
-/// An operator that sets an element of a list, with the positions of list, element and index among its inputs.
+/// An operator that sets an element of a list, with the indices of the inputs for list, element and position.
 struct Setter {
   std::string_view op;
   std::size_t list;
@@ -93,8 +93,8 @@ class LoopConverter {
       }
     }
     onnx::Node* loop = make_node();
-    // An axis along which a variable changes its size between iterations becomes dynamic, which is found after the body
-    // was built once.
+    // An axis along which a variable changes its size between iterations becomes dynamic. This is detected after the
+    // body has been built once, so the body may be built several times.
     constexpr int most_tries = 4;
     for (int i = 0; !fill_body(*loop); ++i) {
       if (i == most_tries)
@@ -129,8 +129,8 @@ class LoopConverter {
     }
   }
 
-  /// Collects the bounds m of a condition `a < m`, or of several joined by `and`, where a counts the iterations.
-  /// Returns false for any other condition.
+  /// Collects the bounds m of a condition `a < m`, or of several such conditions joined by `and`, where a counts the
+  /// iterations. Returns false for any other condition.
   bool find_bounds(const TensorName& name, const std::vector<bool>& counts, std::vector<onnx::Value*>& bounds,
                    int depth = 0) {
     const Scope& condition = *plan_.condition;
@@ -168,8 +168,8 @@ class LoopConverter {
     return number->shape && number->shape->empty() ? number : node_.reshape(number, {});
   }
 
-  /// Returns the smallest bound. Equal numbers and symbols count once, so that one of "n iterations, at most n"
-  /// remains.
+  /// Returns the smallest bound. Equal numbers and symbols count once, so that "n iterations, at most n" has the bound
+  /// n.
   onnx::Value* least(const std::vector<onnx::Value*>& bounds) {
     std::vector<onnx::Value*> different;
     for (onnx::Value* bound : bounds) {
@@ -253,7 +253,7 @@ class LoopConverter {
   onnx::Node* make_node() {
     std::vector<onnx::Value*> inputs{trip_, nullptr};
     if (trip_ != nullptr) {
-      // ONNX allows an absent condition; TensorRT 10 then reports for the body that its "input was not registered".
+      // ONNX allows an absent condition, but TensorRT 10 then reports that an "input was not registered" in the body.
       inputs[1] = node_.constant_of(onnx::TensorData::scalar_of(onnx::ElementType::boolean, 1));
     } else {
       inputs[1] =
@@ -333,7 +333,7 @@ class LoopConverter {
       std::optional<Shape>& shape = shapes_[carried++];
       if (!shape) continue;
       if (!next[i]->shape || next[i]->shape->size() != shape->size()) {
-        // The shape of the result is unknown, so the known shape of the variable is not reliable.
+        // The shape of the result is unknown, so the known shape of the variable may not hold in later iterations.
         shape.reset();
         is_changed = true;
         continue;
@@ -398,8 +398,9 @@ class LoopConverter {
   onnx::ContentsMap& contents_;
   ConstantBudget& constants_;
   std::vector<Role> roles_;
-  std::vector<std::optional<Shape>> shapes_;  ///< Shapes of the carried variables.
-  onnx::Value* trip_ = nullptr;               ///< The number of iterations, if it is fixed before the first one.
+  std::vector<std::optional<Shape>> shapes_;  ///< The shapes of the loop-carried variables.
+  /// The number of iterations if it is fixed before the loop begins, otherwise null.
+  onnx::Value* trip_ = nullptr;
 };
 
 }  // namespace

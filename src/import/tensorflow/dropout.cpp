@@ -1,4 +1,5 @@
-// Recognizes dropout by its random mask, which compares or rounds uniform numbers and multiplies a scaled tensor.
+// Recognizes dropout by its random mask, which compares or rounds uniform random numbers and is multiplied with a
+// scaled tensor.
 #include "import/tensorflow/dropout.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Dropouts {
     for (NodeDef& node : *graph.mutable_node()) by_name_.emplace(node.name(), &node);
   }
 
-  /// Returns the input of the dropout that ends in `node`; nothing for other nodes.
+  /// Returns the input of the dropout whose last node is `node`; nothing for other nodes.
   [[nodiscard]] std::optional<TensorName> source(const NodeDef& node) const {
     const auto inputs = data_inputs(node);
     if (node.op() == "SelectV2" || node.op() == "Select") {
@@ -42,7 +43,7 @@ class Dropouts {
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  /// Returns the node before copies and conversions of its result.
+  /// Returns the node that computes a tensor, ignoring nodes that only copy or convert the result.
   [[nodiscard]] const NodeDef* source_of(TensorName name) const {
     constexpr std::array<std::string_view, 3> copies = {"Identity", "Cast", "StopGradient"};
     const NodeDef* node = find(name);
@@ -55,7 +56,7 @@ class Dropouts {
     return node;
   }
 
-  /// Returns whether a tensor holds uniform random numbers, possibly moved to another range.
+  /// Returns whether a tensor contains uniform random numbers, possibly scaled or shifted.
   [[nodiscard]] bool is_uniform(const TensorName& name, int steps = most_steps) const {
     constexpr std::array<std::string_view, 4> uniform = {"RandomUniform", "StatelessRandomUniform",
                                                          "StatelessRandomUniformV2", "RandomUniformInt"};
@@ -64,7 +65,7 @@ class Dropouts {
     if (node == nullptr || steps == 0) return false;
     if (is_one_of(*node, uniform)) return true;
     if (!is_one_of(*node, moving)) return false;
-    // Only one of the two inputs is random; the other is a range or the rate.
+    // Only one of the two inputs is random; the other input is a range or the rate.
     const auto inputs = data_inputs(*node);
     return std::any_of(inputs.begin(), inputs.end(),
                        [&](const TensorName& input) { return is_uniform(input, steps - 1); });
@@ -79,7 +80,7 @@ class Dropouts {
     return is_one_of(*node, comparisons) && inputs.size() == 2 && (is_uniform(inputs[0]) || is_uniform(inputs[1]));
   }
 
-  /// Returns x of `x / keep` or `x * scale`, with which tf.nn.dropout scales the remaining numbers: x is the first
+  /// Returns x of `x / keep` or `x * scale`, with which tf.nn.dropout scales the elements that remain. x is the first
   /// input.
   [[nodiscard]] std::optional<TensorName> unscaled(const TensorName& name) const {
     constexpr std::array<std::string_view, 3> scaling = {"Div", "Mul", "RealDiv"};

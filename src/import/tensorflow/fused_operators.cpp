@@ -1,5 +1,5 @@
-// Splits operators that TensorFlow's optimizer (Grappler) fused from a product and the operators after it: Graft and
-// TensorRT fuse in their own way.
+// Splits operators that TensorFlow's optimizer (Grappler) fused from a product and the operators after it. Graft and
+// TensorRT fuse nodes in their own way.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -42,7 +42,7 @@ onnx::Value* activated(NodeConverter& node, const std::string& name, onnx::Value
                   name));
 }
 
-/// Returns a vector with the shape to broadcast along the channels of x.
+/// Returns the vector with a shape that broadcasts along the channels of x.
 onnx::Value* along_channels(NodeConverter& node, onnx::Value* vector, const onnx::Value* x) {
   if (!node.text_or("data_format", "NHWC").starts_with("NC")) return vector;
   Ints axes;

@@ -20,8 +20,8 @@ namespace {
 constexpr int deepest_calls = 24;
 constexpr std::size_t bytes_of_call = 64;
 
-/// The names of the outputs of each operator that has several of different names. Inside a function a tensor is
-/// "node:name:index", and this table holds the index of each name. Operators that are not in the table have a single
+/// The output names of each operator that has outputs of several names. Inside a function a tensor is called
+/// "node:name:index", and this table contains the index of each name. Operators that are not in the table have a single
 /// name for all outputs.
 struct OutputNames {
   std::string_view op;
@@ -80,7 +80,7 @@ class Inliner {
     graph.mutable_node()->Swap(&result_);
   }
 
-  /// Returns the present name of a tensor of the original graph.
+  /// Returns the current name of a tensor of the original graph.
   std::string resolve(const std::string& input) const {
     if (is_control(input)) return input;
     std::string current = input;
@@ -135,7 +135,8 @@ class Inliner {
       arguments.emplace(function.signature().input_arg(static_cast<int>(i)).name(), inputs[i]);
     }
     std::unordered_map<std::string, const NodeDef*> body;
-    // Functions that each call another one twice grow exponentially, in nodes and in the length of names.
+    // Functions that each call another function twice expand exponentially, in the number of nodes and in the length of
+    // names.
     const std::size_t bytes = function.ByteSizeLong() + bytes_of_call +
                               static_cast<std::size_t>(function.node_def_size()) * node.name().size();
     if (bytes > room_) {
@@ -171,7 +172,7 @@ class Inliner {
     }
   }
 
-  /// Converts "argument" or "node:port:index" of a function's body to a tensor of the graph.
+  /// Converts "argument" or "node:port:index" in a function's body to the name of a tensor in the graph.
   std::string function_tensor(const std::string& text, const std::string& call,
                               const std::map<std::string, std::string>& arguments,
                               const std::unordered_map<std::string, const NodeDef*>& body,

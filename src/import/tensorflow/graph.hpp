@@ -1,4 +1,4 @@
-// Prepares a TensorFlow graph before its nodes are converted: inlines calls and finds inputs and outputs.
+// Prepares a TensorFlow graph for conversion: inlines function calls and finds inputs and outputs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class FunctionDefLibrary;
 class GraphDef;
 class NodeDef;
 
-/// The output of a node that an input names: "a" is the first one of a, "a:2" the third.
+/// A tensor as an input names it: "a" is the first output of the node a, "a:2" is its third output.
 struct TensorName {
   std::string node;
   std::int64_t output = 0;
@@ -21,14 +21,14 @@ struct TensorName {
 
 /// Returns whether an input such as "^a" only orders nodes (a runs first) and carries no data.
 [[nodiscard]] inline bool is_control(std::string_view input) { return input.starts_with('^'); }
-/// Parses the name of a tensor. Throws Error for text of another form.
+/// Parses the name of a tensor. Throws Error for malformed names.
 [[nodiscard]] TensorName parse_tensor_name(const std::string& text);
-/// Returns "a" for the first output of a and "a:2" for others, which are the names of tensors in ONNX.
+/// Returns the tensor's name in ONNX: "a" for the first output of a, "a:2" for the third.
 [[nodiscard]] std::string to_string(const TensorName& name);
 
-/// Replaces PartitionedCall, StatefulPartitionedCall and nodes named after a function by the nodes of the function,
-/// named `call/node`. `room` is the number of bytes that copies may still take, and is reduced. Throws Error for
-/// recursion, for missing functions, and if `room` does not suffice.
+/// Replaces PartitionedCall, StatefulPartitionedCall and nodes named after a function with the nodes of the function,
+/// which are renamed `call/node`. `room` is the number of bytes that copies may still take; the function reduces it.
+/// Throws Error for recursion, for missing functions, and if `room` does not suffice.
 void inline_calls(GraphDef& graph, const FunctionDefLibrary& library, std::size_t& room);
 
 /// Returns the data inputs of a node, in order.

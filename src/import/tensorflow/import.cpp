@@ -1,4 +1,5 @@
-// Converts a GraphDef to a Model: recognizes the kind of file, finds its outputs, and reports what cannot be read.
+// Converts a GraphDef to a Model: recognizes the kind of file, finds the graph's outputs, and reports what cannot be
+// read.
 #include "import/tensorflow/import.hpp"
 
 #include <fmt/format.h>
@@ -49,9 +50,9 @@ std::string how_to_go_on() {
       setting_name(Setting::kept_outputs));
 }
 
-/// Returns the outputs of a graph for which the caller chose none: all tensors that no node reads. If others remain,
-/// three kinds are skipped: Exit nodes of loops, the outputs of a Switch and copies of them, and copies of constants
-/// whose only purpose is the order of nodes (control inputs).
+/// Returns the outputs of a graph for which the caller requested none: the tensors that no node reads. If other tensors
+/// remain, three kinds are skipped: Exit nodes of loops, outputs of a Switch and their copies, and copies of constants
+/// that only order nodes (control inputs).
 std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& nodes) {
   std::set<std::string> only_ordered;
   for (const NodeDef& node : graph.node()) {
@@ -64,7 +65,7 @@ std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& no
     const auto inputs = data_inputs(node);
     const auto source = inputs.empty() ? nodes.by_name.end() : nodes.by_name.find(inputs[0].node);
     if (source == nodes.by_name.end()) return false;
-    // A side of a Switch on which nothing in its branch depends has no reader at all, not even for order.
+    // If nothing in a branch depends on its side of the Switch, that output has no reader, not even a control input.
     return source->second->op() == "Switch" || (source->second->op() == "Const" && only_ordered.contains(node.name()));
   };
   const auto all = outputs_of(graph);
@@ -113,7 +114,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
     throw Error("found no node: the file is empty or has another protobuf message; allowed is a frozen GraphDef");
   }
   Reading reading{.options = options, .library = proto.library(), .pieces = pieces};
-  // Large files, and files with many nodes, have more room.
+  // Large files, and files with many nodes, get a larger limit.
   reading.room_for_calls += 3 * proto.ByteSizeLong();
   for (const FunctionDef& function : proto.library().function()) {
     reading.room_for_plans += 8 * static_cast<std::size_t>(function.node_def_size());
@@ -136,7 +137,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   if (outputs.empty())
     throw Error(
         fmt::format("no node computes an output; name the outputs with {}", setting_name(Setting::kept_outputs)));
-  // Dropout is removed after the outputs are chosen: a mask that then has no reader is not an output.
+  // Dropout is removed after the outputs are chosen, so that a mask without a reader does not become an output.
   for (std::size_t left = remove_dropout(proto); left > 0; --left) {
     reading.origin.leave_out("dropout", "it is for training");
   }
@@ -179,7 +180,7 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   return model;
 }
 
-/// The fields of a GraphDef in which tensors can be, also in functions and their attributes.
+/// The fields of a GraphDef that may contain tensors, including those in functions and their attributes.
 constexpr int graph_def = 0;
 constexpr int node_def = 1;
 constexpr int attribute_entry = 2;
@@ -236,7 +237,7 @@ onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const Ten
 
 namespace {
 
-constexpr int deepest_nesting = 100;  // for text, the limit that protobuf has for binary files
+constexpr int deepest_nesting = 100;  // The limit for text files is the limit that protobuf has for binary files.
 
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:

@@ -63,8 +63,8 @@ void gather_nd(NodeConverter& node) {
   node.give(node.add("GatherND", {node.input(0), node.as_i64(1)}, {{"batch_dims", node.int_or("batch_dims", 0)}}));
 }
 
-/// OneHot becomes Where(index == 0..depth-1, on, off): for an index out of range, TensorFlow outputs a row of `off`,
-/// while ONNX counts some from the end.
+/// OneHot becomes Where(index == 0..depth-1, on, off). For an index out of range TensorFlow outputs a row of `off`,
+/// whereas ONNX's OneHot counts negative indices from the end.
 void one_hot(NodeConverter& node) {
   const std::int64_t depth = node.known_int(1, "the depth");
   constexpr std::int64_t most = 1 << 20;
@@ -108,7 +108,7 @@ void top_k(NodeConverter& node) {
   node.give(1, node.cast(results[1], node.type_or("index_type", onnx::ElementType::i32)));
 }
 
-/// Roll(x) becomes Concat(Slice(x), Slice(x)): elements that leave at one end return at the other.
+/// Roll(x) becomes Concat(Slice(x), Slice(x)): elements that are shifted out at one end are inserted at the other.
 void roll(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const Ints shifts = node.known_ints(1, "the shift");
@@ -123,7 +123,7 @@ void roll(NodeConverter& node) {
       if (dim.value() == 0) continue;
       shift = ((shift % dim.value()) + dim.value()) % dim.value();
     } else if (shift != 0) {
-      // The size is dynamic, so a shift by more than the size cannot be recognized.
+      // With a dynamic size it is unknown whether the shift exceeds the size.
       node.fail(fmt::format("axis {} has no fixed size; {}", axis, give_shapes()));
     }
     if (shift == 0) continue;
@@ -140,7 +140,7 @@ void reverse_sequence(NodeConverter& node) {
   const auto rank = static_cast<std::int64_t>(node.known_rank(x, "one of its axes is reversed"));
   const std::int64_t time = counted_from_start(node, node.int_or("seq_dim", 0), rank);
   const std::int64_t batch = counted_from_start(node, node.int_or("batch_dim", 0), rank);
-  Ints there{batch, time};  // ONNX's ReverseSequence supports only the first two axes
+  Ints there{batch, time};  // ONNX's ReverseSequence supports only the first two axes.
   for (std::int64_t i = 0; i < rank; ++i) {
     if (i != batch && i != time) there.push_back(i);
   }
@@ -153,7 +153,7 @@ void reverse_sequence(NodeConverter& node) {
   node.give(is_moved ? node.transpose(y, back) : y);
 }
 
-/// UnravelIndex turns an index into a flat tensor into one row of indices per axis.
+/// UnravelIndex converts an index into a flattened tensor to one row of indices per axis.
 void unravel_index(NodeConverter& node) {
   const Ints dims = node.known_ints(1, "the dimensions");
   onnx::Value* rest = node.as_i64(0);
@@ -170,7 +170,7 @@ void unravel_index(NodeConverter& node) {
 
 void unique(NodeConverter& node) {
   onnx::Value* x = node.input(0);
-  // ONNX Runtime has Unique for i64 only, of the integer types.
+  // ONNX Runtime supports Unique for no other integer type than i64.
   const bool is_whole = x->type && !is_floating_point(*x->type);
   const auto results =
       node.add_many("Unique", {is_whole ? node.cast(x, onnx::ElementType::i64) : x}, 4, {{"sorted", std::int64_t{0}}});
@@ -184,8 +184,8 @@ void unique(NodeConverter& node) {
   if (node.op() == "UniqueWithCounts") node.give(2, node.cast(results[3], type));
 }
 
-/// DynamicStitch becomes Gather(Concat(parts)): each row goes to the index that its number names; of rows with the same
-/// number the last one counts.
+/// DynamicStitch becomes Gather(Concat(parts)): each row is placed at the position that its index states; of rows with
+/// the same index, the last one is used.
 void stitch(NodeConverter& node) {
   const std::size_t count = node.input_count() / 2;
   if (count == 0) node.fail("it has no input");

@@ -1,5 +1,5 @@
-// Converts lists of tensors, which loops fill and read. A list is a single tensor here, with its elements along the
-// first axis; for the arrays of TensorFlow 1, the "flow" is this tensor.
+// Converts lists of tensors, which loops fill and read. The converted model represents a list as a single tensor, with
+// the list's elements along the first axis; for the arrays of TensorFlow 1 this tensor is the "flow".
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Outputs a list of zeros. If the shape of the elements is dynamic, there is no output: a loop that fills the list
-/// needs no initial value.
+/// Outputs a list of zeros. If the shape of the elements is dynamic, outputs nothing: a loop that fills the list needs
+/// no initial value.
 void give_zeros(NodeConverter& node, std::size_t output, onnx::Value* length, const std::optional<Ints>& element,
                 onnx::ElementType type) {
   if (!element || std::any_of(element->begin(), element->end(), [](std::int64_t dim) { return dim < 0; })) return;
@@ -21,7 +21,7 @@ void give_zeros(NodeConverter& node, std::size_t output, onnx::Value* length, co
 }
 
 std::optional<Ints> element_shape(NodeConverter& node, std::size_t input) {
-  // A scalar -1 stands for an unknown shape.
+  // A scalar -1 means that the shape is unknown.
   const onnx::Value* shape = node.input(input);
   if (!shape->shape || shape->shape->empty()) return std::nullopt;
   return node.ints(input);
@@ -37,7 +37,7 @@ void empty_list(NodeConverter& node) {
 
 void array(NodeConverter& node) {
   give_zeros(node, 1, node.input(0), node.shape_or("element_shape"), node.type_or("dtype", onnx::ElementType::f32));
-  node.give(0, node.input(0));  // the handle, which is not used
+  node.give(0, node.input(0));  // The handle, which no converted node uses.
 }
 
 /// Returns an index input as a list of one element.
@@ -80,8 +80,8 @@ void gather_items(NodeConverter& node) {
   node.give(node.add("Gather", {list, node.input(1)}, {{"axis", std::int64_t{0}}}));
 }
 
-/// TensorArrayScatterV3(handle, indices, values, flow) becomes `values`: indices are 0..n-1 wherever a tensor is
-/// unstacked.
+/// TensorArrayScatterV3(handle, indices, values, flow) becomes `values`, because the indices are 0..n-1 wherever a
+/// tensor is unstacked.
 void scatter_items(NodeConverter& node) {
   const onnx::Value* indices = node.input(1);
   const auto known = node.ints(1);

@@ -16,7 +16,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Operators with the same inputs and no attributes in ONNX, and their ONNX names.
+/// Operators that have the same inputs in ONNX and no attributes, with their ONNX names.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 45> same = {{
     {"Abs", "Abs"},
     {"Acos", "Acos"},
@@ -74,7 +74,7 @@ void same_operator(NodeConverter& node) {
   node.give(node.add(std::string(found->second), std::move(inputs)));
 }
 
-/// AddN(a, b, ...) becomes Sum, or a chain of Add for integers, for which ONNX has no Sum.
+/// AddN(a, b, ...) becomes Sum, or a chain of Add for integers, which ONNX's Sum does not support.
 void sum_of_all(NodeConverter& node) {
   std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
@@ -127,20 +127,20 @@ void floor_division(NodeConverter& node) {
     node.give(node.add("Floor", {node.add("Div", {x, y})}));
     return;
   }
-  // ONNX's Div rounds integers toward zero: x - Mod(x, y), whose Mod has the sign of y, divides without remainder.
+  // ONNX's Div rounds integers toward zero. x - Mod(x, y), where Mod has the sign of y, is divisible without remainder.
   onnx::Value* rest = node.add("Mod", {x, y});
   node.give(node.add("Div", {node.add("Sub", {x, rest}), y}));
 }
 
-/// FloorMod(x, y) has a remainder with the sign of the divisor; Mod and TruncateMod, with the sign of the dividend
-/// (Mod{fmod=1}).
+/// The remainder of FloorMod(x, y) has the sign of the divisor; that of Mod and TruncateMod has the sign of the
+/// dividend (Mod{fmod=1}).
 void remainder(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   onnx::Value* y = node.input(1);
   if (node.op() != "FloorMod") {
     node.give(node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}}));
   } else if (is_floating_point(node.type(0))) {
-    // This follows TensorFlow's kernel: x - floor(x / y) * y would lose digits for large x / y.
+    // This formula is that of TensorFlow's kernel: x - floor(x / y) * y would lose digits for large x / y.
     onnx::Value* zero = node.scalar_of(0, node.type(0));
     onnx::Value* rest = node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}});
     onnx::Value* differs = node.add("Xor", {node.add("Less", {rest, zero}), node.add("Less", {y, zero})});
@@ -156,7 +156,7 @@ void erfc(NodeConverter& node) {
 }
 
 void clip(NodeConverter& node) {
-  // Max and Min broadcast; the bounds of Clip do not.
+  // Max and Min broadcast, but the bounds of Clip do not.
   onnx::Value* raised = node.add("Max", {node.input(0), node.input(1)});
   node.give(node.add("Min", {raised, node.input(2)}));
 }
@@ -198,8 +198,8 @@ namespace {
 
 void matrix_product(NodeConverter& node) { node.give(multiplied(node)); }
 
-/// Returns an equation with lower-case letters, which TensorRT requires; Keras writes upper-case ones:
-/// "BTNH,BSNH->BNTS". Returns an empty string if that is impossible: without an arrow, the order of the letters has a
+/// Returns the equation with lower-case letters, which TensorRT requires; Keras writes upper-case letters:
+/// "BTNH,BSNH->BNTS". Returns an empty string if the letters cannot be changed: without an arrow, their order has a
 /// meaning.
 std::string in_lower_case(std::string equation) {
   if (equation.find("->") == std::string::npos) return {};
@@ -223,14 +223,14 @@ void einsum(NodeConverter& node) {
   node.give(node.add("Einsum", std::move(inputs), {{"equation", std::move(equation)}}));
 }
 
-/// Returns the axes of a reduction, which are a scalar or a list in TensorFlow.
+/// Returns the axes of a reduction, which TensorFlow stores as a scalar or a list.
 Ints reduction_axes(NodeConverter& node) { return node.known_ints(1, "the axes"); }
 
 void reduction(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const Ints axes = reduction_axes(node);
   const std::int64_t keep = node.flag_or("keep_dims", node.flag_or("keepdims", false)) ? 1 : 0;
-  if (axes.empty()) {  // ONNX reduces all axes if none are given
+  if (axes.empty()) {  // ONNX reduces all axes if no axes are given.
     node.give(node.add("Identity", {x}));
     return;
   }
@@ -241,7 +241,7 @@ void reduction(NodeConverter& node) {
     node.give(node.cast(y, onnx::ElementType::boolean));
     return;
   }
-  if (node.op() == "Sum") {  // the only reduction whose axes are an input in opset 17
+  if (node.op() == "Sum") {  // ReduceSum is the only reduction whose axes are an input in opset 17.
     node.give(node.add("ReduceSum", {x, node.ints_of(axes)}, {{"keepdims", keep}}));
     return;
   }
@@ -282,8 +282,8 @@ void euclidean_norm(NodeConverter& node) {
   node.give(node.add("ReduceL2", {node.input(0)}, {{"axes", axes}, {"keepdims", keep}}));
 }
 
-/// Xlogy, Xlog1py and MulNoNan become x * log(y), x * log(1 + y) and x * y, each 0 where x (for MulNoNan, y) is 0,
-/// whatever the other factor is.
+/// Xlogy, Xlog1py and MulNoNan become x * log(y), x * log(1 + y) and x * y. The result is 0 where x (for MulNoNan, y)
+/// is 0, whatever the other factor is.
 void guarded_product(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   onnx::Value* y = node.input(1);
@@ -295,15 +295,15 @@ void guarded_product(NodeConverter& node) {
   node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
 }
 
-/// Returns whether the sign of a number is set, including the sign of -0: 1 / -0 is -inf.
+/// Returns whether each number has a minus sign, including -0: 1 / -0 is -inf.
 onnx::Value* has_minus_sign(NodeConverter& node, onnx::Value* x, onnx::ElementType type) {
   onnx::Value* zero = node.scalar_of(0, type);
   onnx::Value* inverse = node.add("Div", {node.scalar_of(1, type), x});
   return node.add("Or", {node.add("Less", {x, zero}), node.add("Less", {inverse, zero})});
 }
 
-/// Atan2(y, x) becomes Atan(|y| / |x|), mirrored in the quadrant of x and y. The quotient is Sign(|x|) where |x| = |y|:
-/// 0 for two zeros, and 1 for two infinities.
+/// Atan2(y, x) becomes Atan(|y| / |x|), mirrored into the quadrant of x and y. Where |x| = |y| the quotient is replaced
+/// with Sign(|x|): 0 for two zeros, and 1 for two infinities.
 void arc_tangent(NodeConverter& node) {
   constexpr double pi = 3.14159265358979323846;
   onnx::Value* y = node.input(0);
@@ -320,7 +320,7 @@ void arc_tangent(NodeConverter& node) {
   node.give(node.add("Mul", {side, upper}));
 }
 
-/// Bucketize(x) becomes ReduceSum(x >= boundaries): the number of boundaries that x is not below.
+/// Bucketize(x) becomes ReduceSum(x >= boundaries), the number of boundaries that are at most x.
 void bucketize(NodeConverter& node) {
   const auto bounds = node.floats("boundaries");
   if (bounds.empty()) node.fail("it has no attribute `boundaries`");
@@ -341,7 +341,7 @@ void cross_product(NodeConverter& node) {
   node.give(node.add("Sub", {a, b}));
 }
 
-/// LinSpace becomes `count` numbers from start to stop, both included.
+/// LinSpace becomes `count` evenly spaced numbers from start to stop, both included.
 void even_steps(NodeConverter& node) {
   const std::int64_t count = node.known_int(2, "the count");
   constexpr std::int64_t most = 1 << 24;

@@ -1,5 +1,4 @@
-// Converts diagonals, segments and spectra, for which ONNX has no operator, or one that TensorRT lacks, to other
-// operators.
+// Converts diagonals, segments and spectra. ONNX has no operators for them, or operators that TensorRT lacks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Returns 0, 1, 2 ... along an axis of x, as a column or a row.
+/// Returns the indices 0, 1, 2 ... along an axis of x, as a column or a row.
 onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axis_from_end, bool is_column) {
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   const auto from_end = static_cast<std::size_t>(axis_from_end);
@@ -31,7 +30,8 @@ onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axi
   return node.add("Unsqueeze", {range, node.ints_of({is_column ? 1 : 0})});
 }
 
-/// Throws Error unless a newer kind of the operator, which supports several diagonals, uses only the main one.
+/// Throws Error unless the operator only uses the main diagonal. Newer versions of the operators support several
+/// diagonals.
 void check_main_diagonal(NodeConverter& node, std::size_t k_input) {
   if (!node.op().ends_with("V2") && !node.op().ends_with("V3")) return;
   const Ints k = node.known_ints(k_input, "the diagonals");
@@ -103,7 +103,7 @@ void band_part(NodeConverter& node) {
 
 // ---- Segments
 
-/// Adds each row to the segment that its number names. With `counts`, counts the rows instead.
+/// Sums the rows of each segment; `segments` names the segment of each row. With `counts`, counts the rows instead.
 onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segments, onnx::Value* count, bool counts) {
   onnx::Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
   if (counts) data = node.add("Expand", {node.scalar_of(1, *data->type), node.shape_of(segments)});
@@ -118,7 +118,7 @@ onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segment
   return node.add("ScatterND", {zeros, tuples, data}, {{"reduction", std::string("add")}});
 }
 
-/// UnsortedSegmentSum ignores rows with a negative number: they are replaced by zeros for segment 0.
+/// UnsortedSegmentSum ignores rows with a negative segment. Such rows are replaced with zeros and moved to segment 0.
 void drop_negative(NodeConverter& node, onnx::Value*& data, onnx::Value*& numbers) {
   const auto known = node.ints_in(numbers);
   if (known && std::all_of(known->begin(), known->end(), [](std::int64_t number) { return number >= 0; })) return;
@@ -164,9 +164,9 @@ void segments(NodeConverter& node) {
   node.give(node.add("Div", {sum, sizes}));
 }
 
-// ---- Complex numbers: pairs of real and imaginary part on a last axis of two
+// ---- Complex numbers: pairs of real and imaginary parts along a last axis of size two
 
-/// RFFT(x) becomes a MatMul with cosines and sines.
+/// RFFT(x) becomes a MatMul with a matrix of cosines and sines.
 void real_spectrum(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const std::int64_t length = node.known_int(1, "the length of the transform");

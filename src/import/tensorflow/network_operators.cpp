@@ -1,7 +1,7 @@
 // Converts convolutions, pooling, normalizations, activations and resizing.
 //
-// TensorFlow keeps channels last (NHWC) by default, ONNX keeps them second. Each operator is converted to Transpose ->
-// operator -> Transpose; the passes move and cancel the transpositions.
+// TensorFlow keeps channels last (NHWC) by default, whereas ONNX keeps them second. Each operator is converted to
+// Transpose -> operator -> Transpose; the passes move and cancel the Transposes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,10 +16,11 @@
 namespace graft::tensorflow {
 namespace {
 
-/// The largest size of an axis, a window or a stride: products of two sizes, and sums of such products, fit 64 bits.
+/// The largest size of an axis, a window or a stride. Products of two such sizes, and sums of such products, fit in 64
+/// bits.
 constexpr std::int64_t largest_size = std::int64_t{1} << 31;
 
-/// The order of the axes of a tensor, and the permutations between channels last and channels second.
+/// The position of the channels in a tensor, and the permutations between channels last and channels second.
 class ChannelOrder {
  public:
   ChannelOrder(const NodeConverter& node, std::size_t rank) : rank_(rank) {
@@ -39,7 +40,7 @@ class ChannelOrder {
   onnx::Value* back(NodeConverter& node, onnx::Value* value) const {
     return is_last_ ? node.transpose(value, permutation(false)) : value;
   }
-  /// Returns the entries for the spatial axes of a list with one entry per axis.
+  /// Returns the entries for the spatial axes from a list with one entry per axis.
   [[nodiscard]] Ints spatial(const NodeConverter& node, const Ints& all, std::string_view what) const {
     if (all.size() != rank_) {
       node.fail(fmt::format("attribute `{}` has {} numbers; allowed are {}", what, all.size(), rank_));
@@ -80,7 +81,7 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   return result;
 }
 
-/// Adds the attributes for padding. SAME pads the odd element at the end, and is written as numbers where the sizes are
+/// Adds the attributes for padding. SAME adds the odd element at the end, and is written as numbers if the sizes are
 /// known.
 void add_padding(const NodeConverter& node, const ChannelOrder& order, const onnx::Value& x, const Ints& kernel,
                  const Ints& strides, const Ints& dilations, Attributes& attributes) {
@@ -102,7 +103,7 @@ void add_padding(const NodeConverter& node, const ChannelOrder& order, const onn
   } else if (padding == "SAME") {
     for (std::size_t i = 0; i < kernel.size(); ++i) {
       const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
-      std::int64_t total = reach - 1;  // for a stride of 1, whatever the size is
+      std::int64_t total = reach - 1;  // The formula for a stride of 1, which holds for every size.
       if (strides[i] != 1) {
         const bool is_known = x.shape && x.shape->size() == kernel.size() + 2 && (*x.shape)[i + 2].is_constant();
         if (!is_known) {
@@ -133,7 +134,7 @@ void check_positive(const NodeConverter& node, const Ints& numbers, std::string_
   }
 }
 
-/// Returns the dims of a filter, before its data is needed.
+/// Returns the dimensions of a filter without loading its data.
 Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
   const onnx::Value* filter = node.input(i);
   Ints dims;
@@ -197,8 +198,8 @@ onnx::Value* depthwise_convolved(NodeConverter& node) {
   return order.back(node, node.add("Conv", {x, filter}, attributes));
 }
 
-/// Returns the normalized tensor of a FusedBatchNorm. With `is_training` it is normalized with the statistics of the
-/// batch, as a network that was frozen in this state does.
+/// Returns the normalized tensor of a FusedBatchNorm. With `is_training` the statistics of the batch are used, as in a
+/// network that was frozen in training mode.
 onnx::Value* normalized(NodeConverter& node) {
   const ChannelOrder order(node, node.rank(node.input(0)).value_or(4));
   const float epsilon = node.float_or("epsilon", 1e-4F);
@@ -229,9 +230,9 @@ void convolution(NodeConverter& node) { node.give(convolved(node)); }
 
 void depthwise_convolution(NodeConverter& node) { node.give(depthwise_convolved(node)); }
 
-/// `base` * `factor` + `summand`: a size that a network computes from a dynamic dimension.
+/// The size `base` * `factor` + `summand`, which a network computes from a dynamic dimension.
 struct Linear {
-  std::optional<Dim> base;  ///< Absent for a constant.
+  std::optional<Dim> base;  ///< The dynamic dimension; absent if the size is a constant.
   std::int64_t factor = 0;
   std::int64_t summand = 0;
 };
@@ -243,7 +244,7 @@ Linear linear(const Dim& dim) {
   if (kind != Dim::Kind::add && kind != Dim::Kind::subtract && kind != Dim::Kind::multiply) return other;
   const Linear left = linear(dim.left());
   const Linear right = linear(dim.right());
-  // Dim's arithmetic throws on overflow, which only happens with absurd sizes.
+  // Dim's arithmetic throws on overflow, which only happens with unrealistic sizes.
   const auto total = [](std::int64_t a, std::int64_t b, std::int64_t times) {
     return (Dim(a) + Dim(b) * times).value();
   };
@@ -261,8 +262,8 @@ Linear linear(const Dim& dim) {
   return {left.base ? left.base : right.base, factor, summand};
 }
 
-/// Returns how many elements more than `result` are covered by `size` windows of `reach` at distance `stride`; nothing
-/// if that number depends on dynamic dimensions.
+/// Returns by how many elements `size` windows of length `reach` at distance `stride` exceed `result`; nothing if that
+/// number depends on dynamic dimensions.
 std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std::int64_t reach, const Dim& result) {
   try {
     const Linear surplus = linear((size - 1) * stride + reach - result);
@@ -296,7 +297,7 @@ void transposed_convolution(NodeConverter& node) {
   Ints extra;
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
-    // The forward convolution that this node reverses goes from `result` elements to `size`.
+    // The forward convolution, of which this node is the gradient, maps `result` elements to `size` elements.
     const Dim& result = (*wanted)[order.is_last() ? i + 1 : i + 2];
     const Dim& size = (*x->shape)[i + 2];
     if (size.is_constant()) check_positive(node, {size.value()}, "the shape of its input");
@@ -370,8 +371,8 @@ void pool(NodeConverter& node) {
   node.give(order.back(node, y));
 }
 
-/// MaxPoolWithArgmax becomes MaxPool with indices, which ONNX counts through channels and rows, TensorFlow through rows
-/// and channels.
+/// MaxPoolWithArgmax becomes MaxPool with indices. ONNX counts the indices through channels and rows (NCHW), TensorFlow
+/// through rows and channels (NHWC), so they are converted.
 void max_pool_with_places(NodeConverter& node) {
   const Ints window = node.ints_or("ksize", {});
   const Ints steps = node.ints_or("strides", {});
@@ -420,15 +421,15 @@ void local_response_norm(NodeConverter& node) {
   node.give(node.transpose(y, {0, 2, 3, 1}));
 }
 
-/// Returns the attributes of ONNX's Resize. The sources are TensorFlow's kernels image_resizer_state.h and
+/// Returns the attributes for ONNX's Resize. They follow TensorFlow's kernels, image_resizer_state.h and
 /// resize_*_op.cc.
 Attributes resize_attributes(const NodeConverter& node) {
   const bool corners = node.flag_or("align_corners", false);
   const bool half = node.flag_or("half_pixel_centers", false);
   const std::string coordinates = corners ? "align_corners" : half ? "half_pixel" : "asymmetric";
   if (node.op() == "ResizeNearestNeighbor") {
-    // With aligned corners TensorFlow rounds half away from zero, otherwise down. Its half-pixel centers, floor((i +
-    // 0.5) / scale), are ONNX's half_pixel rounded as floor((i + 0.5) / scale - 0.5 + 0.5).
+    // With aligned corners TensorFlow rounds half away from zero, otherwise down. Its half-pixel position floor((i +
+    // 0.5) / scale) equals ONNX's half_pixel position with round_prefer_ceil: floor((i + 0.5) / scale - 0.5 + 0.5).
     return {{"mode", std::string("nearest")},
             {"coordinate_transformation_mode", coordinates},
             {"nearest_mode", std::string(corners || half ? "round_prefer_ceil" : "floor")}};
@@ -447,7 +448,7 @@ void resize(NodeConverter& node) {
   if (node.flag_or("align_corners", false) && node.flag_or("half_pixel_centers", false)) {
     node.fail("both `align_corners` and `half_pixel_centers` are true; allowed is one of them");
   }
-  // Bilinear and bicubic results are f32 whatever the type of the images is, and not rounded.
+  // Bilinear and bicubic results are f32 whatever the type of the images is, and are not rounded.
   const bool is_nearest = node.op() == "ResizeNearestNeighbor";
   onnx::Value* images = is_nearest ? node.input(0) : node.cast(node.input(0), onnx::ElementType::f32);
   onnx::Value* x = node.transpose(images, {0, 3, 1, 2});

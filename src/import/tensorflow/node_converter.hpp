@@ -1,4 +1,4 @@
-// Converts a node of a TensorFlow graph to nodes of ONNX: reads its inputs and attributes, and takes its results.
+// Converts a node of a TensorFlow graph to ONNX nodes: reads the node's inputs and attributes, and records its results.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace graft::tensorflow {
 
 class NodeDef;
 
-/// The end of a Slice that includes all elements to the last one.
+/// The end of a Slice that extends to the last element.
 inline constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
 class NodeConverter : public NodeBuilder {
@@ -30,36 +30,40 @@ class NodeConverter : public NodeBuilder {
 
   // ---- Inputs
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
-  [[nodiscard]] onnx::Value* input(std::size_t i) const;  ///< Throws Error if there is no such input.
+  /// Returns the value of input `i`. Throws Error if the node has no such input.
+  [[nodiscard]] onnx::Value* input(std::size_t i) const;
   [[nodiscard]] onnx::ElementType type(std::size_t i) const;
   [[nodiscard]] std::optional<std::size_t> rank(const onnx::Value* value) const;
-  /// Throws Error if the rank is unknown.
+  /// Returns the rank of the value. Throws Error if it is unknown; `why` states in the message what needs the rank.
   [[nodiscard]] std::size_t known_rank(const onnx::Value* value, std::string_view why) const;
   [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t i) const;
-  /// Returns the elements of a small integer input, also if they are computed from known shapes; nothing if unknown.
+  /// Returns the elements of a small integer input, even if they are computed from known shapes; nothing if they are
+  /// unknown.
   [[nodiscard]] std::optional<Ints> ints(std::size_t i) const { return ints_in(input(i)); }
-  [[nodiscard]] Ints known_ints(std::size_t i, std::string_view what) const;  ///< Throws Error if they are unknown.
+  /// Returns the elements of a small integer input. Throws Error if they are unknown; `what` names them in the message.
+  [[nodiscard]] Ints known_ints(std::size_t i, std::string_view what) const;
   [[nodiscard]] std::int64_t known_int(std::size_t i, std::string_view what) const;
 
-  // ---- Attributes; `otherwise` is returned if the node lacks one
+  // ---- Attributes; `otherwise` is returned if the node lacks the attribute
   [[nodiscard]] std::int64_t int_or(const std::string& attribute, std::int64_t otherwise) const;
   [[nodiscard]] bool flag_or(const std::string& attribute, bool otherwise) const;
   [[nodiscard]] float float_or(const std::string& attribute, float otherwise) const;
   [[nodiscard]] std::string text_or(const std::string& attribute, std::string_view otherwise) const;
-  /// Returns an empty list if the node lacks it.
+  /// Returns the strings of an attribute, or an empty list if the node lacks the attribute.
   [[nodiscard]] std::vector<std::string> strings(const std::string& attribute) const;
-  /// Returns an empty list if the node lacks it.
+  /// Returns the numbers of an attribute, or an empty list if the node lacks the attribute.
   [[nodiscard]] std::vector<float> floats(const std::string& attribute) const;
   [[nodiscard]] Ints ints_or(const std::string& attribute, Ints otherwise) const;
-  /// Returns a shape, with -1 for a dynamic size; nothing if not even the rank is given.
+  /// Returns a shape, with -1 for a dynamic size; nothing if the attribute is absent or has an unknown rank.
   [[nodiscard]] std::optional<Ints> shape_or(const std::string& attribute) const;
   [[nodiscard]] onnx::ElementType type_or(const std::string& attribute, onnx::ElementType otherwise) const;
 
   onnx::Value* as_i64(std::size_t i) { return cast(input(i), onnx::ElementType::i64); }
 
   // ---- Results
-  /// Sets output `index` of the TensorFlow node. The value gets the node's name unless it already has the name of
-  /// another tensor.
+  //
+  // Sets output `index` of the TensorFlow node. The value gets the node's name unless it already has the name of
+  // another tensor.
   void give(std::size_t index, onnx::Value* value);
   void give(onnx::Value* value) { give(0, value); }
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
@@ -72,7 +76,7 @@ class NodeConverter : public NodeBuilder {
   std::vector<onnx::Value*> results_;
 };
 
-/// An operator of TensorFlow and its converter.
+/// A TensorFlow operator and its converter.
 struct OperatorEntry {
   std::string_view name;
   void (*convert)(NodeConverter& node);
@@ -80,36 +84,44 @@ struct OperatorEntry {
 
 using OperatorEntries = std::span<const OperatorEntry>;
 
-/// Returns an entry for each of the operators, whose names single spaces separate, ordered by name.
+/// Returns an entry for each of the operators in a list of names separated by single spaces, ordered by name.
 [[nodiscard]] std::vector<OperatorEntry> entries_of(
     std::initializer_list<std::pair<void (*)(NodeConverter& node), std::string_view>> converters);
 
-[[nodiscard]] OperatorEntries network_operators();   ///< Convolutions, pooling, norms, activations, resizing.
-[[nodiscard]] OperatorEntries block_operators();     ///< Blocks and patches of images.
-[[nodiscard]] OperatorEntries math_operators();      ///< Elementwise, comparison, reductions, products.
-[[nodiscard]] OperatorEntries matrix_operators();    ///< Diagonals, segments, transforms, expressed by other operators.
-[[nodiscard]] OperatorEntries array_operators();     ///< Shapes, slices, constants.
-[[nodiscard]] OperatorEntries index_operators();     ///< Gathering, scattering, sorting.
-[[nodiscard]] OperatorEntries box_operators();       ///< Boxes of detectors.
-[[nodiscard]] OperatorEntries list_operators();      ///< Lists of tensors.
-[[nodiscard]] OperatorEntries fused_operators();     ///< Operators that Grappler fused from several.
-[[nodiscard]] OperatorEntries quantize_operators();  ///< Quantization.
+/// Returns the converters of convolutions, pooling, normalizations, activations and resizing.
+[[nodiscard]] OperatorEntries network_operators();
+/// Returns the converters of operators on blocks and patches of images.
+[[nodiscard]] OperatorEntries block_operators();
+/// Returns the converters of elementwise operators, comparisons, reductions and products.
+[[nodiscard]] OperatorEntries math_operators();
+/// Returns the converters of diagonals, segments and transforms, which are expressed with other operators.
+[[nodiscard]] OperatorEntries matrix_operators();
+/// Returns the converters of operators on shapes, slices and constants.
+[[nodiscard]] OperatorEntries array_operators();
+/// Returns the converters of operators that gather, scatter and sort.
+[[nodiscard]] OperatorEntries index_operators();
+[[nodiscard]] OperatorEntries box_operators();   ///< Returns the converters of operators on the boxes of detectors.
+[[nodiscard]] OperatorEntries list_operators();  ///< Returns the converters of operators on lists of tensors.
+/// Returns the converters of operators that Grappler fused from several.
+[[nodiscard]] OperatorEntries fused_operators();
+[[nodiscard]] OperatorEntries quantize_operators();  ///< Returns the converters of quantization operators.
 
 struct OperatorGroup {
   std::string_view name;
   OperatorEntries entries;
 };
 
-/// Returns all operators.
+/// Returns the converters of all operators, in groups.
 [[nodiscard]] std::vector<OperatorGroup> all_operators();
 
-/// Returns null for an operator that Graft does not read.
+/// Returns the converter of an operator, or null if Graft does not read the operator.
 [[nodiscard]] const OperatorEntry* find_converter(std::string_view op);
 
-/// Returns why an operator is not read, if there is more to report than that it is unknown; otherwise an empty string.
+/// Returns why an operator is refused, if there is a specific reason; otherwise an empty string.
 [[nodiscard]] std::string reason_against(std::string_view op);
 
-/// Returns what the reader refuses of an operator; empty if it refuses nothing that an inference graph contains.
+/// Returns which forms of an operator the reader refuses; empty if it reads every form that an inference graph
+/// contains.
 [[nodiscard]] std::string_view limits_of(std::string_view op);
 
 }  // namespace graft::tensorflow

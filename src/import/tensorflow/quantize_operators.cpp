@@ -1,5 +1,4 @@
-// Converts the quantization of a quantization-aware training to QuantizeLinear and DequantizeLinear where 8 bits
-// suffice.
+// Converts the operators of quantization-aware training to QuantizeLinear and DequantizeLinear if 8 bits suffice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +10,14 @@
 namespace graft::tensorflow {
 namespace {
 
-/// A grid of numbers: (k - zero) * scale for k from lowest to highest, with one scale and zero per channel, or one for
-/// all.
+/// The numbers that a quantized tensor can represent: (k - zero) * scale for k from lowest to highest, with one scale
+/// and zero point per channel, or one for all.
 struct Grid {
   std::vector<double> scales;
-  std::vector<double> zeros;  ///< The k that stands for 0.
+  std::vector<double> zeros;  ///< The zero point of each channel: the k that represents 0.
   double lowest = 0;
   double highest = 255;
-  Ints dims;  ///< The dims of the scales as a tensor.
+  Ints dims;  ///< The dimensions of the scales as a tensor.
 };
 
 onnx::Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers, const Ints& dims,
@@ -26,7 +25,7 @@ onnx::Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers,
   return node.constant_of(onnx::TensorData::from_numbers(type, dims, numbers));
 }
 
-/// Rounds numbers to the grid: with a pair of QuantizeLinear and DequantizeLinear for 8 bits, otherwise by arithmetic.
+/// Rounds numbers to the grid: with QuantizeLinear and DequantizeLinear for 8 bits, otherwise with arithmetic.
 onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, std::int64_t axis) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   constexpr double u8_highest = 255;
@@ -35,7 +34,7 @@ onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, 
   const bool is_u8 = grid.lowest >= 0 && grid.highest <= u8_highest && grid.highest > i8_highest;
   const bool is_i8 = grid.lowest < 0 && grid.lowest >= i8_lowest && grid.highest == i8_highest;
   Ints dims = grid.dims;
-  if (!dims.empty()) {  // aligns the numbers with the axis of x for broadcasting
+  if (!dims.empty()) {  // Aligns the scales with the axis of x for broadcasting.
     const std::size_t rank = node.known_rank(x, "one of its axes is quantized");
     if (axis < 0 || static_cast<std::size_t>(axis) >= rank) {
       node.fail(fmt::format("attribute `axis` is {}; allowed are 0 to {} for an input of {} dimensions", axis,
@@ -56,7 +55,7 @@ onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, 
     steps = node.add("Max", {steps, numbers_of(node, lows, dims, type)});
     return node.add("Mul", {steps, scale});
   }
-  if (grid.lowest != (is_u8 ? 0 : i8_lowest)) {  // a narrow range excludes the lowest number
+  if (grid.lowest != (is_u8 ? 0 : i8_lowest)) {  // A narrow range excludes the lowest number.
     std::vector<double> bounds;
     for (std::size_t i = 0; i < grid.zeros.size(); ++i) {
       bounds.push_back((grid.lowest - grid.zeros[i]) * grid.scales[i]);
@@ -87,7 +86,7 @@ std::int64_t known_bits(NodeConverter& node) {
   return bits;
 }
 
-/// FakeQuant becomes a rounding to a grid. The range is moved so that 0 is one of its steps, as in TensorFlow
+/// FakeQuant becomes a rounding to a grid. The range is shifted so that 0 lies on the grid, as in TensorFlow
 /// (fake_quant_ops_functor.h).
 void fake_quantize(NodeConverter& node) {
   std::vector<double> lows{node.float_or("min", -6)};
@@ -120,7 +119,7 @@ void fake_quantize(NodeConverter& node) {
   node.give(put_on_grid(node, node.input(0), grid, axis));
 }
 
-/// Returns a single scale for both signs: the wider side of the range determines it (quantize_and_dequantize_op.h).
+/// Returns the scale of a symmetric range, which the larger of both bounds determines (quantize_and_dequantize_op.h).
 double scale_of_range(double low, double high, double lowest, double highest) {
   const double from_low = lowest * low > 0 ? lowest / low : std::numeric_limits<float>::max();
   const double from_high = highest * high > 0 ? highest / high : std::numeric_limits<float>::max();
@@ -148,7 +147,7 @@ void quantize_and_dequantize(NodeConverter& node) {
   grid.highest = is_signed ? half - 1 : 2 * half - 1;
   const std::int64_t axis = node.int_or("axis", -1);
   if (!node.flag_or("range_given", false)) {
-    // The range is that of the tensor itself, computed while the network runs.
+    // The range is that of the tensor itself, and is computed when the network runs.
     if (axis != -1) node.fail("the ranges of the channels are computed at run time; allowed is one range");
     const onnx::ElementType type = node.type(0);
     const auto number = [&](double value) { return node.scalar_of(value, type); };
@@ -191,8 +190,8 @@ Stored stored_range(const NodeConverter& node, onnx::ElementType type) {
   }
 }
 
-/// The numbers that stored integers stand for: k stands for k * scale + summand, in each of the three modes of storing
-/// a range.
+/// The real numbers that stored integers represent: k represents k * scale + summand, in each of TensorFlow's three
+/// modes.
 struct Line {
   double scale = 1;
   double summand = 0;
@@ -221,7 +220,7 @@ Line stored_line(NodeConverter& node, onnx::ElementType type, const Range& range
     return line;
   }
   line.scale = (high - low) / (stored.highest - stored.lowest);
-  if (mode == "MIN_FIRST") {  // the lower bound is moved to a step of the grid
+  if (mode == "MIN_FIRST") {  // The lower bound is shifted to the nearest step of the grid.
     line.summand = std::round(low / line.scale) * line.scale - stored.lowest * line.scale;
   } else if (mode == "MIN_COMBINED") {
     line.summand = low - stored.lowest * line.scale;
@@ -239,7 +238,7 @@ void dequantize(NodeConverter& node) {
   node.give(line.summand == 0 ? y : node.add("Add", {y, node.scalar_of(line.summand, onnx::ElementType::f32)}));
 }
 
-/// Returns a range that is widened until it includes 0 and is not too narrow, as the kernel does (quantize_op.cc).
+/// Returns the range, widened until it includes 0 and is not too narrow, as TensorFlow's kernel does (quantize_op.cc).
 Range widened(const NodeConverter& node, const Range& given) {
   constexpr float least = 0.01F;
   const double low = std::min(0.0, given.low);
@@ -248,7 +247,7 @@ Range widened(const NodeConverter& node, const Range& given) {
   return {low, std::max({0.0, given.high, low + width})};
 }
 
-/// Rounds half away from zero; ONNX's Round rounds half to even.
+/// Rounds half away from zero, whereas ONNX's Round rounds half to even.
 onnx::Value* rounded_away(NodeConverter& node, onnx::Value* x) {
   onnx::Value* half = node.scalar_of(0.5, onnx::ElementType::f32);
   onnx::Value* size = node.add("Floor", {node.add("Add", {node.add("Abs", {x}), half})});
@@ -267,7 +266,8 @@ void quantize(NodeConverter& node) {
   }
   const auto number = [&](double value) { return node.scalar_of(value, onnx::ElementType::f32); };
   const bool is_even = mode == "SCALED" && node.text_or("round_mode", "HALF_AWAY_FROM_ZERO") == "HALF_TO_EVEN";
-  const bool is_moved_later = mode == "MIN_FIRST";  // by whole steps, which changes how halves are rounded
+  // The shift by an integer follows the rounding, which changes how halves are rounded.
+  const bool is_moved_later = mode == "MIN_FIRST";
   onnx::Value* steps = is_moved_later ? node.input(0) : node.add("Sub", {node.input(0), number(line.summand)});
   steps = node.add("Mul", {steps, number(1 / line.scale)});
   steps = is_even ? node.add("Round", {steps}) : rounded_away(node, steps);

@@ -11,8 +11,8 @@ namespace graft::tensorflow {
 namespace {
 
 struct Reason {
-  std::string_view start;  ///< The beginning of the operator's name.
-  std::string_view text;   ///< {} stands for the setting that names the outputs.
+  std::string_view start;  ///< The prefix of the operator's name.
+  std::string_view text;   ///< The message; {} stands for the setting that names the outputs.
 };
 
 constexpr std::string_view no_text = "ONNX and TensorRT compute only numbers; process strings before the network";

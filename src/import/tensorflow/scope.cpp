@@ -1,4 +1,5 @@
-// Plans a scope: the nodes that its results need, their order, and which of them are branches or loops.
+// Plans the conversion of a scope: the nodes that its results need, their order, and which of them are branches or
+// loops.
 #include "import/tensorflow/scope.hpp"
 
 #include <fmt/format.h>
@@ -116,7 +117,7 @@ std::vector<const NodeDef*> Scope::readers_of_argument(std::size_t index) const 
 
 // ---- Switch and Merge of TensorFlow 1
 
-/// Returns the value of a predicate that is constant in the file.
+/// Returns the value of a predicate that is constant in the file, or nothing for other predicates.
 std::optional<bool> Scope::constant_predicate(const TensorName& name, int depth) const {
   constexpr int far = 32;
   const NodeDef* node = node_of(name);
@@ -135,7 +136,7 @@ std::optional<bool> Scope::constant_predicate(const TensorName& name, int depth)
   return scalar ? std::optional(*scalar != 0) : std::nullopt;
 }
 
-/// Returns whether a Switch or Merge belongs to a loop, leading into its body and back, and not to a branch.
+/// Returns whether a Switch or Merge is part of a loop, as opposed to a branch.
 bool Scope::is_of_loop(const NodeDef& node) const {
   const auto inputs = data_inputs(node);
   if (node.op() == "Switch") {
@@ -148,11 +149,12 @@ bool Scope::is_of_loop(const NodeDef& node) const {
   });
 }
 
-/// Returns the Switch that opens the branch of a tensor, and the side. Where the search passes a Merge, which ends an
-/// inner branch, it also passes the Switch of that branch.
+/// Returns the Switch that begins the innermost branch around a tensor, and the side of that Switch. A Merge on the way
+/// ends an inner branch, whose Switch is skipped.
 std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
   constexpr int most_steps = 4096;
-  std::vector<std::pair<TensorName, int>> open{{name, 0}};  // with the number of inner branches around it
+  // Each tensor is stored with the number of inner branches that contain it.
+  std::vector<std::pair<TensorName, int>> open{{name, 0}};
   std::set<std::pair<std::string, int>> seen;
   for (int step = 0; step < most_steps && !open.empty() && reading_.room_for_searches > 0; ++step) {
     --reading_.room_for_searches;
@@ -166,8 +168,8 @@ std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
     if (node->op() == "Merge" && !is_of_loop(*node)) ++depth;
     if (!seen.emplace(current.node, depth).second) continue;
     for (const TensorName& input : data_inputs(*node)) open.emplace_back(input, depth);
-    // A constant inside a branch depends on its Switch by order alone: on `switch_t` or `switch_f`, which are
-    // Identities of the two sides of the Switch.
+    // A constant inside a branch depends on the Switch through a control input only: `switch_t` or `switch_f`, which
+    // are Identities of the two sides of the Switch.
     for (const std::string& input : node->input()) {
       if (is_control(input)) open.emplace_back(TensorName{input.substr(1), 0}, depth);
     }
@@ -175,7 +177,7 @@ std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
   return std::nullopt;
 }
 
-/// Returns the input of a Merge that always arrives, if the predicate is constant.
+/// Returns the input of a Merge that is selected if the predicate is constant, otherwise nothing.
 std::optional<TensorName> Scope::arriving(const NodeDef& merge) const {
   for (const TensorName& input : data_inputs(merge)) {
     const auto side = side_of(input);
@@ -200,7 +202,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     }
   }
   if (const auto one = arriving(merge)) return {*one};
-  // Both sides are computed, and one of them is selected.
+  // Both sides are computed, and Where selects one of them.
   if (inputs.size() != 2)
     throw Error(fmt::format("node '{}' (Merge) has {} inputs; allowed are 2", merge.name(), inputs.size()));
   for (const TensorName& input : inputs) {
@@ -231,7 +233,7 @@ std::unique_ptr<Scope> Scope::function_body(const NodeDef& node, const std::stri
   (*call.mutable_attr())["f"] = found->second;
   std::map<TensorName, std::size_t> arguments;
   for (std::size_t i = first_input; i < inputs.size(); ++i) {
-    // No node has such a name, because parse_tensor_name() splits off the number.
+    // No node can have such a name, because parse_tensor_name() splits off the number.
     const TensorName name{call.name() + ":argument", static_cast<std::int64_t>(i)};
     arguments.emplace(name, i - first_input);
     call.add_input(fmt::format("{}:{}", name.node, name.output));
@@ -289,7 +291,8 @@ std::vector<TensorName> Scope::plan_loop(const NodeDef& node) {
   return inputs;
 }
 
-/// Plans a loop of TensorFlow 1: Enter -> Merge <- NextIteration, Merge -> Switch -> body or Exit, all on one LoopCond.
+/// Plans a loop of TensorFlow 1: Enter -> Merge <- NextIteration, Merge -> Switch -> body or Exit. All Switches of the
+/// loop read the same LoopCond.
 std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   const auto refuse = [&](std::string_view what) {
     throw Error(fmt::format("node '{}' (LoopCond): a loop of TensorFlow 1 {}", loop_condition.name(), what));
@@ -332,7 +335,7 @@ std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   return inputs;
 }
 
-/// Returns the result of the loop that an Exit outputs.
+/// Returns the result of a loop that an Exit node outputs.
 std::vector<TensorName> Scope::exit_of(const NodeDef& node) const {
   const auto inputs = data_inputs(node);
   const NodeDef* split = inputs.size() == 1 ? find(inputs[0].node) : nullptr;

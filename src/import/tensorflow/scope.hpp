@@ -18,10 +18,10 @@
 
 namespace graft::tensorflow {
 
-/// The nodes of the network, or of the body of a function, by name.
+/// The nodes of the network, or of a function's body, by name.
 struct NodeSet {
   std::unordered_map<std::string, NodeDef*> by_name;
-  /// Maps each LoopCond of TensorFlow 1 to the Switches that lead a loop's variables into its body.
+  /// The Switches of each LoopCond of TensorFlow 1, which pass the loop's variables into its body.
   std::unordered_map<std::string, std::vector<const NodeDef*>> loop_switches;
 
   explicit NodeSet(GraphDef& graph);
@@ -31,23 +31,23 @@ struct NodeSet {
 struct Reading {
   const TensorFlowOptions& options;
   const FunctionDefLibrary& library;
-  /// The large tensors of the file, which were cut out before it was parsed (onnx/wire.hpp).
+  /// The large tensors of the file, which were cut out before the file was parsed (onnx/wire.hpp).
   const onnx::Pieces& pieces;
   onnx::ContentsMap contents = {};
-  /// Names of nodes whose operator Graft does not read, by operator.
+  /// The names of the nodes whose operator Graft does not read, by operator.
   std::map<std::string, std::vector<std::string>> unknown = {};
   /// Copies of the functions that are bodies of branches and loops.
   std::list<GraphDef> bodies = {};
-  std::unordered_set<const NodeDef*> needed = {};  ///< The nodes of all scopes that the outputs need.
+  std::unordered_set<const NodeDef*> needed = {};  ///< The nodes of all scopes that the outputs depend on.
   report::Origin origin = {};
-  std::size_t converted = 0;  ///< Number of converted nodes.
-  // The limits below apply because nested functions and loops could grow without end, and a constant of one number can
-  // stand for any size.
-  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Remaining bytes for inlined functions.
+  std::size_t converted = 0;  ///< The number of nodes that have been converted.
+  // Limits on the work for a file. They are needed because nested functions and loops could expand without end, and a
+  // constant of one number can represent any size.
+  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< The remaining bytes for inlined functions.
   ConstantBudget constants = {};
-  std::size_t room_for_searches = 1 << 20;  ///< Remaining nodes to visit in searches for a Switch.
-  std::size_t room_for_plans = 1 << 16;     ///< Remaining nodes of all scopes together.
-  /// Remaining conversions of nodes; a loop's condition is converted twice.
+  std::size_t room_for_searches = 1 << 20;  ///< The remaining nodes that searches for a Switch may visit.
+  std::size_t room_for_plans = 1 << 16;     ///< The remaining nodes of all scopes together.
+  /// The remaining conversions of nodes; a loop's condition is converted twice.
   std::size_t room_for_conversions = 1 << 17;
 };
 
@@ -56,10 +56,12 @@ class Scope;
 /// Returns whether an operator passes its input on unchanged.
 [[nodiscard]] bool is_identity(const NodeDef& node);
 
-/// The loop `while cond(state): state = body(state)`, from a While or from a frame of TensorFlow 1.
+/// The loop `while cond(state): state = body(state)`, from a While node or from a frame of TensorFlow 1.
 struct LoopPlan {
-  std::vector<TensorName> initial;   ///< Initial values: tensors of the scope around the loop.
-  std::vector<TensorName> captures;  ///< Tensors of the same scope that the loop also reads.
+  /// The initial values of the loop variables: tensors of the scope around the loop.
+  std::vector<TensorName> initial;
+  /// Tensors of the scope around the loop that the loop reads without changing them.
+  std::vector<TensorName> captures;
   std::unique_ptr<Scope> condition;
   std::unique_ptr<Scope> body;
 };
@@ -69,17 +71,18 @@ struct BranchPlan {
   std::unique_ptr<Scope> when_false;
 };
 
-/// A set of nodes that is first planned (which nodes are needed, in which order, and whether Graft reads them), then
+/// A set of nodes that is first planned (which nodes are needed, in which order, and whether Graft reads them) and then
 /// converted, more than once if it is part of a loop.
 class Scope {
  public:
-  /// `arguments` are the tensors whose values convert() gets; `depth` is the number of scopes around this one.
+  /// Creates a scope. `arguments` are the tensors whose values convert() receives; `depth` is the number of enclosing
+  /// scopes.
   Scope(Reading& reading, std::shared_ptr<const NodeSet> nodes, std::map<TensorName, std::size_t> arguments,
         std::vector<TensorName> results, int depth);
 
   void plan();
-  /// Adds the nodes to `graph` and returns the results. `captured` holds the values of captures(), in a frame. Values
-  /// of arguments that nothing reads may be null.
+  /// Adds the nodes to `graph` and returns the results. In a frame, `captured` contains the values of captures().
+  /// Values of arguments that nothing reads may be null.
   std::vector<onnx::Value*> convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
                                     const std::map<TensorName, onnx::Value*>& captured = {});
 
@@ -87,14 +90,14 @@ class Scope {
   /// Returns the tensors of the enclosing scope that a frame reads without changing them.
   [[nodiscard]] const std::vector<TensorName>& captures() const { return captures_; }
   [[nodiscard]] const NodeDef* node_of(const TensorName& name) const;
-  /// Returns the tensor before any Identities.
+  /// Returns the tensor that a chain of Identities copies, or the tensor itself.
   [[nodiscard]] TensorName source_of(TensorName name) const;
   [[nodiscard]] std::optional<std::size_t> argument(const TensorName& name) const;
   /// Returns the nodes that read an argument, directly or through Identities.
   [[nodiscard]] std::vector<const NodeDef*> readers_of_argument(std::size_t index) const;
-  /// Returns null if there is no such tensor, or if Graft does not keep it.
+  /// Returns the ONNX value of a tensor, or null if there is no such tensor or if Graft does not keep it.
   [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
-  /// Sets the node's result to its input `item`: the element that a loop appends to a list.
+  /// Records that a node's result is its input `item`, the element that a loop appends to a list.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
   [[nodiscard]] onnx::Value* captured(const TensorName& name) const;
 

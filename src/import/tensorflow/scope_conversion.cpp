@@ -1,4 +1,4 @@
-// Converts a planned scope node by node: constants, inputs, and nodes that select between tensors.
+// Converts a planned scope node by node: constants, inputs, and nodes that select one of several tensors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Throws Error for an operator on complex numbers that would compute something else, because complex numbers are
-/// stored as pairs on an extra axis.
+/// Throws Error for an operator on complex numbers whose ONNX operator would compute something else, because complex
+/// numbers are stored as pairs along an extra axis.
 void refuse_complex(const NodeDef& node) {
   constexpr std::array<std::string_view, 7> allowed = {"Complex", "ComplexAbs", "Identity",    "Imag",
                                                        "Real",    "RFFT",       "StopGradient"};
@@ -61,7 +61,7 @@ std::vector<onnx::Value*> Scope::convert(onnx::Graph& graph, const std::vector<o
   captured_values_ = captured;
   values_.clear();
   for (NodeDef* node : order_) {
-    // Nodes in bodies of loops and branches are counted with the graph around them, some of them more than once.
+    // Nodes in the bodies of loops and branches are counted with the enclosing graph, some of them more than once.
     if (reading_.options.progress) {
       reading_.options.progress(std::min(reading_.converted, reading_.needed.size()), reading_.needed.size());
     }
@@ -108,9 +108,9 @@ void Scope::convert(NodeDef& node) {
     return;
   }
   const bool is_loop = loops_.contains(&node);
-  // a list that a loop fills later has no value
+  // A list that a loop fills later has no value yet.
   const bool may_lack_inputs = is_loop || node.op() == "TensorArrayScatterV3";
-  // A list that a loop fills has no value yet, and is passed through Identities.
+  // A list that a loop fills has no value before the loop. Identities of such a list are skipped.
   if (is_identity(node) && names.size() == 1 && try_value(names[0]) == nullptr) return;
   std::vector<onnx::Value*> inputs;
   inputs.reserve(names.size());
@@ -172,7 +172,7 @@ onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   Constant read;
   if (depth_ == 0) {
     read = read_constant(*found->second.mutable_tensor(), reading_.pieces, reading_.constants.left);
-  } else {  // may be converted again: the condition of a loop is both before the loop and inside it
+  } else {  // A node may be converted twice: a loop's condition occurs before the loop and inside it.
     TensorProto copy = found->second.tensor();
     read = read_constant(copy, reading_.pieces, reading_.constants.left);
   }
@@ -182,8 +182,8 @@ onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   return graph_->add_constant(node.name(), std::move(read.tensor));
 }
 
-/// Returns a symbol for the dynamic first size of an input: "batch" if it is the only such input, because nothing tells
-/// that the sizes of two inputs are equal.
+/// Returns a symbol for the dynamic first size of an input: "batch" if it is the only such input. For several inputs it
+/// is unknown whether their sizes are equal.
 Dim Scope::batch_of(const NodeDef& node) const {
   const auto is_open = [&](const NodeDef* other) {
     if (!other->op().starts_with("Placeholder") || reading_.options.input_shapes.contains(other->name())) return false;
@@ -232,8 +232,8 @@ onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>&
   return value;
 }
 
-/// PlaceholderWithDefault of a scalar (is_training, keep_prob) becomes its default, unless a shape is given for it; of
-/// any other tensor, it becomes an input.
+/// A scalar PlaceholderWithDefault (is_training, keep_prob) becomes its default unless the caller sets a shape for it;
+/// any other one becomes an input.
 onnx::Value* Scope::with_default(const NodeDef& node, NodeConverter& converter) {
   onnx::Value* otherwise = converter.input(0);
   const bool is_number = otherwise->shape && otherwise->shape->empty();

@@ -1,5 +1,4 @@
-// Converts TensorFlow's tensors to Graft's: both forms of storage, and short lists of numbers that stand for more
-// elements.
+// Converts TensorFlow's tensors to Graft's: both forms of storage, and lists of numbers whose last number is repeated.
 #include "import/tensorflow/tensor.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +43,7 @@ const TypeName* find_type(std::int32_t number) {
   return found == types.end() ? nullptr : found;
 }
 
-/// Returns the numbers in the typed field of the element type; there may be fewer than elements.
+/// Returns the bytes of the numbers in the typed field of the element type; there may be fewer numbers than elements.
 std::string typed_bytes(const TensorProto& proto, onnx::ElementType type) {
   switch (type) {
     case onnx::ElementType::f32: return onnx::pack<float>(proto.float_val());
@@ -84,7 +83,8 @@ onnx::TensorData tensor_of(onnx::ElementType type, std::vector<std::int64_t> dim
 }  // namespace
 
 std::optional<onnx::ElementType> element_type(std::int32_t data_type) {
-  constexpr std::int32_t reference = 100;  // the type of a variable's contents is the plain type plus 100
+  // The type code of a reference to a variable is the code of the plain type plus 100.
+  constexpr std::int32_t reference = 100;
   const TypeName* found = find_type(data_type > reference ? data_type - reference : data_type);
   if (found == nullptr || found->type == onnx::ElementType::undefined) return std::nullopt;
   return found->type;
@@ -150,7 +150,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
     constant.tensor = tensor_of(*type, constant.dims, onnx::Bytes(std::move(raw)));
     return constant;
   }
-  // TensorFlow omits repetitions of the last number; no numbers at all stand for zeros.
+  // TensorFlow omits repetitions of the last number; an empty list represents zeros.
   const std::string last = found == 0 ? std::string(static_cast<std::size_t>(size), '\0')
                                       : raw.substr(raw.size() - static_cast<std::size_t>(size));
   const std::int64_t allowed = std::min(most_filled_bytes, room);
@@ -172,7 +172,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
 }
 
 std::optional<double> read_scalar(const TensorProto& proto) {
-  constexpr std::size_t most = 256;  // bytes of one number and its shape, so that weights are never copied
+  constexpr std::size_t most = 256;  // Enough bytes for one number and its shape, so that weights are never copied.
   if (proto.piece() != 0 || proto.ByteSizeLong() > most) return std::nullopt;
   TensorProto copy = proto;
   std::int64_t room = most;

@@ -14,27 +14,27 @@ namespace graft::tensorflow {
 class TensorProto;
 class TensorShapeProto;
 
-/// Returns the element type for the number of a tensorflow.DataType. Quantized types are the integers that hold them.
-/// Returns nothing for resources, variants and numbers that are not in the list.
+/// Returns the element type for a tensorflow.DataType code. Quantized types become integers of the same size. Returns
+/// nothing for resources, variants and unknown codes.
 [[nodiscard]] std::optional<onnx::ElementType> element_type(std::int32_t data_type);
 
-/// Returns TensorFlow's name of a type, such as "float" or "resource", or "type 42" for an unknown number.
+/// Returns TensorFlow's name of a type, such as "float" or "resource", or "type 42" for an unknown code.
 [[nodiscard]] std::string data_type_name(std::int32_t data_type);
 
-/// A constant as the file holds it: a single element that stands for all elements is kept as one.
+/// A constant as the file stores it: a single element that is repeated for all elements is kept as one element.
 struct Constant {
-  onnx::TensorData tensor;         ///< Has the shape `dims`, or is a scalar if `is_filled`.
+  onnx::TensorData tensor;         ///< The elements, with the shape `dims`, or a scalar if `is_filled`.
   std::vector<std::int64_t> dims;  ///< The shape of the constant.
-  bool is_filled = false;          ///< Whether each element is the scalar.
+  bool is_filled = false;          ///< Whether every element of the constant has the value of the scalar `tensor`.
 };
 
 /// Moves the data out of the proto, or returns the piece that was cut out of its message. Throws Error (whose message
-/// does not name the tensor) if sizes and fields do not agree. A constant whose last number stands for more elements is
-/// expanded while that takes at most 1 MiB for each constant and `room` bytes for all, which are counted down: a few
-/// bytes of a file can stand for any size.
+/// does not name the tensor) if sizes and fields contradict each other. A constant whose last number is repeated is
+/// expanded if that takes at most 1 MiB for each constant and `room` bytes for all of them; `room` is reduced. The
+/// limit is needed because a few bytes of a file can represent any size.
 [[nodiscard]] Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int64_t& room);
 
-/// Returns the number of a tensor that holds exactly one; nothing for others.
+/// Returns the number in a tensor that has exactly one element; nothing for other tensors.
 [[nodiscard]] std::optional<double> read_scalar(const TensorProto& proto);
 
 }  // namespace graft::tensorflow
