@@ -1,4 +1,4 @@
-// Counts the numbers in the tensors of a network over data, in one run for each sample.
+// Counts the values in the tensors of a network over calibration data, with one run for each sample.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ namespace graft::quant {
 
 struct CalibrateOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
-  int threads = 0;                   ///< The number of threads; 0: as many as the machine has cores.
-  std::filesystem::path state = {};  ///< The file that keeps the counts between runs; empty for no file.
-  double save_seconds = 5;  ///< The seconds between two writes of the state; counts since the last one may be lost.
+  int threads = 0;                   ///< The number of threads; 0 stands for the number of cores.
+  std::filesystem::path state = {};  ///< The file that stores the counts between runs; empty for no file.
+  /// The seconds between two writes of the state. If the process is killed, the counts since the last write are lost.
+  double save_seconds = 5;
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
@@ -28,15 +29,15 @@ struct Calibration {
   std::map<std::string, Histogram, std::less<>> tensors;
 };
 
-/// Counts the numbers in these tensors of the main graph, also inputs, over all samples. The state file is written
-/// whole every `save_seconds` and at the end, and a later call continues where the file ends: interrupted or not, the
-/// result is the same to the last bit. Throws Error for a state that is damaged or belongs to another model, other
-/// tensors or other data.
+/// Counts the values in these tensors of the main graph, which may be inputs, over all samples. The state file is
+/// written completely every `save_seconds` and at the end, and a later call continues from it; an interruption does not
+/// change a bit of the result. Throws Error for a state that is damaged or belongs to another model, other tensors or
+/// other data.
 [[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
 
-/// Returns the names of the f32 inputs and of all f32 tensors that the main graph's nodes compute, in order.
+/// Returns the names of the f32 inputs and of all f32 tensors that the nodes of the main graph compute, in order.
 [[nodiscard]] std::vector<std::string> floating_tensors(const onnx::Model& model);
 
 }  // namespace graft::quant

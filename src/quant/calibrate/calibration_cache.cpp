@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view first_line = "TRT-<version>-<algorithm>, for example TRT-8601-EntropyCalibration2";
 constexpr std::size_t longest_quote = 60;
 
-/// Returns whether a version is one of TensorRT 7 to 10. Up to TensorRT 9 a version is 1000 major + 100 minor + patch;
-/// TensorRT 10 counts major versions in tens of thousands.
+/// Returns whether a version number is one of TensorRT 7 to 10. Up to TensorRT 9 it is 1000 major + 100 minor + patch;
+/// from TensorRT 10 on it is 10000 major + 100 minor + patch.
 bool is_known(std::int64_t version) {
   constexpr std::int64_t oldest = 7000;
   constexpr std::int64_t end_of_short = 10000;
@@ -36,7 +36,7 @@ bool is_known(std::int64_t version) {
 
 bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
 
-/// Returns whether a character could confuse a terminal or a reader of UTF-8.
+/// Returns whether a character could confuse a terminal or a UTF-8 parser.
 bool is_unprintable(char c) { return is_control(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 std::string in_quotes(std::string_view text) {
@@ -68,7 +68,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// Returns why a number is not a scale, or an empty string. Infinity is a scale: TensorRT writes it for a mask.
+/// Returns why a number cannot be a scale, or an empty string. Infinity is allowed: TensorRT writes it for a mask.
 std::string_view refusal(float scale) {
   if (std::isnan(scale)) return "not a number";
   return std::signbit(scale) ? "negative" : "";
@@ -97,7 +97,7 @@ void parse_first_line(std::string_view line, std::string_view where, Calibration
 }
 
 CalibrationCache::Entry parse_entry(std::string_view line, std::string_view where) {
-  // A tensor's name may contain colons; the scale contains none.
+  // A tensor's name may contain colons, but its scale cannot.
   const std::size_t colon = line.rfind(':');
   if (colon == std::string_view::npos) {
     throw Error(
@@ -156,7 +156,7 @@ CalibrationCache parse_calibration_cache(std::string_view text, std::string_view
 }
 
 CalibrationCache read_calibration_cache(const std::filesystem::path& path) {
-  constexpr std::size_t most_bytes = std::size_t{64} << 20U;  // a million tensors
+  constexpr std::size_t most_bytes = std::size_t{64} << 20U;  // Enough for a million tensors.
   return parse_calibration_cache(onnx::MappedFile::open(path, most_bytes)->view(), path.string());
 }
 
@@ -173,9 +173,9 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
 
 namespace {
 
-/// Returns the entry of a node, or nothing if the node rounds no activation.
+/// Returns the cache entry for a node, or nothing if the node does not quantize an activation.
 std::optional<CalibrationCache::Entry> entry_of(const onnx::Node& node) {
-  // The tensor that a Graft operator writes in int8 has its name after DequantizeLinear.
+  // The int8 output of a Graft operator has the tensor's name only after DequantizeLinear.
   const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   const bool from_operator = node.is("DequantizeLinear") && maker != nullptr && maker->domain == onnx_domain;
   if (!node.is("QuantizeLinear") && !from_operator) return std::nullopt;

@@ -1,4 +1,4 @@
-// Reads samples from files.
+// Reads calibration samples from files.
 #include "quant/calibrate/calibration_data.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ onnx::TensorData tensor_of(const io::NpyArray& array, std::vector<std::int64_t> 
   return tensor;
 }
 
-/// Returns whether an array fits a model's only input, whatever its name.
+/// Returns whether an array has the type and shape of a model's only input. Its name does not matter.
 bool may_be(const io::NpyArray& array, const onnx::Value& input) {
   return array.type == input.type && (!input.rank() || std::cmp_equal(array.shape.size(), *input.rank()));
 }
@@ -61,8 +61,8 @@ bool may_be(const io::NpyArray& array, const onnx::Value& input) {
                           path.string(), input.name, listed, names_of(inputs)));
 }
 
-/// Reads the array of an archive with the input's name, or, for a model's only input, the only one that fits. Only the
-/// headers of other arrays are read.
+/// Reads the array of an archive that has the input's name. For a model with one input, reads the only array that fits.
+/// Of other arrays only the headers are read.
 io::NpyArray read_array(const std::filesystem::path& path, const io::NpzFile& archive, const onnx::Value& input,
                         const std::vector<const onnx::Value*>& inputs) {
   if (archive.contains(input.name)) return archive.read(input.name);
@@ -93,8 +93,8 @@ io::NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<c
   return arrays;
 }
 
-/// Throws Error naming the file if a tensor does not fit its input. The engine could name the input, but not which of a
-/// thousand files the tensor is from.
+/// Throws Error naming the file if a tensor does not fit its input. The engine's message would name the input, but not
+/// which of a thousand files contains the tensor.
 void check_fits(const onnx::Value& input, const onnx::TensorData& tensor, const std::filesystem::path& file) {
   const std::string mismatch = input.type ? runtime::mismatch_of(tensor, *input.type, input.shape) : std::string();
   if (!mismatch.empty()) throw Error(fmt::format("{}: input '{}': {}", file.string(), input.name, mismatch));
@@ -183,7 +183,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-/// Keeps the first images, up to a limit of bytes.
+/// Keeps the first images in memory, up to a limit in bytes.
 class KeptImages {
  public:
   template <class Load>
@@ -250,7 +250,7 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   }
   const onnx::Value* input = &input_for_images(inputs, *recipe);
   data.identity += recipe->text;
-  // A search requests the same samples again and again.
+  // A search requests the same samples repeatedly.
   data.sample = [files, input, recipe = *recipe, kept = std::make_shared<KeptImages>()](std::int64_t index) {
     const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
     runtime::TensorMap sample;

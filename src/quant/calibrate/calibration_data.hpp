@@ -1,4 +1,4 @@
-// The data for calibration: samples from NumPy files, images or memory.
+// Supplies calibration data: samples from NumPy files, images or memory.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace graft::quant {
 
-/// Samples by index; several threads may call `sample`. Only the samples in use, a few images and a single NumPy file
-/// are in memory.
+/// Samples by index. Several threads may call `sample`. Only the samples in use, a few images and at most one NumPy
+/// file are in memory.
 struct CalibrationData {
   std::int64_t count = 0;
   std::function<runtime::TensorMap(std::int64_t)> sample;
-  std::string identity;  ///< Identifies the data: the names of the files, their sizes, the recipe.
+  std::string identity;  ///< A string that identifies the data: the names of the files, their sizes, the recipe.
 };
 
-/// Throws Error naming `source` if an array of floating-point numbers contains only NaN and infinities: such an array
-/// shows no range.
+/// Throws Error naming `source` if an array of floating-point numbers contains only NaN and infinities, because no
+/// range can be computed from it.
 void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source);
 
 /// Opens calibration data: a .npz file (an array for each input of the model, or one array for its only input), a .npy
@@ -34,8 +34,8 @@ void check_has_numbers(const std::string& input, const onnx::TensorData& tensor,
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                                     const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
 
-/// Returns samples of tensors in memory, by the names of the model's inputs. The first axis counts samples, as in a
-/// file. `option` names the tensors in messages.
+/// Returns samples from tensors in memory, by the names of the model's inputs. The first axis counts samples, as in a
+/// file. `option` is the name of the tensors' option in messages.
 [[nodiscard]] CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model,
                                                   std::int64_t limit = 0,
                                                   std::string_view option = setting_name(Setting::data));

@@ -1,5 +1,5 @@
-// Counts in three loops over pieces that stay in the cache: for the largest number, for the bin of each number, and for
-// the counts.
+// Counts in three loops over pieces that fit in the cache: one finds the largest number, one the bin of each number,
+// and one counts.
 #include "quant/calibrate/histogram.hpp"
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace {
 constexpr std::int32_t sign_bit = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t infinity_bits = 0x7f800000;
 constexpr std::size_t piece_size = 4096;
-/// The number of tables of counters, which are used in turns, so that numbers of the same size one after the other do
-/// not wait for each other.
+/// The number of counter tables, which are used in turn, so that consecutive numbers in the same bin do not wait for
+/// each other.
 constexpr std::size_t tables = 4;
-/// The fewest numbers for which it pays to clear and add up the tables.
+/// The smallest number of values for which clearing and adding up the tables pays off.
 constexpr std::size_t worth_tables = 4 * Histogram::bin_count;
-/// The numbers of one round, in which no counter of 32 bits overflows.
+/// The number of values in one round, so that no 32-bit counter overflows.
 constexpr std::size_t round_size = std::size_t{1} << 30;
 
-// Compiles a function for AVX2 too: with it a number of a ReLU's output takes 0.8 ns, without 1.4. The version is
-// chosen while the program is loaded, before a sanitizer is ready for it.
+// Compiles a function for AVX2 too. With AVX2 a number in a ReLU's output takes 0.8 ns, without it 1.4 ns. The version
+// is selected while the program is loaded, before a sanitizer is ready.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define GRAFT_ALSO_FOR_AVX2 __attribute__((target_clones("avx2", "default")))
@@ -40,8 +40,8 @@ struct PieceFigures {
   std::int32_t zeros = 0;
 };
 
-/// Returns the figures of a piece. Bits of floats of one sign have the order of integers, with NaN above infinity, so
-/// that the compiler can write vector code.
+/// Returns the figures of a piece. The bits of floats of one sign are ordered like integers, with NaN above infinity,
+/// so that the compiler can vectorize the loop.
 GRAFT_ALSO_FOR_AVX2 PieceFigures look_at(std::span<const float> values) {
   std::int32_t highest = 0;
   std::int32_t lowest = 0;
@@ -56,7 +56,7 @@ GRAFT_ALSO_FOR_AVX2 PieceFigures look_at(std::span<const float> values) {
   return {highest, lowest, zeros};
 }
 
-/// Counts bins, with the tables in turns. They are written out: a loop over the tables would be slower by half.
+/// Counts bins, using the tables in turn. The tables are written out, because a loop over them would be slower by half.
 void count_in_turns(std::span<const std::int32_t> bins, std::size_t size, std::uint32_t* counters) {
   static_assert(tables == 4);
   std::uint32_t* const second = counters + Histogram::bin_count;
@@ -123,7 +123,7 @@ void Histogram::add(std::span<const float> values) {
 void Histogram::add(const Histogram& other) {
   widen_to_exponent(other.figures_.exponent);
   const std::int32_t halvings = figures_.exponent - other.figures_.exponent;
-  // After more halvings than a bin's index has bits, everything is in the first bin.
+  // After more halvings than a bin's index has bits, all counts are in the first bin.
   constexpr std::int32_t most = 31;
   for (std::size_t i = 0; i < bin_count; ++i) bins_[i >> std::min(halvings, most)] += other.bins_[i];
   figures_.zeros += other.figures_.zeros;
@@ -175,7 +175,7 @@ void Histogram::add_piece(std::span<const float> values) {
     }
   }
   if (in_tables) flush();
-  // Zeros were counted in the first bin.
+  // Zeros were counted in the first bin and are removed from it here.
   bins_[0] -= static_cast<std::uint64_t>(zeros);
   figures_.zeros += static_cast<std::uint64_t>(zeros);
 }

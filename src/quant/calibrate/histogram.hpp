@@ -1,4 +1,4 @@
-// Counts how often numbers of each size occur in a tensor, in memory that does not grow.
+// Counts the absolute values of a tensor in bins, in constant memory.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace graft::quant {
 
-/// A histogram of absolute values. The range ends at the power of two above the largest so far; for a larger number,
-/// neighboring bins are added until it fits. The counts depend only on the numbers: not on their order, not on the
-/// number of threads, and not on whether the counting was interrupted.
+/// A histogram of absolute values. The range ends at the power of two above the largest value so far. For a larger
+/// value, pairs of neighboring bins are merged until it fits. The counts depend only on the numbers: not on their
+/// order, not on the number of threads, and not on whether the counting was interrupted.
 class Histogram {
  public:
   static constexpr std::size_t bin_count = 8192;
@@ -20,36 +20,36 @@ class Histogram {
   /// Adds the counts of another histogram, as if its numbers had been added here.
   void add(const Histogram& other);
 
-  /// Returns the bins: bin i holds absolute values from i to i + 1 widths. No bin holds zeros.
+  /// Returns the bins: bin i counts absolute values from i to i + 1 bin widths. Zeros are not counted in any bin.
   [[nodiscard]] const std::vector<std::uint64_t>& bins() const { return bins_; }
   [[nodiscard]] double width() const;
   /// Returns the index after the last bin that is not empty.
   [[nodiscard]] std::size_t used_bins() const;
 
-  /// Returns the number of finite numbers that are not 0.
+  /// Returns the number of finite values that are not 0.
   [[nodiscard]] std::uint64_t counted() const;
   [[nodiscard]] float largest() const;  ///< Returns the largest absolute value of a finite number.
 
-  /// The figures of all numbers so far. A histogram can be restored from its figures and its bins.
+  /// Statistics of all values so far. A histogram can be restored from its figures and its bins.
   struct Figures {
     std::uint64_t zeros = 0;
     std::uint64_t nan = 0;
     std::uint64_t infinite = 0;
     float lowest = 0;                         ///< The lowest finite number, or 0 if no finite number is negative.
     float highest = 0;                        ///< The highest finite number, or 0 if no finite number is positive.
-    std::int32_t exponent = lowest_exponent;  ///< The range ends at 2 to this power.
+    std::int32_t exponent = lowest_exponent;  ///< The binary exponent of the end of the range.
     friend bool operator==(const Figures&, const Figures&) = default;
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
   Histogram() = default;
-  /// Restores a histogram. Throws Error (internal) for figures and bins that no histogram has.
+  /// Restores a histogram. Throws Error (internal) for figures and bins that cannot belong to a histogram.
   Histogram(const Figures& figures, std::vector<std::uint64_t> bins);
 
   friend bool operator==(const Histogram&, const Histogram&) = default;
 
  private:
-  /// The exponent of the smallest range: no calibration data are smaller.
+  /// The exponent of the smallest range; no calibration data are smaller.
   static constexpr std::int32_t lowest_exponent = -64;
 
   void widen_to(float size);

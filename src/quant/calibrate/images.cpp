@@ -1,4 +1,4 @@
-// Decodes with libpng and TurboJPEG, resizes and normalizes. Sizes are checked before pixels are read.
+// Decodes images with libpng and TurboJPEG, resizes and normalizes them. Sizes are checked before pixels are read.
 #include "quant/calibrate/images.hpp"
 
 #include <fmt/format.h>
@@ -18,12 +18,12 @@ namespace graft::quant {
 namespace {
 
 constexpr std::int64_t colors = 3;
-/// The limits of an image: a file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of
-/// equal pixels.
+/// The limits on the size of an image. They are needed because a file of a few bytes may declare any size, and a PNG of
+/// some kilobytes may contain any number of equal pixels.
 constexpr std::int64_t longest_side = 16384;
 constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
 constexpr std::size_t most_bytes = std::size_t{256} << 20U;
-/// The most bytes for the file, its pixels and the prepared tensor together.
+/// The largest number of bytes for the file, its pixels and the prepared tensor together.
 constexpr std::int64_t most_image_memory = std::int64_t{208} << 20U;
 
 void check_size(std::string_view name, std::int64_t height, std::int64_t width) {
@@ -33,8 +33,8 @@ void check_size(std::string_view name, std::int64_t height, std::int64_t width) 
   }
 }
 
-/// Returns the header of an image that takes `more` bytes for each pixel in addition to its colors. Throws Error for
-/// sizes that are not allowed.
+/// Returns the header of an image whose decoder needs `more` bytes for each pixel in addition to the colors. Throws
+/// Error for sizes that are not allowed.
 ImageHeader header_of(std::string_view name, std::int64_t height, std::int64_t width, std::int64_t more) {
   check_size(name, height, width);
   return {height, width, height * width * (colors + more)};
@@ -80,7 +80,7 @@ class Png {
   png_image png_{};
 };
 
-/// Returns whether one scan has all colors, one block after the other. Otherwise the decoder keeps the coefficients of
+/// Returns whether a single scan contains all colors, block by block. Otherwise the decoder stores the coefficients of
 /// the whole image.
 bool is_of_one_scan(std::string_view jpeg) {
   const auto at = [&](std::size_t i) -> unsigned { return i < jpeg.size() ? static_cast<unsigned char>(jpeg[i]) : 0U; };
@@ -124,7 +124,7 @@ class Jpeg {
   }
 
   [[nodiscard]] ImageHeader header() const {
-    constexpr std::int64_t most = 6;  // two bytes of each color
+    constexpr std::int64_t most = 6;  // Two bytes for each color.
     const std::int64_t of_pixel = sampling_ == TJSAMP_GRAY ? most / 3 : sampling_ == TJSAMP_420 ? most / 2 : most;
     return header_of(name_, height_, width_, is_of_one_scan(bytes_) ? 0 : of_pixel);
   }
@@ -149,7 +149,7 @@ class Jpeg {
   int sampling_ = 0;
 };
 
-/// Calls `use` with the decoder of the image. Throws Error if the image is neither a JPEG nor a PNG.
+/// Calls `use` with a decoder for the image. Throws Error if the image is neither a JPEG nor a PNG.
 template <class Use>
 auto with_decoder(std::string_view bytes, std::string_view name, const Use& use) {
   constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
@@ -165,14 +165,14 @@ auto with_decoder(std::string_view bytes, std::string_view name, const Use& use)
   throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", name));
 }
 
-/// The weights of the pixels of a row in one pixel of the result.
+/// The weights of the source pixels that contribute to one pixel of the result.
 struct Tap {
   std::int64_t first = 0;
   std::vector<float> weights;
 };
 
-/// Returns the taps of `count` pixels of the result from `begin` on: a triangle over the pixels that become one, as in
-/// Pillow's bilinear filter.
+/// Returns the taps of `count` pixels of the result, starting at `begin`: a triangle filter over the source pixels, as
+/// in Pillow's bilinear filter.
 std::vector<Tap> taps_of(std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t count) {
   constexpr double middle = 0.5;
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
@@ -205,7 +205,7 @@ ImageRecipe::Size size_after_resizing(const ImageHeader& image, const ImageRecip
   return {scaled(image.height), scaled(image.width)};
 }
 
-/// The part of the resized image that is used.
+/// The part of the resized image that is kept after cropping.
 struct Part {
   ImageRecipe::Size resized;
   ImageRecipe::Size size;
@@ -228,7 +228,7 @@ std::int64_t channels_of(const ImageRecipe& recipe) {
   return recipe.channels == ImageRecipe::Channels::gray ? 1 : colors;
 }
 
-/// Returns the tensor of the result: its type and dimensions, without elements.
+/// Returns the tensor of the result with type and dimensions, but without elements.
 onnx::TensorData tensor_for(const Part& part, const ImageRecipe& recipe) {
   const auto& [height, width] = part.size;
   const std::int64_t channels = channels_of(recipe);
@@ -244,7 +244,7 @@ std::int64_t bytes_of(const onnx::TensorData& tensor) {
 }
 
 float channel(const float* pixel, ImageRecipe::Channels channels, std::size_t c) {
-  // ITU-R 601, as OpenCV and Pillow weigh colors.
+  // The weights of the colors in ITU-R 601, which OpenCV and Pillow use.
   constexpr std::array<float, colors> gray{0.299F, 0.587F, 0.114F};
   switch (channels) {
     case ImageRecipe::Channels::rgb: return pixel[c];
@@ -316,7 +316,7 @@ onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, st
   auto* to = reinterpret_cast<float*>(bytes.data());
   const std::size_t plane = recipe.channels_last ? 1 : static_cast<std::size_t>(part.size.height * part.size.width);
   const std::size_t step = recipe.channels_last ? channels : 1;
-  // The rows that become one are added first, so that one row in f32 is all that is held of the image.
+  // The source rows of one result row are summed first, so that only one row of the image is stored in f32.
   std::vector<float> sums(static_cast<std::size_t>((end - begin) * colors));
   for (const Tap& row : rows) {
     std::fill(sums.begin(), sums.end(), 0.0F);

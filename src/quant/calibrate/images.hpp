@@ -13,23 +13,24 @@
 
 namespace graft::quant {
 
-/// Rows of pixels, each red, green, blue.
+/// Rows of pixels, each with red, green and blue.
 struct Image {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::vector<std::uint8_t> pixels;
 };
 
-/// The header of an image file, which is read before pixels.
+/// The header of an image file, which is read before the pixels.
 struct ImageHeader {
   std::int64_t height = 0;
   std::int64_t width = 0;
-  /// The bytes that decoding needs: three for each pixel, and coefficients if a JPEG needs all of them at once.
+  /// The memory in bytes that decoding needs: three for each pixel, plus the coefficients if a JPEG needs all of them
+  /// at once.
   std::int64_t bytes = 0;
 };
 
-/// Reads a JPEG or a PNG, recognized by the first bytes; transparency is laid over black. Throws Error naming the file
-/// and what is wrong with it.
+/// Reads a JPEG or a PNG, recognized by its first bytes; transparent pixels are blended with black. Throws Error naming
+/// the file and its fault.
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
 [[nodiscard]] Image parse_image(std::string_view bytes, std::string_view name);
 [[nodiscard]] ImageHeader parse_image_header(std::string_view bytes, std::string_view name);
@@ -68,12 +69,12 @@ struct ImageRecipe {
 [[nodiscard]] ImageRecipe read_image_recipe(const std::filesystem::path& path);
 [[nodiscard]] ImageRecipe parse_image_recipe(const std::string& text, const std::string& name);
 
-/// Reads and prepares an image. Calls `check` with the tensor without its elements before pixels are read. Large images
-/// are decoded one at a time.
+/// Reads and prepares an image. Calls `check` with the tensor, which has no elements yet, before the pixels are read.
+/// Large images are decoded one at a time.
 [[nodiscard]] onnx::TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
                                           const std::function<void(const onnx::TensorData& empty)>& check);
-/// Returns an image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming an image that is smaller than the crop,
-/// or takes too much memory.
+/// Returns an image as an f32 tensor of shape 1 x C x H x W or 1 x H x W x C. Throws Error naming an image that is
+/// smaller than the crop or needs too much memory.
 [[nodiscard]] onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
 
 }  // namespace graft::quant

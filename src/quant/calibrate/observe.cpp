@@ -1,4 +1,4 @@
-// Extracts the part of the network that the tensors need, and runs it.
+// Extracts the part of the network that computes the tensors, and runs it.
 #include "quant/calibrate/observe.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Computes thresholds by four methods, each from the bins alone.
+// Computes thresholds with four methods, each from the bins of a histogram alone.
 #include "quant/calibrate/thresholds.hpp"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace graft::quant {
 namespace {
 
-/// Returns the upper end of the bin up to which `percent` of the numbers lie, with `zeros` zeros among them.
+/// Returns the upper end of the bin that contains the percentile `percent` of the absolute values, including `zeros`
+/// zeros.
 double percentile(const Histogram& histogram, double percent, std::uint64_t zeros) {
   constexpr double whole = 100;
   const double all = static_cast<double>(histogram.counted()) + static_cast<double>(zeros);
@@ -24,7 +25,7 @@ double percentile(const Histogram& histogram, double percent, std::uint64_t zero
   return histogram.largest();
 }
 
-/// Returns the sum of the squared errors of rounding, with the middle of each bin for its numbers.
+/// Returns the sum of the squared errors of rounding, computed as if all numbers in a bin were at its middle.
 double squared_error(const Histogram& histogram, std::size_t used, double threshold, EightBits type) {
   constexpr double middle = 0.5;
   const double scale = threshold / largest_of(type);
@@ -43,7 +44,7 @@ double least_squared_error(const Histogram& histogram, EightBits type) {
   const std::size_t used = histogram.used_bins();
   double best = histogram.largest();
   double least = std::numeric_limits<double>::infinity();
-  // From the largest down, so that of equal errors the threshold that saturates least is chosen.
+  // Starts with the largest threshold, so that among equal errors the threshold that saturates least is chosen.
   for (int i = candidates; i > 0; --i) {
     const double threshold = static_cast<double>(histogram.largest()) * i / candidates;
     const double error = squared_error(histogram, used, threshold, type);
@@ -55,11 +56,11 @@ double least_squared_error(const Histogram& histogram, EightBits type) {
   return best;
 }
 
-/// Sums over the first i bins, for each i.
+/// The sums over the first i bins, for each i.
 struct PrefixSums {
   std::vector<double> counts;   ///< c
   std::vector<double> entropy;  ///< c log c
-  std::vector<double> filled;   ///< 1 where c is not 0
+  std::vector<double> filled;   ///< For each bin, 1 if its count c is not 0, otherwise 0.
 
   explicit PrefixSums(const std::vector<double>& bins)
       : counts(bins.size() + 1), entropy(bins.size() + 1), filled(bins.size() + 1) {
@@ -71,10 +72,10 @@ struct PrefixSums {
   }
 };
 
-/// Returns the divergence of the first `kept` bins, the last of which also holds the numbers beyond, from the same bins
-/// in `levels` levels, each spread evenly over the bins of the level that are not empty. It is a sum over bins of P
-/// log(P / Q), with P and Q divided by their sums; where Q is constant over a level the sums are differences of prefix
-/// sums.
+/// Returns the Kullback-Leibler divergence of two distributions. P are the first `kept` bins, the last of which also
+/// contains all larger numbers. Q are the same bins quantized to `levels` levels, where each level is spread evenly
+/// over its non-empty bins. The divergence is a sum over bins of P log(P / Q), with P and Q divided by their sums. Q is
+/// constant within a level, so the sums are differences of prefix sums.
 double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::size_t kept, std::size_t levels) {
   const double all = sums.counts.back();
   const double beyond = all - sums.counts[kept];
@@ -89,7 +90,7 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
     const double within = sums.counts[end] - sums.counts[begin];
     const double p = within + (is_last ? beyond : 0);
     if (p == 0) continue;
-    // The numbers beyond fill the last bin.
+    // The numbers beyond the threshold are counted in the last bin.
     const double filled = sums.filled[end] - sums.filled[begin] + (is_last && last == 0 && beyond > 0 ? 1 : 0);
     if (within == 0) return std::numeric_limits<double>::infinity();
     p_log_q += p * std::log(within / filled / sums.counts[kept]);
@@ -97,8 +98,9 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
   return (p_log_p - p_log_q) / all - std::log(all);
 }
 
-/// Returns the threshold of the least divergence, as NVIDIA published it (S. Migacz, 8-bit inference with TensorRT, GTC
-/// 2017). Zeros do not count: they lose nothing in int8, and the zeros after a ReLU would outweigh all other numbers.
+/// Returns the threshold with the smallest divergence, as NVIDIA published it (S. Migacz, 8-bit inference with
+/// TensorRT, GTC 2017). Zeros do not count: int8 represents them exactly, and the zeros after a ReLU would outweigh all
+/// other numbers.
 double least_divergence(const Histogram& histogram) {
   constexpr std::size_t most_bins = 2048;
   constexpr std::size_t levels = 128;
@@ -120,11 +122,11 @@ double least_divergence(const Histogram& histogram) {
   return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
 }
 
-/// Returns the threshold of the least divergence, or the percentile if that threshold loses too much: a spike or a long
-/// tail draws it far below the numbers that matter. With the divergence alone a text recognition network had 39 % of
-/// its signs right instead of 94 % (bench/quantize: recognition), and one of its tensors had 5 dB of signal to noise.
-/// So the threshold may cost 6 dB against the percentile, over the numbers that the percentile keeps; zeros take no
-/// part in either.
+/// Returns the threshold with the smallest divergence, or the percentile if that threshold loses too much: a spike or a
+/// long tail can pull it far below the values that matter. With the divergence alone, a text recognition network had 39
+/// % of its signs right instead of 94 % (bench/quantize: recognition), and one of its tensors had a signal-to-noise
+/// ratio of 5 dB. So the threshold may cost at most 6 dB compared with the percentile, measured over the numbers below
+/// the percentile; zeros are excluded from both.
 double by_entropy(const Histogram& histogram) {
   constexpr double most_error = 4;
   const auto largest = static_cast<double>(histogram.largest());

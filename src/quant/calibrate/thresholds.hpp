@@ -9,21 +9,21 @@ namespace graft::quant {
 
 using report::ThresholdMethod;
 
-/// Returns the default method: percentile for int8, minmax for f8. The steps of f8 are finer where numbers are small,
-/// so that a wider range costs next to nothing.
+/// Returns the default method: percentile for int8, minmax for f8. The steps of f8 become finer for small numbers, so a
+/// wider range costs almost nothing.
 [[nodiscard]] ThresholdMethod usual_method(EightBits type);
 
 struct ThresholdOptions {
   ThresholdMethod method = ThresholdMethod::percentile;
-  double percentile = 99.99;  ///< Above 0, at most 100.
+  double percentile = 99.99;  ///< The percentile in percent; above 0 and at most 100.
 };
 
-/// Returns the absolute value at which the type saturates, at most the largest that was seen; 0 if only zeros were
-/// seen. Throws Error (internal) for entropy with f8, because entropy counts steps of int8.
+/// Returns the absolute value at which the type saturates, at most the largest observed value; 0 if only zeros were
+/// observed. Throws Error (internal) for entropy with f8, because entropy is defined for the steps of int8.
 [[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options,
                                   EightBits type = EightBits::int8);
 
-/// Returns the value that the stored number 1 stands for.
+/// Returns the real value that the stored number 1 represents.
 [[nodiscard]] float scale_of(double threshold, EightBits type);
 
 }  // namespace graft::quant

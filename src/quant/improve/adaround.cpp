@@ -1,4 +1,5 @@
-// Computes the cost of any choice of roundings from the covariance of a layer's inputs, which sampled rows estimate.
+// Computes the cost of a choice of roundings from the covariance of a layer's inputs, which is estimated from sampled
+// rows.
 #include "quant/improve/adaround.hpp"
 
 #include <fmt/format.h>
@@ -16,14 +17,14 @@ namespace graft::quant {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
-/// A matrix with a sampled input vector of the layer in each row.
+/// A matrix whose rows are sampled input vectors of a layer.
 using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Returns the coordinates of an index, the last axis fastest.
+/// Returns the coordinates of an element index, where the last axis varies fastest.
 Sizes coordinates_of(std::int64_t index, const Sizes& sizes) {
   Sizes result(sizes.size());
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -33,7 +34,7 @@ Sizes coordinates_of(std::int64_t index, const Sizes& sizes) {
   return result;
 }
 
-/// The window of a convolution; empty for a matrix product, whose rows are in the tensor as they are.
+/// The window of a convolution. It is empty for a matrix product, whose input vectors are rows of the tensor.
 struct Window {
   Sizes kernel;
   Sizes strides;
@@ -52,7 +53,7 @@ class InputStatistics {
     sums_.assign(static_cast<std::size_t>(groups_), Eigen::VectorXd::Zero(size_));
   }
 
-  /// Adds at most `most_rows` rows of the tensor, scattered evenly.
+  /// Adds at most `most_rows` rows of the tensor, which are spread evenly over it.
   void add(const onnx::TensorData& x, std::int64_t most_rows) {
     const Sizes places = places_of(x);
     const std::int64_t total = product(places);
@@ -80,14 +81,14 @@ class InputStatistics {
     const Eigen::VectorXf mean = (sums_[group] / static_cast<double>(count_)).cast<float>();
     Eigen::MatrixXf result = covariance_[group].selfadjointView<Eigen::Lower>();
     result = result / count - mean * mean.transpose();
-    // Without this, weights that the rows do not distinguish would be rounded at will.
+    // Without damping, weights that the sampled rows do not distinguish would be rounded arbitrarily.
     constexpr float damping = 0.01F;
     result.diagonal().array() += damping * result.diagonal().mean();
     return result;
   }
 
  private:
-  /// Returns the sizes of the space in which rows are sampled: images, then axes of the output; or the rows of a
+  /// Returns the sizes of the space from which rows are sampled: images and the axes of the output, or the rows of a
   /// matrix.
   [[nodiscard]] Sizes places_of(const onnx::TensorData& x) const {
     if (window_.kernel.empty()) return {x.element_count() / size_};
@@ -100,10 +101,10 @@ class InputStatistics {
     return places;
   }
 
-  /// Returns a number from 0 to below `count`: multiples of the golden ratio, which do not fall into step with rows or
-  /// planes, and are the same in each run.
+  /// Returns a sample index from 0 up to, but not including, `count`. The indices follow multiples of the golden ratio,
+  /// which do not align with rows or planes and are the same in each run.
   std::int64_t scatter(std::int64_t count) {
-    constexpr std::uint32_t golden_ratio = 2654435769U;  // the golden section of 2 to the 32nd
+    constexpr std::uint32_t golden_ratio = 2654435769U;  // 2^32 divided by the golden ratio.
     scattered_ += golden_ratio;
     return static_cast<std::int64_t>((static_cast<std::uint64_t>(scattered_) * static_cast<std::uint64_t>(count)) >>
                                      32U);
@@ -158,7 +159,7 @@ std::optional<Window> window_of(const WeightedLayer& layer) {
 struct Task {
   WeightedLayer layer;
   std::vector<double> unrounded;
-  std::vector<double> steps;  ///< The step of each output channel.
+  std::vector<double> steps;  ///< The quantization step of each output channel.
   std::optional<Window> window;
   Rounded result;
 
@@ -168,7 +169,7 @@ struct Task {
   }
 };
 
-/// The two values to which a weight can be rounded, in steps.
+/// The two values to which a weight can be rounded, in quantization steps.
 struct Choice {
   double low = 0;
   double high = 0;
@@ -180,10 +181,10 @@ Choice choice_of(double unrounded) {
   return {.low = low, .high = std::clamp(std::ceil(unrounded), -most, most)};
 }
 
-/// The weights of one output channel, in steps.
+/// The weights of one output channel, in quantization steps.
 class Column {
  public:
-  /// `slope` is the covariance times the error.
+  /// Creates the rounding of one output channel. `slope` is the covariance times the error.
   Column(const Eigen::MatrixXf& covariance, const Eigen::VectorXd& unrounded, Eigen::VectorXd rounded,
          Eigen::VectorXf slope)
       : covariance_(covariance), unrounded_(unrounded), rounded_(std::move(rounded)), slope_(std::move(slope)) {
@@ -197,12 +198,12 @@ class Column {
   [[nodiscard]] const Eigen::VectorXd& rounded() const { return rounded_; }
   [[nodiscard]] double cost() const { return static_cast<double>((rounded_ - unrounded_).cast<float>().dot(slope_)); }
 
-  /// Rounds the weight that gains most to its other side, again and again.
+  /// Repeatedly changes the rounding direction of the weight whose change reduces the cost most.
   void improve() {
-    // A gain below the rounding of the sums does not count.
+    // A gain smaller than the rounding error of the sums does not count.
     constexpr float negligible = 1e-5F;
     const Eigen::ArrayXf own = change_.array().square() * covariance_.diagonal().array();
-    // Each flip lowers the cost, except for rounding; the limit makes sure that the loop ends.
+    // Each change lowers the cost, apart from rounding errors; the limit guarantees that the loop ends.
     for (Eigen::Index flips = 0; flips < 4 * rounded_.size(); ++flips) {
       Eigen::Index best = 0;
       const float gain = (2 * change_.array() * slope_.array() + own).minCoeff(&best);
@@ -218,7 +219,7 @@ class Column {
   const Eigen::VectorXd& unrounded_;
   Eigen::VectorXd rounded_;
   Eigen::VectorXf slope_;
-  Eigen::VectorXf change_;  // the change of each weight if it is rounded to its other side
+  Eigen::VectorXf change_;  // The change of each weight if its rounding direction is changed.
 };
 
 /// Returns the indices of the weights of each output channel.
@@ -279,8 +280,8 @@ void round_layer(Task& task, const InputStatistics& statistics) {
   graph.set_initializer(*task.layer.weights, onnx::TensorData::from_numbers(onnx::ElementType::i8, layout.dims, after));
 }
 
-/// Returns the steps of the output channels, or an empty list if there is not one positive step for each, with zero
-/// point 0.
+/// Returns the quantization step of each output channel, or an empty list unless there is one positive step for each,
+/// with zero point 0.
 std::vector<double> steps_of(const WeightedLayer& layer) {
   const onnx::Node& node = *layer.dequantize;
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();

@@ -1,4 +1,4 @@
-// Adaptive rounding: each weight is rounded up or down, whichever brings the layer's output nearer to the original.
+// AdaRound: rounds each weight up or down, whichever brings the layer's output closer to the original.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,20 @@ namespace graft::quant {
 
 struct RoundOptions {
   ObserveOptions observe = {};
-  std::int64_t rows = 8192;                     ///< The number of inputs of a layer that are sampled, over all samples.
-  std::int64_t memory = std::int64_t{1} << 29;  ///< The most bytes for the statistics of inputs at a time.
+  /// The number of input vectors of a layer that are sampled, over all samples.
+  std::int64_t rows = 8192;
+  std::int64_t memory = std::int64_t{1} << 29;  ///< The maximum memory in bytes for the statistics of inputs at a time.
 };
 
-/// A layer with int8 weights.
+/// The result of AdaRound for a layer with int8 weights.
 struct Rounded {
   std::string layer;  ///< The description of the node.
   std::size_t weights = 0;
   std::size_t changed = 0;
-  /// The error of the output before adaptive rounding, relative to the output without its mean (root mean square).
+  /// The error of the output before AdaRound (root mean square), relative to the output without its mean.
   double before = 0;
-  double after = 0;     ///< The relative error after adaptive rounding, on the same data.
-  std::string why_not;  ///< Why the layer was left as it is; otherwise empty.
+  double after = 0;     ///< The relative error after AdaRound, on the same data.
+  std::string why_not;  ///< Why the layer was not changed; empty if it was.
 };
 
 /// Implements Nagel et al. 2020, Up or Down? Adaptive Rounding for Post-Training Quantization: for each Conv, Gemm and

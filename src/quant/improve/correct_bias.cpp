@@ -1,4 +1,4 @@
-// Sums the means of channels as the samples come, and runs the int8 network from layer to layer.
+// Computes the means of channels while samples are run, and runs the int8 network layer by layer.
 #include "quant/improve/correct_bias.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns the number of elements of one channel that are next to each other.
+/// Returns the number of contiguous elements of one channel.
 std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   std::size_t plane = 1;
   for (std::size_t i = tensor.dims.size() - axes_after; i < tensor.dims.size(); ++i) {
@@ -28,7 +28,7 @@ std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   return plane;
 }
 
-/// Sums and sums of squares over all elements of each channel.
+/// The sum and the sum of squares over all elements of each channel.
 class ChannelSums {
  public:
   ChannelSums(std::size_t channels, std::size_t axes_after)
@@ -97,7 +97,7 @@ bool is_f32_tensor(const onnx::Model& model, const std::string& name) {
   return value != nullptr && value->producer != nullptr && value->type == onnx::ElementType::f32;
 }
 
-/// Returns by how much the mean of each channel is too large; 0 where the difference is not finite.
+/// Returns the error of the mean of each channel (found minus wanted), or 0 if it is not finite.
 std::vector<double> errors_of(const ChannelSums& found, const ChannelSums& wanted, std::size_t channels) {
   std::vector<double> errors(channels);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -119,13 +119,15 @@ CorrectedBias correct(WeightedLayer& layer, const std::vector<double>& errors, d
   return result;
 }
 
-/// The step in which a value is computed, and the last step in which it is read. Each step ends with its layers.
+/// The step in which a value is computed, and the last step in which it is read. Each step ends with the layers to be
+/// corrected.
 struct Life {
   std::int64_t made = 0;
   std::int64_t read = 0;
 };
 
-/// Layers of one step do not depend on each other, only on layers of earlier steps.
+/// A division of the network into steps. The layers of one step depend only on layers of earlier steps, not on each
+/// other.
 struct Steps {
   std::vector<std::vector<WeightedLayer>> layers;
   std::map<std::string, Life, std::less<>> values;  ///< The values that depend on the network's inputs.
@@ -183,7 +185,8 @@ void shift_channels(onnx::TensorData& tensor, const std::vector<double>& shift, 
   tensor.bytes = onnx::Bytes(std::move(bytes));
 }
 
-/// Returns the shape of a tensor in all samples, dynamic where they differ, or nothing if their ranks differ.
+/// Returns the shape of a tensor over all samples, with a dynamic dimension where the samples differ, or nothing if
+/// their ranks differ.
 std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples, const std::string& name) {
   std::optional<Shape> common;
   for (const runtime::TensorMap& sample : samples) {
@@ -197,8 +200,8 @@ std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples
   return common;
 }
 
-/// Runs the samples from one step to the next. Between steps it holds the tensors that later steps read, if they fit
-/// into memory; otherwise the next step begins where an earlier one ended, at first at the network's inputs.
+/// Runs the samples step by step. Between steps it stores the tensors that later steps read, if they fit in memory.
+/// Otherwise the next step starts again from where an earlier one ended, at first from the network's inputs.
 class StepByStep {
  public:
   StepByStep(const runtime::Engine& engine, const onnx::Model& model, const Steps& steps, const CalibrationData& data,
@@ -248,7 +251,7 @@ class StepByStep {
     begin_ = live;
   }
 
-  /// Applies the new bias of a layer of the last step to its output, where that is held.
+  /// Subtracts the errors from the output of a layer of the last step, if that output is stored.
   void take(const WeightedLayer& layer, const std::vector<double>& errors) {
     for (runtime::TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
@@ -262,7 +265,7 @@ class StepByStep {
     for (const std::string& name : begin_) inputs.push_back(model_.graph().find_local(name));
     onnx::Model part = extract(model_, inputs, outputs);
     if (held_.empty()) return part;
-    // Inferred or declared shapes may say less than the held tensors, or be wrong.
+    // Inferred or declared shapes may be less precise than those of the stored tensors, or wrong.
     for (onnx::Value* input : part.graph().inputs()) input->shape = common_shape(held_, input->name);
     return part;
   }
@@ -277,8 +280,8 @@ class StepByStep {
     return bytes;
   }
 
-  /// Returns the tensors that later steps read, or nothing if the network cannot be cut there: a computed shape must
-  /// stay with its readers.
+  /// Returns the tensors that later steps read, or nothing if the network cannot be cut after this step: a computed
+  /// shape must stay with its readers.
   [[nodiscard]] std::vector<std::string> live_after(std::size_t step) const {
     std::vector<std::string> live;
     const auto now = static_cast<std::int64_t>(step);
@@ -297,9 +300,9 @@ class StepByStep {
   const CalibrationData& data_;
   const ObserveOptions& options_;
   std::size_t memory_;
-  /// The tensors at which the next step begins: held ones, or the network's inputs.
+  /// The tensors from which the next step starts: stored tensors, or the network's inputs.
   std::vector<std::string> begin_;
-  /// The held tensors of each sample; empty as long as steps begin at the network's inputs.
+  /// The stored tensors of each sample; empty while steps start from the network's inputs.
   std::vector<runtime::TensorMap> held_;
 };
 

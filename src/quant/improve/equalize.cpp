@@ -1,4 +1,4 @@
-// Finds the factors by the largest weight between each two channels, and applies them once at the end.
+// Computes the factors from the largest weights of each pair of channels, and applies them once at the end.
 #include "quant/improve/equalize.hpp"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 /// A layer, and its factors so far.
 struct Layer {
   WeightedLayer layer;
-  WeightLayout pairs;           ///< The layout of pairs of channels, without the taps of a window.
+  /// The layout of the pairs of input and output channels, without the positions in a window.
+  WeightLayout pairs;
   std::vector<float> sizes;     ///< The largest absolute weight of each pair.
   std::vector<double> inputs;   ///< The factor of each input channel.
   std::vector<double> outputs;  ///< The factor of each output channel.
@@ -23,7 +24,8 @@ struct Layer {
 struct Pair {
   std::size_t first = 0;
   std::size_t second = 0;
-  /// The number of input channels of the second layer for each output channel of the first, after a Flatten.
+  /// The number of input channels of the second layer for each output channel of the first, which exceeds 1 after a
+  /// Flatten.
   std::size_t columns = 1;
 };
 
@@ -55,7 +57,7 @@ class Equalizer {
   }
 
   std::vector<Equalized> run() {
-    // In long chains the last few per cent take long, and make no difference to int8.
+    // In long chains the last few percent need many rounds and make no difference to int8.
     constexpr int most_rounds = 20;
     constexpr double converged = 0.01;
     for (int round = 0; round < most_rounds; ++round) {
@@ -93,8 +95,8 @@ class Equalizer {
     if (fits) pairs_.push_back({.first = first, .second = second, .columns = inputs / outputs});
   }
 
-  /// Computes, for each output channel of the first layer, the largest weight that computes it and the largest in the
-  /// second layer that reads it.
+  /// Computes, for each output channel of the first layer, the largest weight that computes it and the largest weight
+  /// of the second layer that reads it.
   void measure(const Pair& pair, std::vector<double>& made, std::vector<double>& read) const {
     const Layer& first = layers_[pair.first];
     const Layer& second = layers_[pair.second];
@@ -122,7 +124,8 @@ class Equalizer {
 
   /// Returns the binary logarithm of the largest factor.
   double equalize_pair(const Pair& pair) {
-    // Without a limit, a channel with almost no effect would become as large as the others, and its bias with it.
+    // Without a limit, a channel with almost no effect would become as large as the other channels, and so would its
+    // bias.
     constexpr double most = 1024;
     std::vector<double> made;
     std::vector<double> read;

@@ -1,4 +1,4 @@
-// Finds the nodes that can take a division first, runs the data through the network once, then changes constants.
+// Finds the nodes whose constants can be divided, runs the data through the network once, then changes the constants.
 #include "quant/improve/smooth.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using Divisors = std::vector<double>;
 
 /// The axis of the channels of a tensor, and its size.
 struct ChannelAxis {
-  std::size_t trailing = 0;  ///< The number of axes after it.
+  std::size_t trailing = 0;  ///< The number of axes after the channel axis.
   std::size_t size = 0;
 };
 
@@ -33,7 +33,7 @@ bool holds_channels(const onnx::TensorData& data, const ChannelAxis& axis) {
   return rank > axis.trailing && data.dims[rank - 1 - axis.trailing] == static_cast<std::int64_t>(axis.size);
 }
 
-/// Divides a constant, which has the channels or is one number for all.
+/// Divides a constant that has one number for each channel, or one for all.
 void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axis, const Divisors& by) {
   const onnx::TensorData data = *node.input(input)->constant();
   std::vector<std::int64_t> dims = data.dims;
@@ -49,7 +49,7 @@ void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axi
   replace_constant(node, input, dims, numbers);
 }
 
-/// Divides the weights and the bias of a layer. divide_sum() divides the constant of an Add after it.
+/// Divides the weights and the bias of a layer. divide_sum() divides the constant of an Add that follows the layer.
 void divide_layer(onnx::Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
@@ -61,21 +61,22 @@ void divide_layer(onnx::Node& node, const Divisors& by) {
   set_bias(layer, bias);
 }
 
-/// The steps that divide a tensor: changes of constants of the nodes that compute it.
+/// The steps that divide a tensor by constants: changes of the constants in the nodes that compute it.
 class Division {
  public:
   explicit Division(ChannelAxis axis) : axis_(axis) {}
 
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  /// Returns how many neighboring channels of the tensor must be divided by the same number: after a Flatten, a plane.
+  /// Returns how many neighboring channels of the tensor must share a divisor. After a Flatten, the elements of a plane
+  /// must.
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
-  /// Applies the steps. `by` has one divisor for each group of `columns` neighboring channels.
+  /// Applies the steps. `by` has one divisor for each group of columns() neighboring channels.
   void apply(const Divisors& by) const {
     for (const auto& step : steps_) step(by);
   }
 
-  /// Finds the steps. Returns false if the tensor cannot be divided.
+  /// Finds the steps that divide `value`. Returns false if it cannot be divided.
   bool divide(const onnx::Value& value) {
     onnx::Node* node = value.producer;
     if (node == nullptr) return fail(fmt::format("no node computes '{}'", value.name));
@@ -118,7 +119,7 @@ class Division {
     return true;
   }
 
-  /// Adds steps for a scale, and perhaps a bias, of one axis.
+  /// Adds the steps for a scale, and a bias if there is one, along one axis.
   bool add_scale_and_bias(onnx::Node& node) {
     const ChannelAxis axis{.trailing = 0, .size = axis_.size};
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
@@ -160,7 +161,7 @@ class Division {
     return divide_input(node, 0);
   }
 
-  /// Divides one factor: a constant, or the result of another node.
+  /// Divides one factor of a product: a constant, or the result of another node.
   bool divide_product(onnx::Node& node) {
     if (add_constant(node, 0, axis_) || add_constant(node, 1, axis_)) return true;
     Division other = *this;
@@ -182,12 +183,12 @@ class Division {
   std::string why_not_;
 };
 
-/// The layers that read a tensor.
+/// A tensor and the layers that read it.
 struct Readers {
   const onnx::Value* x = nullptr;
   std::vector<WeightedLayer> layers;
   ChannelAxis axis;
-  std::vector<double> largest;  ///< The largest |x| of each channel.
+  std::vector<double> largest;  ///< The largest absolute value of each channel.
   std::optional<Division> division;
   std::string why_not;
 };
@@ -208,7 +209,7 @@ std::vector<Readers> find_readers(onnx::Model& model, bool convolutions) {
   return all;
 }
 
-/// Finds how the tensor can be divided, or why it cannot.
+/// Finds how the tensor can be divided, or why it cannot be divided.
 void plan(Readers& readers) {
   const bool is_only_theirs = readers.x->uses.size() == readers.layers.size() && !readers.x->is_output();
   const bool own = std::all_of(readers.layers.begin(), readers.layers.end(),
@@ -247,7 +248,7 @@ void measure(Readers& readers, const onnx::TensorData& tensor) {
 
 /// Returns a divisor for each group of channels that share one.
 Divisors divisors_of(const Readers& readers, double alpha) {
-  // The limit keeps almost empty channels from becoming as large as the others.
+  // The limit keeps almost empty channels from becoming as large as the other channels.
   constexpr double most = 1024;
   const std::size_t columns = readers.division->columns();
   std::vector<double> sizes(readers.axis.size / columns);
@@ -256,7 +257,7 @@ Divisors divisors_of(const Readers& readers, double alpha) {
     sizes[c / columns] = std::max(sizes[c / columns], readers.largest[c]);
   }
   for (const WeightedLayer& layer : readers.layers) {
-    // The weights may have been divided since the readers were found.
+    // An earlier tensor may have changed the weights since the readers were found.
     const std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
     layer.layout.for_each([&](std::size_t i, std::size_t input, std::size_t) {
       double& largest = weights[input / columns];

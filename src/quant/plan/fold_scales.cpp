@@ -1,4 +1,4 @@
-// Folds the nodes after a layer, one by one, as a factor and a summand for each channel.
+// Folds the nodes after a layer, one by one, each as a factor and a summand per channel.
 #include "quant/plan/fold_scales.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace graft::quant {
 namespace {
 
-/// The function factor * x + summand of each channel.
+/// The function factor * x + summand, for each channel.
 struct Scale {
   std::vector<double> factor;
   std::vector<double> summand;
@@ -31,7 +31,7 @@ std::optional<Scale> scale_of_normalization(const onnx::Node& node, const Weight
   const bool has_statistics = node.int_or("training_mode", 0) == 0 && node.inputs.size() == 5 && node.input(0) == &x &&
                               std::all_of(node.outputs.begin() + 1, node.outputs.end(),
                                           [](const onnx::Value* output) { return output == nullptr; });
-  // The channels of BatchNormalization are axis 1, those of a matrix product the last axis.
+  // The channel axis of BatchNormalization is axis 1, that of a matrix product is the last axis.
   if (!has_statistics || (layer.node->is("MatMul") && x.rank().value_or(0) != 2)) return std::nullopt;
   std::vector<std::vector<double>> constants;
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {
@@ -66,7 +66,7 @@ std::optional<Scale> scale_of(const onnx::Node& node, const WeightedLayer& layer
   return scale;
 }
 
-/// Folds the node after a layer into the layer, and returns whether that was possible.
+/// Folds the node that follows a layer into the layer, and returns whether that was possible.
 bool fold_next(WeightedLayer& layer) {
   onnx::Node* node = only_reader(layer.output());
   if (node == nullptr || !layer.owns_weights() || layer.dequantize != nullptr) return false;

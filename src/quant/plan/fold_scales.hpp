@@ -9,10 +9,10 @@
 
 namespace graft::quant {
 
-/// Folds BatchNormalization, and Mul, Add, Sub and Div by one number for each channel or for all, into the weights and
-/// the bias of the Conv, ConvTranspose, Gemm or MatMul of the main graph before it, if nothing else reads the tensor
-/// between them, or the weights. A Conv or Gemm gets a bias if it needs one, a MatMul an Add after it. The layer then
-/// computes the tensor of the last scale, under its name. Returns the number of nodes that were removed.
+/// Folds BatchNormalization, and Mul, Add, Sub and Div by one number per channel or for all channels, into the weights
+/// and the bias of the preceding Conv, ConvTranspose, Gemm or MatMul of the main graph, if no other node reads the
+/// tensor between them or the weights. If a bias is needed, a Conv or Gemm gets one, and a MatMul gets an Add after it.
+/// The layer's output takes the name of the last folded node's output. Returns the number of nodes that were removed.
 std::size_t fold_scales(onnx::Model& model);
 
 }  // namespace graft::quant

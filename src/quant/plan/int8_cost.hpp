@@ -1,4 +1,4 @@
-// The cost of a plan on a device, estimated where no device can measure its speed.
+// The estimated cost of a plan on a device, for machines without one.
 #pragma once
 
 #include "graft/report/quantize.hpp"
@@ -9,8 +9,8 @@ namespace graft::quant {
 
 using report::Int8Cost;
 
-/// Returns the cost of a plan. Nodes that TensorRT fuses into int8 kernels, and nodes that only move int8, do not
-/// count.
+/// Returns the estimated cost of a plan. Nodes that TensorRT fuses into int8 kernels, and nodes that only move int8,
+/// cost nothing.
 [[nodiscard]] Int8Cost cost_of(const onnx::Model& prepared, const Int8Plan& plan);
 
 }  // namespace graft::quant

@@ -32,8 +32,8 @@ bool is_pointwise(const onnx::Node& node) {
                           "Sum",       "Tanh"});
 }
 
-/// Returns whether TensorRT makes a node with one input part of the kernel that computes the sums, before int8 is
-/// stored.
+/// Returns whether TensorRT fuses a node with one input into the kernel that computes the sums, before the result is
+/// stored in int8.
 bool is_activation_function(const onnx::Node& node) {
   return is_any_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
          (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
@@ -94,9 +94,8 @@ class Planner {
            std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) { return takes_int8(use); });
   }
 
-  /// Returns whether all readers of a value read it in int8, perhaps after an activation function. (A value that is
-  /// also read in f32, such as the residual stream of a transformer, is stored in f32 anyway, and loses nothing on its
-  /// way.)
+  /// Returns whether all readers of a value read it in int8, possibly after an activation function. (A value that is
+  /// also read in f32, such as the residual stream of a transformer, is stored in f32 in any case, so nothing is lost.)
   [[nodiscard]] bool ends_in_int8(const onnx::Value& value) const {
     if (is_only_wanted_in_int8(value)) return true;
     if (value.output_count != 0 || value.uses.size() != 1) return false;
@@ -104,8 +103,8 @@ class Planner {
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
-  /// Returns the node that computes the sums of a value with a single reader, if nothing but constants was added after
-  /// it; otherwise null.
+  /// Returns the node that computes the sums of a value, if the value has a single reader and nothing but constants was
+  /// added after that node; otherwise null.
   [[nodiscard]] const onnx::Node* sums_for(const onnx::Value& value) const {
     const onnx::Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
@@ -115,7 +114,7 @@ class Planner {
     return sums_for(*maker->inputs[given[0]]);
   }
 
-  /// Returns the position in the graph from which the first input of a node is available.
+  /// Returns the position in the graph at which the first input of a node is available.
   [[nodiscard]] std::size_t place_of_input(const onnx::Node& node) const {
     const onnx::Node* maker = node.input(0)->producer;
     return maker == nullptr ? 0 : order_.at(maker) + 1;
@@ -160,7 +159,7 @@ class Planner {
     if (first == nullptr && second == nullptr) {
       take(node, given);
     } else if (first != nullptr && second != nullptr) {
-      // The longer branch stays in the kernel; the shorter one, which can be computed before, is stored.
+      // The longer branch stays in the kernel. The shorter branch, which can be computed earlier, is stored in int8.
       take(node, {place_of_input(*first) <= place_of_input(*second) ? given[0] : given[1]});
     } else {
       take(node, {first != nullptr ? given[1] : given[0]});
@@ -221,7 +220,7 @@ class Planner {
     return told;
   }
 
-  /// Returns the int8 node in whose kernel the node is: of those that it reads, the last to be computed.
+  /// Returns the int8 node into whose kernel the node is fused: the last one to be computed of those that it reads.
   [[nodiscard]] const onnx::Node* kernel_before(const onnx::Node& node) const {
     const onnx::Node* last = nullptr;
     for (const onnx::Value* value : node.inputs) {
@@ -297,7 +296,7 @@ class Planner {
   Int8Forms forms_;
   std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< Inputs that are read in int8.
   std::unordered_map<const onnx::Node*, Int8Kind> kinds_;
-  /// The kernels of nodes that compute in int8 or follow such a node.
+  /// The kernel of each node that computes in int8 or is fused after such a node, named by its int8 node.
   std::unordered_map<const onnx::Node*, const onnx::Node*> kernels_;
   std::set<const onnx::Value*> wanted_;
   Groups groups_;

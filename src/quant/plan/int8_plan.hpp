@@ -16,9 +16,10 @@
 namespace graft::quant {
 
 enum class Int8Kind : std::uint8_t {
-  computes,  ///< The node computes from int8: a convolution, a matrix product, a sum, an operator of Graft.
-  moves,     ///< The node passes int8 on as it is.
-  /// The node computes in f32 on the result of an int8 node, before that is stored: TensorRT makes one kernel of both.
+  computes,  ///< The node computes from int8: a convolution, a matrix product, a sum or a Graft operator.
+  moves,     ///< The node passes int8 values on unchanged.
+  /// The node computes in f32 on the result of an int8 node before that is stored, because TensorRT fuses both into one
+  /// kernel.
   follows,
   kept,  ///< The node computes in f32.
   none,  ///< The node has no f32 tensors.
@@ -26,36 +27,36 @@ enum class Int8Kind : std::uint8_t {
 /// Returns "int8" or "f8" (computes and moves), "fused", "f32" or "".
 [[nodiscard]] std::string_view to_string(Int8Kind kind, EightBits type);
 
-/// The plan of a node.
+/// The plan for one node.
 struct Int8Node {
-  NodeRef node;  ///< The node; its id is key_of.
+  NodeRef node;  ///< The node; its id equals key_of(node).
   Int8Kind kind = Int8Kind::none;
-  std::string reason;  ///< Why the node stays in f32, or a remark on it.
-  /// Whether the node stays in f32 because of its form or its neighbors, and not because of Int8Choice::kept.
+  std::string reason;  ///< Why the node is kept in f32, or a remark on the node.
+  /// Whether the node is kept in f32 because of its form or its neighbors, as opposed to Int8Choice::kept.
   bool by_form = false;
 
-  std::vector<std::size_t> inputs;  ///< The inputs that the node reads in int8.
-  std::optional<std::size_t> axis;  ///< The axis of the channels in the constant weight, input 1.
-  bool has_int8_form = false;       ///< Whether the node has an int8 input and output: an operator of Graft.
+  std::vector<std::size_t> inputs;  ///< The indices of the inputs that the node reads in int8.
+  std::optional<std::size_t> axis;  ///< The channel axis of the constant weight, which is input 1.
+  bool has_int8_form = false;       ///< Whether the node is a Graft operator with an int8 input and output.
   [[nodiscard]] bool has_weight() const { return axis.has_value() || has_int8_form; }
 };
 
 struct Int8Choice {
   EightBits type = EightBits::int8;
-  std::map<std::string, std::string, std::less<>> kept = {};  ///< Nodes that stay in f32, by key_of, and why.
+  std::map<std::string, std::string, std::less<>> kept = {};  ///< The nodes to keep in f32, by key_of, with the reason.
 };
 
 struct Int8Plan {
   EightBits type = EightBits::int8;
-  std::vector<Int8Node> nodes;  ///< The nodes of the main graph, in its order; without Constant.
-  /// Tensors that are rounded to int8, and the tensor whose name stands for the scale that they share.
+  std::vector<Int8Node> nodes;  ///< The nodes of the main graph in order, without Constant nodes.
+  /// The tensors that are quantized, each with the name of the tensor that identifies their common scale.
   std::map<std::string, std::string, std::less<>> tensors;
-  /// Every tensor that this plan, or one with more nodes in f32, may round.
+  /// All tensors that may be quantized by this plan or by one that keeps more nodes in f32.
   std::vector<std::string> candidates;
 };
 
-/// Returns a copy in the form that is planned and placed: like prepare_for_types, with scales after a convolution or a
-/// matrix product folded into its weights. For f8 the operator set is at least 19, the first that has it.
+/// Returns a copy in the form that the planner expects: that of prepare_for_types, with scales after a convolution or a
+/// matrix product folded into its weights. For f8 the opset is at least 19, the first that has f8.
 [[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type = EightBits::int8);
 
 /// Plans int8. Convolutions and matrix products with constant weights compute in int8, and the tensors that they read
@@ -71,7 +72,7 @@ struct Int8Plan {
 /// docs/decisions/0012_where_int8_is_placed.md has the details.
 [[nodiscard]] Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice = {});
 
-/// The size of one step of int8, by the name in Int8Plan::tensors.
+/// The step size of int8 for each name in Int8Plan::tensors.
 using Int8Scales = std::map<std::string, float, std::less<>>;
 
 struct Int8Model {
@@ -79,14 +80,14 @@ struct Int8Model {
   std::size_t quantized_tensors = 0;
 };
 
-/// Returns the prepared model with QuantizeLinear and DequantizeLinear as planned: weights are int8 with a scale for
-/// each channel, biases stay f32, a tensor is rounded once for all nodes that read it in int8. Nodes that read it in
-/// f32 read it unrounded. Nodes in f32 carry their reason as metadata `graft.precision`. Throws Error (internal) for a
-/// missing scale.
+/// Returns the prepared model with QuantizeLinear and DequantizeLinear inserted as planned. Weights are int8 with a
+/// scale for each channel, and biases stay f32. A tensor is quantized once for all nodes that read it in int8; nodes
+/// that read it in f32 read the original. Nodes kept in f32 have the reason in their metadata `graft.precision`. Throws
+/// Error (internal) for a missing scale.
 [[nodiscard]] Int8Model place_int8(const onnx::Model& prepared, const Int8Plan& plan, const Int8Scales& scales);
 
-/// A constant in 8 bits, with one scale for each channel of the axis: the largest number of a channel becomes the
-/// type's largest.
+/// A constant in 8 bits, with one scale for each channel along the axis. The largest number of a channel is mapped to
+/// the type's largest number.
 struct QuantizedWeight {
   onnx::TensorData steps;
   std::vector<float> scales;

@@ -21,7 +21,7 @@ namespace {
 
 onnx::NodeAttribute float_attribute(float number) { return onnx::NodeAttribute(onnx::AttributeData(number)); }
 
-/// A tensor before and after DequantizeLinear.
+/// A quantized tensor, before and after DequantizeLinear.
 struct QuantizedValue {
   onnx::Value* steps = nullptr;  ///< The tensor in 8 bits.
   onnx::Value* numbers = nullptr;
@@ -35,7 +35,8 @@ class Placing {
   }
 
   Int8Model run() {
-    // Nodes that write int8 come first: afterwards each tensor is there in both forms, or must be rounded.
+    // Nodes that write int8 are processed first. Afterwards each tensor either exists in both forms or must be
+    // quantized.
     for (const Int8Node& planned : plan_.nodes) {
       if (planned.has_int8_form) split_output(*nodes_.at(planned.node.id));
     }
@@ -64,7 +65,7 @@ class Placing {
                                 onnx::TensorData::scalar_of(onnx::ElementType::f32, scale_of_tensor(name)));
   }
 
-  /// Returns "/int8" or "/f8", the ending of names of tensors in 8 bits.
+  /// Returns "/int8" or "/f8", the suffix of the names of 8-bit tensors.
   [[nodiscard]] std::string ending() const { return fmt::format("/{}", to_string(plan_.type)); }
 
   onnx::Value* zero_constant(const std::string& name) {
@@ -102,7 +103,7 @@ class Placing {
     return rounded_.emplace(x.name, QuantizedValue{quantize->output(), back->output()}).first->second;
   }
 
-  /// Replaces a node by one that writes int8. The output keeps its name after DequantizeLinear.
+  /// Replaces a node with one that writes int8. The name of the output moves to the result of DequantizeLinear.
   void split_output(onnx::Node& node) {
     onnx::Value& y = *node.output();
     onnx::Node* own = graph().add_node(node.op_type, node.inputs, {y.name + ending()}, &node, node.domain);
@@ -131,7 +132,7 @@ class Placing {
     return known;
   }
 
-  /// Quantizes the weights that an operator of Graft has as an input or as an attribute.
+  /// Quantizes the weights of a Graft operator, which are an input or an attribute.
   void quantize_operator(onnx::Node& node) {
     const auto op = make_operator(node);
     const std::optional<Int8Weight>& stored = op->type().int8_weight;
@@ -174,7 +175,7 @@ QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis
   QuantizedWeight quantized;
   for (const double most : largest) {
     const auto scale = scale_of(most, type);
-    // A channel of zeros needs a scale as well; TensorRT refuses 0.
+    // A channel of zeros needs a positive scale too, because TensorRT refuses 0.
     quantized.scales.push_back(most == 0 ? 1.F : std::max(scale, std::numeric_limits<float>::min()));
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -142,7 +142,7 @@ class Typing {
     redirect(f32_readers, wide);
   }
 
-  /// Adds a cast for the graph's output, which has the other type than the value and keeps its name.
+  /// Adds a Cast for an output of the graph whose type differs from the value's. The output keeps its name.
   onnx::Value* make_output(onnx::Value& value, onnx::ElementType to) {
     const std::string name = value.name;
     const std::string_view own = to == onnx::ElementType::f32 ? narrow_name(narrow_) : "f32";
@@ -195,7 +195,7 @@ class Typing {
     }
   }
 
-  // ---- Nodes that are refused in the type
+  // ---- Nodes that are refused in the narrow type
 
   [[nodiscard]] std::optional<std::string> refusal(const onnx::Node& node) const {
     return options_.refusal && node.domain.empty() ? options_.refusal(node) : std::nullopt;
@@ -212,7 +212,7 @@ class Typing {
     }
   }
 
-  /// Removes casts of the original model whose input has the wanted type now.
+  /// Removes Cast nodes of the original model whose input already has the target type.
   void remove_idle_casts() {
     for (onnx::Node* node : graph().nodes()) {
       if (!node->is("Cast") || node->input(0) == nullptr || node->input(0)->type != node->output()->type) continue;
@@ -229,14 +229,14 @@ class Typing {
   NodePlans plans_;
 };
 
-/// Returns the operator set that a node needs to be in bf16, or 0 if no set up to `bf16_opset` has it.
+/// Returns the opset that a node needs for bf16, or 0 if no opset up to `bf16_opset` allows bf16.
 std::int64_t opset_of_bf16(const onnx::Node& node) {
   const onnx::SchemaTypes* types = node.domain.empty() ? types_to_narrow(node.op_type) : nullptr;
   const std::int64_t since = types == nullptr ? 0 : narrow_since(*types, onnx::ElementType::bf16);
   return since <= onnx::bf16_opset ? since : 0;
 }
 
-/// Returns the operator set that all nodes need that can be in bf16.
+/// Returns the opset in which all nodes that support bf16 can be in bf16.
 std::int64_t opset_of_bf16(const onnx::Model& model) {
   std::int64_t needed = onnx::working_opset;
   for (const onnx::Node* node : std::as_const(model).graph().nodes()) {
@@ -306,7 +306,8 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
       upgrade_opset(prepared, needed);
       if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, onnx::bf16_ir_version);
     } catch (const Error& refused) {
-      if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: more nodes stay in f32
+      // Otherwise a node has no equivalent in the newer opset, and more nodes are kept in f32.
+      if (refused.kind() == Error::Kind::internal) throw;
     }
   }
   infer_shapes(prepared);

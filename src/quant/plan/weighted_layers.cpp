@@ -43,7 +43,7 @@ onnx::Node* find_add(const WeightedLayer& layer) {
   return numbers_per_channel(layer, other) ? add : nullptr;
 }
 
-/// Returns whether a Pad fills in zeros, and leaves the channels, axis 1, alone.
+/// Returns whether a Pad pads with zeros and does not change the channel axis, axis 1.
 bool pads_with_zeros(const onnx::Node& pad) {
   if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
     return false;
@@ -198,7 +198,7 @@ void set_bias(WeightedLayer& layer, const std::vector<double>& bias) {
   const std::vector<onnx::Node*> order = graph.nodes();
   const auto next = std::next(std::find(order.begin(), order.end(), &node));
   onnx::Node* before = next == order.end() ? nullptr : *next;
-  // The product gets a new value, because the sum takes over its old one.
+  // The product gets a new value as its output, because the sum takes over the old one.
   layer.add = graph.add_node("Add", {node.input(0), constant}, {}, before);
   onnx::Node* maker = graph.add_node("Identity", {node.input(0)}, {node.output()->name});
   maker->output()->type = node.output()->type;

@@ -10,36 +10,38 @@
 
 namespace graft::quant {
 
-/// The layout of weights in ONNX, as a matrix between channels.
+/// The layout of weights in ONNX, as a matrix of input and output channels.
 struct WeightLayout {
   std::vector<std::int64_t> dims;
   std::int64_t groups = 1;
-  bool outputs_first = false;  ///< Whether the first axis counts the outputs, as in Conv, and in Gemm with transB.
+  /// Whether the first axis is that of the output channels, as in Conv, and in Gemm with transB.
+  bool outputs_first = false;
 
   [[nodiscard]] std::size_t elements() const;
   [[nodiscard]] std::size_t inputs() const;
   [[nodiscard]] std::size_t outputs() const;
 
-  /// Calls `visit(element, input, output)` for each weight and the channels that it connects.
+  /// Calls `visit(element, input, output)` for each weight, with the channels that it connects.
   template <class Visitor>
   void for_each(const Visitor& visit) const;
 };
 
-/// A Conv, ConvTranspose, Gemm or MatMul of f32, whose second input is a constant or comes from a constant of int8 or
-/// f8 through DequantizeLinear.
+/// A Conv, ConvTranspose, Gemm or MatMul in f32, whose second input is a constant or a dequantized int8 or f8 constant.
 struct WeightedLayer {
   onnx::Node* node = nullptr;
-  onnx::Node* add = nullptr;  ///< The Add after a MatMul of one number for each channel, its bias.
+  /// The Add after a MatMul that adds one number per channel, its bias; null if the graph has no such node.
+  onnx::Node* add = nullptr;
   onnx::Value* weights = nullptr;
-  onnx::Node* dequantize = nullptr;  ///< The node between the weights and the layer; null in f32.
+  onnx::Node* dequantize = nullptr;  ///< The DequantizeLinear between the weights and the layer; null for f32 weights.
   WeightLayout layout;
 
   [[nodiscard]] bool is_convolution() const { return !node->is("Gemm") && !node->is("MatMul"); }
   [[nodiscard]] onnx::Node& last() const { return add != nullptr ? *add : *node; }
-  [[nodiscard]] onnx::Value& output() const { return *last().output(); }  ///< Returns the output with the bias.
-  /// Returns the number of axes of the output after the axis of the channels.
+  /// Returns the output after the bias is added.
+  [[nodiscard]] onnx::Value& output() const { return *last().output(); }
+  /// Returns the number of axes of the output after the channel axis.
   [[nodiscard]] std::size_t axes_after_channels() const;
-  /// Returns whether nothing else reads the weights.
+  /// Returns whether no other node reads the weights.
   [[nodiscard]] bool owns_weights() const;
 };
 
@@ -48,24 +50,25 @@ struct WeightedLayer {
 /// Returns the layers of the main graph, in order.
 [[nodiscard]] std::vector<WeightedLayer> weighted_layers(onnx::Model& model);
 
-/// Returns the only node that reads a value, or null if there are others or the value is an output of the graph.
+/// Returns the only node that reads a value, or null if there are several or the value is an output of the graph.
 [[nodiscard]] onnx::Node* only_reader(const onnx::Value& value);
 
-/// Returns whether a positive factor of a channel of the node's input may as well be applied to its output. With planes
-/// the channels are axis 1, otherwise the last one.
+/// Returns whether scaling a channel of the node's input by a positive factor scales the same channel of its output.
+/// With planes the channels are axis 1, otherwise the last axis.
 [[nodiscard]] bool lets_factors_through(const onnx::Node& node, bool has_planes);
 
-/// Returns the number of a constant for each channel of a layer's output. Returns nothing unless adding or multiplying
-/// the constant applies one number to each channel, or one to all, and leaves the shape.
+/// Returns the number that a constant has for each channel of a layer's output. Returns nothing unless adding or
+/// multiplying the constant applies one number to each channel, or one to all, without changing the shape.
 [[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer,
                                                                      const onnx::Value* constant);
 
-/// Returns the bias of each channel of the output, zeros if nothing is added, or nothing if the bias is not constant.
+/// Returns the bias of each channel of the output: zeros if the layer has no bias, or nothing if the bias is not
+/// constant.
 [[nodiscard]] std::optional<std::vector<double>> bias_of(const WeightedLayer& layer);
-/// Sets the bias of a layer. The output keeps its name; a MatMul without an Add gets one.
+/// Sets the bias of a layer. The output keeps its name. For a MatMul without an Add, adds an Add.
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 
-/// Replaces an input by an f32 constant, under the same name if nothing else reads the old one.
+/// Replaces an input with an f32 constant, which keeps the old name if no other node reads the old constant.
 void replace_constant(onnx::Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers);
 

@@ -18,14 +18,14 @@
 namespace graft::quant {
 namespace {
 
-/// The samples by which single layers, and the types of nodes that are not int8, are judged.
+/// The number of samples for judging single layers, and the types of nodes that are not int8.
 constexpr std::int64_t sensitivity_samples = 8;
-/// The samples after which the largest numbers of channels are known well enough.
+/// The number of samples after which the largest values of channels are known sufficiently well.
 constexpr std::int64_t samples_to_smooth = 128;
-/// Means settle after 16 to 32 samples, and the tensors between two layers are held for all of them.
+/// Means settle after 16 to 32 samples, and the tensors between two layers are stored for all of these samples.
 constexpr std::int64_t samples_to_correct = 32;
 
-/// A quantized model that was tried.
+/// A quantized model that the search tried.
 struct Candidate {
   KeptLayers kept;
   Int8Plan plan;
@@ -205,7 +205,7 @@ class Int8Chooser {
     const std::size_t layers = result_.sensitivities.size();
     Candidate best = std::move(first);
     std::optional<Candidate> good;
-    // The fewest of the worst layers that must stay in f32 are between `few`, which are not enough, and `enough`.
+    // The number of the worst layers that must be kept in f32 is more than `few` and at most `enough`.
     std::size_t few = 0;
     std::size_t enough = layers + 1;
     while (few + 1 < enough && few < layers) {
@@ -221,7 +221,7 @@ class Int8Chooser {
     }
     if (!good) return best;
     result_.met = true;
-    // Kept layers become int8 again if the others are enough, from the layer that loses least.
+    // Kept layers are changed back to int8 if the limits are still met, starting with the layer that loses least.
     constexpr std::size_t most_tried = 16;
     for (std::size_t i = 0; i + 1 < enough && i < most_tried; ++i) {
       KeptLayers fewer = good->kept;
@@ -232,7 +232,7 @@ class Int8Chooser {
     return std::move(*good);
   }
 
-  /// Converts nodes that are not int8, and not in the kernel of an int8 node, to f16 or bf16.
+  /// Converts nodes that are not int8, and not fused into the kernel of an int8 node, to f16 or bf16.
   void narrow_the_rest(Candidate& chosen) {
     constexpr double well_below = 6;
     ChooseOptions options;
@@ -248,8 +248,8 @@ class Int8Chooser {
     if (data_.count != 0) {
       const std::int64_t runs = std::min(data_.count, sensitivity_samples);
       for (std::int64_t run = 0; run < runs; ++run) options.data.push_back(data_.sample(run * data_.count / runs));
-      // A small difference moves single elements by a whole step of int8, so the limit is at most a little above the
-      // ratio that int8 itself has.
+      // A small difference moves single elements by a whole int8 step, so the limit is at most slightly above the ratio
+      // that int8 itself reaches.
       options.limit_db = std::min(limit_of(*options_.rest), chosen.judgment.snr_db() + well_below);
     }
     ChosenTypes types = choose_types(engine_, chosen.placed.model, options);
@@ -287,7 +287,7 @@ class Int8Chooser {
       result_.notes.push_back(fmt::format("no tensor became {}", to_string(options_.type)));
       return;
     }
-    if (options_.type == EightBits::f8) return;  // a cache holds steps of int8
+    if (options_.type == EightBits::f8) return;  // A cache stores steps of int8, so f8 has no cache.
     if (options_.cache) {
       result_.cache = *options_.cache;
     } else {

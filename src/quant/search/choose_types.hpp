@@ -1,4 +1,4 @@
-// Decides which nodes stay in f32 when a network becomes f16 or bf16, from the numbers in its tensors.
+// Decides, from the values of tensors, which nodes are kept in f32 when a network is converted to f16 or bf16.
 #pragma once
 
 #include <cstddef>
@@ -22,55 +22,62 @@ using report::WhyKept;
 
 struct ChooseOptions {
   verify::Precision precision = verify::Precision::f16;
-  bool typed_io = false;            ///< See TypedOptions.
-  std::vector<std::string> keep;    ///< Names of nodes, tensors or operators, with * and ?, that stay in f32.
-  std::vector<std::string> only;    ///< Names of all that may leave f32. Empty: everything may.
-  bool narrow_before_int8 = false;  ///< See TypedOptions.
-  std::map<std::string, std::string, std::less<>> kept = {};  ///< Further nodes that stay in f32, by key_of, and why.
-  std::vector<runtime::TensorMap> data;  ///< Inputs of each run; if empty, synthetic inputs are used.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Shapes of synthetic inputs.
-  std::optional<double> limit_db;  ///< The signal-to-noise ratio that each output must have; limit_of if not set.
-  double margin_db = 0;  ///< Decibels above the limit that the search aims at, since other inputs may do worse.
+  bool typed_io = false;          ///< Whether inputs and outputs are converted as well. See TypedOptions::typed_io.
+  std::vector<std::string> keep;  ///< Patterns, with * and ?, of the nodes, tensors or operators to keep in f32.
+  std::vector<std::string> only;  ///< Patterns of all nodes that may leave f32; if empty, all may.
+  /// Whether nodes before QuantizeLinear may be converted. See TypedOptions::narrow_before_int8.
+  bool narrow_before_int8 = false;
+  /// Further nodes to keep in f32, by key_of, with the reason.
+  std::map<std::string, std::string, std::less<>> kept = {};
+  std::vector<runtime::TensorMap> data;  ///< The inputs of each run; if empty, synthetic inputs are used.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< The shapes of synthetic inputs.
+  /// The signal-to-noise ratio in dB that each output must reach; limit_of() if it is not set.
+  std::optional<double> limit_db;
+  /// The decibels above the limit that the search tries to reach, because other inputs may have larger errors.
+  double margin_db = 0;
   int threads = 0;
-  std::int64_t memory = std::int64_t{1} << 30;  ///< See LayerOptions.
-  NodeRefusal refusal = {};                     ///< See TypedOptions::refusal.
+  std::int64_t memory = std::int64_t{1} << 30;  ///< The memory in bytes for stored tensors. See LayerOptions::memory.
+  NodeRefusal refusal = {};                     ///< Refuses nodes in the narrow type. See TypedOptions::refusal.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Returns verify::narrow_limit_db, so that verify accepts a model that meets the limit.
+/// Returns the default limit in dB: verify::narrow_limit_db, so that verify accepts a model that meets it.
 [[nodiscard]] double limit_of(verify::Precision precision);
 
-/// A node and why it has its type.
+/// A node, its type, and the reason for the type.
 struct ChosenNode {
   TypedNode node;
-  std::optional<WhyKept> why;       ///< The reason, for a kept node.
-  verify::TensorRange range;        ///< The range of the first output in the f32 network.
-  verify::RoundingEffect rounding;  ///< The effect of the type on that output.
-  bool has_figures = false;         ///< Whether both are known: the output is a tensor of f32.
+  std::optional<WhyKept> why;       ///< The kind of reason for keeping the node in f32; empty for other nodes.
+  verify::TensorRange range;        ///< The range of the node's first output in the f32 network.
+  verify::RoundingEffect rounding;  ///< The effect of rounding that output to the type.
+  /// Whether `range` and `rounding` are known, which requires that the output is an f32 tensor.
+  bool has_figures = false;
 };
 
 struct ChosenTypes {
   TypedModel typed;
   std::vector<ChosenNode> nodes;
-  std::size_t runs = 0;                        ///< The number of runs that decided.
-  std::vector<verify::OutputFigures> outputs;  ///< Figures of the model that was written, in the worst run.
-  /// Figures of the model in which only nodes are kept that have no such form or were requested.
+  std::size_t runs = 0;                        ///< The number of runs on which the decisions are based.
+  std::vector<verify::OutputFigures> outputs;  ///< The error figures of the resulting model, in the worst run.
+  /// The error figures of the model in which only those nodes are kept in f32 that do not support the type or that the
+  /// options name.
   std::vector<verify::OutputFigures> plain;
   std::vector<std::string> notes;
-  std::vector<std::string> inputs;  ///< The inputs of the first run: "image: f32[2, 1, 8, 8]".
+  std::vector<std::string> inputs;  ///< The inputs of the first run, for example "image: f32[2, 1, 8, 8]".
   double limit_db = 0;
   bool met = false;
   std::size_t trials = 0;  ///< The number of models that were run.
 
-  /// Returns the kept nodes, without those that have no such form.
+  /// Returns the kept nodes, without those that do not support the type.
   [[nodiscard]] std::vector<const ChosenNode*> kept() const;
 };
 
-/// Runs the f32 network and measures every tensor. Keeps in f32 nodes that would overflow, count wrongly or sum too
-/// far, and, if the outputs then still miss the limit, the nodes that lose most, until the outputs meet it or nothing
-/// helps. Nodes that were kept for the last reason and are not needed in f32 in the end return to the type. Everything
-/// is judged by running the typed model with its tensors rounded where they are computed, for all data: a node that
-/// breaks a single run is kept. Throws Error for a pattern that matches nothing, and if the model does not run.
+/// Runs the f32 network and measures every tensor. Keeps in f32 the nodes that would overflow, whose integers would be
+/// rounded, or whose internal sums exceed the range. If the outputs then still miss the limit, also keeps the nodes
+/// that lose most, until the outputs meet the limit or keeping more nodes does not help. Nodes of the second kind that
+/// need not be in f32 are finally changed back. Each decision is judged by running the typed model, with its tensors
+/// rounded where they are computed, on all data: a node that fails in a single run is kept. Throws Error for a pattern
+/// that matches nothing, and if the model does not run.
 [[nodiscard]] ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model,
                                        const ChooseOptions& options);
 
