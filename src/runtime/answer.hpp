@@ -1,4 +1,4 @@
-// The engine that runs a compiled model, where several engines could run it.
+// Reports which engine runs a compiled model, if several engines could run it.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace graft::runtime {
 
 struct Answer {
-  std::string engine;  ///< "ONNX Runtime 1.31.1"
-  /// The reason why this is not the engine of first choice, for example "ONNX Runtime 1.31.1 refuses it: ...". Empty if
-  /// it is the engine of first choice.
+  std::string engine;  ///< The name and version of the engine, for example "ONNX Runtime 1.31.1".
+  /// Why the engine of first choice does not run the model, for example "ONNX Runtime 1.31.1 refuses it: ...". Empty if
+  /// it does.
   std::string reason = {};
-  /// How an engine rewrote the model before it ran it, for example "ONNX Runtime 1.31.1 ran a rewritten copy, with
-  /// operator set 28 replaced by 26". Empty if the nodes and the operator sets are those of the model.
+  /// How the engine rewrote the model before it ran it, for example "ONNX Runtime 1.31.1 ran a rewritten copy, with
+  /// operator set 28 replaced by 26". Empty if the nodes and opsets are those of the model.
   std::string rewritten = {};
 };
 

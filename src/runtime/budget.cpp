@@ -28,10 +28,10 @@ using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 // Rounded measurements on one core of a Xeon with AVX-512, OpenVINO 2026.4: only their magnitude has to be right.
 constexpr double seconds_per_element = 2e-9;
-constexpr double seconds_per_cubic_element = 1e-6;  // ONNX Runtime, 1e-7 to 3.5e-6
+constexpr double seconds_per_cubic_element = 1e-6;  // Measured with ONNX Runtime: 1e-7 to 3.5e-6.
 constexpr double seconds_per_product = 5e-11;
-constexpr double seconds_per_drawn_number = 5e-8;  // normally distributed, in verify/inputs.cpp
-constexpr double seconds_per_call = 2e-6;          // per node of a body, whatever the node computes
+constexpr double seconds_per_drawn_number = 5e-8;  // The time of a normally distributed number in verify/inputs.cpp.
+constexpr double seconds_per_call = 2e-6;          // The time per node of a subgraph, whatever the node computes.
 constexpr double seconds_per_compilation = 2e-3;
 constexpr double seconds_per_compiled_node = 2e-4;
 
@@ -39,7 +39,7 @@ constexpr double mebibyte = 1 << 20;
 constexpr double always_bytes = 512 * mebibyte;
 constexpr double least_bytes_of_comparison = 2048 * mebibyte;
 constexpr double most_bytes_of_comparison = 16384 * mebibyte;
-constexpr double copies_of_outputs = 8;  // in all processes, of both models and as f64
+constexpr double copies_of_outputs = 8;  // The number of copies in all processes, of both models and in f64.
 constexpr double seconds_per_compared_number = 5e-8;
 constexpr double bytes_per_constant_byte = 4;
 constexpr double always_seconds = 10;
@@ -58,7 +58,7 @@ std::optional<double> count_of(const onnx::Value* value) {
   return count;
 }
 
-/// Engines compute small floats in f32.
+/// Returns the size of a tensor in bytes. Engines compute small floating-point types in f32.
 double bytes_of(const onnx::Value& value) {
   constexpr int bits_of_f32 = 32;
   const bool is_computed_in_f32 = !value.type || onnx::is_floating_point(*value.type);
@@ -105,16 +105,17 @@ std::size_t scanned_inputs(const onnx::Node& node) {
   return std::min(node.inputs.size(), declared);
 }
 
-/// Whether only its limit ends the Loop once it has begun: its body returns its condition unchanged.
+/// Returns whether only its iteration limit ends the Loop once it has begun, because its body returns the condition
+/// unchanged.
 bool needs_limit(const onnx::Node& loop) {
   return !loop.subgraphs().empty() && keeps_condition(*loop.subgraphs().front());
 }
 
-/// Whether nothing ends the Loop once it has begun.
+/// Returns whether the Loop runs forever once it has begun.
 bool is_endless(const onnx::Node& node) { return node.is("Loop") && node.input(0) == nullptr && needs_limit(node); }
 
-/// Returns the limit of a Loop; 1 where it is computed at run time, and for the largest i64, which exporters write
-/// where the condition ends the Loop.
+/// Returns the iteration limit of a Loop. Returns 1 if it is computed at run time, and for the largest i64, which
+/// exporters write if the condition ends the Loop.
 double iterations_of_loop(const onnx::Node& node) {
   const auto numbers = constant_ints(node.input(0));
   if (!numbers || numbers->size() != 1) return 1;
@@ -122,7 +123,7 @@ double iterations_of_loop(const onnx::Node& node) {
   return is_no_limit ? 1 : std::max(1.0, static_cast<double>(numbers->front()));
 }
 
-/// Returns how often the body of a Loop or Scan runs; 1 for other nodes, and where the number is computed at run time.
+/// Returns how often the body of a Loop or Scan runs; 1 for other nodes, and if the number is computed at run time.
 double iterations_of(const onnx::Node& node) {
   if (node.is("Loop")) return iterations_of_loop(node);
   if (!node.is("Scan")) return 1;
@@ -262,7 +263,7 @@ FileSize size_of(const onnx::Model& model) {
   return size;
 }
 
-/// A limit of runs, which decides by their costs.
+/// A limit on runs, which decides by their costs.
 class Budget {
  public:
   Budget() = default;
@@ -277,7 +278,7 @@ class Budget {
   virtual void spend(const std::string& source, const RunCost& cost) = 0;
 };
 
-/// The limits of proofs and foldings of one file, and the time that was spent so far.
+/// The limits for proofs and constant folding of one file, and the time spent so far.
 class ProofBudget final : public Budget {
  public:
   explicit ProofBudget(const onnx::Model& model) {
@@ -330,7 +331,8 @@ class TensorLimit : public Budget {
   }
 };
 
-/// Returns half of the usable memory, but at least 2 GiB and at most 16 GiB.
+/// Returns the memory limit in bytes for sizes that Graft chooses itself: half of the usable memory, but at least 2 GiB
+/// and at most 16 GiB.
 double bytes_for_sizes_of_others() {
   return std::clamp(usable_memory() / 2, least_bytes_of_comparison, most_bytes_of_comparison);
 }
@@ -340,7 +342,7 @@ bool is_dynamic(const onnx::Value& input) {
   return !input.initializer && !(input.shape && std::all_of(input.shape->begin(), input.shape->end(), is_fixed));
 }
 
-/// Limits the elements of each tensor, and what one run on inputs that Graft makes takes.
+/// Limits the elements of each tensor, and the memory and time of one run on inputs that Graft generates.
 class ComparisonLimit final : public TensorLimit {
  public:
   ComparisonLimit(const onnx::Model& model, const Sizes& given) {
@@ -389,7 +391,7 @@ class ComparisonLimit final : public TensorLimit {
   double most_seconds_ = 0;
 };
 
-/// The costs of a model for the first sets of sizes of its inputs, estimated once each.
+/// The costs of a model for the first few combinations of input sizes, each estimated once.
 class Costs {
  public:
   explicit Costs(onnx::Model model) : model_(std::move(model)) {}
@@ -482,7 +484,8 @@ class BudgetEngine final : public Engine {
   }
 
  private:
-  /// Charges for a compilation. Engines compute everything that depends only on constants while they compile.
+  /// Adds the cost of a compilation to the budget. While they compile, engines compute everything that depends only on
+  /// constants.
   void spend_compilation(const onnx::Model& model) const {
     RunCost cost = estimate_cost(model, {});
     if (!model.graph().inputs().empty()) cost.seconds = 0;

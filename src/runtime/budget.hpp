@@ -1,5 +1,5 @@
-// Limits how much the CPU engine may compute for one file, before anything is allocated. A file of a few bytes can
-// declare tensors of any size, and can double a tensor again and again.
+// Limits how much the CPU engine may compute for one file, before anything is allocated. The limits are needed because
+// a file of a few bytes can declare tensors of any size, or double a tensor repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace graft::runtime {
 
-/// The largest number of elements of a tensor, which is TensorRT's. No model with a larger tensor is run.
+/// The largest number of elements of a tensor, which is TensorRT's limit. No model with a larger tensor is run.
 inline constexpr std::int64_t most_elements = (std::int64_t{1} << 31) - 1;
 
-/// Thrown for a compilation or a run that one of the engines below refuses because of its sizes.
+/// Thrown if one of the engines below refuses a compilation or a run because of its sizes.
 class OverLimit : public Error {
  public:
   explicit OverLimit(const std::string& text) : Error(text) {}
 };
 
-/// Thrown when make_budget_engine refuses a run, so that another engine may run the model.
+/// Thrown if make_budget_engine refuses a run. Another engine may then run the model.
 class OverBudget : public OverLimit {
  public:
   explicit OverBudget(const std::string& text) : OverLimit(text) {}
@@ -33,11 +33,12 @@ class OverBudget : public OverLimit {
 struct RunCost {
   double bytes = 0;         ///< The largest total size of tensors that are needed at the same time, without constants.
   double seconds = 0;       ///< Time on one core, including the generation of synthetic inputs.
-  double elements = 0;      ///< The number of elements of the largest tensor. A size that is not known counts as 1.
+  double elements = 0;      ///< The number of elements of the largest tensor. An unknown size counts as 1.
   double output_bytes = 0;  ///< The total size of the outputs.
   double output_elements = 0;  ///< The number of elements of all outputs.
-  std::string endless = {};    ///< A Loop that nothing ends: "node 'loop' (Loop)"; empty without one.
-  std::string largest;  ///< The largest tensor, for messages: "node 'pad' (Pad) computes 'y' of 2 x 4096 elements".
+  std::string endless = {};    ///< A Loop that runs forever, such as "node 'loop' (Loop)"; empty without such a Loop.
+  /// A description of the largest tensor, such as "node 'pad' (Pad) computes 'y' of 2 x 4096 elements".
+  std::string largest;
 };
 
 /// Returns the estimated cost of one run. Infers the sizes of all tensors from the input shapes. Tensors whose size is
@@ -51,20 +52,20 @@ struct RunCost {
 /// the runs that are refused.
 [[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model);
 
-/// Wraps an engine that runs models on the inputs of a caller. A model with a tensor of more than most_elements is
-/// refused with OverLimit: when it is compiled where the tensor has this size for all inputs, or else before the run.
+/// Wraps an engine that runs models on the inputs of a caller. Refuses a model with a tensor of more than most_elements
+/// with OverLimit: at compilation if the tensor has this size for all inputs, otherwise before the run.
 [[nodiscard]] std::unique_ptr<Engine> make_limited_engine(const Engine& engine);
 
-/// Wraps an engine that compares models of the file that holds `model` on inputs that Graft makes. The engine refuses
-/// with OverLimit the models that make_limited_engine refuses, and each run with which a comparison takes too much
-/// memory or time. Both limits are larger than the limits of make_budget_engine, and runs do not share the time.
-/// `given` are the sizes that the caller chose, by input: where Graft chooses sizes, less memory is allowed.
+/// Wraps an engine that compares models of the file that holds `model` on inputs that Graft generates. Refuses with
+/// OverLimit the models that make_limited_engine refuses, and each run with which a comparison takes too much memory or
+/// time. Both limits are larger than those of make_budget_engine, and each run has its own time limit. `given` are the
+/// sizes that the caller set, by input; if Graft chooses sizes, less memory is allowed.
 [[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(
     const Engine& engine, const onnx::Model& model,
     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& given);
 
-/// Returns why the budget does not allow a run with inputs of these sizes; the run is not counted. Returns an empty
-/// string if the run is allowed, or if no budget engine compiled the model. For callers that generate large inputs.
+/// Returns why the budget does not allow a run with inputs of these sizes, or an empty string if it allows the run or
+/// if no budget engine compiled the model. The run is not counted. Meant for callers that generate large inputs.
 [[nodiscard]] std::string refusal_of(const CompiledModel& model,
                                      const std::map<std::string, std::vector<std::int64_t>, std::less<>>& sizes);
 

@@ -1,4 +1,4 @@
-// Two compiled models that run one after the other as a single compiled model.
+// Combines two compiled models that run one after the other into a single compiled model.
 #pragma once
 
 #include <memory>

@@ -19,10 +19,12 @@ using TensorMap = std::map<std::string, onnx::TensorData, std::less<>>;
 
 /// The implementation that computes Graft's own operators.
 enum class OperatorKernels : std::uint8_t {
-  functions,  ///< The operator's ONNX function, inlined, if it has one; otherwise the operator's own CPU kernel.
-  own,        ///< The operator's own CPU kernel, in the types that the model declares: results in f16 are rounded.
-  /// The operator's own CPU kernel, like the surrounding nodes with f32 instead of f16 and bf16 if the kernel supports
-  /// it.
+  /// The operator runs as its ONNX function, inlined. An operator without a function runs its own CPU kernel.
+  functions,
+  /// The operator runs its own CPU kernel in the types that the model declares, so that f16 results are rounded.
+  own,
+  /// The operator runs its own CPU kernel. If the kernel supports it, f32 replaces f16 and bf16, as in the surrounding
+  /// nodes.
   own_in_f32,
 };
 
@@ -31,9 +33,9 @@ struct CompileOptions {
   /// Inner values of the main graph to return in addition to the outputs.
   std::vector<std::string> extra_outputs = {};
   int threads = 0;  ///< Number of threads; 0 means one per core.
-  int streams = 1;  ///< How many runs share the threads: see CompiledModel::new_request.
+  int streams = 1;  ///< The number of runs that share the threads. See CompiledModel::new_request.
   /// Whether f16 and bf16 tensors are rounded after every node that computes one, as on a device. Otherwise they are
-  /// rounded only where they leave the model.
+  /// rounded only if they are outputs of the model.
   bool round_inside = false;
   /// Called several times a second while a process of an engine compiles or runs the model. If it returns true, the
   /// call throws Stopped, and the process computes the abandoned run to its end. It must stay valid as long as the
@@ -59,18 +61,18 @@ class CompiledModel {
   /// further runs wait.
   [[nodiscard]] virtual std::unique_ptr<CompiledModel> new_request() const = 0;
 
-  /// Runs the model on `inputs`, which hold every input by name, and calls `look` with every output and extra output by
-  /// name, in its declared type. The outputs lie in the engine's memory and are valid only until `look` returns. Throws
-  /// Error for a missing or unknown input, and for an input of the wrong type, rank or fixed dimension; the message
-  /// names the input, the found and the allowed form.
+  /// Runs the model on `inputs`, which contain every input by name, and calls `look` with every output and extra output
+  /// by name, in its declared type. The outputs are in the engine's memory and are valid only until `look` returns.
+  /// Throws Error for a missing or unknown input, and for an input of the wrong type, rank or fixed dimension; the
+  /// message names the input, and the type and shape that were found and that are allowed.
   virtual void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look) = 0;
 
   /// Runs the model and returns copies of the outputs.
   [[nodiscard]] TensorMap run(const TensorMap& inputs);
 };
 
-/// An engine that runs ONNX models on the CPU. Models are computed in f32 (an engine may compute f64 in f64): f16, bf16
-/// and f64 tensors are rounded once, where they leave the model. The methods may be called from several threads.
+/// An engine that runs ONNX models on the CPU. Models are computed in f32 (an engine may compute f64 in f64); f16, bf16
+/// and f64 tensors are rounded once, when they are returned as outputs. The methods may be called from several threads.
 class Engine {
  public:
   Engine() = default;
@@ -81,11 +83,11 @@ class Engine {
   /// Returns the name and version, for example "OpenVINO 2026.4.1".
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  /// Whether the engine runs models. False for the null engine, with which nothing can be proven or compared.
+  /// Returns whether the engine runs models. False for the null engine, with which nothing can be proven or compared.
   [[nodiscard]] virtual bool can_run() const { return true; }
 
-  /// Returns this engine with every run checked by a second engine, or null if there is no second engine. Returns this
-  /// engine itself if its runs are already checked.
+  /// Returns an engine that checks every run of this engine with a second engine, or null if there is no second engine.
+  /// Returns this engine itself if its runs are already checked.
   [[nodiscard]] virtual const Engine* checked() const { return nullptr; }
   /// Returns this engine without checks by a second engine.
   [[nodiscard]] virtual const Engine& unchecked() const { return *this; }

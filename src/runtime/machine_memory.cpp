@@ -14,14 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the number in a file; nothing if there is no such file, or it holds "max".
+/// Returns the number in a file; nothing if there is no such file, or if it contains "max".
 std::optional<double> number_in(const fs::path& file) {
   std::ifstream stream(file);
   double number = 0;
   return stream >> number ? std::optional(number) : std::nullopt;
 }
 
-/// Returns the lowest limit of a group and the groups around it.
+/// Returns the lowest limit of a control group and of the groups that contain it.
 std::optional<double> lowest_limit(const fs::path& mount, const fs::path& group, const char* file) {
   std::optional<double> lowest;
   for (fs::path folder = group.relative_path();; folder = folder.parent_path()) {
@@ -30,7 +30,7 @@ std::optional<double> lowest_limit(const fs::path& mount, const fs::path& group,
   }
 }
 
-/// Returns whether a comma-separated list of controllers has this one.
+/// Returns whether a comma-separated list of controllers contains this one.
 bool has_controller(const std::string& list, const std::string& controller) {
   return ("," + list + ",").find("," + controller + ",") != std::string::npos;
 }

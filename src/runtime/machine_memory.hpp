@@ -6,9 +6,9 @@
 
 namespace graft::runtime {
 
-/// Returns the bytes of memory of the machine or, if it is lower, the limit of the process's control group or of a
-/// group around it: memory.max of version 2, memory.limit_in_bytes of version 1. `root` is the folder in which `proc`
-/// and `sys` are read, for tests.
+/// Returns the memory of the machine in bytes or, if it is lower, the limit of the process's control group or of a
+/// group that contains it: memory.max of version 2, memory.limit_in_bytes of version 1. `root` is the folder in which
+/// `proc` and `sys` are read, for tests.
 [[nodiscard]] double usable_memory(const std::filesystem::path& root = "/");
 
 }  // namespace graft::runtime

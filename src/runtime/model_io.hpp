@@ -1,4 +1,4 @@
-// How every engine treats the inputs and outputs that a model declares.
+// Checks and converts the inputs and outputs that a model declares, in the same way for every engine.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ class DeclaredInputs {
   };
 
   DeclaredInputs() = default;
-  /// Throws Error for an input that is not a tensor, or whose type the engine does not support according to `takes`.
+  /// Reads the declared inputs. Throws Error for an input that is not a tensor, or whose type the engine does not
+  /// support according to `takes`.
   DeclaredInputs(const onnx::Model& model, const std::function<bool(onnx::ElementType)>& takes);
 
   [[nodiscard]] const std::vector<Input>& all() const { return inputs_; }
@@ -38,7 +39,7 @@ class DeclaredInputs {
   std::set<std::string, std::less<>> defaults_;
 };
 
-/// Turns inputs that have a default into constants. Old exporters list every weight as an input with a default.
+/// Converts inputs that have a default to constants. Old exporters list every weight as an input with a default.
 void fix_defaults(onnx::Model& model);
 
 /// Appends inner values of the main graph to the outputs, unless they are outputs already. Throws Error for a name that
@@ -48,7 +49,7 @@ void add_extra_outputs(onnx::Model& model, const std::vector<std::string>& names
 /// Returns the names of the outputs. Throws Error for an output that is not a tensor of numbers.
 [[nodiscard]] std::vector<std::string> output_names(const onnx::Model& model);
 
-/// Throws Error for a model that Engine::evaluate_constant_graph does not compute: one with inputs or random numbers.
+/// Throws Error for a model that Engine::evaluate_constant_graph cannot compute: one with inputs or random numbers.
 void check_constant_graph(const onnx::Model& model);
 
 /// Returns the type and shape for messages: "f32[2, 3]".

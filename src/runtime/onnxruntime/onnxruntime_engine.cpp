@@ -1,4 +1,5 @@
-// Prepares models so that ONNX Runtime can run them as Engine promises; the process in Python only runs them.
+// Prepares models so that ONNX Runtime computes them as the interface Engine specifies. The Python process only runs
+// them.
 #include "runtime/onnxruntime/onnxruntime_engine.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +28,8 @@
 namespace graft::runtime {
 namespace {
 
-/// Returns whether a tensor of this type can be sent to ONNX Runtime: NumPy has the type, or it is widened.
+/// Returns whether a tensor of this type can be sent to ONNX Runtime, because NumPy has the type or the tensor is
+/// widened.
 bool onnxruntime_takes(onnx::ElementType type) {
   using onnx::ElementType;
   constexpr std::array taken{ElementType::f32,    ElementType::f64, ElementType::f16, ElementType::bf16,
@@ -37,7 +39,7 @@ bool onnxruntime_takes(onnx::ElementType type) {
   return std::find(taken.begin(), taken.end(), type) != taken.end();
 }
 
-/// Returns whether a model calls operators outside ai.onnx, also operators that no loaded library has.
+/// Returns whether a model calls operators outside ai.onnx, including operators that no loaded library contains.
 bool holds_operators(const onnx::Model& model) {
   bool holds = !calls_without_operator(model).empty();
   model.graph().for_each_node([&](const onnx::Node& node) { holds = holds || onnx::find_operator_for(node); });
@@ -52,12 +54,12 @@ onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type)
 struct ForOnnxruntime {
   onnx::Model model;
   NarrowTypes narrow;
-  /// "operator set 28 replaced by 26"; empty if nodes and operator sets are those of the model.
+  /// The rewrites, such as "operator set 28 replaced by 26"; empty if nodes and opsets are those of the model.
   std::string rewritten = {};
 };
 
-/// Returns whether each node of ai.onnx means the same in the opset of the model and in the older opset `lower`, which
-/// has all its attributes.
+/// Returns whether each node of ai.onnx has the same meaning in the opset of the model and in the older opset `lower`,
+/// which must have all its attributes.
 bool means_the_same_in(const onnx::Model& model, std::int64_t lower) {
   const std::int64_t opset = model.graph().opset();
   bool is_the_same = true;
@@ -146,7 +148,7 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
   onnx::Model& model = prepared.model;
   add_extra_outputs(model, options.extra_outputs);
   fix_defaults(model);
-  // Before version 4 every constant has to be an input.
+  // Before IR version 4 every constant must be an input.
   constexpr std::int64_t constants_are_no_inputs = 4;
   model.ir_version = std::max(model.ir_version, constants_are_no_inputs);
   prepared.narrow = widen_narrow_types(model, options.round_inside);
@@ -172,7 +174,7 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
 
 /// State that all requests for one compiled model share.
 struct SharedState {
-  onnx::Model model;  ///< The model before preparation, to explain a failed run.
+  onnx::Model model;  ///< The model before preparation, with which failed runs are explained.
   DeclaredInputs inputs;
   NarrowTypes narrow;
   Answer answer;
@@ -204,7 +206,7 @@ class OnnxruntimeModel final : public CompiledModel, public KeepsOutputs, public
       auto* keeps = dynamic_cast<KeepsOutputs*>(remote_.get());
       outputs = keeps != nullptr ? keeps->run_and_keep(widened) : remote_->run(widened);
     } catch (const Error& failed) {
-      // With these sizes an operator's node may be what fails.
+      // With these sizes the node of an operator may be the cause of the failure.
       if (failed.kind() == Error::Kind::bad_input) check_operators(shared_->model, shapes_of(inputs));
       throw;
     }

@@ -12,9 +12,9 @@ namespace graft::runtime {
 
 class OnnxruntimeEngine : public Engine {
  public:
-  /// Returns ONNX Runtime's message where it does not load the model as it is, without the rewrites with which the
-  /// engine runs other models, or an empty string where it loads the model. Throws Error (missing_tool) for a Python
-  /// without onnxruntime, and Stopped if `should_stop` returns true.
+  /// Returns ONNX Runtime's message if it does not load the unchanged model, without the rewrites with which the engine
+  /// runs other models, or an empty string if it loads the model. Throws Error (missing_tool) for a Python without
+  /// onnxruntime, and Stopped if `should_stop` returns true.
   [[nodiscard]] virtual std::string refusal_of(const onnx::Model& model,
                                                const std::function<bool()>& should_stop = {}) const = 0;
 };

@@ -15,13 +15,13 @@ namespace {
 /// The axes of a tensor in both layouts, a letter for each: s is seq_length, b batch_size, d num_directions, i
 /// input_size and h hidden_size.
 struct Axes {
-  std::string_view time_first;   ///< layout = 0
-  std::string_view batch_first;  ///< layout = 1
+  std::string_view time_first;   ///< The order for layout = 0.
+  std::string_view batch_first;  ///< The order for layout = 1.
 };
 
 constexpr Axes sequence{"sbi", "bsi"};      // X
 constexpr Axes all_states{"sdbh", "bsdh"};  // Y
-constexpr Axes single_state{"dbh", "bdh"};  // initial_h, initial_c, Y_h, Y_c
+constexpr Axes single_state{"dbh", "bdh"};  // The order of initial_h, initial_c, Y_h and Y_c.
 
 std::vector<std::int64_t> permutation(std::string_view from, std::string_view to) {
   std::vector<std::int64_t> order;
@@ -47,7 +47,7 @@ void put_time_first(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   constexpr std::size_t x = 0;
   constexpr std::size_t initial_h = 5;
-  constexpr std::size_t initial_c = 6;  // of LSTM; GRU and RNN have no seventh input
+  constexpr std::size_t initial_c = 6;  // The input of LSTM; GRU and RNN have no seventh input.
   std::vector<onnx::Value*> inputs = node.inputs;
   for (const std::size_t i : {x, initial_h, initial_c}) {
     if (i >= inputs.size() || inputs[i] == nullptr) continue;

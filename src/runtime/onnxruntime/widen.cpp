@@ -19,8 +19,8 @@ namespace {
 using onnx::ElementType;
 using onnx::is_low_precision;
 
-/// Returns the type whose code an attribute holds, for example `to` of Cast, `dtype` of RandomNormal or `output_dtype`
-/// of DequantizeLinear.
+/// Returns the type whose code an attribute contains, for example `to` of Cast, `dtype` of RandomNormal or
+/// `output_dtype` of DequantizeLinear.
 std::optional<ElementType> type_in(const std::string& name, const onnx::NodeAttribute& attribute) {
   constexpr std::array names{"to", "dtype", "output_dtype", "precision", "qk_matmul_output_type", "softmax_precision"};
   const auto* code = attribute.get<std::int64_t>();

@@ -5,7 +5,7 @@
 
 namespace graft::runtime {
 
-/// Antialiased Resize(x) becomes MatMul(W0, ... MatMul(x, W1)), one constant matrix per resized axis, where the sizes
+/// Antialiased Resize(x) becomes MatMul(W0, ... MatMul(x, W1)), with one constant matrix per resized axis, if the sizes
 /// are fixed. A Resize with dynamic sizes is left to OpenVINO.
 void compute_antialias(onnx::Model& model);
 

@@ -1,4 +1,4 @@
-// Known faults of OpenVINO's CPU plugin. Each was found by ONNX's own operator tests
+// Works around known faults of OpenVINO's CPU plugin. Each was found with ONNX's own operator tests
 // (tests/import/test_onnx_backend.py).
 #include "runtime/openvino/guards.hpp"
 
@@ -123,9 +123,9 @@ using Out = ov::Output<ov::Node>;
 constexpr std::int64_t exact_in_f32 = 1 << 24;
 
 struct Guard {
-  std::string node;  ///< The node for messages: "'gather' (GatherND)".
+  std::string node;  ///< The node's name and operator for messages, such as "'gather' (GatherND)".
   bool by_index = false;
-  bool divides = false;  ///< Whether the third input of the guard holds divisors, which must not be 0.
+  bool divides = false;  ///< Whether the third input of the guard contains divisors, which must not be 0.
 };
 
 std::string describe(const ov::Node& node) {
@@ -136,8 +136,8 @@ Out integer(const ov::element::Type& type, std::int64_t value) {
   return ov::op::v0::Constant::create(type, ov::Shape{1}, {value})->output(0);
 }
 
-/// Returns the exclusive upper limits of the indices: one element, or one per element of the last dimension of the
-/// indices.
+/// Returns the exclusive upper limits of the indices: one number, or one for each element along the last dimension of
+/// the indices.
 Out limits_of(const ov::Node& node) {
   using namespace ov::op;  // NOLINT(google-build-using-namespace)
   const auto shape = std::make_shared<v3::ShapeOf>(node.input_value(0), ov::element::i64);
@@ -168,15 +168,15 @@ std::span<const Number> numbers_of(const ov::Tensor& tensor) {
   return {tensor.data<const Number>(), tensor.get_size()};
 }
 
-/// Passes its first input through, and throws where the guarded node would compute wrong results. The guard lies in the
-/// data flow and is not a further output of the model: with a further output computed from an index of ScatterElements,
-/// a two-stage detector was wrong in six runs of six, and correct without it (OpenVINO 2026.4.1).
+/// Passes its first input through unchanged, and throws if the guarded node would compute wrong results. The guard lies
+/// in the data flow and is not a further output of the model: with a further output computed from an index of
+/// ScatterElements, a two-stage detector was wrong in six runs of six, and correct without it (OpenVINO 2026.4.1).
 class GuardNode : public ov::op::Op {
  public:
   OPENVINO_OP("Guard", "graft");
 
   GuardNode() = default;
-  /// All inputs must be i32, to which the plugin converts every integer type.
+  /// Creates a guard. All inputs must be i32, to which the plugin converts every integer type.
   GuardNode(const ov::OutputVector& inputs, Guard guard) : Op(inputs), guard_(std::move(guard)) {
     constructor_validate_and_infer_types();
   }
@@ -275,7 +275,7 @@ std::optional<std::vector<std::int64_t>> indexed_axes(const ov::Node& node, cons
   return axis == nullptr ? std::nullopt : std::optional(axis->cast_vector<std::int64_t>());
 }
 
-/// Whether the indices are constants that lie inside a tensor of known size.
+/// Returns whether the indices are constants that lie inside a tensor of known size.
 bool has_safe_indices(const ov::Node& node) {
   const auto indices = ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1));
   const ov::PartialShape& shape = node.get_input_partial_shape(0);
@@ -306,7 +306,7 @@ bool has_guarded_indices(const ov::Node& node) {
   return has_indices && !has_safe_indices(node);
 }
 
-/// Whether the plugin computes this integer operator in f32. It computes additions, products and comparisons of
+/// Returns whether the plugin computes this integer operator in f32. It computes additions, products and comparisons of
 /// integers exactly.
 bool computes_integers_in_f32(const ov::Node& node) {
   const bool in_f32 = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
@@ -317,8 +317,8 @@ bool computes_integers_in_f32(const ov::Node& node) {
          (type == ov::element::i32 || type == ov::element::i64 || type == ov::element::u32 || type == ov::element::u64);
 }
 
-/// Guards the result of a node against integers that f32 rounds, in its operands and in its result, and against integer
-/// division by zero.
+/// Guards the operands and the result of a node against integers that f32 would round, and against integer division by
+/// zero.
 void guard_size(ov::Node& node) {
   const Out result = node.output(0);
   const std::set<ov::Input<ov::Node>> readers = result.get_target_inputs();
@@ -332,7 +332,7 @@ void guard_size(ov::Node& node) {
   for (ov::Input<ov::Node> reader : readers) reader.replace_source_output(checked);
 }
 
-/// Whether the tensor's values depend only on the shapes of the inputs, not on their values.
+/// Returns whether the tensor's values depend only on the shapes of the inputs, not on their values.
 bool follows_from_shapes(const Out& tensor) {
   std::vector<const ov::Node*> rest{tensor.get_node()};
   std::set<const ov::Node*> seen;

@@ -1,4 +1,4 @@
-// Protects Graft from known faults of OpenVINO's CPU plugin.
+// Protects results from known faults of OpenVINO's CPU plugin.
 #pragma once
 
 #include <openvino/core/model.hpp>
@@ -9,7 +9,8 @@
 
 namespace graft::runtime {
 
-/// A part of the message of a guard that found integers which the plugin would round. It identifies an EngineLimit.
+/// A part of the message of a guard that found integers which the plugin would round. The message is recognized by it
+/// and becomes an EngineLimit.
 inline constexpr std::string_view beyond_exact_integers =
     "the CPU engine computes such integers in f32, where those beyond 2^24 are rounded";
 

@@ -1,4 +1,4 @@
-// Runs each such node as a model of its own, in topological order.
+// Runs each node that depends only on constants as a model of its own, in topological order.
 #include "runtime/openvino/hold_constants.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace graft::runtime {
 namespace {
 
-/// Whether the node draws random numbers, such as RandomUniform and Multinomial.
+/// Returns whether the node generates random numbers, such as RandomUniform and Multinomial.
 bool draws_numbers(const ov::Node& node) {
   const std::string_view type = node.get_type_name();
   return type.starts_with("Random") || type == "Multinomial";
@@ -42,7 +42,7 @@ ov::OutputVector computed_outputs(const ov::Node& node,
 
 void hold_constants(ov::Model& model,
                     const std::function<ov::CompiledModel(const std::shared_ptr<ov::Model>& model)>& compile) {
-  std::unordered_set<const ov::Node*> fixed;  // nodes that depend on no input of the model
+  std::unordered_set<const ov::Node*> fixed;  // The nodes that do not depend on any input of the model.
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
       for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) hold_constants(*body, compile);

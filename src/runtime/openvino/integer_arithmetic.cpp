@@ -32,7 +32,8 @@ struct WholeNumbers {
   std::vector<float> numbers;
 };
 
-/// The scales of a quantized tensor: real number = scale * step. Holds one scale, or one for each index along `axis`.
+/// The scales of a quantized tensor: real number = scale * step. There is one scale, or one for each index along
+/// `axis`.
 struct Scales {
   std::vector<float> numbers;
   std::int64_t axis = 0;
@@ -86,7 +87,7 @@ Limits limits_of(const onnx::Value& stored) {
 struct Parameters {
   Scales scales;
   std::vector<float> zero_points;  ///< Contains one zero point per scale.
-  Dims dims;                       ///< The shape in which scales and zero points broadcast over the tensor.
+  Dims dims;                       ///< The shape in which scales and zero points broadcast against the tensor.
 };
 
 std::vector<float> floats_of(const onnx::TensorData& tensor) {
@@ -94,7 +95,7 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
   return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
 }
 
-/// Returns the value of a constant, also behind Identity and Squeeze nodes, which the functions of Graft's operators
+/// Returns the value of a constant, also after Identity and Squeeze nodes, which the functions of Graft's operators
 /// contain.
 std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
   const onnx::Node* node = value.producer;
@@ -105,7 +106,7 @@ std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
   return constant;
 }
 
-/// Whether the tensor has this axis, with `count` elements along it. A malformed file may declare any axis.
+/// Returns whether the tensor has this axis, with `count` elements along it. A malformed file may declare any axis.
 bool has_channels(const onnx::Value& value, std::int64_t axis, std::size_t count) {
   if (const auto constant = value.constant()) {
     return axis >= 0 && std::cmp_less(axis, constant->dims.size()) &&
@@ -143,7 +144,7 @@ std::optional<Parameters> parameters_of(const onnx::Node& node) {
   return found;
 }
 
-/// Returns the index of an element's scale.
+/// Returns the index of the scale that applies to an element.
 std::size_t scale_index(const Dims& dims, const Scales& scales, std::size_t element) {
   if (scales.single()) return 0;
   const auto axis = dims.begin() + scales.axis;
@@ -151,7 +152,7 @@ std::size_t scale_index(const Dims& dims, const Scales& scales, std::size_t elem
   return element / inner % static_cast<std::size_t>(*axis);
 }
 
-/// Returns the stored integers, with the zero point still included, if the tensor is a constant or a QuantizeLinear of
+/// Returns the stored integers, before the zero point is subtracted, if the tensor is a constant or a QuantizeLinear of
 /// a constant.
 std::optional<WholeNumbers> known_stored(const onnx::Value& stored) {
   if (const auto constant = stored.constant()) return WholeNumbers{constant->dims, floats_of(*constant)};
@@ -195,14 +196,14 @@ WholeNumbers transposed(const WholeNumbers& from, const Dims& order) {
 
 /// The value of SumAxis::axis for an operand whose elements all belong to one sum.
 constexpr std::int64_t no_axis = -1;
-/// Selects the elements of an operand that one sum adds: the elements at the same index of `axis`, and in a
-/// ConvTranspose also in the same group of the first axis.
+/// Selects the elements of an operand that contribute to one sum: the elements with the same index along `axis`, and in
+/// a ConvTranspose also in the same group of the first axis.
 struct SumAxis {
   std::int64_t axis = 0;
   std::int64_t groups = 1;
 };
 
-/// Returns the largest sum of absolute values. Without an axis, all elements count as one sum.
+/// Returns the largest sum of absolute values. Without an axis, all elements belong to one sum.
 std::int64_t largest_sum(const WholeNumbers& known, const SumAxis& sums) {
   if (sums.axis == no_axis) {
     double sum = 0;
@@ -228,8 +229,8 @@ struct Digits {
 };
 constexpr std::array<Digits, 3> choices{{{1, 1}, {2, 16}, {4, 4}}};
 
-/// Returns the digits of a number, the lowest first. All but the highest lie in -base/2 to base/2 - 1. `split` returns
-/// the number without its lowest digit, and that digit.
+/// Returns the digits of a number, the lowest first. All digits except the highest are between -base/2 and base/2 - 1.
+/// `split` returns the number without its lowest digit, and that digit.
 template <class T, class Floor>
 std::vector<T> digits_of(T number, const Digits& digits, const Floor& split) {
   std::vector<T> found;
@@ -259,11 +260,12 @@ std::vector<WholeNumbers> digits_of_known(const WholeNumbers& known, const Digit
 struct Contraction {
   SumAxis left;
   SumAxis right;
-  std::optional<std::int64_t> terms;  ///< The number of terms in one sum; nothing if a size is not fixed.
-  /// The shape in which the scales of the left side broadcast over the result; -1 stands for their number.
+  std::optional<std::int64_t> terms;  ///< The number of terms in one sum; empty if a size is not fixed.
+  /// The shape in which the scales of the left side broadcast against the result; -1 stands for the number of scales.
   Dims left_factor;
   Dims right_factor;
-  /// How often the scales of the right side repeat: the number of groups of a ConvTranspose, otherwise 1.
+  /// The number of times that the scales of the right side repeat: the number of groups of a ConvTranspose, otherwise
+  /// 1.
   std::int64_t repeated = 1;
 };
 
@@ -392,7 +394,7 @@ class IntegerArithmetic {
     return copy;
   }
 
-  /// Replaces the node's output with `result`, under the same name and in the same type.
+  /// Replaces the node's output with `result`, which gets the same name and type.
   void replace(onnx::Node& node, onnx::Value* result) {
     onnx::Value& output = *node.output();
     if (output.type != onnx::ElementType::f32 && !is_byte(output)) result = cast(node, result, *output.type);
@@ -425,8 +427,7 @@ class IntegerArithmetic {
     replace(node, add(node, "Mul", {steps, fixed(node, parameters.dims, parameters.scales.numbers)}));
   }
 
-  /// Replaces DequantizeLinear with a constant of real numbers. Its readers are the nodes that no rewritten product
-  /// covers.
+  /// Replaces DequantizeLinear with a constant of real numbers, for readers that no rewritten product covers.
   void make_constant(onnx::Node& node, const WholeNumbers& known, const Scales& scales) {
     onnx::Value& output = *node.output();
     std::vector<double> real;
@@ -493,7 +494,7 @@ class IntegerArithmetic {
     return found;
   }
 
-  /// Whether one scale can be factored out of each sum.
+  /// Returns whether one scale can be factored out of each sum.
   static bool common_scale(const Operand& operand, const SumAxis& sums) {
     return operand.scales.single() || operand.scales.axis == sums.axis;
   }
@@ -503,12 +504,12 @@ class IntegerArithmetic {
            (left.scales.single() || right.scales.single());
   }
 
-  /// Returns the largest absolute value that a sum of products with these numbers can reach.
+  /// Returns the largest absolute value that a sum of products of these numbers can reach.
   static std::int64_t bound(const WholeNumbers& known, const SumAxis& sums, const Operand& other) {
     return largest_sum(known, sums) * other.largest;
   }
 
-  /// The values of one operand, one for each digit, the lowest first.
+  /// The digits of one operand, the lowest first.
   struct Split {
     std::vector<onnx::Value*> digits;
     std::int64_t base = 1;
@@ -549,8 +550,8 @@ class IntegerArithmetic {
     return {digits, choice->base};
   }
 
-  /// Returns the sum of the digits' results, weighted with powers of the base. Adds in i32, because the plugin would
-  /// accumulate one sum on top of the other if they were added in f32.
+  /// Returns the sum of the digits' results, weighted with powers of the base. The sum is computed in i32, because in
+  /// f32 the plugin would fuse the additions into the products' accumulation.
   static onnx::Value* combined(onnx::Node& node, const std::vector<onnx::Value*>& sums, std::int64_t base) {
     if (sums.size() == 1) return sums.front();
     onnx::Value* total = nullptr;

@@ -1,4 +1,4 @@
-// Computes quantized models as a device does: with exact products of integers.
+// Computes quantized models with exact products of integers, as a device does.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace graft::runtime {
 /// the type whose ONNX code is the attribute `to`. NaN becomes the zero point, as on a device. Inputs: x, scale, zero
 /// point; all f32.
 inline constexpr std::string_view engine_quantize = "Quantize";
-/// The operator that holds a constant which no optimization may fold into the node before or after it.
+/// The operator that holds a constant which no optimization may fold into the preceding or following node.
 inline constexpr std::string_view engine_fixed = "Fixed";
 
 /// DequantizeLinear(a), DequantizeLinear(b) -> Conv becomes Conv(a - zero point, b - zero point) -> Mul(scale a * scale

@@ -28,8 +28,8 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   const double lowest = is_signed ? std::numeric_limits<std::int8_t>::min() : 0;
   const double highest = is_signed ? std::numeric_limits<std::int8_t>::max() : std::numeric_limits<std::uint8_t>::max();
   const auto share = std::make_shared<ov::op::v1::Divide>(node.get_input(0), scale);
-  // OpenVINO's own mark for a division that must not become a multiplication with the reciprocal, which would round
-  // twice.
+  // OpenVINO uses this mark for a division that must not be replaced with a multiplication by the reciprocal, which
+  // would round twice.
   share->get_rt_info()["nonconvertable_divide_0"] = true;
   const auto zero = ov::op::v0::Constant::create(ov::element::f32, {}, {0});
   const auto is_number = std::make_shared<ov::op::v1::Equal>(share, share);
@@ -41,9 +41,9 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   return std::make_shared<ov::op::v0::Convert>(inside, type)->outputs();
 }
 
-// The plugin computes the node once, since its input is constant. But the plugin sees no constant there, so it cannot
-// multiply the value into weights, replace it with its reciprocal, or fuse multiplication and addition with one
-// rounding.
+// The plugin computes the node once, because its input is constant. But the plugin does not treat the result as a
+// constant, so it cannot multiply the value into weights, replace it with its reciprocal, or fuse multiplication and
+// addition with one rounding.
 ov::OutputVector make_fixed(const ov::frontend::NodeContext& node) {
   return std::make_shared<PassThroughNode>(node.get_input(0))->outputs();
 }

@@ -10,7 +10,7 @@ namespace graft::runtime {
 [[nodiscard]] ov::OutputVector make_quantize(const ov::frontend::NodeContext& node);
 [[nodiscard]] ov::OutputVector make_fixed(const ov::frontend::NodeContext& node);
 
-/// Removes the nodes of engine_fixed, so that constant folding reaches the values behind them. For a model that is
+/// Removes the nodes of engine_fixed, so that constant folding reaches the values after them. Meant for a model that is
 /// folded and not compiled.
 void release_fixed(ov::Model& model);
 

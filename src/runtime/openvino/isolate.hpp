@@ -7,7 +7,7 @@
 
 namespace graft::runtime {
 
-/// Returns the type of the node at which a transformation of OpenVINO threw, for example "Reshape", from the
+/// Returns the type of the node at which a transformation of OpenVINO threw, for example "Reshape", extracted from the
 /// exception's message; an empty string if the exception did not come from a transformation.
 [[nodiscard]] std::string failed_transformation_root(std::string_view message);
 

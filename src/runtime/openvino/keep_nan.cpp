@@ -80,8 +80,8 @@ std::optional<std::int64_t> softmax_axis(const ov::Node& node) {
   return std::nullopt;
 }
 
-/// Corrects a Softmax or LogSoftmax: NaN or positive infinity anywhere in a row makes the whole row NaN, because the
-/// formula subtracts infinity from infinity.
+/// Corrects a Softmax or LogSoftmax: NaN or positive infinity anywhere in a row turns the whole row into NaN, because
+/// the formula subtracts infinity from infinity.
 Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
   const auto axes = ov::op::v0::Constant::create(ov::element::i64, ov::Shape{1}, {axis});
   const Out is_finite = std::make_shared<ov::op::v1::Less>(x, number(infinity, x));
@@ -89,9 +89,8 @@ Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
   return std::make_shared<ov::op::v1::Add>(y, std::make_shared<ov::op::v1::ReduceSum>(nothing_or_nan, axes, true));
 }
 
-/// Corrects a maximum or minimum. Each set of elements is one of three kinds: it contains NaN, or it contains a number,
-/// or it contains only the infinity that is the neutral element (-inf of a maximum), for which the plugin returns the
-/// end of f32's range.
+/// Corrects a maximum or minimum over sets of elements. A set may contain NaN, or at least one number, or only the
+/// infinity that is the neutral element (-inf of a maximum), for which the plugin returns the end of f32's range.
 Out extreme_with_nan(const ov::Node& node, const Out& y) {
   constexpr float has_nan = 2;
   constexpr float has_number = 1;
@@ -147,7 +146,7 @@ std::optional<Out> replacement(const ov::Node& node, const Out& y) {
 }
 
 /// Returns the comparison with exchanged operands. With AVX-512 the plugin computes a > b as not (a <= b), which is
-/// true for NaN; it computes b < a as such.
+/// true for NaN, but it computes b < a directly.
 std::optional<Out> ordered_comparison(const ov::Node& node) {
   if (ov::is_type<ov::op::v1::Greater>(&node)) {
     return std::make_shared<ov::op::v1::Less>(node.input_value(1), node.input_value(0));
@@ -158,7 +157,8 @@ std::optional<Out> ordered_comparison(const ov::Node& node) {
   return std::nullopt;
 }
 
-/// Whether the node casts a floating-point tensor to boolean. Every number but 0 is true, and so is NaN.
+/// Returns whether the node casts a floating-point tensor to boolean. Every number except 0 becomes true, and so does
+/// NaN.
 bool is_cast_to_truth(const ov::Node& node) {
   return ov::is_type<ov::op::v0::Convert>(&node) && node.get_output_element_type(0) == ov::element::boolean &&
          node.get_input_element_type(0).is_real();

@@ -18,8 +18,8 @@ bool is_source_place(std::string_view word) {
   return word.find(".cpp:") != std::string_view::npos || word.find(".hpp:") != std::string_view::npos;
 }
 
-/// Removes the words "Exception from", the condition of a failed check, places in sources, and addresses, which differ
-/// from run to run.
+/// Removes the words "Exception from", the condition of a failed check, positions in source files, and addresses, which
+/// differ from run to run.
 std::string clean(std::string_view line) {
   constexpr std::string_view frame = "Exception from ";
   constexpr std::string_view failed = "' failed at ";
@@ -39,7 +39,7 @@ std::string clean(std::string_view line) {
   return trim(result);
 }
 
-/// Whether a line contains no information about the model.
+/// Returns whether a line contains no information about the model.
 bool is_noise(std::string_view line) {
   for (const std::string_view start :
        {"FrontEnd API failed with", "Model wasn't fully converted", "Summary", "To facilitate the conversion"}) {

@@ -1,4 +1,4 @@
-// Folds results without elements into constants.
+// Folds tensors without elements into constants.
 #pragma once
 
 #include <openvino/core/model.hpp>

@@ -84,14 +84,14 @@ ov::Tensor wrap(const onnx::TensorData& tensor) {
   const std::uintptr_t alignment = std::max<std::size_t>(type.size(), 1);
   const char* data = tensor.bytes.data();
   if (tensor.bytes.size() != 0 && reinterpret_cast<std::uintptr_t>(data) % alignment == 0) {
-    return {type, shape, const_cast<char*>(data)};  // inputs are only read
+    return {type, shape, const_cast<char*>(data)};  // The inputs are only read.
   }
   ov::Tensor copy(type, shape);
   if (tensor.bytes.size() != 0) std::memcpy(copy.data(), data, tensor.bytes.size());
   return copy;
 }
 
-/// Returns a view of the engine's memory.
+/// Returns a view of a tensor in the engine's memory.
 onnx::TensorData view_of(const ov::Tensor& tensor) {
   onnx::TensorData result;
   result.type = from_openvino(tensor.get_element_type());
@@ -133,9 +133,9 @@ bool is_element_by_element(const ov::Node& node) {
          ov::is_type<ov::op::v0::Clamp>(&node);
 }
 
-/// Whether a chain of elementwise operations is too long for the plugin to fuse. It compiles such a chain into one
-/// kernel, in a time that grows with the square of the number of operations: 240 took 3.3 s to compile, and 0.4 s as
-/// single kernels; for 5,000 the compilation did not end, and took 8 s as single kernels.
+/// Returns whether a chain of elementwise operations is too long for the plugin to fuse. It compiles such a chain into
+/// one kernel, in a time that grows with the square of the number of operations. A chain of 240 took 3.3 s to compile,
+/// and 0.4 s as single kernels. For 5,000 operations the compilation did not end, and took 8 s as single kernels.
 bool has_long_chain(const ov::Model& model) {
   constexpr std::size_t long_chain = 48;
   std::unordered_map<const ov::Node*, std::size_t> lengths;
@@ -161,7 +161,7 @@ int threads_for(const CompileOptions& options) {
 
 /// Compiles a model. If one of OpenVINO's transformations fails, the nodes at which it fails are isolated, which
 /// changes the model, and the compilation is repeated. DeReshapeMatMul of 2026.4 throws on some products between two
-/// reshapes, which are computed correctly without it.
+/// Reshapes, which are computed correctly without that transformation.
 ov::CompiledModel compile(const std::shared_ptr<ov::Model>& model, const ov::AnyMap& properties) {
   std::set<std::string> isolated;
   for (;;) {
@@ -178,8 +178,8 @@ bool takes_input(onnx::ElementType type) {
   return to_openvino(type) != ov::element::dynamic && type != onnx::ElementType::string;
 }
 
-/// Returns, for each declared input, the index of its parameter in OpenVINO's model; nothing for an input that no node
-/// reads. `prepared` has only the inputs that nodes read.
+/// Returns, for each declared input, the index of its parameter in OpenVINO's model, or nothing for an input that no
+/// node reads, because `prepared` contains only the inputs that nodes read.
 std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInputs::Input>& inputs,
                                                   const onnx::Graph& prepared, const ov::Model& read) {
   const auto& parameters = read.get_parameters();
@@ -202,7 +202,7 @@ std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInpu
 /// A compiled segment of the model (see cut_into_segments). Most models have only one.
 struct Part {
   std::vector<std::optional<std::size_t>> inputs;
-  /// The number of its first outputs that the model returns; one more output connects it to the next part.
+  /// The number of outputs of this part that the model returns. One more output connects the part to the next one.
   std::size_t outputs = 0;
   ov::CompiledModel compiled;
   ov::InferRequest request;
@@ -218,7 +218,7 @@ struct State {
   std::vector<std::string> outputs;
   std::set<std::size_t> bf16_outputs;
   std::vector<Part> parts;
-  /// The index of the part that computes each output of the model, and the index of the output in the part.
+  /// For each output of the model, the index of the part that computes it and the index of the output within that part.
   std::vector<std::pair<std::size_t, std::size_t>> output_places;
   OutputShapes output_shapes;
 };
@@ -274,7 +274,8 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
                         ov::inference_num_threads(threads_for(options)),
                         {"LP_TRANSFORMS_MODE", false}};
   leave_out_what_has_no_elements(*read);
-  add_guards(*read, own.source);  // Before constants are computed, because their indices may also lie outside
+  // Guards are added before constants are computed, because the indices of constants may also be out of range.
+  add_guards(*read, own.source);
   try {
     hold_constants(*read, [&](const std::shared_ptr<ov::Model>& part) { return compile(part, properties); });
   } catch (const std::exception& refused) {

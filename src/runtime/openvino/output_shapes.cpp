@@ -1,4 +1,4 @@
-// Infers the output shapes once for each set of input shapes.
+// Infers the expected output shapes once for each combination of input shapes.
 #include "runtime/openvino/output_shapes.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace graft::runtime {
 namespace {
 
-/// Whether the shape agrees with the expected one. Expected dimensions that are not constant depend on the inputs'
-/// values and match every size.
+/// Returns whether the shape agrees with the expected one. Expected dimensions that are not constant depend on the
+/// inputs' values and match every size.
 bool fits(const Shape& expected, const std::vector<std::int64_t>& found) {
   if (expected.size() != found.size()) return false;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -47,7 +47,7 @@ void OutputShapes::infer(const std::map<std::string, Shape, std::less<>>& input_
     infer_shapes(inferred, input_shapes);
   } catch (const Error& refused) {
     if (refused.kind() != Error::Kind::bad_input) throw;
-    return;  // Shape inference refuses what OpenVINO computed; there is no expected shape to compare with.
+    return;  // Shape inference refuses inputs that OpenVINO accepted, so there is no expected shape to compare with.
   }
   for (const auto& [name, tensor] : outputs) {
     const onnx::Value* value = std::as_const(inferred).graph().find_local(name);

@@ -6,8 +6,8 @@
 
 namespace graft::runtime {
 
-/// Returns its input. No transformation of OpenVINO recognizes the node, so that no pattern matches across it, and its
-/// output is never folded into a constant.
+/// A node that returns its input. No transformation of OpenVINO recognizes the node, so that no pattern matches across
+/// it, and its output is never folded into a constant.
 class PassThroughNode : public ov::op::Op {
  public:
   OPENVINO_OP("PassThrough", "graft");

@@ -24,8 +24,8 @@
 namespace graft::runtime {
 namespace {
 
-/// x = Constant without elements becomes ConstantOfShape(shape) for all inputs of a node. OpenVINO's reader (2026.4)
-/// reads such a constant as a scalar, while a computed tensor keeps its shape.
+/// A Constant without elements becomes ConstantOfShape(shape) for all inputs of a node. OpenVINO's reader (2026.4)
+/// reads such a constant as a scalar, but keeps the shape of a computed tensor.
 void make_what_has_no_elements(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -80,9 +80,9 @@ void place_operators(PreparedModel& prepared, bool in_declared_types) {
   if (!prepared.operators.empty()) prepared.model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// Upgrades the model from an opset in which OpenVINO 2026.4 misreads an operator to the next one in which OpenVINO is
-/// right. In opsets 11 and 12 it reads Softmax, LogSoftmax and Hardmax as in 13, where they work on one axis only. In
-/// opsets 13 to 17 it does not see the `axes` of three reductions.
+/// Upgrades the model from an opset in which OpenVINO 2026.4 misreads an operator to the next opset that it reads
+/// correctly. In opsets 11 and 12 it reads Softmax, LogSoftmax and Hardmax as in 13, where they work on one axis only.
+/// In opsets 13 to 17 it ignores the `axes` of three reductions.
 void raise_what_is_misread(onnx::Model& model) {
   const auto has = [&](const std::set<std::string_view>& names) {
     bool found = false;
@@ -135,7 +135,7 @@ void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// Infers the types of inner values if the file does not declare all of them, because the steps that follow depend on
+/// Infers the types of inner values if the file does not declare all of them, because the following steps depend on
 /// types.
 void infer_missing_types(onnx::Model& model) {
   bool lacks_any = false;
@@ -145,8 +145,7 @@ void infer_missing_types(onnx::Model& model) {
   if (lacks_any) infer_around_faults(model, [](onnx::Node& /*node*/, const Error& /*fault*/) {});
 }
 
-/// Removes inputs that no node reads. OpenVINO's reader drops them, and then names do not always show which inputs it
-/// kept.
+/// Removes inputs that no node reads. OpenVINO's reader drops them, and names do not always show which inputs it kept.
 void remove_unused_inputs(onnx::Graph& graph) {
   for (onnx::Value* input : std::vector<onnx::Value*>(graph.inputs())) {
     if (!input->is_unused() || input->initializer) continue;

@@ -76,8 +76,9 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
   return result[0];
 }
 
-/// Returns the type that an operator declares to the plugin, which does not support i64 and boolean internally and
-/// narrows only the results of its own operations. A conversion to the declared type follows the operator.
+/// Returns the type that an operator declares to the plugin. Internally the plugin supports neither i64 nor boolean,
+/// and it only narrows the results of its own operations. A conversion to the type that the model declares follows the
+/// operator.
 DType shown_type(DType declared) {
   if (declared == DType::i64) return DType::i32;
   return declared == DType::boolean ? DType::u8 : declared;
@@ -277,8 +278,8 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node,
   for (std::size_t i = 0; declared && i < outputs.size(); ++i) {
     const DType type = (*declared)[i];
     if (type == DType::boolean) {
-      // NotEqual instead of Convert: the plugin removes a Convert to boolean and then reads the operator's first
-      // output, whichever output was meant.
+      // NotEqual is used instead of Convert: the plugin removes a Convert to boolean and then reads the operator's
+      // first output, whichever output was meant.
       const auto zero = ov::op::v0::Constant::create(ov::element::u8, {}, {0});
       outputs[i] = std::make_shared<ov::op::v1::NotEqual>(outputs[i], zero);
     } else if (shown_type(type) != type) {
@@ -484,7 +485,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& refused) {  // ONNX function builders throw exceptions of their own types
+  } catch (const std::exception& refused) {  // ONNX function builders throw their own exception types.
     throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +
                 foreign_nodes(model));
   }

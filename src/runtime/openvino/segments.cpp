@@ -1,5 +1,5 @@
-// Searches for cuts along the order of the operations. A cut is possible where exactly one tensor is computed before
-// and read after it.
+// Finds cuts along the order of the operations. A cut is possible if exactly one tensor that is computed before it is
+// read after it.
 #include "runtime/openvino/segments.hpp"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t longest_uncut = 2000;
 constexpr std::size_t shortest_segment = 400;
 
-/// Whether a node is assigned to one segment. Constants and parameters may be read on both sides of a cut, and a result
-/// belongs to the segment of its input.
+/// Returns whether a node is assigned to one segment. Constants and parameters may be read on both sides of a cut, and
+/// a result belongs to the segment of its input.
 bool is_operation(const ov::Node& node) {
   return !ov::is_type<ov::op::v0::Constant>(&node) && !ov::is_type<ov::op::v0::Parameter>(&node) &&
          !ov::is_type<ov::op::v0::Result>(&node);
@@ -32,8 +32,8 @@ std::vector<std::shared_ptr<ov::Node>> operations_of(const ov::Model& model) {
   return operations;
 }
 
-/// Whether the model may be cut after this node. Relu followed by Minimum is excluded, because it is part of the
-/// pattern of a hard sigmoid.
+/// Returns whether the model may be cut after this node. Relu followed by Minimum is excluded, because it is part of
+/// the pattern of a hard sigmoid.
 bool may_be_cut_after(const ov::Node& node) {
   if (!ov::is_type<ov::op::v0::Relu>(&node) && !ov::is_type<ov::op::v0::Sigmoid>(&node) &&
       !ov::is_type<ov::op::v0::Tanh>(&node)) {

@@ -10,13 +10,13 @@
 
 namespace graft::runtime {
 
-/// A part of a model, which runs after the parts before it.
+/// A part of a model, which runs after the earlier parts.
 struct Segment {
   std::shared_ptr<ov::Model> model;
-  /// The index of the model's parameter for each parameter of this part; nothing for the parameter that is the last
+  /// For each parameter of this part, the index of the model's parameter; empty for the parameter that is the last
   /// output of the previous part.
   std::vector<std::optional<std::size_t>> inputs;
-  /// The index of the model's result for each result of this part. The input of the next part follows as one more
+  /// For each result of this part, the index of the model's result. The input of the next part follows as one more
   /// result.
   std::vector<std::size_t> outputs;
 };

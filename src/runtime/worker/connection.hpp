@@ -16,22 +16,22 @@ namespace graft::runtime {
 struct Message {
   std::uint32_t kind = 0;
   std::string body;
-  Descriptor attached;  ///< A descriptor that was sent with the message; most messages have no descriptor.
+  Descriptor attached;  ///< A descriptor that was sent with the message; most messages have none.
 };
 
-/// An end of a connection. It uses a socket rather than pipes, because a socket transfers descriptors, and writing to a
-/// closed peer is an error instead of a signal.
+/// An end of a connection. It uses a socket instead of pipes, because a socket can transfer descriptors, and because
+/// writing to a closed peer is an error instead of a signal.
 class Connection {
  public:
-  /// The largest size of a body in bytes. A message that declares more is damaged.
+  /// The largest size of a body in bytes. A message that declares a larger body is treated as damaged.
   static constexpr std::uint64_t largest_body = std::uint64_t{1} << 36U;
 
-  /// A function that is called about once per second during one wait for the peer. If it returns true, the wait ends as
-  /// if the peer were gone.
+  /// A function that is called about once per second while one wait for the peer lasts. If it returns true, the wait
+  /// ends as if the peer were gone.
   using GivesUp = std::function<bool()>;
 
-  /// `begin_wait` is called at the beginning of each wait that takes longer than a second. Without it, waits have no
-  /// limit.
+  /// Creates a connection. `begin_wait` is called at the beginning of each wait that takes longer than a second.
+  /// Without it, waits have no limit.
   explicit Connection(Descriptor socket, std::function<GivesUp()> begin_wait = {})
       : socket_(std::move(socket)), begin_wait_(std::move(begin_wait)) {}
 
@@ -39,10 +39,10 @@ class Connection {
   /// the peer were gone, and the connection cannot be used any more.
   void set_should_stop(std::function<bool()> should_stop) { should_stop_ = std::move(should_stop); }
   [[nodiscard]] const std::function<bool()>& should_stop() const { return should_stop_; }
-  /// Returns whether that function has ended a wait.
+  /// Returns whether the function `should_stop` has ended a wait.
   [[nodiscard]] bool is_stopped() const { return is_stopped_; }
 
-  /// Returns two connected sockets. Throws Error if the system has no more sockets.
+  /// Returns two connected sockets. Throws Error if the system cannot create sockets.
   [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
 
   /// Sends a message whose body is the concatenation of `parts`. Returns false if the peer is gone. Throws Error

@@ -8,22 +8,22 @@
 
 namespace graft::runtime {
 
-/// Watches a child process during one wait for it. Runs have no time limit: a process counts as hanging only if it used
-/// no processor time for `limit_s` seconds. A process that waits for a disk or is stopped by a debugger does not count
-/// as hanging.
+/// Watches a child process during one wait for it. Runs have no time limit: a process counts as hanging only if it has
+/// used no processor time for `limit_s` seconds. A process that waits for a disk or is stopped by a debugger does not
+/// count as hanging.
 class IdleWatch {
  public:
   IdleWatch(::pid_t process, int limit_s) : process_(process), limit_s_(limit_s) {}
 
-  /// Whether the process hangs. Must be called about once per second. The class counts calls instead of reading the
-  /// clock, because a sleeping laptop or a frozen container stops both processes.
+  /// Returns whether the process hangs. Must be called about once per second. The class counts calls instead of reading
+  /// the clock, because a sleeping laptop or a frozen container stops both processes.
   [[nodiscard]] bool is_hanging();
 
  private:
   ::pid_t process_;
   int limit_s_;
   int idle_s_ = 0;
-  std::optional<std::uint64_t> used_;  ///< Processor time at the last call, in ticks.
+  std::optional<std::uint64_t> used_;  ///< The processor time at the last call, in ticks.
 };
 
 }  // namespace graft::runtime

@@ -33,6 +33,6 @@ int main(int argc, char** argv) {
     return graft::runtime::openvino_engine();
   };
   graft::runtime::serve(make_engine, graft::Descriptor(STDIN_FILENO));
-  // Threads may still be computing, but no process waits for their results.
+  // Other threads may still be computing, but no process waits for their results.
   std::_Exit(0);
 }

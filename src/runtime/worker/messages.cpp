@@ -18,7 +18,7 @@
 namespace graft::runtime {
 namespace {
 
-/// The marks of the settings, in their order. No other text has the control character.
+/// The marks of the settings, in the order of the enumeration. No other text contains the control character.
 constexpr auto setting_marks = std::to_array<std::string_view>({
 #define GRAFT_SETTING(setting, field, option, keyword, driver_option) "\x1f" #setting "\x1f",
 #include "graft/settings.inc"
@@ -37,7 +37,7 @@ std::string with_setting_names(std::string text) {
   return text;
 }
 
-/// The alignment of tensor elements in a body, in bytes. They are read in place, so that the widest type must be
+/// The alignment of tensor elements in a body, in bytes. Elements are read in place, so the widest type must be
 /// aligned.
 constexpr std::size_t element_alignment = 16;
 
@@ -53,8 +53,8 @@ class BodyWriter {
     body_.append(bytes, sizeof(value));
   }
 
-  /// Appends the length, padding and the bytes. `elsewhere` is the number of earlier bytes of the message that are not
-  /// stored in this body.
+  /// Appends the length, the padding and the bytes. `elsewhere` is the number of earlier bytes of the message that are
+  /// not stored in this body.
   void bytes(std::string_view value, std::size_t elsewhere = 0) {
     number(value.size());
     align(elsewhere);

@@ -26,14 +26,17 @@ inline constexpr std::uint64_t protocol_version = 4;
 /// answers each request with `done` or `failed`. It first sends `greeting` on the connection with which it was started,
 /// or sends `failed` and ends.
 enum class MessageKind : std::uint32_t {
-  greeting = 1,  ///< Body: Greeting.
-  done,          ///< Body: empty for `compile` and `open`, the outputs (TensorMap) for `run` and `evaluate`.
-  failed,        ///< Body: Failure.
-  /// Carries a socket, which the worker serves too, with its own request for the compiled model if there is one.
+  greeting = 1,  ///< The body is a Greeting.
+  /// The request succeeded. The body is empty for `compile` and `open`, and contains the outputs (TensorMap) for `run`
+  /// and `evaluate`.
+  done,
+  failed,  ///< The request failed. The body is a Failure.
+  /// Carries another socket, which the worker serves too, with a request of its own for the compiled model if there is
+  /// one.
   open,
-  compile,   ///< Body: ModelToCompile.
-  evaluate,  ///< Body: an onnx::Model to evaluate.
-  run,       ///< Body: the inputs (TensorMap).
+  compile,   ///< The body is a ModelToCompile.
+  evaluate,  ///< The body is an onnx::Model to evaluate.
+  run,       ///< The body contains the inputs (TensorMap).
 };
 
 struct Greeting {
@@ -53,15 +56,15 @@ struct ModelToCompile {
   CompileOptions options;
 };
 
-/// Returns a mark that stands for the name of a setting in the messages of a worker: the worker calls
+/// Returns a mark that stands for the name of a setting in the messages of a worker. The worker calls
 /// set_setting_names(mark_of), and decode_failure() replaces each mark with the setting_name() of its own process.
 [[nodiscard]] std::string_view mark_of(Setting setting);
 
 [[nodiscard]] std::string encode(const Greeting& greeting);
 [[nodiscard]] std::string encode(const Failure& failure);
 
-/// A message with a model. If the weights take more than `largest` bytes, the message names a file that holds the
-/// model, since protobuf allows 2 GiB. The worker has read the file when it answers.
+/// A message with a model. If the weights take more than `largest` bytes, the message names a file that contains the
+/// model, because protobuf is limited to 2 GiB. When the worker answers, it has read the file.
 struct ModelMessage {
   std::string body;
   std::unique_ptr<onnx::TemporaryFolder> files;
@@ -71,8 +74,8 @@ struct ModelMessage {
 [[nodiscard]] ModelMessage encode(const onnx::Model& model, const CompileOptions& options,
                                   std::size_t largest = onnx::largest_serialized_weights);
 
-/// A message with tensors. The elements are sent from their place in memory, so the tensors must live until the message
-/// is sent.
+/// A message with tensors. The elements are sent from where they are in memory, so the tensors must live until the
+/// message is sent.
 class TensorMessage {
  public:
   explicit TensorMessage(const TensorMap& tensors);

@@ -20,7 +20,7 @@
 namespace graft::runtime {
 namespace {
 
-/// Serves requests until the peer is gone. The exception that damaged bytes cause is not caught, so that the process
+/// Serves requests until the peer is gone. Damaged bytes cause an exception, which is not caught, so that the process
 /// ends.
 void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request);
 

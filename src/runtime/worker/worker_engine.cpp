@@ -55,7 +55,8 @@ class Process {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    // A separate process group: Ctrl-C reaches only this process, and the worker ends when its socket closes.
+    // The worker gets its own process group. Ctrl-C then reaches only this process, and the worker ends when its socket
+    // closes.
     ::posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setpgroup(&attributes, 0);
@@ -78,10 +79,10 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Whether this process started the worker. False in a process that was forked later.
+  /// Returns whether this process started the worker. False in a process that was forked later.
   [[nodiscard]] bool is_ours() const { return ::getpid() == parent_; }
 
-  /// Returns the function for one wait of a connection. It kills a process that hangs.
+  /// Returns the function that watches one wait of a connection, and kills a process that hangs.
   [[nodiscard]] Connection::GivesUp begin_wait() {
     return [this, watch = IdleWatch(child_, idle_limit_s_)]() mutable {
       if (!watch.is_hanging()) return false;
@@ -90,11 +91,11 @@ class Process {
     };
   }
 
-  /// Kills the process, unless it has ended, and returns how it ended: "ended by signal 9", or `why` if given.
+  /// Kills the process unless it has ended, and returns how it ended: "ended by signal 9", or `why` if given.
   [[nodiscard]] std::string end(std::string why = {}) {
     const std::scoped_lock lock(mutex_);
     if (end_.empty()) {
-      ::kill(child_, SIGKILL);  // a process that has already ended keeps its own status
+      ::kill(child_, SIGKILL);  // A process that has already ended keeps its own status.
       int status = 0;
       ::pid_t found = -1;
       do {
@@ -121,7 +122,7 @@ class Process {
   std::string end_;
 };
 
-/// A worker that has sent its greeting. It closes a connection only by ending.
+/// A worker that has sent its greeting. It closes a connection only when it ends.
 class Worker {
  public:
   explicit Worker(const WorkerCommand& command) : Worker(command, Connection::make_sockets()) {}
@@ -130,7 +131,7 @@ class Worker {
   [[nodiscard]] bool is_ours() const { return process_.is_ours(); }
   [[nodiscard]] std::string end() { return process_.end(); }
 
-  /// Returns a connection that holds no model yet, or nothing if the worker has ended.
+  /// Returns a connection without a model, or nothing if the worker has ended.
   [[nodiscard]] std::optional<Connection> open() {
     const std::scoped_lock lock(mutex_);
     auto [ours, theirs] = Connection::make_sockets();
@@ -185,7 +186,7 @@ class Worker {
   }
 
   Process process_;
-  std::mutex mutex_;  ///< Guards root_.
+  std::mutex mutex_;  ///< The mutex protects root_.
   Connection root_;
   std::string engine_;
 };
@@ -210,8 +211,8 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
     return ask(kind, std::span(&body, 1), act, attached);
   }
 
-  /// Sends a request and returns the body of the answer. Throws the Error that the worker reports. `act` is the verb
-  /// for messages ("compiled").
+  /// Sends a request and returns the body of the answer. Throws the Error that the worker reports. `act` is the
+  /// participle for messages ("compiled").
   std::string ask(MessageKind kind, std::span<const std::string_view> body, std::string_view act,
                   int attached = -1) const {
     if (!worker_->is_ours()) {
@@ -255,7 +256,7 @@ class WorkerEngine final : public Engine {
   [[nodiscard]] std::string_view name() const override {
     const std::string& engine = current()->engine();
     const std::scoped_lock lock(mutex_);
-    name_ = engine;  // constant unless the program was replaced
+    name_ = engine;  // The name is constant unless the program was replaced.
     return name_;
   }
 
@@ -291,7 +292,7 @@ class WorkerEngine final : public Engine {
     if (worker_ == ended) worker_ = nullptr;
   }
 
-  /// Returns a connection that holds no model yet. Replaces a worker that has ended since the last request.
+  /// Returns a connection without a model. Replaces a worker that has ended since the last request.
   [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source,
                                                      const std::function<bool()>& should_stop = {}) const {
     std::shared_ptr<Worker> worker = current();
