@@ -76,7 +76,8 @@ Status one_number(const PluginField& field, const std::vector<Number>& numbers, 
   return {};
 }
 
-/// Builds TensorRT's expression for a Dim. Symbols of the Dim are TensorRT's own expressions under generated names.
+/// Builds TensorRT's expression for a Dim. The symbols of the Dim stand for TensorRT's own expressions and have
+/// generated names.
 class ExpressionWriter {
  public:
   explicit ExpressionWriter(nvinfer1::IExprBuilder& builder) : builder_(builder) {}
@@ -96,7 +97,7 @@ class ExpressionWriter {
     }
     if (dim.kind() == Dim::Kind::data_size) {
       const nvinfer1::IDimensionExpr*& size =
-          sizes_[dim.size_output()];  // declared once, even if it is used several times
+          sizes_[dim.size_output()];  // A size tensor is declared once, even if several dimensions use it.
       if (size == nullptr) {
         is_in_optimum_ = true;
         const nvinfer1::IDimensionExpr* optimum = write(dim.left());
@@ -135,7 +136,7 @@ class ExpressionWriter {
 
   /// Replaces a size tensor of another layer in an optimum, which must not depend on size tensors (NvInferRuntime.h).
   /// The value is small because no optimum may exceed the largest size. TensorRT-RTX 1.7.1 never passes such an
-  /// expression: there the size has an expression of its own.
+  /// expression: it has an expression of its own for the size.
   static constexpr std::int64_t size_in_optimum = 1;
 
   nvinfer1::IExprBuilder& builder_;
@@ -157,7 +158,7 @@ nvinfer1::DataType to_tensorrt(DType dtype) {
   for (const auto& [theirs, ours] : dtypes) {
     if (ours == dtype) return theirs;
   }
-  return nvinfer1::DataType::kFLOAT;  // not reached: every DType is in the table
+  return nvinfer1::DataType::kFLOAT;  // Not reached: the table contains every DType.
 }
 
 std::optional<Layout> from_tensorrt(nvinfer1::TensorFormat format) {
@@ -171,7 +172,7 @@ nvinfer1::TensorFormat to_tensorrt(Layout layout) {
   for (const auto& [theirs, ours] : layouts) {
     if (ours == layout) return theirs;
   }
-  return nvinfer1::TensorFormat::kLINEAR;  // not reached: every Layout is in the table
+  return nvinfer1::TensorFormat::kLINEAR;  // Not reached: the table contains every Layout.
 }
 
 Status from_tensorrt(const nvinfer1::PluginTensorDesc& desc, TensorDesc& result) {
@@ -212,7 +213,7 @@ Status from_tensorrt(const PluginField& field, AttributeType wanted, AttributeVa
   if (wanted == AttributeType::text) {
     if (field.type != PluginFieldType::kCHAR) return wrong_type(field, wanted);
     const std::string_view characters(static_cast<const char*>(field.data), static_cast<std::size_t>(field.length));
-    result = std::string(characters.substr(0, characters.find('\0')));  // some callers count the terminator
+    result = std::string(characters.substr(0, characters.find('\0')));  // Some callers count the terminating zero.
     return {};
   }
   if (wanted == AttributeType::float_number || wanted == AttributeType::float_numbers) {

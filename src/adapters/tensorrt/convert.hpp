@@ -22,13 +22,14 @@ namespace graft::tensorrt {
 /// The message names the field, the type that was found and the type that is allowed.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginField& field, AttributeType wanted, AttributeValue& result);
 
-/// Returns the field type with which an attribute is announced and serialized.
+/// Returns the field type under which the creator announces an attribute and the plugin serializes it.
 [[nodiscard]] nvinfer1::PluginFieldType field_type(AttributeType type);
 
-/// Returns a field that points into `value`, which has to outlive it.
+/// Returns a field that points into `value`, which must outlive the field.
 [[nodiscard]] nvinfer1::PluginField to_field(const char* name, const AttributeValue& value);
 
-/// Infers the output shapes as TensorRT's dimension expressions; the values of shape inputs are such expressions, too.
+/// Infers the output shapes as TensorRT's dimension expressions. The values of shape inputs are dimension expressions
+/// too.
 [[nodiscard]] Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inputs,
                                   std::span<const nvinfer1::DimsExprs> shape_inputs,
                                   std::span<nvinfer1::DimsExprs> outputs, nvinfer1::IExprBuilder& builder);

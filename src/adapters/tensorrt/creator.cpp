@@ -1,4 +1,4 @@
-// The plugin creator, one instance per schema.
+// The plugin creator, with one instance per schema.
 #include "adapters/tensorrt/creator.hpp"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field
   return invalid_argument("field `" + known->name + "`: " + status.message());
 }
 
-/// Creates the operator from a creator's fields. `order` becomes the schema's input order, or the order in the engine's
-/// field `input_order_field` if it has one.
+/// Creates the operator from a creator's fields. `order` is set to the input order in the engine's field
+/// `input_order_field` or, if that is absent, to the schema's input order.
 Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
                      nvinfer1::TensorRTPhase phase, std::unique_ptr<Operator>& result, InputOrder& order) {
   const bool is_loaded = phase == nvinfer1::TensorRTPhase::kRUNTIME && schema.drop_in == nullptr;
@@ -82,10 +82,10 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::Plu
     InputOrder order;
     const Status status = make_operator(schema_, fields, phase, op, order);
     if (status.ok())
-      return std::make_unique<Plugin>(own_, std::move(op), order).release();  // TensorRT owns the plugin from here
+      return std::make_unique<Plugin>(own_, std::move(op), order).release();  // From here on TensorRT owns the plugin.
     const std::string layer = name == nullptr || *name == '\0' ? "" : " for `" + std::string(name) + "`";
     log_error(("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message()).c_str());
-  } catch (const std::exception& error) {  // memory may have run out, so no message is composed
+  } catch (const std::exception& error) {  // No message is composed, because memory may have run out.
     log_error(error.what());
   } catch (...) {
     log_error("graft plugin: createPlugin: an unknown exception");
@@ -110,7 +110,8 @@ const std::deque<PluginSchema>& own_schemas(std::string_view space) {
   return schemas;
 }
 
-/// Creators that `fill(owned)` adds once. A deque never moves its elements, so their addresses stay valid.
+/// Creators that `fill(owned)` adds once. The addresses stay valid, because a deque does not move its elements when it
+/// grows.
 struct Creators {
   template <class Fill>
   explicit Creators(const Fill& fill) {

@@ -13,12 +13,12 @@ namespace graft::tensorrt {
 
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
-  /// Creates plugins that carry the name in `own`, Graft's schema of the operator, even if TensorRT requests them by
-  /// another name: an engine then never contains a name that another library may own. `own` has to outlive the creator.
+  /// Creates plugins under the name in `own`, Graft's schema of the operator, even if TensorRT requests them by another
+  /// name, so that an engine never contains a name that another library may own. `own` must outlive the creator.
   Creator(PluginSchema schema, const PluginSchema& own);
 
-  /// Returns a new plugin, or null, with the reason in the log, if a field is unknown, ill-typed, out of range, or
-  /// required and missing.
+  /// Returns a new plugin. If a field is unknown, ill-typed, out of range, or required and missing, logs the reason and
+  /// returns null.
   nvinfer1::IPluginV3* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
                                     nvinfer1::TensorRTPhase phase) noexcept override;
   const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override;
@@ -34,13 +34,13 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
 };
 
 /// Returns a creator for each operator of the registry, in the plugin namespace `space`, which must be the same in
-/// every call. The first call, by TensorRT when it loads the library, makes them.
+/// every call. The first call, by TensorRT when it loads the library, creates them.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& creators(std::string_view space);
-/// Returns a creator for each plugin of another library that an operator replaces. Its plugins have the namespace
-/// `space`.
+/// Returns a creator for each plugin of another library that an operator replaces. The plugins that these create have
+/// the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::string_view space);
-/// Returns a creator for each operator that computes a standard ONNX operator, under the ONNX operator's name. Its
-/// plugins have the namespace `space`.
+/// Returns a creator for each operator that implements a standard ONNX operator, under the ONNX operator's name. The
+/// plugins that these create have the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& onnx_creators(std::string_view space);
 
 }  // namespace graft::tensorrt

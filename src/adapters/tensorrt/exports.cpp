@@ -1,5 +1,6 @@
-// The functions that a plugin library exports: the two that TensorRT looks up when it loads one, and those from which a
-// library of other names gets its creators. Compiled into each plugin library, with the namespace of its plugins.
+// The functions that a plugin library exports: the two that TensorRT looks up when it loads the library, and those from
+// which a library of alternative names gets its creators. Compiled into each plugin library, with the namespace of its
+// plugins.
 #include "adapters/tensorrt/exports.hpp"
 
 #include "adapters/tensorrt/creator.hpp"
@@ -12,18 +13,18 @@ nvinfer1::IPluginCreatorInterface* const* list_of(
     const std::vector<nvinfer1::IPluginCreatorInterface*>& (*creators)(std::string_view),
     std::int32_t& count) noexcept {
   try {
-    // Reported at each load, because a wrong definition must not become a plugin that computes something else.
+    // Checked at each load, because a plugin with a wrong definition could compute wrong results.
     static const graft::Status checked = graft::check_operators(graft::linked_operators());
     if (!checked.ok()) {
       graft::tensorrt::log_error(("graft plugins: " + checked.message() + "; no plugin is registered").c_str());
       count = 0;
       return nullptr;
     }
-    graft::register_cuda_kernels();  // here operators are made only by creators
+    graft::register_cuda_kernels();  // In a plugin library only creators create operators.
     const auto& list = creators(GRAFT_PLUGIN_NAMESPACE);
     count = static_cast<std::int32_t>(list.size());
     return list.data();
-  } catch (...) {  // only bad_alloc is possible; TensorRT treats an empty list as a failure to load
+  } catch (...) {  // Only bad_alloc is possible. TensorRT treats an empty list as a failure to load the library.
     count = 0;
     return nullptr;
   }

@@ -1,4 +1,4 @@
-// The TensorRT plugin: implements the IPluginV3 interfaces for any Operator.
+// Implements the IPluginV3 interfaces of TensorRT for any Operator.
 #include "adapters/tensorrt/plugin.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class ArrangedInputs {
   [[nodiscard]] const T* data() const { return inputs_.data(); }
   [[nodiscard]] std::size_t size() const { return inputs_.size(); }
   [[nodiscard]] std::span<const T> span() const& { return inputs_; }
-  std::span<const T> span() && = delete;  // the span may point into this object
+  std::span<const T> span() && = delete;  // Deleted, because the span may point into this object.
 
  private:
   std::array<T, TypeRow::max_ports> storage_;
@@ -141,9 +141,9 @@ bool has_groups_of_channels(const TypeRow& row) {
                      [](const Format& format) { return format.layout == Layout::chw32; });
 }
 
-/// Whether to offer int8 in groups of 32 channels. TensorRT-RTX 1.7 selects this layout wherever a plugin offers it and
-/// stores linear tensors in between: every plugin gets one kernel before it and one after it that only move elements,
-/// even between two adjacent plugins. RTX is therefore offered the linear layout only.
+/// Returns whether to offer int8 in groups of 32 channels. TensorRT-RTX 1.7 selects this layout whenever a plugin
+/// offers it, and stores linear tensors in between: every plugin gets one kernel before it and one after it that only
+/// move elements, even between two adjacent plugins. RTX is therefore offered the linear layout only.
 bool offers_groups_of_channels() {
   static const bool is_rtx = is_loaded("libtensorrt_rtx") && !is_loaded("libnvinfer.so");
   return !is_rtx;
@@ -157,8 +157,8 @@ DType size_dtype() {
   return version != 0 && version < first_with_64_bits ? DType::i32 : DType::i64;
 }
 
-/// Reads the tensors while an engine is built, when sizes are ranges. `pick` selects the end of the range for dynamic
-/// dimensions.
+/// Reads the tensors while an engine is built, when sizes are ranges. `pick` selects which end of its range a dynamic
+/// dimension gets.
 Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t input_count,
                   const nvinfer1::DynamicPluginTensorDesc* outputs, std::size_t output_count,
                   nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::*pick, Tensors& tensors) {
@@ -176,7 +176,7 @@ Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* i
   return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
 }
 
-/// Computes the bytes of workspace for the largest sizes, which TensorRT reserves for all sizes.
+/// Computes the workspace in bytes for the largest sizes. TensorRT reserves it for all sizes.
 Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs,
                               std::size_t input_count, const nvinfer1::DynamicPluginTensorDesc* outputs,
                               std::size_t output_count, std::size_t& bytes) {
@@ -187,11 +187,11 @@ Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginT
   return status;
 }
 
-/// Returns the descriptions with an optimum of 0 for every dynamic dimension whose range begins at 0: such a dimension
-/// may depend on data, and all of them can be 0 at the same time. TensorRT marks these dimensions in no other way: in
-/// TensorRT-RTX 1.7.1, sizes of inputs that come from a NonZero through Gather, GatherND or Concat have ranges from 0,
-/// and isSizeTensor() is false for each of them in getOutputShapes. A profile may begin at 0 as well, and a sum of such
-/// sizes may begin above 0.
+/// Returns the descriptions with an optimum of 0 for every dynamic dimension whose range begins at 0. Such a dimension
+/// may depend on data, and all of them can be 0 at the same time. TensorRT does not mark these dimensions in any other
+/// way: in TensorRT-RTX 1.7.1, sizes of inputs that come from a NonZero through Gather, GatherND or Concat have ranges
+/// from 0, and isSizeTensor() is false for each of them in getOutputShapes. The range of a profile may begin at 0 as
+/// well, and the range of a sum of such sizes may begin above 0.
 std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::DynamicPluginTensorDesc* descs,
                                                             std::size_t count) {
   std::vector<nvinfer1::DynamicPluginTensorDesc> result(descs, descs + count);
@@ -203,9 +203,9 @@ std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::Dyna
   return result;
 }
 
-/// Checks whether the operator accepts the largest sizes, the optimum, or the optimum without sizes that depend on
-/// data, as configurePlugin does. The code of an operator indexes axes, so its workspace may only be computed for a
-/// rank that it has accepted.
+/// Checks, as configurePlugin does, whether the operator accepts the largest sizes, the optimum, or the optimum with 0
+/// for sizes that depend on data. An operator's code indexes axes, so its workspace may only be computed for a rank
+/// that it has accepted.
 Status check_some_sizes(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in, std::size_t inputs,
                         const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
   const auto rest_in = without_data(in, inputs);
@@ -254,7 +254,7 @@ std::vector<nvinfer1::PluginTensorDesc> descs_of(const nvinfer1::DynamicPluginTe
   return result;
 }
 
-/// Runs `body`, which returns a Status. Logs a failure or an exception, and returns `on_failure` then.
+/// Runs `body`, which returns a Status. If it fails or throws, logs the reason and returns `on_failure`.
 template <class Result, class Body>
 Result guarded(const PluginSchema& schema, const char* call, Result on_success, Result on_failure,
                Body&& body) noexcept {
@@ -262,7 +262,7 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
     const Status status = body();
     if (status.ok()) return on_success;
     log_error(("graft plugin " + schema.name + " " + schema.version + ": " + call + ": " + status.message()).c_str());
-  } catch (const std::exception& error) {  // memory may have run out, so no message is composed
+  } catch (const std::exception& error) {  // No message is composed, because memory may have run out.
     log_error(error.what());
   } catch (...) {
     log_error("graft plugin: an unknown exception");
@@ -289,7 +289,7 @@ void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfe
 }  // namespace
 
 std::int32_t tactic_of(std::string_view variant) {
-  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT requires positive numbers
+  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT requires positive numbers.
 }
 
 Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order)
@@ -317,7 +317,7 @@ nvinfer1::IPluginV3* Plugin::clone() noexcept {
     made->variant_ = variant_;
     made->tactic_ = tactic_;
     made->tactics_ = tactics_;
-    copy = made.release();  // TensorRT owns it from here
+    copy = made.release();  // From here on TensorRT owns the plugin.
     return {};
   });
   return copy;
@@ -349,8 +349,8 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
-      // The sizes of the optimum, with which TensorRT times kernels, occur together, except sizes that depend on data:
-      // the optima of two layers are independent numbers.
+      // The optimum sizes, with which TensorRT times kernels, occur together. Sizes that depend on data are an
+      // exception: the optima of two layers are independent numbers.
       if (Status status =
               read_range(*operator_, in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
           !status.ok()) {
@@ -368,7 +368,7 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* gi
         log_warning(("graft plugin " + schema_.name + " " + schema_.version + ": " + message).c_str());
       }
     }
-    // getWorkspaceSize cannot report an error, and kernels would write to memory that is not reserved.
+    // getWorkspaceSize cannot report an error, and kernels would then write to memory that is not reserved.
     std::size_t bytes = 0;
     if (Status status = read_largest_workspace(*operator_, in, inputs, out, outputs, bytes); !status.ok()) {
       return {status.code(), "the workspace of the profile's largest sizes: " + status.message()};
@@ -414,7 +414,7 @@ Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
   std::vector<NamedAttribute> adopted;
   for (std::size_t i = 0; i < inputs.size() + outputs.size(); ++i) {
     const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
-    // The scale is -1 where TensorRT has no scale, and 1 for every i8 tensor of a strongly typed network (seen in
+    // The scale is -1 if TensorRT has no scale, and 1 for every i8 tensor of a strongly typed network (observed in
     // TensorRT-RTX 1.7).
     if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
     const std::size_t port = type.port_of(inputs.size(), i);
@@ -531,7 +531,7 @@ std::int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int
   return guarded(schema_, "getOutputShapes", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_inputs(given); !status.ok()) return status;
-    input_count_ = given;  // getAliasedInput is called before configurePlugin
+    input_count_ = given;  // TensorRT calls getAliasedInput before configurePlugin.
     nvinfer1::DimsExprs empty{};
     empty.nbDims = 1;
     empty.d[0] = builder.constant(0);
@@ -553,7 +553,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
     const OperatorType& type = *schema_.type;
     const auto given = static_cast<std::size_t>(input_count);
     if (Status status = check_input_count(schema_, order_, given); !status.ok()) return status;
-    std::vector<int> given_ranks(given, -1);  // ranks after `position` are unspecified
+    std::vector<int> given_ranks(given, -1);  // The ranks after `position` are unspecified.
     for (std::size_t i = 0; i <= static_cast<std::size_t>(position) && i < given; ++i) {
       given_ranks[i] = in_out[i].desc.dims.nbDims;
     }
@@ -565,7 +565,7 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
         const nvinfer1::PluginTensorDesc& found = in_out[i].desc;
         const bool is_own = order_.is_own() || i >= given;
         const std::optional<std::size_t> port = is_own ? type.port_of(given, i) : order_.port_of(i);
-        if (!port) {  // the operator does not read this input
+        if (!port) {  // The operator does not read this input.
           matches = found.format == nvinfer1::TensorFormat::kLINEAR;
           continue;
         }
@@ -582,8 +582,9 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
 std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
                                      const nvinfer1::DynamicPluginTensorDesc* outputs,
                                      std::int32_t output_count) const noexcept {
-  // If the size is unknown, the result is larger than the memory of any device: configurePlugin has failed for these
-  // sizes, and with 0 kernels would write to memory that is not reserved.
+  // If the size cannot be computed, the result is larger than the memory of any device, so that TensorRT fails.
+  // configurePlugin has failed for these sizes, and with a workspace of 0 kernels would write to memory that is not
+  // reserved.
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
     const auto given = static_cast<std::size_t>(input_count);
@@ -609,7 +610,8 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* given, std:
     const std::size_t inputs = arranged_inputs.size();
     const auto outputs = static_cast<std::size_t>(output_count);
     const bool has_known_count = count == input_count_;
-    if (!has_known_sizes(in, inputs)) {  // the data of an earlier layer decide the sizes; enqueue receives them
+    // The data of an earlier layer determine the sizes, which only enqueue receives.
+    if (!has_known_sizes(in, inputs)) {
       input_count_ = count;
       prepared_.clear();
       return {};
@@ -657,7 +659,8 @@ std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
       return operator_->run_cuda({known.first(input_count), known.subspan(input_count)}, buffers,
                                  {.stream = stream, .variant = variant_});
     }
-    // TensorRT does not guarantee an onShapeChange if only a size changes that depends on the data of an earlier layer.
+    // TensorRT does not guarantee a call of onShapeChange if only a size changes that depends on the data of an earlier
+    // layer.
     if (!has_shape_inputs) status = read_inferred(*operator_, in, input_count, output_desc, output_count, tensors);
     if (status.ok()) status = operator_->check(tensors.problem());
     if (!status.ok()) return status;
@@ -672,7 +675,7 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
       schema_, "getFieldsToSerialize", &serialized_, nullptr, [&]() -> Status {
         serialized_values_.clear();
         serialized_fields_.clear();
-        serialized_values_.reserve(schema_.fields.size());  // the fields point into it
+        serialized_values_.reserve(schema_.fields.size());  // The fields point into this vector.
         for (const SchemaField& field : schema_.fields) {
           if (field.attribute == nullptr) continue;
           const auto& value = serialized_values_.emplace_back(operator_->get(field.attribute->name).value());

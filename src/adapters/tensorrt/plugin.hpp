@@ -1,4 +1,4 @@
-// The TensorRT plugin: implements the IPluginV3 interfaces for any Operator.
+// Implements the IPluginV3 interfaces of TensorRT for any Operator.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -15,11 +15,10 @@
 
 namespace graft::tensorrt {
 
-/// The name of the field that stores the order of a stand-in's inputs in an engine, as text. No attribute can have this
-/// name.
+/// The name of the field in which an engine stores the input order of a stand-in. No attribute can have this name.
 inline constexpr const char* input_order_field = "graft.inputs";
 
-/// Returns the number with which TensorRT identifies the selected variant.
+/// Returns the number by which TensorRT identifies the selected variant.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
 /// The interface for building engines. It reports version 2 only if an output aliases an input: TensorRT 10.0 to 10.2
@@ -48,8 +47,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                      public BuildCapability,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
-  /// `schema`, the operator's own, has to outlive the plugin: the library keeps it until it is unloaded. TensorRT
-  /// passes the inputs in the order `order`; every call first arranges them in the operator's order.
+  /// Creates a plugin. `schema`, the operator's own, must outlive the plugin: the library keeps it until it is
+  /// unloaded. TensorRT passes the inputs in the order `order`; every call first arranges them in the operator's order.
   Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order = {});
 
   // IPluginV3
@@ -92,9 +91,9 @@ class Plugin final : public nvinfer1::IPluginV3,
   /// Returns the attributes that differ from their defaults, for TensorRT's inspector and log.
   const char* getMetadataString() noexcept override;
 
-  // IPluginV3OneRuntime
+  // The methods of IPluginV3OneRuntime follow.
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
-  /// Prepares the kernels, unless TensorRT does not know a size of the inputs yet (-1).
+  /// Prepares the kernels, unless a size of the inputs is not known yet (-1).
   std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                              const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
   /// Runs the kernels. Sizes that onShapeChange has prepared run without allocating memory; other sizes are checked
@@ -108,7 +107,7 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   [[nodiscard]] bool has_aliased_ports() const noexcept override;
   void choose_variant();
-  /// Checks the number of inputs, and that every input is present whose memory an output uses.
+  /// Checks the number of inputs, and that no input is left out whose memory an output uses.
   [[nodiscard]] Status check_inputs(std::size_t given) const;
   [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                                     std::span<const nvinfer1::PluginTensorDesc> outputs);

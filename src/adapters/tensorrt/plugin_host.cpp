@@ -74,7 +74,7 @@ std::size_t bytes_of(nvinfer1::PluginFieldType type) {
     case nvinfer1::PluginFieldType::kBF16:
     case nvinfer1::PluginFieldType::kINT16: return 2;
     case nvinfer1::PluginFieldType::kDIMS: return sizeof(nvinfer1::Dims);
-    default: return 1;  // characters, bytes, and kUNKNOWN, whose length TensorRT counts in bytes
+    default: return 1;  // Characters, bytes, and kUNKNOWN, whose length TensorRT counts in bytes.
   }
 }
 
@@ -114,7 +114,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   const nvinfer1::IDimensionExpr* make(Dim dim, Input input = Input::other, bool has_size_tensor = false) {
     return &owned_.emplace_back(std::move(dim), input, has_size_tensor || input == Input::size_tensor);
   }
-  /// Returns why an expression could not be made, or an empty string if all could be made.
+  /// Returns why an expression was refused, or an empty string if none was.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   static const Dim& read(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).dim;
@@ -185,21 +185,21 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   std::string refusal_;
 };
 
-/// The kind of the input sizes that a builder passes. Values of unknown sizes are substituted afterwards.
+/// The sizes that the host passes to getOutputShapes. Values of unknown sizes are substituted afterwards.
 enum class InputSizes {
   known,
   symbolic,
   of_data,  ///< Each size is the size tensor of another layer.
 };
 
-/// Calls getOutputShapes and returns the shapes as numbers. Sizes that depend on data have numbers as their bounds.
+/// Calls getOutputShapes and returns the shapes as numbers. A size that depends on data is returned with its bounds.
 std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
                                  std::span<const Extents> shape_values, std::size_t output_count, InputSizes kind) {
   const auto expression_kind =
       kind == InputSizes::of_data ? Expressions::Input::size_tensor : Expressions::Input::other;
   const auto name_of = [](std::size_t input, int axis) { return std::to_string(input) + "." + std::to_string(axis); };
   Expressions expressions;
-  std::vector<nvinfer1::DimsExprs> in(inputs.size() + shape_values.size());  // the values of shape inputs last
+  std::vector<nvinfer1::DimsExprs> in(inputs.size() + shape_values.size());  // The values of shape inputs come last.
   std::map<std::string, std::int64_t> sizes;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Extents& known = i < inputs.size() ? inputs[i].extents : shape_values[i - inputs.size()];
@@ -255,7 +255,7 @@ nvinfer1::PluginTensorDesc to_plugin_desc(const TensorDesc& desc) {
   for (int axis = 0; axis < desc.extents.rank(); ++axis) result.dims.d[axis] = desc.extents[axis];
   result.type = to_tensorrt(desc.dtype);
   result.format = to_tensorrt(desc.layout);
-  result.scale = 1;  // as in a strongly typed network of TensorRT-RTX
+  result.scale = 1;  // The scale in a strongly typed network of TensorRT-RTX.
   return result;
 }
 
@@ -272,7 +272,7 @@ void hide_data_sizes(const Shape& shape, nvinfer1::PluginTensorDesc& desc) {
 }
 
 /// Returns the description that TensorRT passes while an engine is built: sizes that depend on data are ranges from 0,
-/// as seen in TensorRT-RTX 1.7.
+/// as observed in TensorRT-RTX 1.7.
 nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const Shape& shape) {
   nvinfer1::DynamicPluginTensorDesc result = to_dynamic_desc(desc);
   hide_data_sizes(shape, result.desc);
@@ -284,7 +284,8 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const 
   return result;
 }
 
-/// Checks that the plugin accepts a combination of formats at each position, and does so in a second round as well.
+/// Checks that the plugin accepts a combination of formats at each position, and that a second round of calls has the
+/// same result.
 void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1::DynamicPluginTensorDesc> in_out,
                    std::size_t input_count) {
   const auto inputs = static_cast<std::int32_t>(input_count);
@@ -298,8 +299,8 @@ void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1:
 }
 
 /// Returns the input whose memory each output uses, or -1 for an output with memory of its own. Checks that no two
-/// outputs use one input, and that input and output have the same description. Only version 2 of the interface has this
-/// call.
+/// outputs use the same input, and that input and output have the same description. Only version 2 of the interface has
+/// this call.
 std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
                                          std::span<const TensorDesc> outputs) {
   std::vector<std::int32_t> aliased(outputs.size(), -1);
@@ -319,7 +320,7 @@ std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std
   return aliased;
 }
 
-/// Returns the tactics. TensorRT stores the number of the fastest tactic, so all numbers have to differ.
+/// Returns the tactics. TensorRT stores the number of the fastest tactic, so all numbers must differ.
 std::vector<std::int32_t> tactics_of(nvinfer1::IPluginV3OneBuild& build) {
   std::vector<std::int32_t> tactics(static_cast<std::size_t>(std::max(0, build.getNbTactics())));
   const auto code = build.getValidTactics(tactics.data(), static_cast<std::int32_t>(tactics.size()));
@@ -340,7 +341,7 @@ class GuardedBuffer {
  public:
   static constexpr std::size_t guard = 256;
   static constexpr int guard_byte = 0xA5;
-  static constexpr int poison_byte = 0x7F;  // NaN in every floating-point type, 127 in i8
+  static constexpr int poison_byte = 0x7F;  // This byte is part of NaN in every floating-point type, and 127 in i8.
 
   GuardedBuffer(std::size_t bytes, std::size_t misalign) : bytes_(bytes), offset_(guard + misalign) {
     check_cuda(cudaMalloc(&memory_, total()), "cudaMalloc");
@@ -389,8 +390,8 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Truncates results to the sizes that depend on data: memory after them is unspecified. Throws if a size output is out
-/// of range.
+/// Truncates results to the sizes that depend on data, because memory after them is unspecified. Throws if a size
+/// output is out of range.
 void keep_what_has_a_size(const BuiltPlugin& built, std::vector<std::vector<std::byte>>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     TensorDesc desc = built.outputs[i];
@@ -420,7 +421,7 @@ void capture_and_replay(const Stream& stream, const std::function<void()>& work)
   cudaGraph_t captured = nullptr;
   try {
     work();
-  } catch (...) {  // the stream must not stay in capture
+  } catch (...) {  // The stream must not stay in capture mode.
     static_cast<void>(cudaStreamEndCapture(stream.get(), &captured));
     if (captured != nullptr) static_cast<void>(cudaGraphDestroy(captured));
     throw;
@@ -444,7 +445,7 @@ class PluginLibrary::Logger final : public nvinfer1::ILogger, public nvinfer1::I
     try {
       const std::lock_guard lock(mutex_);
       lines_.emplace_back(message);
-    } catch (...) {  // losing a log line is better than ending the process
+    } catch (...) {  // Losing a log line is better than ending the process.
       return;
     }
   }
@@ -482,7 +483,7 @@ PluginLibrary::PluginLibrary(const std::filesystem::path& path) : logger_(std::m
 
 PluginLibrary::~PluginLibrary() {
   if (handle_ == nullptr) return;
-  // The library may stay mapped if other code has loaded it too, and must not keep the address of this logger.
+  // The library may stay mapped if other code has loaded it too. It must not keep the address of this logger.
   const auto set_logger_finder = reinterpret_cast<SetLoggerFinder>(dlsym(handle_, "setLoggerFinder"));
   if (set_logger_finder != nullptr) set_logger_finder(nullptr);
   dlclose(handle_);
@@ -643,7 +644,7 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
     const bool same = run_once([&] { capture_and_replay(stream, enqueue); }) == first;
     require(same || options.any_order, "enqueue", "a replayed CUDA graph returned different bits");
   }
-  // A builder times tactics in this way: with the same shapes, it sets one tactic after another.
+  // A builder times tactics in this way: it sets one tactic after another for the same shapes.
   for (const std::int32_t tactic : built.tactics) {
     require(runtime.setTactic(tactic) == 0, "setTactic", "refused the tactic " + std::to_string(tactic));
     static_cast<void>(run_once(enqueue));

@@ -41,7 +41,7 @@ class PluginLibrary {
 
 using PluginFields = std::map<std::string, AttributeValue>;
 
-/// A field that a plugin has serialized, of any type.
+/// A field of any type that a plugin has serialized.
 struct SerializedField {
   std::string name;
   nvinfer1::PluginFieldType type = nvinfer1::PluginFieldType::kUNKNOWN;
@@ -54,11 +54,13 @@ struct SerializedField {
 /// The parts of a plugin that TensorRT stores in an engine.
 struct BuiltPlugin {
   std::vector<SerializedField> serialized;
-  std::vector<TensorDesc> outputs;  ///< Dimensions that depend on data have their upper bounds.
-  std::vector<Shape> shapes;        ///< The shapes that getOutputShapes returned, including data sizes.
+  /// The descriptions of the outputs. Dimensions that depend on data have their upper bounds.
+  std::vector<TensorDesc> outputs;
+  std::vector<Shape> shapes;  ///< The shapes that getOutputShapes returned, including data sizes.
   std::size_t workspace = 0;
   std::vector<std::int32_t> tactics;
-  std::vector<std::int32_t> aliased;  ///< For each output the input whose memory it uses; -1: its own memory.
+  /// For each output, the input whose memory it uses, or -1 if it has memory of its own.
+  std::vector<std::int32_t> aliased;
 };
 
 /// Performs the calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes,
@@ -76,11 +78,11 @@ struct BuiltPlugin {
                                        std::span<const Extents> shape_values = {});
 
 struct RunOptions {
-  std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
-  bool capture = true;       ///< Whether to run inside CUDA graph capture and replay as well.
-  bool any_order = false;    ///< Whether the order of sums varies, so that runs may differ.
-  /// The tensors that onShapeChange receives if enqueue receives other sizes, as after a layer whose sizes depend on
-  /// data; empty: the tensors of enqueue.
+  std::size_t misalign = 0;  ///< The number of bytes by which every tensor is moved off its 256-byte alignment.
+  bool capture = true;       ///< Whether to run the plugin inside CUDA graph capture and replay as well.
+  bool any_order = false;    ///< Whether the order of sums may vary, so that results of two runs may differ.
+  /// The tensors that onShapeChange receives, if enqueue receives other sizes, as after a layer whose sizes depend on
+  /// data. If empty, onShapeChange receives the tensors of enqueue.
   std::span<const TensorDesc> announced_inputs = {};
   std::span<const TensorDesc> announced_outputs = {};
 };

@@ -12,10 +12,10 @@
 namespace graft::tensorrt {
 
 struct SchemaField {
-  std::string name;                          ///< The name in PluginField.
+  std::string name;                          ///< The name of the field in PluginField.
   const AttributeInfo* attribute = nullptr;  ///< The attribute that the field sets; null for a translated field.
   AttributeType type = AttributeType::float_number;
-  bool has_changed_default = false;  ///< Whether OnnxForm::changed_defaults lists the field.
+  bool has_changed_default = false;  ///< Whether OnnxForm::changed_defaults contains the field.
 };
 
 struct PluginSchema {
@@ -23,7 +23,7 @@ struct PluginSchema {
   std::string version;
   std::string space;  ///< The plugin namespace.
   const OperatorType* type = nullptr;
-  const DropIn* drop_in = nullptr;  ///< Null for the operator's own schema.
+  const DropIn* drop_in = nullptr;  ///< The drop-in that the schema belongs to; null for the operator's own schema.
   std::vector<SchemaField> fields;
 
   [[nodiscard]] const SchemaField* find(const char* field) const;
@@ -32,11 +32,11 @@ struct PluginSchema {
 /// Returns the operator's own schema, with a field for each attribute. Engines store this schema. `space` is the plugin
 /// namespace, `graft` for Graft's own operators.
 [[nodiscard]] PluginSchema own_schema(const OperatorType& type, std::string_view space = onnx_domain);
-/// Returns a schema for each drop-in, with its owner's fields, in the empty namespace.
+/// Returns a schema for each drop-in, with the fields that the other library defines, in the empty namespace.
 [[nodiscard]] std::vector<PluginSchema> stand_in_schemas(const OperatorType& type);
-/// Returns a schema under the name of the standard ONNX operator that the operator computes, version 1 in the empty
-/// namespace, where TensorRT's parser looks for it. Returns nothing if the operator computes none, or if the parser
-/// makes no plugin for such a node.
+/// Returns a schema under the name of the standard ONNX operator that the operator implements, version 1 in the empty
+/// namespace, where TensorRT's parser looks for it. Returns nothing if the operator implements none, or if the parser
+/// does not create plugins for such nodes.
 [[nodiscard]] std::optional<PluginSchema> onnx_schema(const OperatorType& type);
 
 }  // namespace graft::tensorrt

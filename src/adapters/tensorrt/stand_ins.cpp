@@ -1,9 +1,9 @@
-// A library of other names: creators under the names of other libraries' plugins (libgraft_stand_ins.so) or of standard
-// ONNX operators (libgraft_onnx.so), depending on GRAFT_CREATORS. The plugin library in the same folder makes the
-// creators.
+// A library with alternative names: creators under the names of other libraries' plugins (libgraft_stand_ins.so) or of
+// standard ONNX operators (libgraft_onnx.so), depending on GRAFT_CREATORS. The plugin library in the same folder
+// creates the creators.
 //
 // TensorRT refuses a whole library if one of its names is already registered. These names are therefore not in the
-// plugin library itself, and names that are taken are omitted:
+// plugin library itself, and names that are already in use are omitted:
 //   - the names in the environment variable GRAFT_LEAVE_OUT, separated by commas, if it is set;
 //   - otherwise the names of NVIDIA's standard plugins, if their library is loaded in this process.
 // The code does not query TensorRT's registry, because its binary interface differs between versions.
@@ -25,9 +25,9 @@ namespace {
 
 std::atomic<nvinfer1::ILoggerFinder*> logger_finder = nullptr;
 
-/// The names of NVIDIA's standard plugins that Graft has stand-ins for, from NVIDIA's sources of releases 10.0 to 11.1.
-/// For the two deformable operators the sources of 11.x were not checked: omitting a free name costs a message,
-/// offering a taken name costs the whole library.
+/// The names of NVIDIA's standard plugins for which Graft has stand-ins, from NVIDIA's sources of releases 10.0 to
+/// 11.1. For the two deformable operators the sources of 11.x were not checked: omitting a free name costs a message,
+/// offering a used name costs the whole library.
 constexpr std::array standard_10 = {"InstanceNormalization_TRT",          "LReLU_TRT",     "ModulatedDeformConv2d",
                                     "MultiscaleDeformableAttnPlugin_TRT", "Normalize_TRT", "ResizeNearest_TRT"};
 constexpr std::array standard_11 = {"InstanceNormalization_TRT", "ModulatedDeformConv2d",
@@ -60,7 +60,7 @@ bool is_taken(std::string_view name) {
 
 GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) { logger_finder = finder; }
 
-/// Returns the creators whose names are free. Each load computes a new list, because other names may be taken by then.
+/// Returns the creators whose names are free. Each load computes a new list, because other names may be in use by then.
 /// Earlier lists stay valid, because another thread may still read them.
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
   static std::mutex mutex;
@@ -77,7 +77,7 @@ GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t&
     }
     count = static_cast<std::int32_t>(free_names.size());
     return free_names.data();
-  } catch (...) {  // only bad_alloc is possible; TensorRT treats an empty list as a failure to load
+  } catch (...) {  // Only bad_alloc is possible. TensorRT treats an empty list as a failure to load the library.
     return nullptr;
   }
 }
