@@ -1,7 +1,5 @@
 #include "inspect/function_bodies.hpp"
 
-#include <utility>
-
 #include "inspect/forecast.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"

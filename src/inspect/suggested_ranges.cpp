@@ -12,7 +12,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "graft/error.hpp"

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

@@ -7,7 +7,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 

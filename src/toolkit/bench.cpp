@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
-#include <utility>
 
 #include "core/executable_folder.hpp"
 #include "engine/driver.hpp"

@@ -12,7 +12,7 @@ import fastjsonschema
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 SOURCE = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAM = os.environ.get("GRAFT_BIN", str(SOURCE / "build" / "bin" / "graft"))
@@ -124,23 +124,6 @@ def interrupted_leaves_nothing(tmp_path, number, *arguments):
 
 
 needs_plugin_library = pytest.mark.skipif(not PLUGIN_LIBRARY.is_file(), reason="this build has no plugin library")
-
-
-def save(path, nodes, inputs, outputs, initializers=(), opset=17, functions=(), domains=()):
-    """Writes a model; inputs and outputs are (name, shape) of f32, or value infos."""
-
-    def info(item):
-        return (
-            item
-            if isinstance(item, onnx.ValueInfoProto)
-            else helper.make_tensor_value_info(item[0], TensorProto.FLOAT, item[1])
-        )
-
-    graph = helper.make_graph(nodes, "test", list(map(info, inputs)), list(map(info, outputs)), list(initializers))
-    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=8, functions=list(functions))
-    onnx.save(model, path)
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import subprocess
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
-from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, save
+from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM
 from onnx import TensorProto, helper
+from onnx_models import save, session_of, subgraph
 
 READERS = {
     "inspect": lambda model, out: ["inspect", model],
@@ -125,7 +125,7 @@ def test_contradicting_shapes(graft, tmp_path, out):
     weight = helper.make_tensor("w", TensorProto.FLOAT, [5, 2], [0.0] * 10)
     model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", None)], [weight])
     with pytest.raises(Exception, match="Incompatible dimensions"):
-        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session_of(model)
     fault = "m.onnx: node 'product' (MatMul): 8 columns times 5 rows; they have to be equal"
     step = "Correct the node in the program that wrote the model"
     for command in ("convert", "build", "run"):
@@ -152,10 +152,10 @@ FAULTS = {
 @pytest.mark.parametrize("engine", [[], ["--engine", "onnxruntime"]])
 def test_run_names_the_fault_as_verify_does(graft, tmp_path, out, case, engine):
     node, found = FAULTS[case]
-    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, [2, 3])] if "i" in node.input else []
+    inputs = [("i", TensorProto.INT64, [2, 3])] if "i" in node.input else []
     model = save(tmp_path / "m.onnx", [node], [("x", [2, 3]), *inputs], [("y", None)])
     with pytest.raises(Exception, match="axis|perm|Type"):
-        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session_of(model)
     run = graft("run", model, "-o", out / "o.npz", *engine)
     refused(run, out, f"m.onnx: node 'n' ({node.op_type}): ", found, "in the program that wrote the model")
     assert run.err == graft("verify", model, model, *engine).err
@@ -169,7 +169,7 @@ def test_build_accepts_a_branch_that_contradicts_the_sizes(graft, tmp_path):
         "then_branch": [helper.make_node("Squeeze", ["x", "axis"], ["t"])],
         "else_branch": [helper.make_node("Identity", ["x"], ["t"])],
     }.items():
-        branches[name] = helper.make_graph(made, name, [], [helper.make_tensor_value_info("t", 1, None)])
+        branches[name] = subgraph(made, [], [("t", None)])
     axis = helper.make_tensor("axis", TensorProto.INT64, [1], [0])
     no = helper.make_tensor("no", TensorProto.BOOL, [], [False])
     node = helper.make_node("If", ["no"], ["y"], name="if", **branches)
@@ -210,7 +210,7 @@ def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, o
     node = helper.make_node(op, ["x"], ["y"], name="n", **attributes)
     model = save(tmp_path / "m.onnx", [node], [("x", [1, 3, 8, 8])], [("y", None)])
     with pytest.raises(Exception, match=r"(?s)."):  # ONNX Runtime's errors have no class of their own
-        onnxruntime.InferenceSession(model.read_bytes())
+        session_of(model)
     for command in ("convert", "build"):
         refused(graft(*READERS[command](model, out)), out, f"m.onnx: node 'n' ({op}): {said}", "\n  Correct the node")
     (verdict,) = graft("inspect", model, "--target", "sm120", "--json", code=1).json["nodes"]
@@ -226,7 +226,7 @@ def test_an_attribute_that_the_operator_does_not_have_is_warned_of(graft, tmp_pa
     node = helper.make_node("Softmax", ["x"], ["y"], name="n", axes=1)
     model = save(tmp_path / "m.onnx", [node], [("x", [2, 3])], [("y", [2, 3])], opset=18)
     with pytest.raises(Exception, match="Unrecognized attribute: axes"):
-        onnxruntime.InferenceSession(model.read_bytes())
+        session_of(model)
     said = "node 'n' (Softmax): operator set 18 has no attribute `axes` for Softmax (did you mean `axis`?)"
     for command, output in (("inspect", None), ("convert", "c.onnx"), ("build", "e.engine")):
         answer = graft(command, model, *(["-o", tmp_path / output] if output else []), "--target", "sm120", code=0)
@@ -281,12 +281,11 @@ TYPES = {
 def test_types_that_an_operator_does_not_take(graft, tmp_path, out, case):
     """ONNX Runtime refuses the same models, and onnx.checker those of the newer schemas."""
     opset, operator, types, message = WRONG_TYPES[case]
-    inputs = [helper.make_tensor_value_info(name, TYPES[kind], [2]) for name, kind in zip("ab", types, strict=False)]
-    output = helper.make_tensor_value_info("y", TYPES[types[-1]], [2])
+    inputs = [(name, TYPES[kind], [2]) for name, kind in zip("ab", types, strict=False)]
     node = helper.make_node(operator, [each.name for each in inputs], ["y"], name="n")
-    model = save(tmp_path / "m.onnx", [node], inputs, [output], opset=opset)
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", TYPES[types[-1]], [2])], opset=opset)
     with pytest.raises(Exception, match="Type"):
-        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session_of(model)
     words = f"m.onnx: node 'n' ({operator}): {message}"
     for judge in (("--probe", "none"), ("--for", "tensorrt-10.13")):
         (verdict,) = graft("inspect", model, *judge, "--json", code=1).json["nodes"]
@@ -302,11 +301,9 @@ def test_a_wrong_type_is_not_put_on_the_node_of_the_other_branch(graft, tmp_path
     branches = {}
     for branch in ("then_branch", "else_branch"):
         made = helper.make_node("Add", ["x", "z"], ["r"]) if branch == faulty else helper.make_node("Abs", ["x"], ["r"])
-        branches[branch] = helper.make_graph(
-            [made], branch, [], [helper.make_tensor_value_info("r", TensorProto.FLOAT, [2])]
-        )
+        branches[branch] = subgraph([made], [], [("r", [2])])
     inputs = [
-        helper.make_tensor_value_info(name, kind, shape)
+        (name, kind, shape)
         for name, kind, shape in (
             ("c", TensorProto.BOOL, []),
             ("x", TensorProto.FLOAT, [2]),
@@ -316,7 +313,7 @@ def test_a_wrong_type_is_not_put_on_the_node_of_the_other_branch(graft, tmp_path
     node = helper.make_node("If", ["c"], ["y"], **branches)
     model = save(tmp_path / "m.onnx", [node], inputs, [("y", [2])])
     with pytest.raises(Exception, match="Type"):
-        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session_of(model)
     verdicts = {each["operator"]: each for each in graft("inspect", model, "--probe", "none", "--json").json["nodes"]}
     assert "inputs 0 and 1 of Add must have the same type" in verdicts["Add"]["reason"]
     assert verdicts["Abs"]["verdict"] == "native"
@@ -326,7 +323,7 @@ def test_a_graph_without_outputs(graft, tmp_path, out):
     """ONNX Runtime loads no empty graph."""
     model = save(tmp_path / "m.onnx", [], [], [])
     with pytest.raises(Exception, match="INITIALIZATION|FAIL|Exception"):
-        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session_of(model)
     words = "m.onnx: the graph has no outputs"
     refused(graft("inspect", model, "--probe", "none"), out, words)
     refused(graft("inspect", model, "--for", "tensorrt-10.13"), out, words)
@@ -335,7 +332,7 @@ def test_a_graph_without_outputs(graft, tmp_path, out):
 
 def test_an_input_that_is_an_output_is_a_network(graft, tmp_path):
     model = save(tmp_path / "m.onnx", [], [("x", [2])], [("x", [2])])
-    onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session_of(model)
     assert graft("inspect", model, "--probe", "none").code == 0
 
 
@@ -586,10 +583,8 @@ def test_the_size_of_the_whole_file_is_named_where_a_model_is_truncated(graft, t
 
 def test_strings_are_to_be_converted_before_the_network(graft, tmp_path, out):
     """TensorRT has no strings, and OpenVINO and Graft read none from arrays."""
-    names = helper.make_tensor_value_info("s", TensorProto.STRING, [2])
     node = helper.make_node("StringNormalizer", ["s"], ["y"], name="lower", case_change_action="LOWER")
-    output = helper.make_tensor_value_info("y", TensorProto.STRING, [2])
-    path = save(tmp_path / "m.onnx", [node], [names], [output])
+    path = save(tmp_path / "m.onnx", [node], [("s", TensorProto.STRING, [2])], [("y", TensorProto.STRING, [2])])
     step = "leave out node 'lower' (StringNormalizer), and make these numbers its inputs"
     for command in (["verify", path, path], ["run", path, "-o", out / "o.npz"], ["bench", path]):
         refused(graft(*command), out, "input 's' is of type string", step)
@@ -601,10 +596,9 @@ def test_strings_are_to_be_converted_before_the_network(graft, tmp_path, out):
     [(3, ""), (4, ", 1 other node that reads it"), (10000, ", 9997 other nodes that read it")],
 )
 def test_few_of_the_nodes_that_read_strings_are_named(graft, tmp_path, out, readers, others):
-    names = helper.make_tensor_value_info("s", TensorProto.STRING, [2])
     nodes = [helper.make_node("Equal", ["s", "s"], [f"y{i}"], name=f"n{i}") for i in range(readers)]
-    outputs = [helper.make_tensor_value_info(f"y{i}", TensorProto.BOOL, [2]) for i in range(readers)]
-    path = save(tmp_path / "m.onnx", nodes, [names], outputs, opset=19)
+    outputs = [(f"y{i}", TensorProto.BOOL, [2]) for i in range(readers)]
+    path = save(tmp_path / "m.onnx", nodes, [("s", TensorProto.STRING, [2])], outputs, opset=19)
     first = ", ".join(f"node 'n{i}' (Equal)" for i in range(3))
     step = f"network: leave out {first}{others}, and make these numbers its inputs\n"
     refused(graft("run", path, "-o", out / "o.npz"), out, "input 's' is of type string", step)

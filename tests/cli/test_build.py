@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import numpy as np
-import onnxruntime
 import pytest
 from conftest import (
     DIGITS,
@@ -14,9 +13,9 @@ from conftest import (
     interrupted_leaves_nothing,
     needs_plugin_library,
     program_alone,
-    save,
 )
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_models import save, session_of, subgraph
 
 TARGETS = ["--target", "sm120,sm121", "--shapes", DIGITS_SHAPES]
 
@@ -316,11 +315,8 @@ def test_the_library_may_be_named(graft, converted, tmp_path):
 def test_a_tensor_is_not_taken_for_that_of_a_branch(graft, tmp_path, name):
     """The branches have a tensor 't' of 2x3 for themselves, and the model may have another one."""
     branches = {
-        key: helper.make_graph(
-            [helper.make_node(first, ["x"], ["t"]), helper.make_node(second, ["t"], [key])],
-            key,
-            [],
-            [helper.make_tensor_value_info(key, TensorProto.FLOAT, [2, 3])],
+        key: subgraph(
+            [helper.make_node(first, ["x"], ["t"]), helper.make_node(second, ["t"], [key])], [], [(key, [2, 3])]
         )
         for key, first, second in (("then_branch", "Relu", "Neg"), ("else_branch", "Abs", "Exp"))
     }
@@ -331,9 +327,8 @@ def test_a_tensor_is_not_taken_for_that_of_a_branch(graft, tmp_path, name):
         helper.make_node("Transpose", ["chosen"], [name], perm=[1, 0]),
         helper.make_node("Sigmoid", [name], ["y"]),
     ]
-    zero = numpy_helper.from_array(np.float32(0), "zero")
-    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [3, 2])], [zero])
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [3, 2])], {"zero": np.float32(0)})
+    session = session_of(model)
     assert session.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (3, 2)
     answer = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json", code=0)
     assert answer.json["computed_wrongly"] == []
@@ -342,9 +337,7 @@ def test_a_tensor_is_not_taken_for_that_of_a_branch(graft, tmp_path, name):
 def test_a_node_that_this_release_computes_wrongly_is_named(graft, tmp_path):
     """TensorRT-RTX itself takes the batch for time: the engine's outputs have the shapes of layout = 0."""
     gru = helper.make_node("GRU", ["x", "w", "r"], ["y"], name="gru", hidden_size=3, layout=1)
-    constants = [
-        numpy_helper.from_array(np.ones((1, 9, size), np.float32), name) for name, size in (("w", 5), ("r", 3))
-    ]
+    constants = {name: np.ones((1, 9, size), np.float32) for name, size in (("w", 5), ("r", 3))}
     model = save(tmp_path / "gru.onnx", [gru], [("x", [2, 6, 5])], [("y", [2, 6, 1, 3])], constants)
     answer = graft("build", model, "-o", tmp_path / "gru.engine")
     assert answer.code == 1, "the engine is written, and TensorRT computes other values than ONNX defines"

@@ -9,10 +9,10 @@ import sys
 import fastjsonschema
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PLUGIN_LIBRARY, SCHEMAS, SOURCE, closed, needs_plugin_library, save
+from conftest import DIGITS, DIGITS_DATA, PLUGIN_LIBRARY, SCHEMAS, SOURCE, closed, needs_plugin_library
 from onnx import helper, numpy_helper
+from onnx_models import run_onnx, save
 
 STAND_IN = SOURCE / "tests" / "cli" / "canary_stand_in"
 SAMPLES = 65521
@@ -94,8 +94,7 @@ def all_tensors(path, feeds):
     names = [name for node in model.graph.node for name in node.output]
     del model.graph.output[:]
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return dict(zip(names, session.run(None, feeds), strict=True))
+    return run_onnx(model, feeds)
 
 
 def test_expected_numbers_are_those_of_onnx_runtime_at_even_places(graft, tmp_path):
@@ -202,7 +201,7 @@ def test_elements_that_rounding_makes_nan_are_not_decided(graft, tmp_path):
     ]
     nodes.append(helper.make_node("Sqrt", ["e"], ["r"], name="root"))
     nodes.append(helper.make_node("Concat", ["r", "z"], ["y"], name="join", axis=0))
-    constants = [numpy_helper.from_array(np.float32(value), name) for name, value in (("three", 3), ("seven", 7))]
+    constants = {name: np.float32(value) for name, value in (("three", 3), ("seven", 7))}
     path = save(tmp_path / "a.onnx", nodes, [("x", [4]), ("z", [400])], [("y", [404])], constants)
     x = np.array([0.3, 0.7, 1.1, 1.9], np.float32)
     z = np.linspace(0.1, 1, 400, dtype=np.float32)
@@ -350,8 +349,8 @@ def test_what_has_no_fixed_size_or_is_random_is_left_out(graft, tmp_path):
         helper.make_node("RandomNormalLike", ["x"], ["noise"], name="noise"),
         helper.make_node("Add", ["x", "noise"], ["noisy"], name="add"),
     ]
-    places = helper.make_tensor_value_info("places", onnx.TensorProto.INT64, [2, "found"])
-    path = save(tmp_path / "net.onnx", nodes, [("x", [4, 5])], [("active", [4, 5]), places, ("noisy", [4, 5])])
+    outputs = [("active", [4, 5]), ("places", onnx.TensorProto.INT64, [2, "found"]), ("noisy", [4, 5])]
+    path = save(tmp_path / "net.onnx", nodes, [("x", [4, 5])], outputs)
     answer = graft("canary", path, "-o", tmp_path / "canary", "--json", code=0)
     why = {each["tensor"]: each["why"] for each in answer.json["left_out"]}
     assert why.keys() == {"places", "noise", "noisy"}
@@ -408,7 +407,7 @@ def test_a_folder_that_is_there_stays_and_the_network_is_not_run(graft, network,
 
 
 def test_a_network_without_an_output_of_fixed_size_is_refused(graft, tmp_path):
-    output = helper.make_tensor_value_info("places", onnx.TensorProto.INT64, [1, "found"])
+    output = ("places", onnx.TensorProto.INT64, [1, "found"])
     path = save(tmp_path / "net.onnx", [helper.make_node("NonZero", ["x"], ["places"])], [("x", [4])], [output])
     answer = graft("canary", path, "-o", tmp_path / "canary", code=2)
     assert "no output that can be compared" in answer.err

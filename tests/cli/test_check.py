@@ -8,8 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import DIGITS, PROGRAM, needs_plugin_library, program_alone, save
-from onnx import AttributeProto, TensorProto, helper, numpy_helper
+from conftest import DIGITS, PROGRAM, needs_plugin_library, program_alone
+from onnx import AttributeProto, TensorProto, helper
+from onnx_models import constant, save, subgraph
 
 pytest.importorskip("tensorrt_rtx")
 
@@ -19,10 +20,6 @@ TARGET = ("--target", "sm120")
 WITHOUT_TENSORRT = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
 
 
-def constant(name, array):
-    return numpy_helper.from_array(np.asarray(array), name)
-
-
 def u8_between_casts(path):
     """Saves two Casts with u8 between them, which TensorRT's parser refuses and no rule for a single node covers."""
     nodes = [
@@ -30,14 +27,14 @@ def u8_between_casts(path):
         node("Cast", ["b"], ["u"], to=UINT8),
         node("Cast", ["u"], ["y"], to=FLOAT),
     ]
-    return save(path, nodes, [("x", [2, 4])], [("y", [2, 4])], [constant("zero", np.float32(0))])
+    return save(path, nodes, [("x", [2, 4])], [("y", [2, 4])], {"zero": np.float32(0)})
 
 
 def u8_table(path):
     """Saves a lookup in a constant u8 table, which TensorRT builds."""
     nodes = [node("Gather", ["table", "i"], ["u"]), node("Cast", ["u"], ["y"], to=FLOAT)]
     table = constant("table", np.arange(12, dtype=np.uint8).reshape(4, 3))
-    return save(path, nodes, [info("i", INT64, [5])], [("y", [5, 3])], [table])
+    return save(path, nodes, [("i", INT64, [5])], [("y", [5, 3])], [table])
 
 
 def u8_picture(path):
@@ -47,13 +44,13 @@ def u8_picture(path):
         node("Cast", ["t"], ["f"], to=FLOAT),
         node("Mul", ["f", "scale"], ["y"]),
     ]
-    return save(path, nodes, [info("x", UINT8, [1, 4, 4, 3])], [("y", None)], [constant("scale", np.float32(0.1))])
+    return save(path, nodes, [("x", UINT8, [1, 4, 4, 3])], [("y", None)], {"scale": np.float32(0.1)})
 
 
 def axes_of_a_sum(path):
     """Axes that TensorRT's parser does not compute, and `graft convert` does."""
     nodes = [node("Add", ["zero", "one"], ["axes"]), node("ReduceSum", ["x", "axes"], ["y"])]
-    constants = [constant("zero", np.array([0])), constant("one", np.array([1]))]
+    constants = {"zero": np.array([0]), "one": np.array([1])}
     return save(path, nodes, [("x", [2, 3, 4])], [("y", None)], constants, opset=18)
 
 
@@ -74,7 +71,7 @@ def capital_letters(path):
 
 def places_of_ones(path):
     """Saves NonZero, which TensorRT-RTX runs only as Graft's plugin."""
-    return save(path, [node("NonZero", ["x"], ["y"])], [("x", [2, 4])], [info("y", INT64, [2, None])])
+    return save(path, [node("NonZero", ["x"], ["y"])], [("x", [2, 4])], [("y", INT64, [2, None])])
 
 
 def places_in_a_loop(path):
@@ -88,20 +85,15 @@ def places_in_a_loop(path):
         node("Add", ["sum", "count"], ["sum_out"]),
         node("Identity", ["c"], ["c_out"]),
     ]
-    ends = [info("i", INT64, []), info("c", BOOL, []), info("sum", INT64, [])]
-    body = helper.make_graph(inner, "body", ends, [info("c_out", BOOL, []), info("sum_out", INT64, [])])
-    constants = [constant("n", np.int64(4)), constant("one", np.int64(1)), constant("zero", np.int64(0))]
-    return save(
-        path, [node("Loop", ["n", "", "zero"], ["y"], body=body)], [("x", [10])], [info("y", INT64, [])], constants
-    )
+    ends = [("i", INT64, []), ("c", BOOL, []), ("sum", INT64, [])]
+    body = subgraph(inner, ends, [("c_out", BOOL, []), ("sum_out", INT64, [])])
+    constants = {"n": np.int64(4), "one": np.int64(1), "zero": np.int64(0)}
+    return save(path, [node("Loop", ["n", "", "zero"], ["y"], body=body)], [("x", [10])], [("y", INT64, [])], constants)
 
 
 def forget_gate(path):
     rng = np.random.default_rng(0)
-    weights = [
-        constant("w", rng.normal(size=(1, 12, 4)).astype(np.float32)),
-        constant("r", rng.normal(size=(1, 12, 3)).astype(np.float32)),
-    ]
+    weights = {"w": rng.normal(size=(1, 12, 4)).astype(np.float32), "r": rng.normal(size=(1, 12, 3)).astype(np.float32)}
     nodes = [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=3, input_forget=1)]
     return save(path, nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
 
@@ -109,12 +101,10 @@ def forget_gate(path):
 def growing_tensor(path):
     """Saves a Loop whose state has one more row after each iteration."""
     inner = [node("Concat", ["h", "h0"], ["h_out"], axis=0), node("Identity", ["c"], ["c_out"])]
-    ends = [info("i", INT64, []), info("c", BOOL, []), info("h", FLOAT, None)]
-    body = helper.make_graph(inner, "body", ends, [info("c_out", BOOL, []), info("h_out", FLOAT, None)])
+    ends = [("i", INT64, []), ("c", BOOL, []), ("h", None)]
+    body = subgraph(inner, ends, [("c_out", BOOL, []), ("h_out", None)])
     nodes = [node("Loop", ["n", "go", "h0"], ["y"], body=body)]
-    return save(
-        path, nodes, [("h0", [1, 4])], [("y", [None, 4])], [constant("n", np.int64(3)), constant("go", np.bool_(True))]
-    )
+    return save(path, nodes, [("h0", [1, 4])], [("y", [None, 4])], {"n": np.int64(3), "go": np.bool_(True)})
 
 
 def somebodys_suppression(path):
@@ -128,22 +118,22 @@ def somebodys_suppression(path):
         max_output_boxes=10,
     )
     outputs = [
-        info("n", TensorProto.INT32, [1, 1]),
-        info("b", FLOAT, [1, 10, 4]),
-        info("s", FLOAT, [1, 10]),
-        info("c", TensorProto.INT32, [1, 10]),
+        ("n", TensorProto.INT32, [1, 1]),
+        ("b", [1, 10, 4]),
+        ("s", [1, 10]),
+        ("c", TensorProto.INT32, [1, 10]),
     ]
     return save(path, [made], [("boxes", [1, 20, 4]), ("scores", [1, 20, 3])], outputs, domains=["TRT"])
 
 
 def sizes_as_inputs(path):
     nodes = [node("Reshape", ["x", "shape"], ["y"])]
-    return save(path, nodes, [("x", [2, 3, 4]), info("shape", INT64, [2])], [("y", None)])
+    return save(path, nodes, [("x", [2, 3, 4]), ("shape", INT64, [2])], [("y", None)])
 
 
 def parts_as_inputs(path):
     nodes = [node("Split", ["x", "parts"], ["y", "z"], axis=1)]
-    return save(path, nodes, [("x", [2, 6]), info("parts", INT64, [2])], [("y", None), ("z", None)])
+    return save(path, nodes, [("x", [2, 6]), ("parts", INT64, [2])], [("y", None), ("z", None)])
 
 
 def two_named_sizes(path):
@@ -278,7 +268,7 @@ def test_inspect_and_convert_recommend_the_same_cut(graft, tmp_path):
         node("ReduceMax", ["i"], ["m"], axes=[0]),
         node("Expand", ["one", "m"], ["y"]),
     ]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [3])], [("y", ["n"])], [constant("one", np.ones(1, np.float32))])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [3])], [("y", ["n"])], {"one": np.ones(1, np.float32)})
     inspected = graft("inspect", model, *TARGET)
     converted = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET)
     for answer in (inspected, converted):
@@ -358,12 +348,12 @@ def places_in_a_branch(path):
     ]
     no = [node("ReduceSum", ["c"], ["e"], keepdims=0)]
     branches = {
-        "then_branch": helper.make_graph(yes, "yes", [], [info("t", FLOAT, [])]),
-        "else_branch": helper.make_graph(no, "no", [], [info("e", FLOAT, [])]),
+        "then_branch": subgraph(yes, [], [("t", [])]),
+        "else_branch": subgraph(no, [], [("e", [])]),
     }
     nodes = [node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), node("If", ["go"], ["y"], name="if", **branches)]
     weight = constant("w", np.full((4, 3, 3, 3), 0.1, np.float32))
-    return save(path, nodes, [("x", [1, 3, 8, 8]), info("go", BOOL, [])], [("y", [])], [weight])
+    return save(path, nodes, [("x", [1, 3, 8, 8]), ("go", BOOL, [])], [("y", [])], [weight])
 
 
 def test_a_plugin_in_a_branch_is_named_where_it_does_not_build(graft, tmp_path):
@@ -441,7 +431,7 @@ def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(
     operator, types, is_built = TYPES_THAT_TENSORRT_JUDGES[case]
     inputs = [info(name, kind, [2, 2]) for name, kind in zip("ab", types, strict=False)]
     made = node(operator, [each.name for each in inputs], ["y"], name="n")
-    model = save(tmp_path / "m.onnx", [made], inputs, [info("y", types[0], [2, 2])])
+    model = save(tmp_path / "m.onnx", [made], inputs, [("y", types[0], [2, 2])])
     built = graft("build", model, "-o", tmp_path / "e", *TARGET)
     assert built.code == (0 if is_built else 2), built.err
     assert is_built or "Insert a Cast" in built.err
@@ -478,12 +468,9 @@ def test_a_node_with_branches_is_not_taken_for_another_one(graft, tmp_path, name
                 "then_branch": node("Add", ["x", f"z{i}"], [f"a{i}"], name=f"add{i}"),
                 "else_branch": node("Abs", ["x"], [f"b{i}"]),
             }
-            graphs = {
-                key: helper.make_graph([made], key, [], [info(made.output[0], FLOAT, [4])])
-                for key, made in branches.items()
-            }
+            graphs = {key: subgraph([made], [], [(made.output[0], [4])]) for key, made in branches.items()}
             nodes.append(node("If", ["c"], [f"y{i}"], name=name, **graphs))
-        return save(path, nodes, inputs, [info(f"y{i}", FLOAT, [4]) for i in range(len(nodes))])
+        return save(path, nodes, inputs, [(f"y{i}", [4]) for i in range(len(nodes))])
 
     accepted, refused = (names[0], TensorProto.DOUBLE), (names[1], INT64)
     assert graft("build", adding(tmp_path / "a.onnx", accepted), "-o", tmp_path / "e", *TARGET).code == 0
@@ -517,11 +504,11 @@ def test_advice_names_the_cut_only_where_the_network_can_be_cut(graft, tmp_path)
         assert "--cut" not in advice
         assert "write one" in advice
     rng = np.random.default_rng(0)
-    weights = [
-        constant("w", rng.normal(size=(1, 12, 4)).astype(np.float32)),
-        constant("r", rng.normal(size=(1, 12, 3)).astype(np.float32)),
-        constant("m", rng.normal(size=(4, 4)).astype(np.float32)),
-    ]
+    weights = {
+        "w": rng.normal(size=(1, 12, 4)).astype(np.float32),
+        "r": rng.normal(size=(1, 12, 3)).astype(np.float32),
+        "m": rng.normal(size=(4, 4)).astype(np.float32),
+    }
     nodes = [node("MatMul", ["x", "m"], ["t"]), node("LSTM", ["t", "w", "r"], ["y"], hidden_size=3, input_forget=1)]
     after = save(tmp_path / "after.onnx", nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
     for advice in advice_of(graft, after, tmp_path):

@@ -3,14 +3,14 @@ import re
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, SOURCE, save
+from conftest import DIGITS, SOURCE
 from onnx import TensorProto, helper
+from onnx_models import save, session_of, subgraph
 
 
 def outputs(path, feeds):
-    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = session_of(path)
     return session.run(None, feeds)
 
 
@@ -29,17 +29,16 @@ def test_digits_gets_a_plugin_and_onnx_runtime_sees_no_difference(graft, convert
 
 def test_weights_in_branches_are_counted(graft, tmp_path):
     branches = {
-        key: helper.make_graph(
+        key: subgraph(
             [helper.make_node("MatMul", ["x", "w" + key], ["y" + key])],
-            key,
             [],
-            [helper.make_tensor_value_info("y" + key, TensorProto.FLOAT, [3, 4])],
-            [onnx.numpy_helper.from_array(np.full((4, 4), value, np.float32), "w" + key)],
+            [("y" + key, [3, 4])],
+            {"w" + key: np.full((4, 4), value, np.float32)},
         )
         for key, value in (("then_branch", 0.5), ("else_branch", 0.25))
     }
     node = helper.make_node("If", ["c"], ["y"], **branches)
-    inputs = [helper.make_tensor_value_info("c", TensorProto.BOOL, []), ("x", [3, 4])]
+    inputs = [("c", TensorProto.BOOL, []), ("x", [3, 4])]
     model = save(tmp_path / "m.onnx", [node], inputs, [("y", [3, 4])])
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check", "--json")
     assert answer.json["weight_bytes"] == 2 * 4 * 4 * 4
@@ -137,9 +136,12 @@ def test_quiet_prints_nothing(graft, tmp_path):
 
 
 def test_weights_that_came_beside_the_model_go_into_one_file(graft, tmp_path):
-    weights = onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
     model = save(
-        tmp_path / "m.onnx", [helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", [2, 64])], [("y", None)], [weights]
+        tmp_path / "m.onnx",
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [("x", [2, 64])],
+        [("y", None)],
+        {"w": np.ones((64, 64), np.float32)},
     )
     onnx.save(onnx.load(model), model, save_as_external_data=True, location="m.onnx.data", size_threshold=0)
     assert (tmp_path / "m.onnx.data").is_file()
@@ -214,10 +216,7 @@ def test_items_that_are_mixed_are_no_frozen_batch(graft, tmp_path):
         helper.make_node("Sub", ["x", "sum"], ["less"], "sub"),
         helper.make_node("Reshape", ["less", "one"], ["y"], "view"),
     ]
-    constants = [
-        onnx.numpy_helper.from_array(np.array([0]), "first"),
-        onnx.numpy_helper.from_array(np.array([1, 8]), "one"),
-    ]
+    constants = {"first": np.array([0]), "one": np.array([1, 8])}
     model = save(tmp_path / "m.onnx", nodes, [("x", ["batch", 8])], [("y", None)], constants)
     answer = graft("convert", model, "-o", tmp_path / "o.onnx", "--json")
     assert not [r for r in answer.json["rewrites"] if r["pass"] == "unfreeze_batch"]
@@ -228,13 +227,10 @@ def test_items_that_are_mixed_are_no_frozen_batch(graft, tmp_path):
 
 def test_inspect_and_convert_count_the_same_nodes(graft, tmp_path):
     """Nodes in bodies are counted by both, and constants are named apart."""
-    value = helper.make_tensor_value_info("t", TensorProto.FLOAT, [3, 4])
-    other = helper.make_tensor_value_info("e", TensorProto.FLOAT, [3, 4])
-    then = helper.make_graph([helper.make_node("Relu", ["x"], ["t"])], "then", [], [value])
-    otherwise = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [other])
-    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    then = subgraph([helper.make_node("Relu", ["x"], ["t"])], [], [("t", [3, 4])])
+    otherwise = subgraph([helper.make_node("Neg", ["x"], ["e"])], [], [("e", [3, 4])])
     node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)
-    model = save(tmp_path / "if.onnx", [node], [("x", [3, 4]), condition], [("y", [3, 4])])
+    model = save(tmp_path / "if.onnx", [node], [("x", [3, 4]), ("c", TensorProto.BOOL, [])], [("y", [3, 4])])
     text = "3 nodes (2 of them in branches and bodies)"
     assert f"opset 17, {text}" in graft("inspect", model, "--probe", "none").out
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--no-check")
@@ -271,8 +267,7 @@ def without_elements(name):
 @pytest.mark.parametrize("name", ["flatten", "attention"])
 def test_the_result_runs_without_elements_too(graft, tmp_path, name):
     nodes, shape, sizes, opset = without_elements(name)
-    one = onnx.numpy_helper.from_array(np.array([1]), "one")
-    model = save(tmp_path / "m.onnx", nodes, [("x", shape)], [("y", None)], [one], opset=opset)
+    model = save(tmp_path / "m.onnx", nodes, [("x", shape)], [("y", None)], {"one": np.array([1])}, opset=opset)
     assert graft("convert", model, "-o", tmp_path / "o.onnx").code == 0
     for batch in (0, 2):
         x = np.random.default_rng(1).standard_normal((batch, *sizes[1:])).astype(np.float32)
@@ -298,7 +293,7 @@ def test_names_of_sizes_of_elements_prove_nothing(graft, tmp_path, declared):
         helper.make_node("Neg", ["e"], ["y"]),
     ]
     inputs = [("x", ["N", 4]), ("z", ["M", 4])]
-    inputs += [helper.make_tensor_value_info(name, TensorProto.INT64, []) for name in ("i", "j")]
+    inputs += [(name, TensorProto.INT64, []) for name in ("i", "j")]
     source = save(tmp_path / "m.onnx", nodes, inputs, [("y", None)])
     model = onnx.load(source)
     for name in declared:

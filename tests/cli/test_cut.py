@@ -6,17 +6,9 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import DIGITS, SOURCE, needs_plugin_library, save
+from conftest import DIGITS, SOURCE, needs_plugin_library
 from onnx import TensorProto, helper, numpy_helper
-
-
-def session_of(path):
-    return ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-
-
-def run_whole(path, feeds):
-    session = session_of(path)
-    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+from onnx_models import constant, run_onnx, save, session_of
 
 
 def run_halves(cut_file, feeds):
@@ -31,10 +23,6 @@ def run_halves(cut_file, feeds):
         known |= zip([o.name for o in session.get_outputs()], session.run(None, taken), strict=True)
     assert all(port["name"] in known for port in cut["between"])
     return {name: known[name] for name in cut["outputs"]}
-
-
-def constant(name, array):
-    return numpy_helper.from_array(np.asarray(array), name)
 
 
 def weights(*shape):
@@ -57,21 +45,21 @@ def detector(tmp_path):
         helper.make_node("Squeeze", ["places", "one"], ["flat"]),
         helper.make_node("Gather", ["boxes", "flat"], ["detections"], axis=1),
     ]
-    constants = [
-        constant("w", weights(8, 3, 3, 3)),
-        constant("to", np.array([1, 8, 256])),
-        constant("box_weight", weights(8, 4)),
-        constant("score_weight", weights(8, 3)),
-        constant("most", np.array([5])),
-        constant("overlap", np.array([0.5], np.float32)),
-        constant("least", np.array([0.25], np.float32)),
-        constant("one", np.array([1])),
-        constant("two", np.array([2])),
-        constant("three", np.array([3])),
-    ]
+    constants = {
+        "w": weights(8, 3, 3, 3),
+        "to": np.array([1, 8, 256]),
+        "box_weight": weights(8, 4),
+        "score_weight": weights(8, 3),
+        "most": np.array([5]),
+        "overlap": np.array([0.5], np.float32),
+        "least": np.array([0.25], np.float32),
+        "one": np.array([1]),
+        "two": np.array([2]),
+        "three": np.array([3]),
+    }
     outputs = [
-        helper.make_tensor_value_info("detections", TensorProto.FLOAT, [1, "found", 4]),
-        helper.make_tensor_value_info("chosen", TensorProto.INT64, ["found", 3]),
+        ("detections", [1, "found", 4]),
+        ("chosen", TensorProto.INT64, ["found", 3]),
     ]
     return save(tmp_path / "detector.onnx", nodes, [("image", [1, 3, 16, 16])], outputs, constants)
 
@@ -94,7 +82,7 @@ def test_a_detector_is_cut_before_its_suppression(graft, detector, tmp_path):
     assert written == {key: cut[key] for key in written}
 
     feeds = {"image": weights(1, 3, 16, 16)}
-    whole, halves = run_whole(detector, feeds), run_halves(tmp_path / "out.cut.json", feeds)
+    whole, halves = run_onnx(detector, feeds), run_halves(tmp_path / "out.cut.json", feeds)
     assert list(halves) == ["detections", "chosen"]
     assert len(whole["chosen"]) > 1
     np.testing.assert_array_equal(halves["chosen"], whole["chosen"])
@@ -134,10 +122,10 @@ def test_only_what_neither_tensorrt_nor_a_plugin_runs_goes_to_the_host(graft, tm
         helper.make_node("Unique", ["rows"], ["values"]),
     ]
     outputs = [
-        helper.make_tensor_value_info("places", TensorProto.INT64, [2, "found"]),
+        ("places", TensorProto.INT64, [2, "found"]),
         ("values", ["kinds"]),
     ]
-    model = save(tmp_path / "both.onnx", nodes, [("x", [4, 6])], outputs, [constant("a", weights(6, 8))])
+    model = save(tmp_path / "both.onnx", nodes, [("x", [4, 6])], outputs, {"a": weights(6, 8)})
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
     assert [cause["operator"] for cause in answer.json["cut"]["causes"]] == ["Unique"]
     halves = {half: onnx.load(tmp_path / file) for half, file in (("tensorrt", "out.onnx"), ("host", "out.host.onnx"))}
@@ -176,7 +164,7 @@ def test_nodes_that_tensorrt_computes_wrongly_are_not_called_nodes_that_it_does_
         helper.make_node("QuantizeLinear", ["rows", "scale", "zero"], ["steps"]),
         helper.make_node("DequantizeLinear", ["steps", "scale", "zero"], ["y"]),
     ]
-    constants = [constant("w", weights(6, 8)), constant("scale", np.float32(0.1)), constant("zero", np.uint8(0))]
+    constants = {"w": weights(6, 8), "scale": np.float32(0.1), "zero": np.uint8(0)}
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], constants)
     said = " ".join(graft("inspect", model).out.split())
     assert "one for the host with 2 nodes that TensorRT computes wrongly" in said
@@ -223,7 +211,7 @@ def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt
         helper.make_node("Relu", ["hidden"], ["active"]),
         helper.make_node("MatMul", ["active", "b"], ["y"]),
     ]
-    constants = [constant("a", weights(6, 64)), constant("b", weights(64, 5))]
+    constants = {"a": weights(6, 64), "b": weights(64, 5)}
     inputs = [("mask", [20]), ("features", [20, 6])]
     model = save(tmp_path / "end.onnx", nodes, inputs, [("y", ["found", 5])], constants)
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0)
@@ -234,13 +222,13 @@ def test_a_network_that_begins_with_what_does_not_run_keeps_its_end_for_tensorrt
     assert "the half for the host, and then the engine" in " ".join(text.out.split())
     feeds = {"mask": np.maximum(weights(20), 0), "features": weights(20, 6)}
     np.testing.assert_allclose(
-        run_halves(tmp_path / "out.cut.json", feeds)["y"], run_whole(model, feeds)["y"], rtol=1e-4
+        run_halves(tmp_path / "out.cut.json", feeds)["y"], run_onnx(model, feeds)["y"], rtol=1e-4
     )
 
 
 def test_halves_that_no_engine_runs_are_not_compared_and_the_exit_code_is_1(graft, tmp_path):
     nodes = [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("Warp", ["h"], ["y"], domain="acme")]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], [constant("a", weights(6, 8))])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], {"a": weights(6, 8)})
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", code=1)
     assert "the halves were not compared with the whole" in answer.err
     assert [command.split()[1] for command in next_commands(answer)] == ["build"], "verify would fail too"
@@ -316,7 +304,7 @@ def test_a_half_that_onnx_runtime_refuses_is_not_called_verified(graft, tmp_path
         helper.make_node("LRN", ["a"], ["b"], size=4),
         helper.make_node("Conv", ["b", "v"], ["y"]),
     ]
-    constants = [constant("w", weights(8, 3, 3, 3)), constant("v", weights(2, 8, 3, 3))]
+    constants = {"w": weights(8, 3, 3, 3), "v": weights(2, 8, 3, 3)}
     model = save(tmp_path / "lrn.onnx", nodes, [("x", [1, 3, 9, 9])], [("y", [1, 2, 5, 5])], constants)
     answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--probe", "none", code=1)
     with pytest.raises(Exception, match=r"size_ % 2 == 1 was false"):
@@ -347,7 +335,7 @@ def test_the_engine_that_computed_the_halves_is_named(graft, detector, tmp_path)
 def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
     """ONNX Runtime itself loads neither operator set 28 nor layout = 1."""
     gru = helper.make_node("GRU", ["x", "w", "r"], ["y"], hidden_size=3, layout=1)
-    constants = [constant("w", weights(1, 9, 5)), constant("r", weights(1, 9, 3))]
+    constants = {"w": weights(1, 9, 5), "r": weights(1, 9, 3)}
     layout = save(tmp_path / "gru.onnx", [gru], [("x", [2, 6, 5])], [("y", [2, 6, 1, 3])], constants)
     relu = helper.make_node("Relu", ["x"], ["y"])
     newest = save(tmp_path / "relu.onnx", [relu], [("x", [2, 4])], [("y", [2, 4])])
@@ -412,7 +400,7 @@ def test_why_nothing_is_compared_of_random_numbers(graft, tmp_path, name):
         helper.make_node("Add", ["a", "r"], ["b"]),
         helper.make_node("Unique", ["b"], ["y"], "unique"),
     ]
-    constants = [constant("w", weights(8, 8)), constant("half", np.float32(0.5)), constant("training", True)]
+    constants = {"w": weights(8, 8), "half": np.float32(0.5), "training": True}
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 8])], [("y", ["found"])], constants)
     cut = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json").json["cut"]
     assert cut["verified"] == "nothing_compared"
@@ -431,10 +419,11 @@ def test_a_network_is_cut_behind_a_sequence(graft, tmp_path):
         helper.make_node("MatMul", ["c", "u"], ["d"]),
         helper.make_node("MatMul", ["d", "v"], ["y"]),
     ]
-    constants = [constant("w", weights(8, 8)), constant("u", weights(8, 64)), constant("v", weights(64, 64))]
-    index = helper.make_tensor_value_info("i", TensorProto.INT64, [])
-    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 8]), index], [("y", ["n", 64])], constants)
+    constants = {"w": weights(8, 8), "u": weights(8, 64), "v": weights(64, 64)}
+    model = save(
+        tmp_path / "m.onnx", nodes, [("x", ["n", 8]), ("i", TensorProto.INT64, [])], [("y", ["n", 64])], constants
+    )
     cut = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json", code=0).json["cut"]
     assert (cut["first"], [port["name"] for port in cut["between"]], cut["verified"]) == ("host", ["c"], "same")
     feeds = {"x": weights(3, 8), "i": np.array(1)}
-    np.testing.assert_array_equal(run_halves(tmp_path / "out.cut.json", feeds)["y"], run_whole(model, feeds)["y"])
+    np.testing.assert_array_equal(run_halves(tmp_path / "out.cut.json", feeds)["y"], run_onnx(model, feeds)["y"])

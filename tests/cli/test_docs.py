@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime as ort
 import pytest
 from conftest import PROGRAM, SOURCE
+from onnx_models import session_of
 
 LONGEST_PAGE = 160  # lines
 PAGES = [page for page in sorted((SOURCE / "docs" / "ops").glob("*.md")) if "```python\n" in page.read_text()]
@@ -71,7 +71,7 @@ def test_examples_of_an_operator_page_are_one_model_that_runs(graft, page, tmp_p
     stated = [d.dim_value or None for d in model.graph.output[0].type.tensor_type.shape.dim]
     written = onnx.load(tmp_path / "converted.onnx")
     runnable = written if written.functions else under_onnx_name(graft, model)
-    (expected,) = ort.InferenceSession(runnable.SerializeToString()).run(["y"], inputs)
+    (expected,) = session_of(runnable).run(["y"], inputs)
     assert len(found.shape) == len(stated)
     assert all(size in (None, is_size) for size, is_size in zip(stated, found.shape))  # None: the size depends on data
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -7,8 +7,9 @@ import onnx
 import onnxruntime
 import pytest
 from conftest import DIGITS, DIGITS_DATA
-from onnx import TensorProto, helper
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from onnx_models import make_model, run_onnx, save, subgraph
 
 # Runs when Python starts, and makes ONNX Runtime compute one operator wrongly.
 FAULTY = """
@@ -31,10 +32,9 @@ WITHOUT_ONNXRUNTIME = {"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
 def volume_samples():
     """Returns a GridSample of volumes, which OpenVINO does not support."""
     sizes = {"x": [1, 2, 3, 4, 5], "grid": [1, 2, 3, 4, 3], "y": [1, 2, 2, 3, 4]}
-    x, grid, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in sizes.items())
+    x, grid, y = sizes.items()
     node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="linear")
-    graph = helper.make_graph([node], "volume", [x, grid], [y])
-    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)])
+    return make_model([node], [x, grid], [y], opset=20, ir_version=9)
 
 
 def test_runs_what_openvino_does_not_read(graft, tmp_path):
@@ -64,11 +64,9 @@ def test_runs_what_openvino_does_not_read(graft, tmp_path):
 )
 def test_onnxruntime_runs_models_in_opsets_that_it_does_not_load(graft, tmp_path, node, opset):
     """RoiAlign is lowered to opset 21, and Attention, which is new in opset 23, to opset 26."""
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4, 5])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    rois = onnx.numpy_helper.from_array(np.array([[0, 0, 3, 2], [1, 0, 4, 3]], np.float32), "rois")
-    batch = onnx.numpy_helper.from_array(np.array([1, 0]), "batch")
-    graph = helper.make_graph([node], "g", [x], [y], [t for t in (rois, batch) if t.name in node.input])
+    constants = {"rois": np.array([[0, 0, 3, 2], [1, 0, 4, 3]], np.float32), "batch": np.array([1, 0])}
+    used = {name: values for name, values in constants.items() if name in node.input}
+    graph = subgraph([node], [("x", [2, 3, 4, 5])], [("y", None)], used)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     onnx.save(model, tmp_path / "m.onnx")
     given = np.random.default_rng(1).random((2, 3, 4, 5), np.float32)
@@ -84,12 +82,9 @@ def test_gives_onnxruntimes_own_numbers(graft, tmp_path):
     images = np.random.default_rng(2).random((3, 1, 8, 8), np.float32)
     np.savez(tmp_path / "in.npz", image=images)
     graft("run", DIGITS, "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--engine", "onnxruntime", code=0)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(DIGITS, options)
     found = np.load(tmp_path / "out.npz")
-    for output, expected in zip(session.get_outputs(), session.run(None, {"image": images}), strict=True):
-        np.testing.assert_array_equal(found[output.name], expected)
+    for name, expected in run_onnx(DIGITS, {"image": images}, is_optimized=False).items():
+        np.testing.assert_array_equal(found[name], expected)
 
 
 def test_proves_and_compares_and_quantizes(graft, tmp_path):
@@ -131,11 +126,14 @@ def test_auto_runs_what_openvino_does_not_read(graft, tmp_path):
 
 def one_node(path, *arguments, **attributes):
     """Saves a network of one f32 node with an input x."""
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2, 6, 8])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph([helper.make_node(*arguments, ["x"], ["y"], **attributes)], "one", [x], [y])
-    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 19)]), path)
-    return path
+    return save(
+        path,
+        [helper.make_node(*arguments, ["x"], ["y"], **attributes)],
+        [("x", ["N", 2, 6, 8])],
+        [("y", None)],
+        opset=19,
+        ir_version=9,
+    )
 
 
 def test_without_onnxruntime_openvino_answers_and_says_so(graft, tmp_path):
@@ -207,10 +205,7 @@ def test_a_fault_of_one_engine_is_no_verdict_on_the_models(graft, tmp_path, faul
 
 @pytest.mark.parametrize("op", ["Erf", "Elu"])
 def test_functions_near_zero_are_no_dispute(graft, tmp_path, op):
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in "xy")
-    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"])], "near_zero", [x], [y])
-    model = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), model)
+    model = save(tmp_path / "model.onnx", [helper.make_node(op, ["x"], ["y"])], [("x", [4, 8])], [("y", [4, 8])])
     for limit in ("1e-12", "1e-4"):
         answer = graft("verify", model, model, "--engine", "both", "--range", f"x=-{limit}..0", code=0)
         assert answer.out.startswith("the same")
@@ -227,27 +222,15 @@ def test_a_proof_that_is_disputed_undoes_the_rewrite(graft, tmp_path, faulty):
 def pooled_regions():
     """Returns the maxima of two regions, followed by an activation. OpenVINO computes the regions wrongly (ONNX's
     test_roialign_mode_max)."""
-    x, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", [1, 2, 8, 8]), ("y", [2, 2, 3, 3]))
-    )
     boxes = np.array([[0.4, 1.1, 6.2, 5.7], [2.3, 0.2, 7.5, 7.1]], np.float32)
     nodes = [
         helper.make_node(
-            "RoiAlign",
-            ["x", "boxes", "images"],
-            ["pooled"],
-            name="regions",
-            mode="max",
-            output_height=3,
-            output_width=3,
+            "RoiAlign", ["x", "boxes", "images"], ["pooled"], "regions", mode="max", output_height=3, output_width=3
         ),
         helper.make_node("LeakyRelu", ["pooled"], ["y"], alpha=0.5),
     ]
     constants = {"boxes": boxes, "images": np.zeros(2, np.int64)}
-    initializers = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "regions", [x], [y], initializers)
-    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)])
+    return make_model(nodes, [("x", [1, 2, 8, 8])], [("y", [2, 2, 3, 3])], constants, opset=20, ir_version=9)
 
 
 LEFT_OUT = "OpenVINO is not used for {}: node 'regions' (RoiAlign), which OpenVINO is known to compute wrongly"
@@ -280,17 +263,12 @@ def test_a_known_fault_is_routed_round_and_said(graft, tmp_path, engine):
 
 def one_sided(path, factor):
     """Saves a transform whose result has other sizes in OpenVINO, times a factor."""
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 8, 1])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4, 5, 2])
     constants = {"axis": np.int64(2), "factor": np.float32(factor)}
     nodes = [
         helper.make_node("DFT", ["x", "", "axis"], ["d"], onesided=1),
         helper.make_node("Mul", ["d", "factor"], ["y"]),
     ]
-    initializers = [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "transform", [x], [y], initializers)
-    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)]), path)
-    return path
+    return save(path, nodes, [("x", [3, 4, 8, 1])], [("y", [3, 4, 5, 2])], constants, opset=20, ir_version=9)
 
 
 def test_a_known_fault_is_no_rounding_noise(graft, tmp_path):
@@ -303,15 +281,10 @@ def largest_in_regions(path):
     """Saves RoiAlign with the mode max, for which OpenVINO uses other samples."""
     regions = np.array([[0, 0, 3, 3], [1, 1, 5, 4]], np.float32)
     constants = {"regions": regions, "batches": np.zeros(2, np.int64)}
-    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, 6, 6])
-    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 2, 2, 2])
     align = helper.make_node(
         "RoiAlign", ["x", "regions", "batches"], ["y"], "regions", mode="max", output_height=2, output_width=2
     )
-    initializers = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
-    graph = helper.make_graph([align], "align", [x], [y], initializers)
-    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    return save(path, [align], [("x", [1, 2, 6, 6])], [("y", [2, 2, 2, 2])], constants, ir_version=9)
 
 
 def test_a_known_fault_of_an_engine_that_is_asked_for_is_said(graft, tmp_path):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from conftest import save
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_models import save, subgraph
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
 WRONG = LIBRARIES / "libwrong_functions.so"  # its second operator has the function in GRAFT_TEST_FUNCTION
@@ -189,9 +189,10 @@ def test_a_function_that_holds_in_every_row_is_accepted(graft, body):
 
 def onnx_takes(op, element_type, opset):
     outputs = [f"y{i}" for i in range(onnx.defs.get_schema(op, opset, "").min_output)]
-    x = helper.make_tensor_value_info("x", element_type, None)
-    graph = helper.make_graph(
-        [helper.make_node(op, ["x"], outputs)], "g", [x], [onnx.ValueInfoProto(name=name) for name in outputs]
+    graph = subgraph(
+        [helper.make_node(op, ["x"], outputs)],
+        [("x", element_type, None)],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     try:
@@ -235,7 +236,7 @@ def test_the_functions_of_the_guide_hold_in_every_row(graft):
 
 def test_a_type_that_an_operator_does_not_take_names_its_library(graft, tmp_path):
     node = helper.make_node("FunctionUnderTest", ["x"], ["y"], "it", domain="my")
-    x, y = (helper.make_tensor_value_info(name, TensorProto.INT32, [2]) for name in ("x", "y"))
+    x, y = (("x", TensorProto.INT32, [2]), ("y", TensorProto.INT32, [2]))
     model = save(tmp_path / "m.onnx", [node], [x], [y], domains=["my"])
     answer = graft("inspect", model, "--operators", WRONG, code=1)
     words = " ".join(answer.out.split())
@@ -416,7 +417,7 @@ def test_without_functions_build_names_both_kinds_of_libraries(graft, models, tm
 def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, tmp_path, more):
     """The file has ONNX's operators; TensorRT-RTX has no layer for them, so `graft build` runs them as plugins."""
     nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Neg", ["n"], ["y"])]
-    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])
+    y = ("y", TensorProto.INT64, [2, None])
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [y])
     said = "--kernels own: NonZero of the candidate was computed as ONNX defines it, not by Graft's kernel, which"
     for kernels, named in (("own", ["NonZero"]), ("functions", [])):
@@ -424,10 +425,9 @@ def test_verify_says_which_operators_of_onnx_it_does_not_run_by_kernels(graft, t
         assert " ".join(answer.err.split()).count(said) == len(named), answer.err
         answer = graft("verify", model, model, "--kernels", kernels, "--json", *more)
         assert answer.json["without_own_kernels"] == named
-    k = numpy_helper.from_array(np.array([3900]), "k")
     nodes.append(helper.make_node("TopK", ["z", "k"], ["largest", "places"]))
-    results = [y, helper.make_tensor_value_info("largest", TensorProto.FLOAT, [1, 3900])]
-    two = save(tmp_path / "two.onnx", nodes, [("x", [2, 3]), ("z", [1, 4000])], results, [k])
+    results = [y, ("largest", [1, 3900])]
+    two = save(tmp_path / "two.onnx", nodes, [("x", [2, 3]), ("z", [1, 4000])], results, {"k": np.array([3900])})
     said = "NonZero, TopK of the candidate were computed as ONNX defines them, not by Graft's kernels, which"
     assert said in " ".join(graft("verify", two, two, "--kernels", "own", *more).err.split())
 
@@ -439,10 +439,7 @@ def softsign(path, element_type):
         helper.make_node("Softsign", ["a"], ["b"], "it"),
         helper.make_node("Neg", ["b"], ["y"], "after"),
     ]
-    values = [helper.make_tensor_value_info(name, element_type, [2, 3]) for name in "xy"]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    return save(path, nodes, [("x", element_type, [2, 3])], [("y", element_type, [2, 3])])
 
 
 SOFTSIGN = {"env": {"GRAFT_TEST_FUNCTION": "y = Softsign(x)"}}
@@ -517,18 +514,14 @@ def test_verify_runs_kernels_in_the_type_that_the_file_declares(graft, tmp_path)
 
 def chain(path, lines, shape, element_type=TensorProto.FLOAT16):
     """Saves nodes (operator, inputs, output, attributes) on x; a number among the inputs is a constant."""
-    nodes, constants = [], []
+    nodes, constants = [], {}
     for position, (op, inputs, output, attributes) in enumerate(lines):
         names = [each if isinstance(each, str) else f"constant_{position}_{place}" for place, each in enumerate(inputs)]
         for name, each in zip(names, inputs):
             if not isinstance(each, str):
-                array = np.asarray(each)
-                constants.append(numpy_helper.from_array(array, name))
+                constants[name] = each
         nodes.append(helper.make_node(op, names, [output], output, **attributes))
-    values = [helper.make_tensor_value_info(name, element_type, shape) for name in ("x", lines[-1][2])]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:], constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    return save(path, nodes, [("x", element_type, shape)], [(lines[-1][2], element_type, shape)], constants)
 
 
 L2_NORMALIZE = [

@@ -8,8 +8,9 @@ import zlib
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, PROGRAM, save
+from conftest import DIGITS, PROGRAM
 from onnx import TensorProto, helper
+from onnx_models import save, subgraph
 
 MEGABYTE = 1 << 20
 MOST_MEMORY = 300 * MEGABYTE
@@ -262,7 +263,7 @@ def test_a_large_image_for_a_network_of_any_size(attack, tmp_path):
     weight = np.ones((4, 3, 1, 1), np.float32)
     node = helper.make_node("Conv", ["x", "w"], ["y"])
     ends = [("x", [1, 3, "h", "w"])], [("y", [1, 4, "h", "w"])]
-    model = save(tmp_path / "m.onnx", [node], *ends, [onnx.numpy_helper.from_array(weight, "w")])
+    model = save(tmp_path / "m.onnx", [node], *ends, {"w": weight})
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.png").write_bytes(png(8192, 8192))
     (tmp_path / "r.yaml").write_text("channels: rgb\n")
@@ -396,11 +397,10 @@ def test_tensors_that_double_again_and_again(attack, tmp_path, axis, count, inpu
 
 def padded(path, rows, count=1, type=TensorProto.FLOAT):
     """Writes a model whose tensors have `rows` rows of 4096 numbers each."""
-    sizes = onnx.numpy_helper.from_array(np.array([0, 0, rows, 0], np.int64), "sizes")
     nodes = [helper.make_node("Pad", [f"v{i}", "sizes"], [f"v{i + 1}"], name=f"pad{i}") for i in range(count)]
     nodes.append(helper.make_node("ReduceSum", [f"v{count}"], ["y"], keepdims=0))
-    ends = [helper.make_tensor_value_info("v0", type, [0, 4096])], [helper.make_tensor_value_info("y", type, [])]
-    return save(path, nodes, *ends, [sizes])
+    ends = [("v0", type, [0, 4096])], [("y", type, [])]
+    return save(path, nodes, *ends, {"sizes": np.array([0, 0, rows, 0], np.int64)})
 
 
 @pytest.mark.parametrize("command", ["verify", "verify_layers", "verify_data", "run"])
@@ -435,10 +435,10 @@ def test_a_run_on_inputs_that_graft_makes_takes_little_memory(attack, tmp_path, 
 
 def test_a_cubic_resize_takes_long(attack, tmp_path):
     """ONNX Runtime takes up to 3.5 microseconds for each of 174 million numbers."""
-    sizes = onnx.numpy_helper.from_array(np.array([2, 3, 2, 14483459], np.int64), "sizes")
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["r"], mode="cubic")
     nodes = [node, helper.make_node("ReduceSum", ["r"], ["y"], keepdims=0)]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3, 2, 3])], [("y", [])], [sizes])
+    sizes = {"sizes": np.array([2, 3, 2, 14483459], np.int64)}
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3, 2, 3])], [("y", [])], sizes)
     check_refused(
         attack("verify", model, model), "m.onnx: a comparison on inputs that Graft makes takes about 17", "60 s"
     )
@@ -446,8 +446,6 @@ def test_a_cubic_resize_takes_long(attack, tmp_path):
 
 def test_the_halves_of_a_cut_are_compared_within_limits(attack, tmp_path):
     """NonZero is left to the host. The tensor would have 3.6 billion numbers."""
-    sizes = onnx.numpy_helper.from_array(np.array([60000, 60000], np.int64), "sizes")
-    weight = onnx.numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["m"]),
         helper.make_node("ReduceSum", ["m"], ["s"], keepdims=0),
@@ -456,8 +454,9 @@ def test_the_halves_of_a_cut_are_compared_within_limits(attack, tmp_path):
         helper.make_node("Add", ["t", "s"], ["y"]),
         helper.make_node("NonZero", ["m"], ["places"]),
     ]
-    places = helper.make_tensor_value_info("places", TensorProto.INT64, [2, None])
-    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 4])], [("y", None), places], [sizes, weight])
+    constants = {"sizes": np.array([60000, 60000], np.int64), "w": np.ones((4, 4), np.float32)}
+    outputs = [("y", None), ("places", TensorProto.INT64, [2, None])]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 4])], outputs, constants)
     by_rule = ["--probe", "none", "--plugins", "never"]
     code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "--cut", *by_rule)
     assert code == 1, messages
@@ -466,9 +465,8 @@ def test_the_halves_of_a_cut_are_compared_within_limits(attack, tmp_path):
 
 
 def test_a_large_input_is_proven_at_smaller_sizes(attack, tmp_path):
-    alpha = onnx.numpy_helper.from_array(np.float32(0.1), "a")
     nodes = [helper.make_node("Mul", ["x", "a"], ["m"]), helper.make_node("Max", ["m", "x"], ["y"])]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 4000, 4000])], [("y", None)], [alpha])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 4000, 4000])], [("y", None)], {"a": np.float32(0.1)})
     code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "-v")
     assert code == 0, messages
     assert "the sizes of the file were not run: its tensors take 549 MiB at a time" in " ".join(messages.split())
@@ -479,20 +477,14 @@ def test_a_large_input_is_proven_at_smaller_sizes(attack, tmp_path):
 @pytest.mark.parametrize("iterations", [10**6, 10**9])
 def test_a_loop_that_runs_long(attack, tmp_path, iterations):
     """A proof of the two transpositions would run the whole loop; `attack` allows 20 s of processor time."""
-    value = helper.make_tensor_value_info
-    body = helper.make_graph(
+    body = subgraph(
         [
             helper.make_node("Identity", ["c"], ["c_out"]),
             helper.make_node("Sigmoid", ["v"], ["v_out"]),
             helper.make_node("Identity", ["v_out"], ["stacked"]),
         ],
-        "body",
-        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, None)],
-        [
-            value("c_out", TensorProto.BOOL, []),
-            value("v_out", TensorProto.FLOAT, None),
-            value("stacked", TensorProto.FLOAT, None),
-        ],
+        [("i", TensorProto.INT64, []), ("c", TensorProto.BOOL, []), ("v", None)],
+        [("c_out", TensorProto.BOOL, []), ("v_out", None), ("stacked", None)],
     )
     nodes = [
         helper.make_node("Loop", ["n", "", "x"], ["last", "all"], body=body),
@@ -500,7 +492,7 @@ def test_a_loop_that_runs_long(attack, tmp_path, iterations):
         helper.make_node("Transpose", ["last"], ["t"], perm=[1, 0]),
         helper.make_node("Transpose", ["t"], ["y"], perm=[1, 0]),
     ]
-    constants = [onnx.numpy_helper.from_array(np.int64(iterations), "n")]
+    constants = {"n": np.int64(iterations)}
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 2])], [("y", None), ("sum", None)], constants)
     code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "--no-check")
     assert code in (0, 1), messages

@@ -7,8 +7,9 @@ import subprocess
 
 import onnx
 import pytest
-from conftest import DIGITS, PROGRAM, save
+from conftest import DIGITS, PROGRAM
 from onnx import helper
+from onnx_models import save
 
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\udc80-\udcff]")
 # Graft's own control sequences: colors, the progress bar, line ends.

@@ -6,10 +6,10 @@ import subprocess
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PROGRAM, SOURCE, save
+from conftest import DIGITS, DIGITS_DATA, PROGRAM, SOURCE
 from onnx import helper
+from onnx_models import run_onnx, save
 
 EXAMPLES = SOURCE / "examples"
 DIGITS_PB = EXAMPLES / "digits" / "digits.pb"
@@ -19,11 +19,6 @@ PYRAMID = (EXAMPLES / "from_caffe" / "pyramid.prototxt", EXAMPLES / "from_caffe"
 OUTPUTS = ("--keep-output", "logits", "--keep-output", "embedding")
 
 
-def in_onnxruntime(path, feeds):
-    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return dict(zip([output.name for output in session.get_outputs()], session.run(None, feeds)))
-
-
 # ---- Results compared with those of other programs
 
 
@@ -31,7 +26,7 @@ def test_boxes_are_what_tensorflow_makes_of_them(graft, tmp_path):
     answer = graft("convert", BOXES, "-o", tmp_path / "boxes.onnx", "--json", code=0)
     assert [c["operator"] for c in answer.json["choices"] if c["kind"] == "plugin"] == ["L2Normalize"]
     expected = np.load(BOXES.with_suffix(".npz"))
-    found = in_onnxruntime(tmp_path / "boxes.onnx", {"image": expected["image"]})
+    found = run_onnx(tmp_path / "boxes.onnx", {"image": expected["image"]})
     for name, key in (("Identity", "confidence"), ("Identity_1", "orientation"), ("Identity_2", "size")):
         np.testing.assert_allclose(found[name], expected[key], rtol=1e-5, atol=1e-6)
 
@@ -40,7 +35,7 @@ def test_pyramid_is_what_opencv_and_numpy_make_of_it(graft, tmp_path):
     answer = graft("convert", *PYRAMID, "-o", tmp_path / "pyramid.onnx", "--json", code=0)
     assert {e["operator"] for e in answer.json["origin"]["left_out"]} == {"Accuracy", "Data", "Dropout"}
     expected = np.load(PYRAMID[0].with_suffix(".npz"))
-    found = in_onnxruntime(tmp_path / "pyramid.onnx", {"data": expected["data"]})
+    found = run_onnx(tmp_path / "pyramid.onnx", {"data": expected["data"]})
     np.testing.assert_allclose(found["prob"], expected["prob"], rtol=1e-5, atol=1e-6)
 
 
@@ -55,9 +50,7 @@ def test_pyramid_is_what_opencv_and_numpy_make_of_it(graft, tmp_path):
 def test_digits_are_as_right_from_every_format(graft, tmp_path, digits, source, files, channels_last):
     graft("convert", *files, "-o", tmp_path / "digits.onnx", code=0)
     images, labels = digits
-    logits = in_onnxruntime(
-        tmp_path / "digits.onnx", {"image": np.moveaxis(images, 1, -1) if channels_last else images}
-    )
+    logits = run_onnx(tmp_path / "digits.onnx", {"image": np.moveaxis(images, 1, -1) if channels_last else images})
     stored = json.loads((EXAMPLES / "digits" / "accuracy.json").read_text())[source]
     assert (logits["logits"].argmax(1) == labels).sum() == stored["right"]
     assert len(labels) == stored["of"]
@@ -100,10 +93,7 @@ def test_windows_and_lengths_of_a_size_that_is_opened_are_warned_of(graft, tmp_p
         helper.make_node("Reshape", ["half", "length"], ["flat"], "flat"),
         helper.make_node("Reshape", ["half", "by_channel"], ["rows"], "rows"),
     ]
-    constants = [
-        onnx.numpy_helper.from_array(np.array([-1, 4 * 49]), "length"),
-        onnx.numpy_helper.from_array(np.array([0, 4, -1]), "by_channel"),
-    ]
+    constants = {"length": np.array([-1, 4 * 49]), "by_channel": np.array([0, 4, -1])}
     outputs = [("mean", None), ("flat", None), ("rows", None)]
     source = save(tmp_path / "m.onnx", nodes, [("x", ["N", 4, 14, 14])], outputs, constants)
     out = tmp_path / "o.onnx"

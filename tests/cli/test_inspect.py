@@ -7,10 +7,10 @@ import shlex
 import numpy as np
 import onnx
 import onnx.defs
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, SOURCE, needs_plugin_library, save
-from onnx import TensorProto, helper, numpy_helper
+from conftest import DIGITS, SOURCE, needs_plugin_library
+from onnx import TensorProto, helper
+from onnx_models import info, make_model, save, session_of, subgraph
 
 
 def verdicts(answer):
@@ -34,13 +34,13 @@ def test_refused_operators_are_those_that_the_real_parser_refuses(graft, tmp_pat
     # The rule does not depend on subgraphs and attributes, so nodes have only the inputs and outputs that the schema
     # requires; control flow needs a body. Inputs have the first of these types that ONNX allows.
     types = {
-        "tensor(float)": helper.make_tensor_value_info("x", TensorProto.FLOAT, None),
-        "tensor(uint32)": helper.make_tensor_value_info("u32", TensorProto.UINT32, None),
-        "tensor(int8)": helper.make_tensor_value_info("i8", TensorProto.INT8, None),
-        "tensor(uint8)": helper.make_tensor_value_info("u8", TensorProto.UINT8, None),
-        "tensor(int64)": helper.make_tensor_value_info("i64", TensorProto.INT64, None),
-        "tensor(bool)": helper.make_tensor_value_info("bool", TensorProto.BOOL, None),
-        "tensor(string)": helper.make_tensor_value_info("text", TensorProto.STRING, None),
+        "tensor(float)": info("x"),
+        "tensor(uint32)": info("u32", TensorProto.UINT32),
+        "tensor(int8)": info("i8", TensorProto.INT8),
+        "tensor(uint8)": info("u8", TensorProto.UINT8),
+        "tensor(int64)": info("i64", TensorProto.INT64),
+        "tensor(bool)": info("bool", TensorProto.BOOL),
+        "tensor(string)": info("text", TensorProto.STRING),
         "seq(tensor(float))": helper.make_tensor_sequence_value_info("list", TensorProto.FLOAT, None),
     }
     bare = [name for name in names if name not in ("If", "Loop", "Scan", "SequenceMap", "Constant", "ConstantOfShape")]
@@ -72,9 +72,7 @@ def test_a_node_that_tensorrt_builds_and_computes_wrongly_is_not_native(graft, t
     """TensorRT ignores layout = 1: its output has the batch and the time exchanged."""
     pytest.importorskip("tensorrt_rtx")
     rows = {"GRU": 24, "LSTM": 32, "RNN": 8}[op]
-    weights = [
-        numpy_helper.from_array(np.full((1, rows, columns), 0.1, "f4"), name) for name, columns in (("w", 4), ("r", 8))
-    ]
+    weights = {name: np.full((1, rows, columns), 0.1, "f4") for name, columns in (("w", 4), ("r", 8))}
     node = helper.make_node(op, ["x", "w", "r"], ["y"], name="recurrent", hidden_size=8, layout=1)
     model = save(tmp_path / "m.onnx", [node], [("x", [2, 5, 4])], [("y", None)], weights, opset=17)
     answer = graft("inspect", model, "--target", "sm120", "--json")
@@ -108,18 +106,13 @@ RIGHT_FORMS = {
 
 def special_form(path, rows):
     """Saves a chain of nodes x, y, z, ..., which have the output of the node before or constants as inputs."""
-    constants = [
-        numpy_helper.from_array(np.float32(0.1), "s"),
-        numpy_helper.from_array(np.uint8(0), "u"),
-        numpy_helper.from_array(np.int8(0), "i"),
-        numpy_helper.from_array(np.ones((3, 4, 3, 3), np.float32), "w"),
-    ]
+    constants = {"s": np.float32(0.1), "u": np.uint8(0), "i": np.int8(0), "w": np.ones((3, 4, 3, 3), np.float32)}
     used = {name for _, inputs, _ in rows for name in inputs.split()}
     nodes = [
         helper.make_node(op, inputs.split(), [output], name=f"n{output}", **attributes)
         for (op, inputs, attributes), output in zip(rows, "yz", strict=False)
     ]
-    weights = [each for each in constants if each.name in used]
+    weights = {name: values for name, values in constants.items() if name in used}
     return save(path, nodes, [("x", [1, 3, 8, 8])], [("yz"[len(rows) - 1], None)], weights, opset=22)
 
 
@@ -137,7 +130,7 @@ def output_of_network(model):
 def test_a_form_that_tensorrt_builds_with_other_results_stays_a_finding(graft, tmp_path, form):
     """ONNX Runtime's output has other sizes than TensorRT's; where the type is u8, TensorRT's is i8."""
     model = special_form(tmp_path / "m.onnx", WRONG_FORMS[form])
-    (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    (truth,) = session_of(model).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
     assert (output_of_network(model) == truth.shape) == form.startswith("u8")
     answer = graft("inspect", model, "--target", "sm120", "--json", code=1)
     advised = "i8 with zero point 0" if form.startswith("u8") else "explicit pads"
@@ -165,7 +158,7 @@ WITHOUT_RULE = {
 def test_a_form_without_a_rule_is_found_by_its_sizes(graft, tmp_path, form):
     """ONNX Runtime's output has other sizes than TensorRT's."""
     model = special_form(tmp_path / "m.onnx", [WITHOUT_RULE[form]])
-    (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    (truth,) = session_of(model).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
     built, defined = ("x".join(map(str, shape)) for shape in (output_of_network(model), truth.shape))
     assert built != defined
     (found,) = graft("inspect", model, "--target", "sm120", "--json", code=1).json["nodes"]
@@ -188,7 +181,7 @@ def test_sizes_that_differ_from_onnx_are_a_finding_without_a_rule(graft, tmp_pat
     ]
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, "h", "w"])], [("y", [1, 3, 1, 1])], opset=22)
     pool = save(tmp_path / "pool.onnx", nodes[:2], [("x", [1, 3, "h", "w"])], [("p", [1, 3, "a", "b"])], opset=22)
-    (truth,) = ort.InferenceSession(pool.read_bytes()).run(None, {"x": np.ones((1, 3, 4, 4), np.float32)})
+    (truth,) = session_of(pool).run(None, {"x": np.ones((1, 3, 4, 4), np.float32)})
     assert truth.shape == (1, 3, 2, 2)
     options = ("--shapes", "x=1x3x4x4..1x3x5x5..1x3x5x5", "--target", "sm120")
     answer = graft("inspect", model, *options, "--json", code=1)
@@ -213,7 +206,7 @@ def test_sizes_that_differ_from_onnx_are_a_finding_without_a_rule(graft, tmp_pat
 @pytest.mark.parametrize("form", RIGHT_FORMS)
 def test_a_form_that_is_like_a_wrong_one_and_right_is_native(graft, tmp_path, form):
     model = special_form(tmp_path / "m.onnx", RIGHT_FORMS[form])
-    (truth,) = ort.InferenceSession(model.read_bytes()).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    (truth,) = session_of(model).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
     assert output_of_network(model) == truth.shape
     answer = graft("inspect", model, "--target", "sm120", "--json", code=0)
     assert {node["verdict"] for node in answer.json["nodes"]} == {"native"}
@@ -224,17 +217,14 @@ def test_the_sizes_for_which_tensorrt_did_not_build_are_named_where_others_build
     pytest.importorskip("tensorrt_rtx")
     narrow = helper.make_node("ReduceSum", ["x", "axes"], ["e"])
     branches = {
-        f"{name}_branch": helper.make_graph(
-            [made], name, [], [helper.make_tensor_value_info(made.output[0], TensorProto.FLOAT, ["n", columns])]
-        )
+        f"{name}_branch": subgraph([made], [], [(made.output[0], ["n", columns])])
         for name, made, columns in (("then", helper.make_node("Identity", ["x"], ["t"]), 4), ("else", narrow, 1))
     }
-    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
-    axes = [numpy_helper.from_array(np.array([1]), "axes")]
+    axes = {"axes": np.array([1])}
     model = save(
         tmp_path / "m.onnx",
         [helper.make_node("If", ["c"], ["y"], name="if", **branches)],
-        [("x", ["n", 4]), condition],
+        [("x", ["n", 4]), ("c", TensorProto.BOOL, [])],
         [("y", ["n", "k"])],
         axes,
         opset=18,
@@ -314,8 +304,7 @@ def test_unknown_operator_is_unsupported_and_named(graft, tmp_path):
 
 def test_a_type_of_the_result_is_to_be_another_one(graft, tmp_path):
     node = helper.make_node("Cast", ["x"], ["y"], name="n", to=TensorProto.FLOAT8E5M2)
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT8E5M2, [2, 8])
-    model = save(tmp_path / "m.onnx", [node], [("x", [2, 8])], [output], opset=19)
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 8])], [("y", TensorProto.FLOAT8E5M2, [2, 8])], opset=19)
     judged = verdicts(graft("inspect", model, "--json"))["n"]
     assert judged["verdict"] != "native"
     assert judged["advice"] == "let Cast return another type, such as f32"
@@ -416,7 +405,7 @@ def test_a_fault_in_a_function_and_in_a_branch_is_the_verdict_on_its_node(graft,
     function = helper.make_function("local", "F", ["a", "b"], ["o"], body, [helper.make_opsetid("", 17)])
 
     def branch(name, node):
-        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(node.output[0], 1, None)])
+        return subgraph([node], [], [(node.output[0], None)])
 
     then_branch = branch("yes", helper.make_node("Add", ["x", "three"], ["t"], name="in_branch"))
     else_branch = branch("no", helper.make_node("Relu", ["x"], ["e"], name="in_the_other"))
@@ -427,7 +416,7 @@ def test_a_fault_in_a_function_and_in_a_branch_is_the_verdict_on_its_node(graft,
         helper.make_node("Relu", ["x"], ["y"], name="relu"),
     ]
     outputs = [(name, None) for name in "filmy"]
-    inputs = [("x", [1, 4]), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
+    inputs = [("x", [1, 4]), ("c", TensorProto.BOOL, [])]
     model = save(tmp_path / "m.onnx", nodes, inputs, outputs, [three], functions=[function], domains=["local"])
     answer = graft("inspect", model, "--json", code=1)
     judged = verdicts(answer)
@@ -553,8 +542,7 @@ def test_a_plugin_is_promised_only_where_the_release_adds_it_to_a_network(graft,
     limits = [helper.make_tensor("most", INT64, [1], [3])]
     node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["y"], name="n")
     inputs = [("boxes", [1, 8, 4]), ("scores", [1, 2, 8])]
-    places = helper.make_tensor_value_info("y", INT64, [None, 3])
-    model = save(tmp_path / "m.onnx", [node], inputs, [places], limits, opset=18)
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", INT64, [None, 3])], limits, opset=18)
     inspected = graft("inspect", model, "--for", release, "--json")
     assert inspected.code == code
     assert verdicts(inspected)["n"]["verdict"] == ("unsupported" if code else "plugin")
@@ -674,7 +662,7 @@ def test_a_function_is_judged_as_it_is_once_it_is_inlined(graft, tmp_path):
         helper.make_node("Greater", ["a", "a"], ["g"]),
         helper.make_node("NonZero", ["g"], ["o"], name="inner"),
     ]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"])]
+    outputs = [("y", TensorProto.INT64, [2, "found"])]
     model = selects_in_a_function(tmp_path / "m.onnx", body, outputs)
     answer = graft("inspect", model, "--json", code=0)
     judged = verdicts(answer)["call"]
@@ -710,9 +698,9 @@ def test_what_convert_makes_of_a_node_in_a_function_is_what_inspect_says_of_the_
 )
 def test_types_that_no_plugin_takes_are_named_before_the_build(graft, tmp_path, node, element_type, said, advice):
     made = helper.make_node(node, ["x"], ["y"], name="n", **({"negSlope": 0.1} if node == "LReLU_TRT" else {}))
-    inputs = [helper.make_tensor_value_info("x", element_type, [3, 4])]
+    inputs = [("x", element_type, [3, 4])]
     is_selection = node == "NonZero"
-    outputs = [helper.make_tensor_value_info("y", INT64 if is_selection else element_type, None)]
+    outputs = [("y", INT64 if is_selection else element_type, None)]
     model = save(tmp_path / "m.onnx", [made], inputs, outputs)
     answer = graft("inspect", model, "--json", code=1)
     judged = verdicts(answer)["n"]
@@ -734,8 +722,8 @@ def test_what_a_cast_makes_a_plugin_take_is_a_plugin_and_builds(graft, tmp_path,
     """TensorRT itself computes f64 tensors in f32."""
     is_selection = node == "NonZero"
     made = helper.make_node(node, ["x"], ["y"], name="n", **({} if is_selection else {"negSlope": 0.1}))
-    inputs = [helper.make_tensor_value_info("x", element_type, [3, 4])]
-    outputs = [helper.make_tensor_value_info("y", INT64 if is_selection else element_type, None)]
+    inputs = [("x", element_type, [3, 4])]
+    outputs = [("y", INT64 if is_selection else element_type, None)]
     model = save(tmp_path / "m.onnx", [made], inputs, outputs)
     assert verdicts(graft("inspect", model, "--json"))["n"]["verdict"] == "plugin"
     answer = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json", code=0)
@@ -835,10 +823,9 @@ INVALID = {
 def test_a_node_that_is_invalid_is_said_to_be_and_no_cut_is_advised(graft, tmp_path, name):
     node, constants, said = INVALID[name]
     node.name = "n"
-    initializers = [numpy_helper.from_array(array, key) for key, array in constants.items()]
-    model = save(tmp_path / "m.onnx", [node], [("x", [1, 3, 8, 8])], [("y", None)], initializers)
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 3, 8, 8])], [("y", None)], constants)
     with pytest.raises(Exception, match=r"(?s)."):  # ONNX Runtime's errors have no class of their own
-        ort.InferenceSession(model.read_bytes()).run(None, {"x": np.zeros((1, 3, 8, 8), np.float32)})
+        session_of(model).run(None, {"x": np.zeros((1, 3, 8, 8), np.float32)})
     answer = graft("inspect", model, "--json", code=1)
     judged = verdicts(answer)["n"]
     assert judged["verdict"] == "unsupported"
@@ -854,15 +841,11 @@ def test_a_node_that_is_invalid_is_said_to_be_and_no_cut_is_advised(graft, tmp_p
 def test_a_declared_type_that_cannot_hold_is_a_fault(graft, tmp_path, where, size):
     """ONNX Runtime refuses such a file, too. Sizes on the command line do not change the declared types."""
     types = {"r": TensorProto.FLOAT, "y": TensorProto.FLOAT} | {{"inner": "r", "output": "y"}[where]: TensorProto.INT64}
-    graph = helper.make_graph(
-        [helper.make_node("Relu", ["x"], ["r"], "n"), helper.make_node("Abs", ["r"], ["y"], "n")],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [size, 3])],
-        [helper.make_tensor_value_info("y", types["y"], [size, 3])],
-        value_info=[helper.make_tensor_value_info("r", types["r"], [size, 3])],
-    )
+    nodes = [helper.make_node("Relu", ["x"], ["r"], "n"), helper.make_node("Abs", ["r"], ["y"], "n")]
+    model = make_model(nodes, [("x", [size, 3])], [("y", types["y"], [size, 3])])
+    model.graph.value_info.append(info("r", types["r"], [size, 3]))
     path = tmp_path / "m.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(model, path)
     said = f"its output '{'r' if where == 'inner' else 'y'}' is declared as i64, but it is f32"
     judges = [(), ("--target", "sm120")] if size == 2 and importlib.util.find_spec("tensorrt_rtx") else [()]
     for judge in judges:
@@ -877,14 +860,8 @@ def test_a_declared_type_that_cannot_hold_is_a_fault(graft, tmp_path, where, siz
 
 def test_declared_shapes_that_cannot_hold_are_told(graft, tmp_path):
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Flatten", ["r"], ["y"])]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 100])],
-        value_info=[helper.make_tensor_value_info("r", TensorProto.FLOAT, ["n", 3, 8])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = make_model(nodes, [("x", ["n", 3, 8, 8])], [("y", ["n", 100])])
+    model.graph.value_info.append(info("r", shape=["n", 3, 8]))
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
     with pytest.raises(onnx.shape_inference.InferenceError):
@@ -913,19 +890,9 @@ def test_f64_is_said_once_to_be_computed_in_f32(graft, tmp_path):
         helper.make_node("Reshape", ["m", "s"], ["r"], name="move"),
         helper.make_node("Add", ["r", "z"], ["y"], name="sum"),
     ]
-    constants = [
-        numpy_helper.from_array(np.ones((4, 3)), "w"),
-        numpy_helper.from_array(np.array([3, 2]), "s"),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4]),
-            helper.make_tensor_value_info("z", TensorProto.DOUBLE, [3, 2]),
-        ],
-        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, [3, 2])],
-        constants,
+    constants = {"w": np.ones((4, 3)), "s": np.array([3, 2])}
+    graph = subgraph(
+        nodes, [("x", [2, 4]), ("z", TensorProto.DOUBLE, [3, 2])], [("y", TensorProto.DOUBLE, [3, 2])], constants
     )
     model = tmp_path / "m.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), model)
@@ -978,8 +945,7 @@ def test_shapes_that_contradict_each_other_are_no_verdict_on_the_model(graft, tm
     for command in (["inspect", model], ["convert", model, "-o", tmp_path / "c.onnx"]):
         answer = graft(*command, *shapes, code=2)
         assert "'n'" in answer.err and "'x'" in answer.err and "'q'" in answer.err
-    five = helper.make_tensor_value_info("i", INT64, [5])
-    model = save(tmp_path / "i.onnx", [helper.make_node("Cast", ["i"], ["y"], to=1)], [five], [("y", [5])])
+    model = save(tmp_path / "i.onnx", [helper.make_node("Cast", ["i"], ["y"], to=1)], [("i", INT64, [5])], [("y", [5])])
     for command in (["inspect", model], ["convert", model, "-o", tmp_path / "c.onnx"]):
         answer = graft(*command, "--shapes", "i=7", code=2)
         assert "which the model fixes at 5" in answer.err
@@ -989,9 +955,8 @@ def test_shapes_that_contradict_each_other_are_no_verdict_on_the_model(graft, tm
 def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_path):
     """Without them, TensorRT refuses the build, whoever judged the model."""
     pytest.importorskip("tensorrt_rtx")
-    k = helper.make_tensor_value_info("k", INT64, [1])
     node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=1)
-    model = save(tmp_path / "top.onnx", [node], [("x", [2, 10]), k], [("y", [2, None])])
+    model = save(tmp_path / "top.onnx", [node], [("x", [2, 10]), ("k", INT64, [1])], [("y", [2, None])])
     for judge in (["--probe", "none"], ["--for", "rtx-1.7"], ["--target", "sm120"]):
         (step,) = graft("inspect", model, *judge, "--json").json["next"]
         assert "the values of k decide sizes" in step["why"], judge
@@ -1013,35 +978,44 @@ def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_pa
 @pytest.mark.parametrize(("size", "has_one_shape"), [(4, True), ("n", False)])
 def test_the_printed_build_has_one_shape_for_a_tensor_of_fixed_sizes(graft, tmp_path, size, has_one_shape):
     """TensorRT checks the smallest and the largest values of the range, which need as many elements as the tensor."""
-    shape = helper.make_tensor_value_info("shape", INT64, [2])
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
-    model = save(tmp_path / "m.onnx", [node], [("x", [size, 6]), shape], [("y", [None, None])])
+    model = save(tmp_path / "m.onnx", [node], [("x", [size, 6]), ("shape", INT64, [2])], [("y", [None, None])])
     (step,) = graft("inspect", model, "--probe", "none", "--json").json["next"]
     assert ("an engine has only one such shape" in step["why"]) == has_one_shape
     assert ("replace the range with the smallest, usual and largest" in step["why"]) != has_one_shape
 
 
 def test_no_build_is_printed_for_sizes_that_the_network_cannot_compute(graft, tmp_path):
-    weights = numpy_helper.from_array(np.zeros((4 * 30 * 14, 2), "f4"), "w")
     nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]
-    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 4, "h", "w"])], [("y", ["n", 2])], [weights])
+    model = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", ["n", 4, "h", "w"])],
+        [("y", ["n", 2])],
+        {"w": np.zeros((4 * 30 * 14, 2), "f4")},
+    )
     (step,) = graft("inspect", model, "--json").json["next"]
     assert step["command"] == ""
     assert "no sizes were found for which the network is valid" in step["why"]
 
 
 def test_the_advice_is_a_remedy(graft, tmp_path):
-    tensor = helper.make_tensor_value_info
-    halves = numpy_helper.from_array(np.array([1, 1, 0.5, 0.5], "f4"), "s")
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="cubic", antialias=1)
-    images = save(tmp_path / "r.onnx", [resize], [("x", [1, 3, "h", "w"])], [("y", [1, 3, None, None])], [halves], 18)
+    images = save(
+        tmp_path / "r.onnx",
+        [resize],
+        [("x", [1, 3, "h", "w"])],
+        [("y", [1, 3, None, None])],
+        {"s": np.array([1, 1, 0.5, 0.5], "f4")},
+        18,
+    )
     (node,) = graft("inspect", images, "--json").json["nodes"]
     assert "give the inputs of the network fixed sizes with --input" in node["advice"]
     (node,) = graft("inspect", images, "--input", "x:1x3x16x16", "--json").json["nodes"]
     assert node["verdict"] == "lowered"
 
-    bytes_, complex_ = (tensor("x", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
-    bytes_out, complex_out = (tensor("y", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
+    bytes_, complex_ = (("x", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
+    bytes_out, complex_out = (("y", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
     model = save(tmp_path / "u.onnx", [helper.make_node("Max", ["x", "x"], ["y"])], [bytes_], [bytes_out])
     (node,) = graft("inspect", model, "--json").json["nodes"]
     assert node["advice"].startswith("cast 'x' to ") and "i32" in node["advice"]
@@ -1068,7 +1042,7 @@ def test_a_size_in_a_body_from_an_index_of_the_step(graft, tmp_path, operator, s
     trt = pytest.importorskip("tensorrt_rtx")
     index = {"ArgMax": ["k1"], "ArgMin": ["k1"], "TopK": ["_", "k1"]}[operator]
     inputs = [source, *(["one"] if operator == "TopK" else [])]
-    body = helper.make_graph(
+    body = subgraph(
         [
             helper.make_node("Softmax", ["a"], ["soft"], axis=1),
             helper.make_node(operator, inputs, index, axis=1, name="index"),
@@ -1079,22 +1053,11 @@ def test_a_size_in_a_body_from_an_index_of_the_step(graft, tmp_path, operator, s
             helper.make_node("Add", ["a", "sum"], ["next"]),
             helper.make_node("Identity", ["go"], ["go_on"]),
         ],
-        "body",
-        [
-            helper.make_tensor_value_info("i", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("a", TensorProto.FLOAT, [1, 4]),
-        ],
-        [
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", TensorProto.FLOAT, [1, 4]),
-        ],
-        [
-            numpy_helper.from_array(np.array([1], np.int64), "one"),
-            numpy_helper.from_array(np.float32(1), "value"),
-        ],
+        [("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("a", [1, 4])],
+        [("go_on", TensorProto.BOOL, []), ("next", [1, 4])],
+        {"one": np.array([1], np.int64), "value": np.float32(1)},
     )
-    limits = [numpy_helper.from_array(np.int64(3), "n"), numpy_helper.from_array(np.array(True), "c")]
+    limits = {"n": np.int64(3), "c": np.array(True)}
     loop = helper.make_node("Loop", ["n", "c", "x"], ["y"], body=body)
     model = save(tmp_path / "m.onnx", [loop], [("x", [1, 4]), ("w", [1, 16])], [("y", [1, 4])], limits)
 
@@ -1134,8 +1097,7 @@ def test_advice_on_a_sequence_names_why_it_is_not_replaced(graft, tmp_path):
         helper.make_node("SequenceConstruct", ["x", "x"], ["list"]),
         helper.make_node("SequenceAt", ["list", "place"], ["y"]),
     ]
-    place = helper.make_tensor_value_info("place", INT64, [])
-    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3]), place], [("y", [2, 3])])
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3]), ("place", INT64, [])], [("y", [2, 3])])
     found = verdicts(graft("inspect", model, "--probe", "none", "--json"))
     instead = "export the network with tensors instead of sequences and optionals"
     assert found["list"]["advice"] == instead
@@ -1146,13 +1108,11 @@ def test_advice_on_a_sequence_names_why_it_is_not_replaced(graft, tmp_path):
 
 
 def test_ranges_of_all_values_that_decide_sizes_are_printed(graft, tmp_path):
-    integer = helper.make_tensor_value_info
-    sizes = integer("s", INT64, [2])
-    depth = integer("d", INT64, [1])
-    onoff = numpy_helper.from_array(np.array([0, 1], "f4"), "v")
+    sizes, depth = ("s", INT64, [2]), ("d", INT64, [1])
+    onoff = {"v": np.array([0, 1], "f4")}
     models = {
         "s": (helper.make_node("ConstantOfShape", ["s"], ["y"]), [sizes], []),
-        "d": (helper.make_node("OneHot", ["i", "d", "v"], ["y"]), [integer("i", INT64, [3]), depth], [onoff]),
+        "d": (helper.make_node("OneHot", ["i", "d", "v"], ["y"]), [("i", INT64, [3]), depth], onoff),
     }
     for name, (node, inputs, constants) in models.items():
         model = save(tmp_path / f"{name}.onnx", [node], inputs, [("y", [None, None])], constants)

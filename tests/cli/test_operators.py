@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, needs_plugin_library, save
+from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, needs_plugin_library
 from onnx import TensorProto, helper
+from onnx_models import run_onnx, save
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
 LIBRARY = LIBRARIES / "libmy_operators.so"
@@ -54,9 +54,10 @@ def network(path, name, domain="my", shape=SHAPE, functions=(), **attributes):
         ),
         *(helper.make_node("Neg", [f"inner_{output}"], [output]) for output in outputs),
     ]
-    one = onnx.numpy_helper.from_array(np.float32(1), "one")
-    ends = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None) for output in outputs]
-    return save(path, nodes, [(i, shape) for i in inputs], ends, [one], functions=functions, domains=[domain])
+    ends = [(output, None) for output in outputs]
+    return save(
+        path, nodes, [(i, shape) for i in inputs], ends, {"one": np.float32(1)}, functions=functions, domains=[domain]
+    )
 
 
 def feeds_of(name, shape=SHAPE):
@@ -76,11 +77,6 @@ def arguments_for(folder, feeds):
 def compare(results, name, feeds, tolerance=1e-6):
     for i, wanted in enumerate(expected(name, feeds)):
         np.testing.assert_allclose(results[f"y{i}"], wanted, rtol=tolerance, atol=tolerance)
-
-
-def run_onnx(path, feeds):
-    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds), strict=True))
 
 
 def with_library(*arguments):
@@ -154,9 +150,7 @@ def selecting(path, rows="n", is_whole=False, **attributes):
         helper.make_node("SelectRows", ["abs", "score"], outputs, "it", domain="my", threshold=0.25, **attributes),
         helper.make_node("Neg", ["selected"], ["y"]),
     ]
-    ends = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    if is_whole:
-        ends.append(helper.make_tensor_value_info("count", TensorProto.INT64, []))
+    ends = [("y", None), *([("count", TensorProto.INT64, [])] if is_whole else [])]
     return save(path, nodes, [("x", [rows, 3]), ("score", [rows])], ends, domains=["my"])
 
 
@@ -191,10 +185,9 @@ def test_verify_compares_sizes_that_depend_on_data(graft, tmp_path, kernels, lim
         helper.make_node("Compress", ["abs", "is_selected"], ["selected"], axis=0),
         helper.make_node("Neg", ["selected"], ["y"]),
     ]
-    ends = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    constant = onnx.numpy_helper.from_array(np.float32(limit), "limit")
+    ends = [("y", None)]
     inputs = [("x", [1000, 3]), ("score", [1000])]
-    reference = save(tmp_path / "reference.onnx", nodes, inputs, ends, [constant])
+    reference = save(tmp_path / "reference.onnx", nodes, inputs, ends, {"limit": np.float32(limit)})
     candidate = selecting(tmp_path / "m.onnx", rows=1000)
     answer = graft(*with_library("verify", reference, candidate, "--kernels", kernels))
     assert answer.code == code, answer.out + answer.err
@@ -207,9 +200,9 @@ def test_verify_compares_sizes_that_depend_on_data(graft, tmp_path, kernels, lim
 def fusion_inputs(counts, shape=SHAPE, element=TensorProto.FLOAT):
     """Yields the inputs w0, x0_1, x0_2, ... of the first node and w1, x1_1, ... of the second."""
     for node, count in enumerate(counts):
-        yield helper.make_tensor_value_info(f"w{node}", element, [count])
+        yield f"w{node}", element, [count]
         for i in range(count):
-            yield helper.make_tensor_value_info(f"x{node}_{i + 1}", element, shape)
+            yield f"x{node}_{i + 1}", element, shape
 
 
 def fusing(path, counts, shape=SHAPE, element=TensorProto.FLOAT, domain="my", **attributes):
@@ -221,7 +214,7 @@ def fusing(path, counts, shape=SHAPE, element=TensorProto.FLOAT, domain="my", **
         )
         for n, count in enumerate(counts)
     ]
-    ends = [helper.make_tensor_value_info(f"y{n}", element, None) for n in range(len(counts))]
+    ends = [(f"y{n}", element, None) for n in range(len(counts))]
     return save(path, nodes, list(fusion_inputs(counts, shape, element)), ends, domains=[domain])
 
 
@@ -244,9 +237,8 @@ def exported_fusion(path, counts, shape=SHAPE, epsilon=1e-4):
             nodes.append(
                 helper.make_node("Add", before, [total]) if i else helper.make_node("Identity", before[1:], [total])
             )
-    ends = [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, None) for n in range(len(counts))]
-    stored = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
-    return save(path, nodes, list(fusion_inputs(counts, shape)), ends, stored)
+    ends = [(f"y{n}", None) for n in range(len(counts))]
+    return save(path, nodes, list(fusion_inputs(counts, shape)), ends, constants)
 
 
 def fusion_feeds(counts):
@@ -372,26 +364,20 @@ def sampling(path, size, operator=("AffineSampling", "my"), element=TensorProto.
     network)."""
     name, domain = operator
     axes = len(size) - 2 if isinstance(size, list) else 2
-    inputs = [helper.make_tensor_value_info("theta", element, ["n", axes, axes + 1])]
-    nodes, stored = [], []
+    inputs = [("theta", element, ["n", axes, axes + 1])]
+    nodes, stored = [], {}
     if size == "x":
-        inputs.append(helper.make_tensor_value_info("x", element, ["n", 3, "h", "w"]))
+        inputs.append(("x", element, ["n", 3, "h", "w"]))
         nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "twice"], ["size"])]
-        stored = [onnx.numpy_helper.from_array(np.array([1, 1, 2, 2]), "twice")]
+        stored = {"twice": np.array([1, 1, 2, 2])}
     elif size == "input":
-        inputs.append(helper.make_tensor_value_info("size", TensorProto.INT64, [4]))
+        inputs.append(("size", TensorProto.INT64, [4]))
     else:
-        stored = [onnx.numpy_helper.from_array(np.array(size), "size")]
+        stored = {"size": np.array(size)}
     nodes.append(helper.make_node(name, ["theta", "size"], ["grid"], "it", domain=domain, **attributes))
     nodes.append(helper.make_node("Neg", ["grid"], ["y"]))
-    ends = [helper.make_tensor_value_info("y", element, None)]
-    save(path, nodes, inputs, ends, stored, domains=[domain] if domain else [])
-    model = onnx.load(path)
-    for opset in model.opset_import:
-        opset.version = 20 if opset.domain == "" else opset.version
-    model.ir_version = 9
-    onnx.save(model, path)
-    return path
+    domains = [domain] if domain else []
+    return save(path, nodes, inputs, [("y", element, None)], stored, opset=20, domains=domains, ir_version=9)
 
 
 def sampling_feeds(size):
@@ -481,8 +467,7 @@ def gated(path, fault=0.0):
         helper.make_node("Mul", ["value", "share"], ["inner"]),
         helper.make_node("Neg", ["inner"], ["y0"]),
     ]
-    one = onnx.numpy_helper.from_array(np.float32(1 + fault), "one")
-    return save(path, nodes, [("x", SHAPE), ("gate", SHAPE)], [("y0", SHAPE)], [one])
+    return save(path, nodes, [("x", SHAPE), ("gate", SHAPE)], [("y0", SHAPE)], {"one": np.float32(1 + fault)})
 
 
 @pytest.mark.parametrize("kernels", ["functions", "own"])
@@ -568,9 +553,8 @@ def snake(path, inverse=0.5, alpha=2.0, element=TensorProto.FLOAT):
         helper.make_node("Mul", ["square", "inverse"], ["ripple"]),
         helper.make_node("Add", ["x", "ripple"], ["y0"]),
     ]
-    x, y = (helper.make_tensor_value_info(name, element, SHAPE) for name in ("x", "y0"))
-    constants = [onnx.numpy_helper.from_array(dtype.type(value), name) for name, value in values.items()]
-    return save(path, nodes, [x], [y], constants)
+    constants = {name: dtype.type(value) for name, value in values.items()}
+    return save(path, nodes, [("x", element, SHAPE)], [("y0", element, SHAPE)], constants)
 
 
 def test_a_constant_of_the_pattern_becomes_an_attribute(graft, tmp_path):
@@ -659,7 +643,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
         helper.make_node("Add", ["c", "ripple"], ["g"]),
         helper.make_node("Conv", ["g", "w1"], ["y"]),
     ]
-    weights = [onnx.numpy_helper.from_array(np.asarray(each, np.float32), name) for name, each in constants.items()]
+    weights = {name: np.asarray(each, np.float32) for name, each in constants.items()}
     outputs = [(name, ["n", None, None, None]) for name in ("y", "c", "g")]
     reference = save(tmp_path / "reference.onnx", nodes, [("x", ["n", 3, 9, 9])], outputs, weights)
     model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 3, 9, 9])], outputs[:1], weights)
@@ -682,9 +666,7 @@ def test_int8_scales_become_part_of_one(graft, tmp_path):
     readers = {name: node.op_type for node in written.graph.node for name in node.input}
     assert (makers[own.input[0]], readers[own.output[0]]) == ("QuantizeLinear", "DequantizeLinear")
 
-    plain = ort.SessionOptions()
-    plain.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    found = [ort.InferenceSession(str(out), plain, providers=["CPUExecutionProvider"]).run(["y"], {"x": x})[0]]
+    found = [run_onnx(out, {"x": x}, is_optimized=False)["y"]]
     for kernels in ("own", "functions"):
         command = ["run", out, "-i", tmp_path / "x.npz", "-o", tmp_path / "out.npz", "--kernels", kernels]
         answer = graft(*with_library(*command), code=0)

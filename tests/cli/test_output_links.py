@@ -8,10 +8,10 @@ import sys
 import time
 
 import numpy as np
-import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, save
+from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM
 from onnx import helper
+from onnx_models import save
 
 SECRET = b"a file of the user's that no command was told about"
 INT8 = ["--precision", "int8", "--data", "image=d.npz:images", "--samples", "8"]
@@ -104,9 +104,7 @@ def make_slow(path):
     """Saves many large products, so that the command can be killed while it runs."""
     weights = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)
     nodes = [helper.make_node("MatMul", ["x" if i == 0 else f"y{i - 1}", "w"], [f"y{i}"]) for i in range(40)]
-    return save(
-        path, nodes, [("x", [1024, 1024])], [("y39", [1024, 1024])], [onnx.numpy_helper.from_array(weights, "w")]
-    )
+    return save(path, nodes, [("x", [1024, 1024])], [("y39", [1024, 1024])], {"w": weights})
 
 
 def test_what_a_killed_canary_left_is_removed_by_the_next(graft, folder):

@@ -7,8 +7,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import DIGITS, PLUGIN_LIBRARY, PROGRAM, SOURCE, needs_plugin_library, save
+from conftest import DIGITS, PLUGIN_LIBRARY, PROGRAM, SOURCE, needs_plugin_library
 from onnx import helper, numpy_helper
+from onnx_models import save
 
 LINE = re.compile(
     r"^(?:next)?\s*(?:[\w ]+: )?(graft [a-z_]+(?: .*)?)$"

@@ -6,26 +6,18 @@ import sys
 import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, SOURCE, save
-from onnx import TensorProto, helper, numpy_helper
+from conftest import DIGITS, DIGITS_DATA, SOURCE
+from onnx import TensorProto, helper
+from onnx_models import constant, node, run_onnx, save, session_of, subgraph
 
 F16, F32, BF16 = TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16
 RANDOM = np.random.default_rng(3)
 RANDOM_OF_ITS_OWN = np.random.default_rng(5)  # keeps the numbers of other tests unchanged
 
 
-def constant(name, values, dtype=np.float32):
-    return numpy_helper.from_array(np.asarray(values, dtype), name)
-
-
 def weight(name, *shape):
     return constant(name, RANDOM.standard_normal(shape) / np.sqrt(shape[-1]))
-
-
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs.split(), outputs.split(), name=outputs.split()[0], **attributes)
 
 
 def quantize(graft, model, out, *options, precision="f16", code=0):
@@ -73,10 +65,7 @@ def check_casts(path):
 
 
 def run(path, **inputs):
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs), strict=True))
+    return run_onnx(path, inputs, log_severity_level=3)
 
 
 def snr(reference, found):
@@ -142,8 +131,7 @@ def run_to(path, tensor, **inputs):
     model = onnx.load(path)
     del model.graph.output[:]
     model.graph.output.append(helper.make_empty_tensor_value_info(tensor))
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)[0]
+    return session_of(model).run(None, inputs)[0]
 
 
 def test_long_rows_make_the_mean_sum_too_far(graft, tmp_path):
@@ -222,9 +210,14 @@ def test_a_network_with_a_fixed_batch_takes_samples_one_by_one(graft, tmp_path, 
 def test_recurrent_layers_with_lengths_stay_in_f32(graft, tmp_path, op, gates):
     """TensorRT's parser refuses the f16 form of its own layer, which selects between the f16 steps and f32 zeros."""
     weights = [weight("w", 1, 5 * gates, 4), weight("r", 1, 5 * gates, 5), weight("b", 1, 10 * gates)]
-    lengths = helper.make_tensor_value_info("lengths", TensorProto.INT32, [2])
     nodes = [node(op, "x w r b lengths", "y", hidden_size=5), node("Tanh", "y", "z")]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [6, 2, 4]), lengths], [("z", [6, 1, 2, 5])], weights)
+    model = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", [6, 2, 4]), ("lengths", TensorProto.INT32, [2])],
+        [("z", [6, 1, 2, 5])],
+        weights,
+    )
     out = tmp_path / "o.onnx"
     quantize(graft, model, out)
     types = types_of(out)
@@ -377,8 +370,9 @@ def test_cancellation_is_found_by_trial(graft, tmp_path):
 
 def test_positions_that_count_beyond_f16(graft, tmp_path):
     nodes = [node("Cast", "i", "position", to=F32), node("Mul", "position step", "angle"), node("Sin", "angle", "y")]
-    ids = helper.make_tensor_value_info("i", TensorProto.INT64, ["n"])
-    model = save(tmp_path / "m.onnx", nodes, [ids], [("y", ["n"])], [constant("step", 0.01)])
+    model = save(
+        tmp_path / "m.onnx", nodes, [("i", TensorProto.INT64, ["n"])], [("y", ["n"])], [constant("step", 0.01)]
+    )
     i = np.arange(4001, 6000, 2)
     np.save(tmp_path / "i.npy", i)
     out = tmp_path / "o.onnx"
@@ -429,10 +423,7 @@ def test_verify_calls_the_result_the_same(graft, converted, tmp_path, precision,
 def test_verify_sees_what_f16_breaks(graft, tmp_path):
     """verify rounds internal tensors; otherwise the overflow between the casts would not show."""
     path = save(
-        tmp_path / "m.onnx",
-        [node("Mul", "x x", "a"), node("Sqrt", "a", "y")],
-        [("x", ["n", 8])],
-        [("y", ["n", 8])],
+        tmp_path / "m.onnx", [node("Mul", "x x", "a"), node("Sqrt", "a", "y")], [("x", ["n", 8])], [("y", ["n", 8])]
     )
     narrow = save(
         tmp_path / "narrow.onnx",
@@ -506,14 +497,13 @@ def test_a_mover_between_kept_nodes_has_no_casts(graft, tmp_path):
 
 
 def test_branches_and_quantized_parts_stay(graft, tmp_path):
-    then = helper.make_graph([node("Neg", "r", "a")], "then", [], [helper.make_tensor_value_info("a", F32, [2, 4])])
-    other = helper.make_graph([node("Abs", "r", "b")], "else", [], [helper.make_tensor_value_info("b", F32, [2, 4])])
+    then = subgraph([node("Neg", "r", "a")], [], [("a", [2, 4])])
+    other = subgraph([node("Abs", "r", "b")], [], [("b", [2, 4])])
     nodes = [node("Relu", "x", "r"), node("If", "c", "i", then_branch=then, else_branch=other)]
     nodes += [node("QuantizeLinear", "i s", "q"), node("DequantizeLinear", "q s", "d"), node("MatMul", "d w", "m")]
     nodes.append(node("Tanh", "m", "y"))
-    flag = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
     weights = [constant("s", 0.05), weight("w", 4, 3)]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 4]), flag], [("y", [2, 3])], weights)
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 4]), ("c", TensorProto.BOOL, [])], [("y", [2, 3])], weights)
     out = tmp_path / "o.onnx"
     result = quantize(graft, model, out)
     load(out)
@@ -654,7 +644,7 @@ def network_of_refused_types(path):
     outputs = []
     for op, (inputs, attributes) in REFUSED.items():
         nodes += [node(op, inputs, op, **attributes), node("Tanh", op, f"{op}_t")]
-        outputs.append(helper.make_tensor_value_info(f"{op}_t", F32, None))
+        outputs.append((f"{op}_t", None))
     return save(path, nodes, [("x", [1, 3, 8, 8])], outputs, weights, opset=22)
 
 
@@ -786,11 +776,9 @@ def test_operators_of_a_raised_set_run(graft, tmp_path):
 
 
 def test_nodes_that_had_the_type_before_are_counted(graft, tmp_path):
-    half = [numpy_helper.from_array(RANDOM_OF_ITS_OWN.standard_normal((4, 4)).astype(np.float16), "w")]
-    values = [helper.make_tensor_value_info(name, F16, [2, 4]) for name in ("x", "y")]
-    model = save(
-        tmp_path / "m.onnx", [node("MatMul", "x w", "m"), node("Tanh", "m", "y")], values[:1], values[1:], half
-    )
+    half = {"w": RANDOM_OF_ITS_OWN.standard_normal((4, 4)).astype(np.float16)}
+    nodes = [node("MatMul", "x w", "m"), node("Tanh", "m", "y")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", F16, [2, 4])], [("y", F16, [2, 4])], half)
     words = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16")
     assert "2 nodes in f16 (2 of them before), 0 kept in f32, 0 casts" in words.out, words.out
     assert [n["type"] for n in quantize(graft, model, tmp_path / "o.onnx")["nodes"]] == ["f16", "f16"]
@@ -840,8 +828,7 @@ def test_a_chain_of_numbers_that_vanish_in_f16_is_kept_whole(graft, tmp_path):
     nodes = [node("MatMul", "x w", "m"), node("Mul", "m small", "t0"), node("Mul", "t0 small", "t1")]
     nodes += [node("Tanh", f"t{i}", f"t{i + 1}") for i in range(1, 6)]
     nodes += [node("Mul", "t6 large", "u"), node("Mul", "u large", "v"), node("MatMul", "v w", "y")]
-    weights = [weight("w", 32, 32), numpy_helper.from_array(np.float32(1e-5), "small")]
-    weights.append(numpy_helper.from_array(np.float32(6e4), "large"))
+    weights = [weight("w", 32, 32), constant("small", 1e-5), constant("large", 6e4)]
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 32])], [("y", [4, 32])], weights)
     result = quantize(graft, model, tmp_path / "o.onnx")
     assert result["met"] is True
@@ -871,7 +858,7 @@ def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
         helper.make_node("TopK", ["scores", "k"], ["best", "places"], name="choose"),
         helper.make_node("Gather", ["boxes", "places"], ["y"], axis=0),
     ]
-    weights = [numpy_helper.from_array(np.float32(7), "far"), numpy_helper.from_array(np.array([10]), "k")]
+    weights = {"far": np.float32(7), "k": np.array([10])}
     model = save(tmp_path / "m.onnx", nodes, [("s", [50]), ("boxes", [50, 4])], [("y", [10, 4])], weights)
     answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json", code=0)
     kept = {node["node"]: node for node in answer.json["nodes"] if node["why"] == "loss"}
@@ -889,7 +876,7 @@ def test_scores_of_all_heads_that_a_node_chooses_by_stay_in_f32(graft, tmp_path)
         helper.make_node("TopK", ["scores", "k"], ["best", "places"], name="choose"),
         helper.make_node("Gather", ["boxes", "places"], ["y"], axis=0),
     ]
-    weights = [numpy_helper.from_array(np.float32(7), "far"), numpy_helper.from_array(np.array([10]), "k")]
+    weights = {"far": np.float32(7), "k": np.array([10])}
     inputs = [("a", [50]), ("b", [50]), ("boxes", [100, 4])]
     model = save(tmp_path / "m.onnx", nodes, inputs, [("y", [10, 4])], weights)
     answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json", code=0)
@@ -912,8 +899,8 @@ def test_what_computes_the_boxes_before_they_are_moved_stays_in_f32(graft, tmp_p
             "NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["chosen"], name="choose"
         ),
     ]
-    weights = [
-        numpy_helper.from_array(np.array(values), name)
+    weights = {
+        name: np.array(values)
         for name, values in {
             "w": (np.random.default_rng(2).normal(size=(8, 3, 3, 3)) * 0.2).astype(np.float32),
             "size": [1, 8, -1],
@@ -924,9 +911,15 @@ def test_what_computes_the_boxes_before_they_are_moved_stays_in_f32(graft, tmp_p
             "overlap": np.float32(0.5),
             "least": np.float32(0.1),
         }.items()
-    ]
-    chosen = helper.make_tensor_value_info("chosen", TensorProto.INT64, None)
-    model = save(tmp_path / "m.onnx", nodes, [("image", [1, 3, 64, 64])], [chosen], weights, opset=18)
+    }
+    model = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("image", [1, 3, 64, 64])],
+        [("chosen", TensorProto.INT64, None)],
+        weights,
+        opset=18,
+    )
     answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json", code=0)
     types = {node["node"]: node["type"] for node in answer.json["nodes"]}
     assert {types[name] for name in ("conv", "relu", "sigmoid", "choose")} == {"f32"}, types
@@ -936,9 +929,8 @@ def test_what_computes_the_boxes_before_they_are_moved_stays_in_f32(graft, tmp_p
 def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
     """Only f32 becomes narrower, so the result is the network as it was."""
     double = TensorProto.DOUBLE
-    ports = [helper.make_tensor_value_info(name, double, [2, 3]) for name in ("x", "y")]
     nodes = [node("MatMul", "x w", "m"), node("Tanh", "m", "y")]
-    model = save(tmp_path / "m.onnx", nodes, ports[:1], ports[1:], [constant("w", np.eye(3), np.float64)])
+    model = save(tmp_path / "m.onnx", nodes, [("x", double, [2, 3])], [("y", double, [2, 3])], {"w": np.eye(3)})
     np.savez(tmp_path / "x.npz", x=RANDOM_OF_ITS_OWN.standard_normal((2, 3)))
     out = tmp_path / "out.onnx"
     data = ["--data", tmp_path / "x.npz"] if precision == "int8" else []
@@ -956,8 +948,8 @@ def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
             node("Cast", "t", "d", to=double),
             node("Abs", "d", "y"),
         ],
-        ports[:1],
-        ports[1:],
+        [("x", double, [2, 3])],
+        [("y", double, [2, 3])],
     )
     if precision != "int8":
         [note] = quantize(graft, mixed, out, precision=precision)["notes"]
@@ -968,9 +960,8 @@ def test_a_network_in_f64_is_said_to_stay_so(graft, tmp_path, precision):
 
 def test_the_nodes_in_f32_are_those_that_are_listed(graft, tmp_path):
     """Greater computes no f32, and stays in f32 because a Cast before it would be the only node in f16."""
-    output = helper.make_tensor_value_info("y", TensorProto.BOOL, [2, 8])
     nodes, limit = [node("Greater", "x limit", "y")], [constant("limit", 0.5)]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 8])], [output], limit)
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 8])], [("y", TensorProto.BOOL, [2, 8])], limit)
     out = tmp_path / "o.onnx"
     words = graft("quantize", model, "-o", out, "--precision", "f16", "--explain").out
     listed = sum(line.startswith("  f32  ") for line in words.splitlines())
@@ -986,8 +977,13 @@ def test_nodes_behind_a_sequence_take_the_type(graft, tmp_path):
         node("SequenceAt", "s i", "c"),
         node("MatMul", "c w", "y"),
     ]
-    index = helper.make_tensor_value_info("i", TensorProto.INT64, [])
-    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 8]), index], [("y", ["n", 4])], [weight("w", 8, 4)])
+    model = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", ["n", 8]), ("i", TensorProto.INT64, [])],
+        [("y", ["n", 4])],
+        [weight("w", 8, 4)],
+    )
     result = quantize(graft, model, tmp_path / "q.onnx")
     assert {n["output"]: n["type"] for n in result["nodes"]}["y"] == "f16"
     typed = onnx.shape_inference.infer_shapes(onnx.load(tmp_path / "q.onnx"), check_type=True, strict_mode=True)

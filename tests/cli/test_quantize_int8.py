@@ -7,25 +7,17 @@ import zlib
 import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PROGRAM, interrupted_leaves_nothing, save
+from conftest import DIGITS, DIGITS_DATA, PROGRAM, interrupted_leaves_nothing
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import constant, node, run_onnx, save
 
 RANDOM = np.random.default_rng(11)
 DIGITS_INPUT = f"image={DIGITS_DATA}:images"
 
 
-def constant(name, values, dtype=np.float32):
-    return numpy_helper.from_array(np.asarray(values, dtype), name)
-
-
 def weight(name, *shape):
     return constant(name, RANDOM.standard_normal(shape) / np.sqrt(np.prod(shape[1:])))
-
-
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs.split(), outputs.split(), name=outputs.split()[0], **attributes)
 
 
 @pytest.fixture
@@ -40,17 +32,8 @@ def quantize(graft, tmp_path):
     return run
 
 
-def session(model):
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    given = model if isinstance(model, (bytes, str)) else str(model)
-    return ort.InferenceSession(given, options, providers=["CPUExecutionProvider"])
-
-
 def run(model, **inputs):
-    s = session(model)
-    return dict(zip([o.name for o in s.get_outputs()], s.run(None, inputs), strict=True))
+    return run_onnx(model, inputs, is_optimized=False, log_severity_level=3)
 
 
 def tensors_of(path, inputs):
@@ -593,9 +576,9 @@ def test_an_output_of_another_size_is_not_called_the_same(quantize, tmp_path):
     x = np.linspace(-1, 1, 2 * 16, dtype=np.float32).reshape(2, 16)
     x[:, 3] = 1e-4
     np.savez(tmp_path / "x.npz", x=x)
-    weights = [numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")]
+    weights = {"w": np.eye(16, dtype=np.float32)}
     nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("NonZero", ["m"], ["nz"])]
-    outputs = [("m", [2, 16]), helper.make_tensor_value_info("nz", TensorProto.INT64, [2, "n"])]
+    outputs = [("m", [2, 16]), ("nz", TensorProto.INT64, [2, "n"])]
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 16])], outputs, weights)
     _, result = quantize(model, tmp_path / "x.npz", code=1)
     of = {output["name"]: output for output in result["outputs"]}

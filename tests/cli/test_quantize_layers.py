@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS_DATA, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library, save
+from conftest import DIGITS_DATA, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library
 from onnx import helper, numpy_helper
+from onnx_models import run_onnx, save
 
 
 class Network:
@@ -356,10 +356,7 @@ def test_residual_sums_read_int8(all_built, function):
 
 
 def outputs_of_onnx_runtime(model, x):
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return dict(zip([output.name for output in session.get_outputs()], session.run(None, {"x": x}), strict=True))
+    return run_onnx(model, {"x": x}, is_optimized=False)
 
 
 def test_onnx_runtime_computes_the_same(built):

@@ -7,9 +7,9 @@ import sys
 import time
 
 import numpy as np
-import onnxruntime as ort
 import pytest
 from conftest import DIGITS_DATA, PROGRAM, SOURCE
+from onnx_models import session_of
 
 ACCURACY = SOURCE / "examples" / "quantize" / "accuracy.py"
 COMMAND = shlex.join([sys.executable, str(ACCURACY)])
@@ -39,7 +39,7 @@ def quantize(graft, model, folder, metric, *options, data=DIGITS_DATA, code=0, e
 
 def accuracy(path, digits):
     images, labels = digits
-    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = session_of(path)
     return (session.run(["logits"], {"image": images})[0].argmax(1) == labels).mean()
 
 

@@ -6,8 +6,9 @@ import shutil
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, SOURCE, save
+from conftest import DIGITS, DIGITS_DATA, SOURCE
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import save, subgraph
 
 BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 try:
@@ -76,12 +77,7 @@ def inspected(graft, tmp_path):
 def mixed_model(path):
     """Saves a model with one node of each verdict, one of them in a branch, and a name with HTML's special
     characters."""
-    branch = helper.make_graph(
-        [helper.make_node("Det", ["a"], ["d"], name="det")],
-        "branch",
-        [],
-        [helper.make_tensor_value_info("d", TensorProto.FLOAT, None)],
-    )
+    branch = subgraph([helper.make_node("Det", ["a"], ["d"], name="det")], [], [("d", None)])
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], name="stem", kernel_shape=[1, 1]),
         helper.make_node("LReLU_TRT", ["c"], ["l"], name="act", negSlope=0.2),

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import PLUGIN_LIBRARY, SOURCE, needs_plugin_library, save
+from conftest import PLUGIN_LIBRARY, SOURCE, needs_plugin_library
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import run_onnx, save
 
 GOLDEN = SOURCE / "tests" / "golden"
 ORIENTATION = GOLDEN / "rules" / "orientation.pb"
@@ -19,11 +19,7 @@ GUIDE = SOURCE / "docs" / "guide" / "rules.md"
 def run(path, feeds, as_written=False):
     """Returns ONNX Runtime's results; `as_written`: without its own fusions, whose int8 kernels saturate on older
     processors."""
-    options = ort.SessionOptions()
-    if as_written:
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds), strict=True))
+    return run_onnx(path, feeds, is_optimized=not as_written)
 
 
 def constant(name, values, dtype="float32"):
@@ -297,8 +293,7 @@ def test_an_operator_does_not_come_where_it_does_not_take_the_type(graft, tmp_pa
     command = ["convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml", "--no-prove"]
     (tmp_path / "r.yaml").write_text(f"- {rule}\n  with: LeakyReLU\n{prove}")
     for element_type, code, left in ((onnx.TensorProto.INT32, 1, 0), (onnx.TensorProto.FLOAT, 0, 1)):
-        x, y = (helper.make_tensor_value_info(name, element_type, [2, 3]) for name in "xy")
-        save(tmp_path / "m.onnx", nodes, [x], [y])
+        save(tmp_path / "m.onnx", nodes, [("x", element_type, [2, 3])], [("y", element_type, [2, 3])])
         answer = graft(*command)
         assert answer.code == code, answer.out + answer.err
         assert len(graft_nodes(tmp_path / "o.onnx")) == left

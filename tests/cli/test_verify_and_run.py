@@ -2,10 +2,10 @@
 import re
 
 import numpy as np
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, save
+from conftest import DIGITS, DIGITS_DATA
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import run_onnx, save, session_of
 
 
 @pytest.mark.parametrize("kernels", ["functions", "own"])
@@ -55,13 +55,7 @@ def test_verify_of_int8(graft, int8):
     """The figures compare the outputs of `graft run` with ONNX Runtime's outputs of the f32 network."""
     with np.load(DIGITS_DATA) as archive:
         images = archive["images"]
-    expected = dict(
-        zip(
-            ["logits", "embedding"],
-            ort.InferenceSession(str(DIGITS)).run(["logits", "embedding"], {"image": images}),
-            strict=True,
-        )
-    )
+    expected = run_onnx(DIGITS, {"image": images})
     data = f"image={DIGITS_DATA}:images"
     answer = graft("verify", DIGITS, int8, "--data", data, "--json", code=0)
     folder = int8.parent
@@ -92,8 +86,7 @@ def test_verify_with_given_shape_and_seeds(graft, converted):
 
 def test_run_agrees_with_onnx_runtime(graft, tmp_path, converted, digits):
     images, _ = digits
-    session = ort.InferenceSession(str(DIGITS), providers=["CPUExecutionProvider"])
-    expected = dict(zip((o.name for o in session.get_outputs()), session.run(None, {"image": images})))
+    expected = run_onnx(DIGITS, {"image": images})
     for model, kernels in ((DIGITS, "functions"), (converted, "functions"), (converted, "own")):
         output = tmp_path / "out.npz"
         graft("run", model, "--input", f"image={DIGITS_DATA}:images", "-o", output, "--kernels", kernels, code=0)
@@ -155,8 +148,7 @@ def test_what_was_not_run_is_not_called_the_same(graft, tmp_path):
 def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
     """The default synthetic batch of 2 does not run; a batch of 1 does, and every command finds it and reports it."""
     node = helper.make_node("Reshape", ["x", "s"], ["y"], name="view")
-    shape = numpy_helper.from_array(np.array([1, 64]), "s")
-    frozen = save(tmp_path / "frozen.onnx", [node], [("x", ["n", 8, 8])], [("y", None)], [shape])
+    frozen = save(tmp_path / "frozen.onnx", [node], [("x", ["n", 8, 8])], [("y", None)], {"s": np.array([1, 64])})
     converted = tmp_path / "frozen.g.onnx"
     assert graft("convert", frozen, "-o", converted).code == 0
     why = "runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a constant shape"
@@ -198,10 +190,10 @@ def test_figures_of_several_runs_say_of_which_they_are(graft, tmp_path):
 
 
 def test_a_model_without_inputs_runs(graft, tmp_path):
-    constant = numpy_helper.from_array(np.array([-1, 2], np.float32), "c")
-    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["c"], ["y"])], [], [("y", [2])], [constant])
+    constants = {"c": np.array([-1, 2], np.float32)}
+    model = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["c"], ["y"])], [], [("y", [2])], constants)
     graft("run", model, "-o", tmp_path / "out.npz", code=0)
-    [expected] = ort.InferenceSession(str(model), providers=["CPUExecutionProvider"]).run(None, {})
+    [expected] = session_of(model).run(None, {})
     np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["y"], expected)
 
 

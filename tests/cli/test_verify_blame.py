@@ -4,8 +4,9 @@ import copy
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, save
+from conftest import DIGITS, DIGITS_DATA
 from onnx import helper, numpy_helper
+from onnx_models import save
 
 
 def weight_of(model, name):

@@ -1,20 +1,8 @@
 # graft verify --emulate covers branches, loops, local functions and constants. NumPy's rounding is the reference.
 import numpy as np
 import pytest
-from conftest import save
-from onnx import TensorProto, helper, numpy_helper
-
-
-def node(op, inputs, output, **attributes):
-    return helper.make_node(op, inputs.split(), output.split(), name=output.split()[0], **attributes)
-
-
-def constant(name, values, dtype=np.float32):
-    return numpy_helper.from_array(np.asarray(values, dtype), name)
-
-
-def info(name, kind=TensorProto.FLOAT, shape=None):
-    return helper.make_tensor_value_info(name, kind, shape)
+from onnx import TensorProto, helper
+from onnx_models import constant, info, node, save, subgraph
 
 
 @pytest.fixture
@@ -38,7 +26,7 @@ def layer_of(result, name):
 def test_a_loop_that_leaves_the_range_inside(emulate, tmp_path):
     """Each iteration multiplies by 300 twice and divides again: the carried value exceeds f16 inside, but not at the
     end of an iteration."""
-    body = helper.make_graph(
+    body = subgraph(
         [
             node("Mul", "carried many", "large"),
             node("Mul", "large many", "larger"),
@@ -46,9 +34,8 @@ def test_a_loop_that_leaves_the_range_inside(emulate, tmp_path):
             node("Div", "smaller many", "out"),
             node("Identity", "going", "still"),
         ],
-        "body",
-        [info("turn", TensorProto.INT64, []), info("going", TensorProto.BOOL, []), info("carried")],
-        [info("still", TensorProto.BOOL, []), info("out")],
+        [("turn", TensorProto.INT64, []), ("going", TensorProto.BOOL, []), info("carried")],
+        [("still", TensorProto.BOOL, []), info("out")],
         [constant("many", 300)],
     )
     path = save(
@@ -70,7 +57,7 @@ def test_a_loop_that_leaves_the_range_inside(emulate, tmp_path):
 
 def test_a_branch_is_rounded_too(emulate, tmp_path):
     def branch(*nodes):
-        return helper.make_graph(list(nodes), nodes[-1].output[0], [], [info(nodes[-1].output[0])])
+        return subgraph(list(nodes), [], [info(nodes[-1].output[0])])
 
     path = save(
         tmp_path / "if.onnx",
@@ -130,8 +117,8 @@ def test_weights_beyond_the_range_are_named(emulate, tmp_path, where):
     if where == "main":
         nodes, initializers = [product, node("Neg", "product", "y")], [weights]
     else:
-        branch = helper.make_graph([product], "then", [], [info("product")], [weights])
-        other = helper.make_graph([node("Neg", "x", "other")], "else", [], [info("other")])
+        branch = subgraph([product], [], [info("product")], [weights])
+        other = subgraph([node("Neg", "x", "other")], [], [info("other")])
         nodes = [node("If", "truth", "y", then_branch=branch, else_branch=other)]
         initializers = [constant("truth", True, np.bool_)]
     path = save(tmp_path / "weights.onnx", nodes, [("x", [1, 8])], [("y", [1, 8])], initializers)

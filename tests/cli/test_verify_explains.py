@@ -5,8 +5,9 @@ import json
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, save
+from conftest import DIGITS
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import save, subgraph
 from test_verify_blame import DAMAGES, change_weight, node_of
 
 
@@ -115,9 +116,9 @@ def test_exchanged_inputs_are_named(differences, tmp_path):
 
 
 def body(name, *nodes, inputs=(), outputs, weights=()):
-    info = [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in outputs]
-    given = [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in inputs]
-    return helper.make_graph(list(nodes), name, given, info, list(weights))
+    info = [(n, kind, shape) for n, kind, shape in outputs]
+    given = [(n, kind, shape) for n, kind, shape in inputs]
+    return subgraph(list(nodes), given, info, list(weights))
 
 
 REAL, TRUTH, WHOLE = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64
@@ -192,13 +193,12 @@ def test_each_maximum_has_its_own_element(graft, tmp_path):
     """The largest absolute difference and the largest relative one are at different elements."""
 
     def network(name, values):
-        constant = numpy_helper.from_array(np.array(values, np.float32), "k")
         return save(
             tmp_path / name,
             [helper.make_node("Add", ["x", "k"], ["y"], name="add")],
             [("x", [4])],
             [("y", [4])],
-            [constant],
+            {"k": np.array(values, np.float32)},
         )
 
     np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
@@ -215,9 +215,8 @@ def test_each_maximum_has_its_own_element(graft, tmp_path):
 
 def test_a_tensor_of_nan_has_no_largest_difference_of_0(graft, tmp_path):
     def network(name, factor):
-        constant = numpy_helper.from_array(np.float32(factor), "k")
         node = helper.make_node("Mul", ["x", "k"], ["y"], name="scale")
-        return save(tmp_path / name, [node], [("x", [4])], [("y", [4])], [constant])
+        return save(tmp_path / name, [node], [("x", [4])], [("y", [4])], {"k": np.float32(factor)})
 
     right = network("a.onnx", 1)
     for factor, text in ((np.nan, "nan"), (np.inf, "inf")):
@@ -235,13 +234,12 @@ def test_a_tensor_of_nan_has_no_largest_difference_of_0(graft, tmp_path):
 
 
 def test_sizes_without_a_name_are_question_marks(graft, tmp_path):
-    pads = numpy_helper.from_array(np.array([0, 0, 0, 0, 0, 0, -9, -9]), "pads")
     path = save(
         tmp_path / "open.onnx",
         [helper.make_node("Pad", ["x", "pads"], ["y"], name="crop")],
         [("x", [1, 3, None, None])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [pads],
+        [("y", None)],
+        {"pads": np.array([0, 0, 0, 0, 0, 0, -9, -9])},
     )
     page = tmp_path / "page.html"
     answer = graft("inspect", path, "--report", page, "--json")

@@ -2,8 +2,9 @@
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, save
+from conftest import DIGITS, DIGITS_DATA
 from onnx import helper, numpy_helper
+from onnx_models import save
 
 FOLDER = DIGITS.parent
 TENSORFLOW = [FOLDER / "digits.pb"]  # NHWC
@@ -89,14 +90,14 @@ def test_an_output_that_one_only_has_inside_is_found_there(graft, layers):
 
 def ends(path, shape, dtype=onnx.TensorProto.FLOAT):
     """Saves a 1 x 1 convolution, followed by a reshape to `shape` and a cast to the type."""
-    weight = numpy_helper.from_array(np.random.default_rng(1).standard_normal((4, 3, 1, 1)).astype(np.float32), "w")
-    sizes = numpy_helper.from_array(np.array(shape), "sizes")
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
         helper.make_node("Reshape", ["c", "sizes"], ["r"], name="shape"),
         helper.make_node("Cast", ["r"], ["y"], name="type", to=dtype),
     ]
-    return save(path, nodes, [("x", [2, 3, 1, 1])], [helper.make_tensor_value_info("y", dtype, shape)], [weight, sizes])
+    weight = np.random.default_rng(1).standard_normal((4, 3, 1, 1)).astype(np.float32)
+    constants = {"w": weight, "sizes": np.array(shape)}
+    return save(path, nodes, [("x", [2, 3, 1, 1])], [("y", dtype, shape)], constants)
 
 
 @pytest.mark.parametrize("layers", [[], ["--layers"]])

@@ -7,10 +7,10 @@ import subprocess
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PROGRAM, save
+from conftest import DIGITS, DIGITS_DATA, PROGRAM
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import make_model, run_onnx, save, session_of
 
 SIZE = 12  # of the image
 
@@ -163,8 +163,7 @@ def all_tensors(path, feeds):
     known = {o.name for o in model.graph.output}
     names = [o for node in model.graph.node for o in node.output if o and o not in known]
     model.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in names)
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))
+    return run_onnx(model, feeds)
 
 
 def test_figures_are_those_of_onnx_runtime_and_numpy(graft, sixty, tmp_path):
@@ -235,7 +234,7 @@ def test_a_tensor_in_another_order_that_the_rest_expects_is_no_divergence(graft,
     """The candidate has two more Transposes and the same output: the tensor between them has another order and the
     same name."""
     random = np.random.default_rng(1)
-    weights = [numpy_helper.from_array(random.standard_normal((4, 4, 1, 1)).astype(np.float32), "w")]
+    weights = {"w": random.standard_normal((4, 4, 1, 1)).astype(np.float32)}
 
     def network(name, inner):
         first = helper.make_node("Conv", ["image", "w"], ["features"], name="conv")
@@ -271,7 +270,7 @@ def test_a_tensor_in_another_order_that_the_rest_expects_is_no_divergence(graft,
     ],
 )
 def test_swapped_and_mirrored_axes_are_called_that(graft, tmp_path, axis, order, layout):
-    weights = [numpy_helper.from_array(np.random.default_rng(1).standard_normal((3, 3, 1, 1)).astype(np.float32), "w")]
+    weight = np.random.default_rng(1).standard_normal((3, 3, 1, 1)).astype(np.float32)
     ends = [("image", [2, 3, 5, 6])], [("y", [2, 3, 5, 6])]
 
     def network(name, indices):
@@ -280,7 +279,7 @@ def test_swapped_and_mirrored_axes_are_called_that(graft, tmp_path, axis, order,
             helper.make_node("Gather", ["features", "order"], ["moved"], name="swap", axis=axis),
             helper.make_node("Tanh", ["moved"], ["y"], name="tanh"),
         ]
-        return save(tmp_path / name, nodes, *ends, [*weights, numpy_helper.from_array(np.array(indices), "order")])
+        return save(tmp_path / name, nodes, *ends, {"w": weight, "order": np.array(indices)})
 
     reference, candidate = network("a.onnx", sorted(order)), network("b.onnx", order)
     first = graft("verify", reference, candidate, "--layers", "--json", code=1).json["first_divergence"]
@@ -333,14 +332,11 @@ def test_the_outputs_decide_on_the_exit_code(graft, tmp_path, factor, code):
             helper.make_node("Mul", ["t", "factor"], ["scores"], name="scale"),
             helper.make_node("ArgMax", ["scores"], ["class"], name="class", axis=1),
         ]
-        output = helper.make_tensor_value_info("class", TensorProto.INT64, [4, 1])
-        return save(tmp_path / name, nodes, [("x", [4, 9])], [output], [numpy_helper.from_array(factor, "factor")])
+        return save(tmp_path / name, nodes, [("x", [4, 9])], [("class", TensorProto.INT64, [4, 1])], {"factor": factor})
 
     files = network("a.onnx", np.float32(1)), network("b.onnx", np.float32(factor))
     classes = [
-        ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(
-            None, {"x": np.random.default_rng(0).standard_normal((4, 9)).astype(np.float32)}
-        )[0]
+        session_of(path).run(None, {"x": np.random.default_rng(0).standard_normal((4, 9)).astype(np.float32)})[0]
         for path in files
     ]
     assert (classes[0] == classes[1]).all() == (code == 0)
@@ -372,10 +368,7 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     assert [node.op_type for node in onnx.load(reduced["reference"]).graph.node] == ["Elu"]
     # ONNX Runtime shows the error in the two files.
     feeds = dict(np.load(reduced["inputs"]))
-    results = [
-        ort.InferenceSession(str(file), providers=["CPUExecutionProvider"]).run(None, feeds)[0]
-        for file in (reduced["reference"], out)
-    ]
+    results = [session_of(file).run(None, feeds)[0] for file in (reduced["reference"], out)]
     np.testing.assert_allclose(results[1], results[0] * 1.01, rtol=1e-5)
     # The command in the report shows it too.
     again = subprocess.run(
@@ -431,13 +424,9 @@ def emulated_tensors(path, image, kind, exact):
                 if values.dtype == np.float32 and not (node.op_type == "Resize" and index):
                     values = int8_weights(node, index, values) if kind == "int8" else rounded(values, kind)
                 feeds[name] = values
-        infos = [
-            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
-            for n, v in feeds.items()
-        ]
-        graph = helper.make_graph([node], "one", infos, [helper.make_empty_tensor_value_info(node.output[0])])
-        single = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        session = ort.InferenceSession(single.SerializeToString(), providers=["CPUExecutionProvider"])
+        infos = [(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()]
+        single = make_model([node], infos, [helper.make_empty_tensor_value_info(node.output[0])])
+        session = session_of(single)
         (result,) = session.run(None, feeds)
         name = node.output[0]
         moves = node.op_type in ("Flatten",)
@@ -471,7 +460,7 @@ def test_emulation_is_what_numpy_and_onnx_runtime_make_of_it(graft, sixty, tmp_p
 
 
 def narrow_network(path, *nodes, constants):
-    weights = [numpy_helper.from_array(np.float32(value), name) for name, value in constants.items()]
+    weights = {name: np.float32(value) for name, value in constants.items()}
     return save(path, list(nodes), [("x", [1, 64])], [(nodes[-1].output[0], [1, 64])], weights)
 
 
@@ -558,9 +547,7 @@ def test_a_model_that_does_not_run_is_reduced_to_the_node(graft, tmp_path, op, d
     )
     assert done.returncode == 2, done.stdout + done.stderr
     with pytest.raises(Exception, match=op):
-        ort.InferenceSession(str(out), providers=["CPUExecutionProvider"]).run(
-            None, dict(np.load(answer.json["reduced"]["inputs"]))
-        )
+        session_of(out).run(None, dict(np.load(answer.json["reduced"]["inputs"])))
     assert "the candidate does not run: node 'pick'" in graft("verify", reference, candidate, "--layers").out
 
 

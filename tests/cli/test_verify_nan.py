@@ -1,18 +1,8 @@
 # graft verify and graft quantize report NaN, and the first node with NaN. ONNX Runtime determines which tensors have
 # NaN.
 import numpy as np
-import onnxruntime as ort
 import pytest
-from conftest import save
-from onnx import helper, numpy_helper
-
-
-def node(op, inputs, output, **attributes):
-    return helper.make_node(op, inputs.split(), [output], name=output, **attributes)
-
-
-def constant(name, values):
-    return numpy_helper.from_array(np.asarray(values, np.float32), name)
+from onnx_models import constant, node, save, session_of
 
 
 def network(path, *nodes, **constants):
@@ -21,7 +11,7 @@ def network(path, *nodes, **constants):
 
 
 def run(path, x):
-    return ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    return session_of(path).run(None, {"x": x})[0]
 
 
 @pytest.fixture
@@ -223,10 +213,6 @@ def test_what_is_empty_on_synthetic_inputs_names_the_range(graft, tmp_path):
 
 def test_an_output_that_is_declared_empty_is_the_same(graft, tmp_path):
     nodes = [node("Slice", "x start end axis", "y"), node("Neg", "x", "z")]
-    weights = [
-        numpy_helper.from_array(np.array([0]), "start"),
-        numpy_helper.from_array(np.array([0]), "end"),
-        numpy_helper.from_array(np.array([1]), "axis"),
-    ]
+    weights = {"start": np.array([0]), "end": np.array([0]), "axis": np.array([1])}
     path = save(tmp_path / "empty.onnx", nodes, [("x", [2, 8])], [("y", [2, 0]), ("z", [2, 8])], weights)
     assert graft("verify", path, path).code == 0

@@ -2,10 +2,9 @@
 # the noise floor is reported. Chains run in linear time, and a fixed batch takes many samples.
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
-from conftest import save
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import save, session_of, subgraph
 
 SIZE = 24
 
@@ -102,14 +101,12 @@ def test_one_percent_of_one_channel_is_found_where_inputs_are_well_conditioned(g
 
 
 def network(path, nodes, shape=(1, 4), weights=()):
-    return save(path, nodes, [("x", list(shape))], [("y", list(shape))], list(weights))
+    return save(path, nodes, [("x", list(shape))], [("y", list(shape))], weights)
 
 
 def test_ranges_are_inferred_given_and_refused(graft, tmp_path):
-    range_of_image = numpy_helper.from_array(np.float32(255), "range")
-    path = network(
-        tmp_path / "a.onnx", [helper.make_node("Div", ["x", "range"], ["y"], name="scale")], (1, 64), [range_of_image]
-    )
+    scale = helper.make_node("Div", ["x", "range"], ["y"], name="scale")
+    path = network(tmp_path / "a.onnx", [scale], (1, 64), {"range": np.float32(255)})
     answer = graft("verify", path, path, "--json", "--layers").json
     assert answer["ranges"]["x"]["highest"] == 255 and "scale" in answer["ranges"]["x"]["why"]
     assert 0.5 < answer["layers"][0]["reference_range"]["highest"] <= 1
@@ -125,20 +122,18 @@ def test_ranges_are_inferred_given_and_refused(graft, tmp_path):
 
 def test_a_chain_of_five_thousand_nodes_is_verified(graft, tmp_path):
     # The command finishes, which it would not if its time grew with the square of the chain's length.
-    weights = [numpy_helper.from_array(np.float32(1.01), "c")]
     nodes, last = [], "x"
     for i in range(5000):
         op = ("Relu", "Add", "Tanh", "Mul")[i % 4]
         output = "y" if i == 4999 else f"t{i}"
         nodes.append(helper.make_node(op, [last, "c"] if op in ("Add", "Mul") else [last], [output], name=f"n{i}"))
         last = output
-    path = network(tmp_path / "chain.onnx", nodes, weights=weights)
+    path = network(tmp_path / "chain.onnx", nodes, weights={"c": np.float32(1.01)})
     graft("verify", path, path, "--seeds", "1", code=0)
 
 
 def test_a_long_chain_in_parts_gives_the_same_bits(graft, tmp_path):
     """A model of more than 2,000 nodes is compiled in parts; models of 500 nodes are not."""
-    weights = [numpy_helper.from_array(np.float32(1.01), "c")]
     length, each = 3000, 500
     nodes = []
     for i in range(length):
@@ -147,12 +142,9 @@ def test_a_long_chain_in_parts_gives_the_same_bits(graft, tmp_path):
         nodes.append(helper.make_node(op, inputs, [f"t{i + 1}"], name=f"n{i}"))
 
     def part(begin, end, *more):
-        ends = [[helper.make_tensor_value_info(name, 1, [2, 64])] for name in (f"t{begin}", f"t{end}")]
-        ends[1] += [helper.make_tensor_value_info(name, 1, [2, 64]) for name in more]
-        graph = helper.make_graph(nodes[begin:end], "chain", *ends, weights)
+        outputs = [(name, [2, 64]) for name in (f"t{end}", *more)]
         path = tmp_path / f"{begin}_{end}.onnx"
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-        return path
+        return save(path, nodes[begin:end], [(f"t{begin}", [2, 64])], outputs, {"c": np.float32(1.01)})
 
     def run(path, begin, tensor):
         np.save(tmp_path / "in.npy", tensor)
@@ -191,19 +183,19 @@ def test_many_samples_go_through_a_fixed_batch_one_by_one(graft, tmp_path):
 def detector(path):
     """Saves a detector that computes boxes from the image and keeps the best of each class: sizes depend on data."""
     random = np.random.default_rng(5)
-    weights = [
-        numpy_helper.from_array(random.standard_normal((16 * 4, 24)).astype(np.float32) * 0.3, "to_boxes"),
-        numpy_helper.from_array(random.standard_normal((16, 24)).astype(np.float32), "to_scores"),
-        numpy_helper.from_array(np.array([1, 16, 4]), "boxes_shape"),
-        numpy_helper.from_array(np.array([1, 1, 16]), "scores_shape"),
-        numpy_helper.from_array(np.array([8]), "eight"),
-        numpy_helper.from_array(np.array([16]), "at_most"),
-        numpy_helper.from_array(np.float32(0.5), "overlap"),
-        numpy_helper.from_array(np.float32(0.3), "least"),
-        numpy_helper.from_array(np.array(2), "two"),
-        numpy_helper.from_array(np.array([-1]), "all"),
-        numpy_helper.from_array(np.array([0]), "zero"),
-    ]
+    weights = {
+        "to_boxes": random.standard_normal((16 * 4, 24)).astype(np.float32) * 0.3,
+        "to_scores": random.standard_normal((16, 24)).astype(np.float32),
+        "boxes_shape": np.array([1, 16, 4]),
+        "scores_shape": np.array([1, 1, 16]),
+        "eight": np.array([8]),
+        "at_most": np.array([16]),
+        "overlap": np.float32(0.5),
+        "least": np.float32(0.3),
+        "two": np.array(2),
+        "all": np.array([-1]),
+        "zero": np.array([0]),
+    }
     nodes = [
         helper.make_node("Gemm", ["x", "to_boxes"], ["raw"], transB=1),
         helper.make_node("Reshape", ["raw", "boxes_shape"], ["boxes"]),
@@ -223,11 +215,7 @@ def detector(path):
         helper.make_node("TopK", ["flat", "eight"], ["best", "best_at"]),
     ]
     return save(
-        path,
-        nodes,
-        [("x", [1, 24])],
-        [("y", ["k", 4]), ("best", [8]), helper.make_tensor_value_info("best_at", TensorProto.INT64, [8])],
-        weights,
+        path, nodes, [("x", [1, 24])], [("y", ["k", 4]), ("best", [8]), ("best_at", TensorProto.INT64, [8])], weights
     )
 
 
@@ -249,30 +237,18 @@ def test_layers_of_a_detector(graft, tmp_path):
 def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
     """A fault of a thousandth exceeds the rounding of a thousand squares and roots, where a step of one is rounded
     up as often as down."""
-    body = helper.make_graph(
+    body = subgraph(
         [
             helper.make_node("Identity", ["go_on"], ["goes_on"]),
             helper.make_node("Mul", ["state", "state"], ["square"], name="square"),
             helper.make_node("Sqrt", ["square"], ["next"], name="root"),
         ],
-        "body",
-        [
-            helper.make_tensor_value_info("turn", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("state", TensorProto.FLOAT, [1, 64]),
-        ],
-        [
-            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", TensorProto.FLOAT, [1, 64]),
-        ],
+        [("turn", TensorProto.INT64, []), ("go_on", TensorProto.BOOL, []), ("state", [1, 64])],
+        [("goes_on", TensorProto.BOOL, []), ("next", [1, 64])],
     )
 
     def looped(name, factor):
-        weights = [
-            numpy_helper.from_array(np.array(1000), "turns"),
-            numpy_helper.from_array(np.array(True), "start"),
-            numpy_helper.from_array(np.float32(factor), "factor"),
-        ]
+        weights = {"turns": np.array(1000), "start": np.array(True), "factor": np.float32(factor)}
         nodes = [
             helper.make_node("Loop", ["turns", "start", "x"], ["state_after"], name="loop", body=body),
             helper.make_node("Mul", ["state_after", "factor"], ["y"], name="last"),
@@ -298,7 +274,7 @@ def ill_conditioned(path, sign):
         helper.make_node("InstanceNormalization", ["c", "ones", "zeros"], ["n"], epsilon=1e-12),
         helper.make_node("Conv", ["n", "v"], ["y"], name="last"),
     ]
-    tensors = [numpy_helper.from_array(np.asarray(values, np.float32), name) for name, values in weights.items()]
+    tensors = {name: np.asarray(values, np.float32) for name, values in weights.items()}
     return save(path, nodes, [("x", [1, 3, SIZE, SIZE])], [("y", [1, 4, SIZE - 4, SIZE - 4])], tensors)
 
 
@@ -322,21 +298,10 @@ def random_numbers(path, nodes, factor=1.0, type=TensorProto.FLOAT, functions=()
         helper.make_node("Tanh", ["x"], ["z"]),
         helper.make_node("Shape", ["r"], ["sizes"]),
     ]
-    outputs = [
-        helper.make_tensor_value_info("y", type, [1, 64]),
-        helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 64]),
-        helper.make_tensor_value_info("sizes", TensorProto.INT64, [2]),
-    ]
-    weights = [
-        numpy_helper.from_array(np.asarray(factor, np.float32), "f"),
-        numpy_helper.from_array(np.asarray(True), "truth"),
-    ]
-    save(path, nodes, [("x", [1, 64])], outputs, weights)
-    model = onnx.load(path)
-    model.functions.extend(functions)
-    model.opset_import.extend([helper.make_opsetid("own", 1)] if functions else [])
-    onnx.save(model, path)
-    return path
+    outputs = [("y", type, [1, 64]), ("z", [1, 64]), ("sizes", TensorProto.INT64, [2])]
+    weights = {"f": np.asarray(factor, np.float32), "truth": True}
+    domains = ["own"] if functions else []
+    return save(path, nodes, [("x", [1, 64])], outputs, weights, functions=functions, domains=domains)
 
 
 def draw(name="noise", op="RandomNormalLike", output="r", **attributes):
@@ -347,9 +312,7 @@ def draw(name="noise", op="RandomNormalLike", output="r", **attributes):
 
 def draw_in_branch():
     branches = [
-        helper.make_graph(
-            [node], "branch", [], [helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, None)]
-        )
+        subgraph([node], [], [(node.output[0], None)])
         for node in (draw(output="inner"), helper.make_node("Identity", ["x"], ["other"]))
     ]
     return helper.make_node("If", ["truth"], ["r"], name="if", then_branch=branches[0], else_branch=branches[1])
@@ -416,7 +379,7 @@ def test_random_numbers_of_another_type_differ(graft, tmp_path):
 def test_dropout_without_training_is_compared(graft, tmp_path):
     """Dropout without training returns its input."""
     nodes = [helper.make_node("Dropout", ["x", "half", "training"], ["y"])]
-    weights = [numpy_helper.from_array(np.float32(0.5), "half"), numpy_helper.from_array(np.asarray(False), "training")]
+    weights = {"half": np.float32(0.5), "training": False}
     path = save(tmp_path / "a.onnx", nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
     assert graft("verify", path, path).code == 0
 
@@ -432,7 +395,7 @@ def test_rewrites_around_random_numbers_are_proven_without_them(graft, tmp_path)
         helper.make_node("Mul", ["s", "alpha"], ["t"]),
         helper.make_node("Max", ["s", "t"], ["y"]),
     ]
-    weights = [numpy_helper.from_array(np.float32(0.1), "alpha")]
+    weights = {"alpha": np.float32(0.1)}
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
     reports = []
     for run in range(3):
@@ -471,12 +434,8 @@ def best_three(path, type, spread, largest=1):
         helper.make_node("TopK", ["t" if cast else "s", "k"], ["best", "places"], axis=-1, largest=largest),
         helper.make_node("Reshape", ["places", "row"], ["y"]),
     ]
-    weights = [
-        numpy_helper.from_array(scores.astype(np.float32), "w"),
-        numpy_helper.from_array(np.array([3]), "k"),
-        numpy_helper.from_array(np.array([1, -1]), "row"),
-    ]
-    return save(path, nodes, [("x", [2, 8])], [helper.make_tensor_value_info("y", TensorProto.INT64, [1, 6])], weights)
+    weights = {"w": scores.astype(np.float32), "k": np.array([3]), "row": np.array([1, -1])}
+    return save(path, nodes, [("x", [2, 8])], [("y", TensorProto.INT64, [1, 6])], weights)
 
 
 def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
@@ -508,13 +467,10 @@ def chosen_class(path, op, type, *, spread=1e-4, axis=1, order=1, more=0, from_i
         *([helper.make_node("Add", ["places", "more"], ["moved"], name="move")] if more else []),
         helper.make_node("Cast", ["moved" if more else "places"], ["y"], name="last", to=TensorProto.INT32),
     ]
-    weights = [
-        numpy_helper.from_array(scores.astype(np.float32), "w"),
-        numpy_helper.from_array(np.array([3]), "k"),
-        numpy_helper.from_array(np.array(more), "more"),
-    ]
-    output = helper.make_tensor_value_info("y", TensorProto.INT32, ["rows", "columns"])
-    return save(path, nodes, [("x", [2, 64 if from_input else 8])], [output], weights)
+    weights = {"w": scores.astype(np.float32), "k": np.array([3]), "more": np.array(more)}
+    return save(
+        path, nodes, [("x", [2, 64 if from_input else 8])], [("y", TensorProto.INT32, ["rows", "columns"])], weights
+    )
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin", "TopK"])
@@ -589,14 +545,12 @@ def offset_network(path, offset, twice_first=False, factor=1.0, narrow=False):
         helper.make_node(op, inputs, [f"t{i}"])
         for i, (op, inputs) in enumerate([*terms, ("Sub", ["t1", "offset"]), ("Mul", ["t2", "factor"])])
     ]
-    ends = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [4, 16]) for name in ("x", "t3")]
+    output = ("t3", TensorProto.DOUBLE, [4, 16])
     if narrow:
         nodes.append(helper.make_node("Cast", ["t3"], ["y"], to=TensorProto.FLOAT))
-        ends[1] = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 16])
-    weights = [
-        numpy_helper.from_array(np.float64(value), name) for name, value in (("offset", offset), ("factor", factor))
-    ]
-    return save(path, nodes, [ends[0]], [ends[1]], weights)
+        output = ("y", [4, 16])
+    weights = {"offset": np.float64(offset), "factor": np.float64(factor)}
+    return save(path, nodes, [("x", TensorProto.DOUBLE, [4, 16])], [output], weights)
 
 
 @pytest.mark.parametrize("layers", [[], ["--layers"]])
@@ -617,7 +571,7 @@ def test_f64_sums_in_another_order_are_the_same(graft, tmp_path, narrow):
     paths = [offset_network(tmp_path / f"{first}.onnx", 4e12, first, narrow=narrow) for first in (False, True)]
     x = np.random.default_rng(0).normal(size=(4, 16))
     np.save(tmp_path / "x.npy", x)
-    left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in paths)
+    left, right = (session_of(path).run(None, {"x": x})[0] for path in paths)
     assert np.any(np.abs(left - right) > 2e-4 * (np.abs(left) + 1)), "the order changes nothing"
     answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")
     assert (answer.code, answer.json["equal"]) == (0, True), answer.out
@@ -631,15 +585,8 @@ def narrowed_network(path, operator, factor):
         helper.make_node("Sub", ["narrow", "one"], ["bits"]),
         helper.make_node("Mul", ["bits", "million"], ["y"]),
     ]
-    weights = [
-        numpy_helper.from_array(number, name)
-        for number, name in ((np.float64(factor), "factor"), (np.float32(1), "one"), (np.float32(1e6), "million"))
-    ]
-    ends = [
-        helper.make_tensor_value_info(name, type, [6])
-        for name, type in (("x", TensorProto.DOUBLE), ("y", TensorProto.FLOAT))
-    ]
-    return save(path, nodes, [ends[0]], [ends[1]], weights)
+    weights = {"factor": np.float64(factor), "one": np.float32(1), "million": np.float32(1e6)}
+    return save(path, nodes, [("x", TensorProto.DOUBLE, [6])], [("y", [6])], weights)
 
 
 def test_a_fault_behind_a_cast_from_f64_is_found(graft, tmp_path):
@@ -650,7 +597,7 @@ def test_a_fault_behind_a_cast_from_f64_is_found(graft, tmp_path):
     reference = narrowed_network(tmp_path / "a.onnx", "Mul", 1.7)
     honest = narrowed_network(tmp_path / "b.onnx", "Div", 1 / 1.7)
     wrong = narrowed_network(tmp_path / "c.onnx", "Mul", 1.7 * (1 + 3e-7))
-    left, middle, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in (reference, honest, wrong))
+    left, middle, right = (session_of(path).run(None, {"x": x})[0] for path in (reference, honest, wrong))
     assert np.array_equal(left, middle)
     assert np.all(np.abs(left - right) > 0.1)
     assert graft("verify", reference, honest, *data).code == 0
@@ -664,8 +611,7 @@ def perceptron(path, first, second):
         helper.make_node("Relu", ["a"], ["h"]),
         helper.make_node("MatMul", ["h", "second"], ["y"]),
     ]
-    weights = [numpy_helper.from_array(array, name) for name, array in (("first", first), ("second", second))]
-    return save(path, nodes, [("x", [4, 32])], [("y", [4, 8])], weights)
+    return save(path, nodes, [("x", [4, 32])], [("y", [4, 8])], {"first": first, "second": second})
 
 
 def test_a_difference_within_the_tolerance_that_rounding_does_not_explain_is_reported(graft, tmp_path):
@@ -692,7 +638,7 @@ def test_a_difference_within_the_tolerance_that_rounding_does_not_explain_is_rep
     # Hidden units in another order change the network by rounding alone.
     order = random.permutation(64)
     honest = perceptron(tmp_path / "c.onnx", first[:, order], second[order])
-    left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in (reference, honest))
+    left, right = (session_of(path).run(None, {"x": x})[0] for path in (reference, honest))
     assert np.any(left != right)
     answer = graft("verify", reference, honest, *data, "--json")
     assert (answer.code, answer.json["outputs"][0]["beyond_rounding"]) == (0, None), answer.out
@@ -715,15 +661,15 @@ def test_with_a_given_limit_rounding_is_not_measured(graft, tmp_path, limit):
 def f64_network(path, type, layers, size, change=1.0):
     """Layers of MatMul and Sin between an input and an output in f64. They compute in `type`."""
     random = np.random.default_rng(0)
-    nodes, weights = [helper.make_node("Cast", ["x"], ["t0"], to=type)], []
+    nodes, weights = [helper.make_node("Cast", ["x"], ["t0"], to=type)], {}
     for i in range(layers):
         weight = random.normal(size=(size, size)) * 1.5 / np.sqrt(size) * (change if i == 0 else 1)
-        weights.append(numpy_helper.from_array(weight.astype(helper.tensor_dtype_to_np_dtype(type)), f"w{i}"))
+        weights[f"w{i}"] = weight.astype(helper.tensor_dtype_to_np_dtype(type))
         nodes.append(helper.make_node("MatMul", [f"t{i}", f"w{i}"], [f"p{i}"]))
         nodes.append(helper.make_node("Sin", [f"p{i}"], [f"t{i + 1}"]))
     nodes.append(helper.make_node("Cast", [f"t{layers}"], ["y"], to=TensorProto.DOUBLE))
-    ends = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [4, size]) for name in ("x", "y")]
-    return save(path, nodes, [ends[0]], [ends[1]], weights)
+    x, y = (("x", TensorProto.DOUBLE, [4, size]), ("y", TensorProto.DOUBLE, [4, size]))
+    return save(path, nodes, [x], [y], weights)
 
 
 def test_a_candidate_in_f32_of_an_f64_network_is_not_beyond_rounding(graft, tmp_path):
@@ -734,7 +680,7 @@ def test_a_candidate_in_f32_of_an_f64_network_is_not_beyond_rounding(graft, tmp_
     ]
     x = np.random.default_rng(1).normal(size=(4, 64))
     np.save(tmp_path / "x.npy", x)
-    left, right = (ort.InferenceSession(path).run(None, {"x": x})[0] for path in paths)
+    left, right = (session_of(path).run(None, {"x": x})[0] for path in paths)
     allowed = 2.0**-13 * np.abs(left) + 2.0**-15 * np.abs(left).max()
     assert np.max(np.abs(left - right) / allowed) > 0.01, "so small a difference is not measured"
     answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json")

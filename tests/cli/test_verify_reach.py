@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-import onnxruntime
 import pytest
-from conftest import save
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import save, session_of, subgraph
 
 I32, I64, U32 = TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32
 F32 = TensorProto.FLOAT
@@ -19,21 +18,12 @@ def network(path, text_nodes, inputs, outputs, **constants):
         helper.make_node(op, reads.split(), gives.split(), name=f"{op}_{i}", **(attributes[0] if attributes else {}))
         for i, (op, reads, gives, *attributes) in enumerate(text_nodes)
     ]
-    return save(
-        path,
-        nodes,
-        [helper.make_tensor_value_info(*value) for value in inputs],
-        [helper.make_tensor_value_info(*value) for value in outputs],
-        [numpy_helper.from_array(np.asarray(values), name) for name, values in constants.items()],
-        opset=18,
-    )
+    return save(path, nodes, inputs, outputs, constants, opset=18)
 
 
 def differ(paths, **inputs):
     """Returns whether ONNX Runtime computes different outputs from these inputs."""
-    first, second = (
-        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, inputs) for path in paths
-    )
+    first, second = (session_of(path).run(None, inputs) for path in paths)
     return any(not np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
@@ -177,7 +167,7 @@ def test_weights_that_something_else_makes_up_for_are_not_named(graft, tmp_path)
 def branches(path, then_weight, threshold):
     def branch(name, weight):
         node = helper.make_node("MatMul", ["x", weight], [f"{name}_out"], name=name)
-        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name}_out", F32, None)])
+        return subgraph([node], [], [(f"{name}_out", None)])
 
     return network(
         path,
@@ -223,10 +213,7 @@ def test_a_branch_of_the_candidate_alone_is_named(graft, tmp_path):
     )
     candidate = branches(tmp_path / "b.onnx", 0 * WEIGHT[:4], 100)
     x = np.full((2, 4), 200, np.float32)
-    run = [
-        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {name: x})[0]
-        for path, name in ((plain, "input"), (candidate, "x"))
-    ]
+    run = [session_of(path).run(None, {name: x})[0] for path, name in ((plain, "input"), (candidate, "x"))]
     assert not np.array_equal(*run)
     answer = graft("verify", plain, candidate, "--json", code=0)
     assert answer.json["unreached"] == [
@@ -237,7 +224,7 @@ def test_a_branch_of_the_candidate_alone_is_named(graft, tmp_path):
 def test_a_branch_inside_a_function_is_named(graft, tmp_path):
     def branch(name, op):
         node = helper.make_node(op, ["x"], [f"{name}_out"], name=name)
-        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name}_out", F32, None)])
+        return subgraph([node], [], [(f"{name}_out", None)])
 
     def choosing(name, then):
         nodes = [
@@ -261,15 +248,10 @@ def test_a_branch_inside_a_function_is_named(graft, tmp_path):
 
 
 def test_a_loop_that_never_runs_is_named(graft, tmp_path):
-    body = helper.make_graph(
+    body = subgraph(
         [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Mul", ["v", "f"], ["w"])],
-        "body",
-        [
-            helper.make_tensor_value_info("i", I64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("v", F32, None),
-        ],
-        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), helper.make_tensor_value_info("w", F32, None)],
+        [("i", I64, []), ("go", TensorProto.BOOL, []), ("v", None)],
+        [("on", TensorProto.BOOL, []), ("w", None)],
     )
 
     def loop(name, factor):
@@ -297,17 +279,11 @@ def test_a_loop_that_never_runs_is_named(graft, tmp_path):
     ]
 
 
-def result(name):
-    return helper.make_tensor_value_info(name, F32, None)
-
-
 def if_inside(name, then_op, else_op):
     """Returns the nodes that compute y = then_op(v, f) if the largest number of x exceeds 100, otherwise else_op(v, f),
     for a branch or body of a network that has m and hundred."""
     branches = {
-        key: helper.make_graph(
-            [helper.make_node(op, ["v", "f"], [f"{name}_{key}"])], key, [], [result(f"{name}_{key}")]
-        )
+        key: subgraph([helper.make_node(op, ["v", "f"], [f"{name}_{key}"])], [], [(f"{name}_{key}", None)])
         for key, op in {"then_branch": then_op, "else_branch": else_op}.items()
     }
     return [
@@ -319,33 +295,23 @@ def if_inside(name, then_op, else_op):
 def if_in_if(then_op):
     """The outer condition is true in all runs."""
     outer = {
-        "then_branch": helper.make_graph(if_inside("inner", then_op, "Sub"), "then", [], [result("inner_y")]),
-        "else_branch": helper.make_graph(if_inside("other", "Add", "Sub"), "else", [], [result("other_y")]),
+        "then_branch": subgraph(if_inside("inner", then_op, "Sub"), [], [("inner_y", None)]),
+        "else_branch": subgraph(if_inside("other", "Add", "Sub"), [], [("other_y", None)]),
     }
     return [("Identity", "x", "v"), ("Less", "m million", "c"), ("If", "c", "y", outer)]
 
 
 def if_in_loop(then_op):
-    body = helper.make_graph(
+    body = subgraph(
         [helper.make_node("Identity", ["go"], ["on"]), *if_inside("inner", then_op, "Sub")],
-        "body",
-        [
-            helper.make_tensor_value_info("i", I64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            result("v"),
-        ],
-        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), result("inner_y")],
+        [("i", I64, []), ("go", TensorProto.BOOL, []), ("v", None)],
+        [("on", TensorProto.BOOL, []), ("inner_y", None)],
     )
     return [("Loop", "three yes x", "y", {"body": body})]
 
 
 def if_in_scan(then_op):
-    body = helper.make_graph(
-        if_inside("inner", then_op, "Sub"),
-        "body",
-        [helper.make_tensor_value_info("v", F32, [4])],
-        [helper.make_tensor_value_info("inner_y", F32, [4])],
-    )
+    body = subgraph(if_inside("inner", then_op, "Sub"), [("v", [4])], [("inner_y", [4])])
     attributes = {"body": body, "num_scan_inputs": 1, "scan_output_axes": [0], "scan_output_directions": [1]}
     return [("Scan", "x", "y", attributes)]
 
@@ -356,8 +322,8 @@ def if_in_loop_in_if(then_op):
     loop = helper.make_node("Loop", ["three", "yes", "x"], ["looped"], name="loop", **attributes)
     nothing = helper.make_node("Identity", ["x"], ["same"])
     outer = {
-        "then_branch": helper.make_graph([loop], "then", [], [result("looped")]),
-        "else_branch": helper.make_graph([nothing], "else", [], [result("same")]),
+        "then_branch": subgraph([loop], [], [("looped", None)]),
+        "else_branch": subgraph([nothing], [], [("same", None)]),
     }
     return [("Less", "m million", "c"), ("If", "c", "y", outer)]
 
@@ -422,9 +388,7 @@ def test_a_branch_is_named_where_another_node_has_the_name_of_the_one_around_it(
 
     def choice(condition, output, node_name, then, otherwise):
         branches = {"then_branch": then, "else_branch": otherwise}
-        graphs = {
-            key: helper.make_graph(nodes, key, [], [result(nodes[-1].output[0])]) for key, nodes in branches.items()
-        }
+        graphs = {key: subgraph(nodes, [], [(nodes[-1].output[0], None)]) for key, nodes in branches.items()}
         return helper.make_node("If", [condition], [output], name=node_name, **graphs)
 
     def one(op, output):
@@ -434,8 +398,8 @@ def test_a_branch_is_named_where_another_node_has_the_name_of_the_one_around_it(
     left = [choice("no", "r", "choose", one("Neg", "a"), one("Abs", "b"))]
     right = [choice("yes", "q", name, deep, one("Sin", "h"))]
     outer = {
-        "then_branch": helper.make_graph(left, "then", [], [result("r")]),
-        "else_branch": helper.make_graph(right, "else", [], [result("q")]),
+        "then_branch": subgraph(left, [], [("r", None)]),
+        "else_branch": subgraph(right, [], [("q", None)]),
     }
     path = network(
         tmp_path / "a.onnx",
@@ -452,7 +416,7 @@ def test_a_branch_is_named_where_another_node_has_the_name_of_the_one_around_it(
         big=np.float32(1e9),
         zero=np.float32(0),
     )
-    onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session_of(path)
     answer = graft("verify", path, path, "--seeds", "20", "--json", code=0)
     assert "no run executed else_branch of node 'deep' (If), so nothing in it was compared" in answer.json["unreached"]
 
@@ -460,22 +424,17 @@ def test_a_branch_is_named_where_another_node_has_the_name_of_the_one_around_it(
 def test_branches_inside_a_loop_that_were_executed_are_not_named(graft, tmp_path):
     """The first iteration executes one branch, and the other iterations the other."""
     branch = {
-        key: helper.make_graph([helper.make_node(op, ["v", "f"], [key])], key, [], [result(key)])
+        key: subgraph([helper.make_node(op, ["v", "f"], [key])], [], [(key, None)])
         for key, op in {"then_branch": "Mul", "else_branch": "Add"}.items()
     }
-    body = helper.make_graph(
+    body = subgraph(
         [
             helper.make_node("Identity", ["go"], ["on"]),
             helper.make_node("Greater", ["i", "zero"], ["later"]),
             helper.make_node("If", ["later"], ["w"], name="inner", **branch),
         ],
-        "body",
-        [
-            helper.make_tensor_value_info("i", I64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            result("v"),
-        ],
-        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), result("w")],
+        [("i", I64, []), ("go", TensorProto.BOOL, []), ("v", None)],
+        [("on", TensorProto.BOOL, []), ("w", None)],
     )
     path = network(
         tmp_path / "a.onnx",
@@ -651,13 +610,7 @@ def test_an_input_that_becomes_a_shape_gets_sizes_that_fit(graft, tmp_path, rank
 def test_sizes_of_other_operators_fit_too(graft, tmp_path, op):
     reads = "x size" if op == "Expand" else "x   size"
     node = helper.make_node(op, reads.split(" "), ["y"], name="node")
-    path = save(
-        tmp_path / "a.onnx",
-        [node],
-        [("x", ["N", 3, 8, 8]), helper.make_tensor_value_info("size", I64, [4])],
-        [("y", None)],
-        opset=18,
-    )
+    path = save(tmp_path / "a.onnx", [node], [("x", ["N", 3, 8, 8]), ("size", I64, [4])], [("y", None)], opset=18)
     answer = graft("verify", path, path, "--json", code=0)
     assert answer.json["ranges"] == {}
     fitting = {"Expand": "[2, 3, 8, 8]", "Resize": "[2, 3, 16, 16]"}[op]
@@ -745,20 +698,20 @@ def test_a_dispute_names_the_engines(graft, tmp_path):
 def loop_network(path, next_condition, limit):
     """A Loop that adds 1 until the condition that its body returns, or its limit, ends it."""
     scalar = [
-        helper.make_tensor_value_info(name, kind, [])
+        (name, kind, [])
         for name, kind in (("step", TensorProto.INT64), ("going", TensorProto.BOOL), ("state", TensorProto.FLOAT))
     ]
     made = [
-        helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-        helper.make_tensor_value_info("more", TensorProto.FLOAT, []),
+        ("go_on", TensorProto.BOOL, []),
+        ("more", []),
     ]
     one, bound = (numpy_helper.from_array(np.float32(value), name) for name, value in (("one", 1), ("bound", 5)))
     nodes = [helper.make_node("Add", ["state", "one"], ["more"]), next_condition]
-    body = helper.make_graph(nodes, "body", scalar, made, [one, bound])
+    body = subgraph(nodes, scalar, made, [one, bound])
     loop = helper.make_node("Loop", ["limit" if limit else "", "c", "x"], ["y"], name="loop", body=body)
     inputs = [
-        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
-        helper.make_tensor_value_info("x", TensorProto.FLOAT, []),
+        ("c", TensorProto.BOOL, []),
+        ("x", []),
     ]
     constants = [numpy_helper.from_array(np.int64(limit), "limit")] if limit else []
     return save(path, [loop], inputs, [("y", [])], constants)

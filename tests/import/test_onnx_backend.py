@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx_judges import Case, judge, light_case, node_cases, run_onnxruntime, stored_cases
+from onnx_models import subgraph
 from program import run_program
 
 TOOL = pathlib.Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "convert_tool"
@@ -86,12 +87,7 @@ def sampling_cases():
                 attributes = {"padding_mode": padding, "align_corners": corners} | ({"mode": mode} if mode else {})
                 node = onnx.helper.make_node("GridSample", ["image", "grid"], ["y"], **attributes)
                 sizes = {"image": ["N", *image.shape[1:]], "grid": ["N", *grid.shape[1:]]}
-                graph = onnx.helper.make_graph(
-                    [node],
-                    name,
-                    [onnx.helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, sizes[key]) for key in sizes],
-                    [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
-                )
+                graph = subgraph([node], [(key, sizes[key]) for key in sizes], [("y", None)])
                 opsets = [onnx.helper.make_opsetid("", opset)]
                 model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
                 expected = run_onnxruntime(model, [image, grid])

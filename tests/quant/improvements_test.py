@@ -6,9 +6,10 @@ import subprocess
 
 import numpy
 import onnx
-import onnxruntime
+import onnx_models
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from onnx_models import run_onnx, subgraph
 
 GENERATOR = numpy.random.default_rng(7)
 BEGINNING = GENERATOR.bit_generator.state
@@ -26,14 +27,13 @@ def normal(*shape, scale=1.0):
 
 def make_model(inputs, nodes, outputs, constants, opset=17):
     """Returns a model. Nodes are (operator, inputs, outputs, attributes), with names separated by spaces."""
-    graph = helper.make_graph(
+    model = onnx_models.make_model(
         [helper.make_node(op, names.split(), output.split(), **attributes) for op, names, output, attributes in nodes],
-        "test",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+        [(name, shape) for name, shape in inputs.items()],
+        [(name, None) for name in outputs],
+        constants,
+        opset=opset,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     return onnx.shape_inference.infer_shapes(model, strict_mode=True)
 
 
@@ -51,15 +51,12 @@ def run_tool(what, model, tmp_path, *more):
 
 def run(model, feeds, outputs=None):
     """Runs a model in ONNX Runtime without its graph optimizations."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for name in outputs or []:
         if name not in [value.name for value in model.graph.output]:
             model.graph.output.append(onnx.ValueInfoProto(name=name))
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    names = outputs or [value.name for value in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds), strict=True))
+    found = run_onnx(model, feeds, is_optimized=False)
+    return {name: found[name] for name in outputs or found}
 
 
 def operators(model):
@@ -351,13 +348,7 @@ def quantize(model, feeds, bits=8):
         nodes.append(changed)
     read = {name for node in nodes for name in node.input}
     kept = {name: array for name, array in constants.items() if name in read}
-    graph = helper.make_graph(
-        nodes,
-        "quantized",
-        model.graph.input,
-        model.graph.output,
-        [numpy_helper.from_array(numpy.asarray(array), name) for name, array in {**kept, **added}.items()],
-    )
+    graph = subgraph(nodes, model.graph.input, model.graph.output, {**kept, **added})
     return helper.make_model(graph, opset_imports=model.opset_import, ir_version=8)
 
 
@@ -613,11 +604,10 @@ def layer_errors(layers, reference, candidate, feeds):
     for output in layers:
         x = changed[output].input[0]
         seen = run(candidate, feeds, [x, output])
-        alone = helper.make_graph(
+        alone = subgraph(
             [onnx.NodeProto.FromString(nodes[output].SerializeToString())],
-            "layer",
-            [helper.make_tensor_value_info(nodes[output].input[0], TensorProto.FLOAT, seen[x].shape)],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+            [(nodes[output].input[0], seen[x].shape)],
+            [(output, None)],
             [constant for constant in reference.graph.initializer if constant.name in nodes[output].input],
         )
         model = helper.make_model(alone, opset_imports=reference.opset_import, ir_version=8)

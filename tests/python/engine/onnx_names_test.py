@@ -8,10 +8,10 @@ from typing import Any
 import models
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from conftest import drive_forked, graft
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import save, session_of
 
 INT64 = TensorProto.INT64
 
@@ -81,17 +81,10 @@ def detector(path: pathlib.Path, limits_are_inputs: bool = False) -> pathlib.Pat
         node("Squeeze", ["column", "axis"], ["rows"], name="rows_of"),
         node("Gather", ["boxes", "rows"], ["y"], name="boxes_of", axis=1),
     ]
-    values = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])]
+    inputs = [("x", FLOAT, [1, 3, 16, 16])]
     if limits_are_inputs:
-        inputs += [
-            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-            for n, a in limits.items()
-        ]
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, None, 4])
-    graph = helper.make_graph(nodes, "detector", inputs, [output], values)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+        inputs += [(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in limits.items()]
+    return save(path, nodes, inputs, [("y", [1, None, 4])], constants)
 
 
 # TensorRT-RTX casts the i64 inputs of any plugin called ScatterND to i32.
@@ -110,14 +103,11 @@ def graph_layer(path: pathlib.Path, operator: str, reduction: str, dtype: int) -
         node("Add", ["sums", "x"], ["y"], name="residual"),
     ]
     inputs = [
-        helper.make_tensor_value_info("x", dtype, [nodes, channels]),
-        helper.make_tensor_value_info("starts", INT64, [edges]),
-        helper.make_tensor_value_info("ends", INT64, index_shape),
+        ("x", dtype, [nodes, channels]),
+        ("starts", INT64, [edges]),
+        ("ends", INT64, index_shape),
     ]
-    output = helper.make_tensor_value_info("y", dtype, [nodes, channels])
-    graph = helper.make_graph(layers, "layer", inputs, [output])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
-    return path
+    return save(path, layers, inputs, [("y", dtype, [nodes, channels])], opset=18)
 
 
 FLOAT, FLOAT16, BFLOAT16, INT32 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT32
@@ -264,15 +254,11 @@ def box_head(path: pathlib.Path, dtype: int, opset: int, regions: int | str) -> 
         helper.make_node("MatMul", ["flat", "weight"], ["y"], name="boxes_of"),
     ]
     inputs = [
-        helper.make_tensor_value_info("x", dtype, [1, 3, 64, 64]),
-        helper.make_tensor_value_info("rois", dtype, [regions, 4]),
-        helper.make_tensor_value_info("items", INT64, [regions]),
+        ("x", dtype, [1, 3, 64, 64]),
+        ("rois", dtype, [regions, 4]),
+        ("items", INT64, [regions]),
     ]
-    values = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    graph = helper.make_graph(nodes, "head", inputs, [helper.make_tensor_value_info("y", dtype, None)], values)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    onnx.save(model, path)
-    return path
+    return save(path, nodes, inputs, [("y", dtype, None)], constants, opset=opset)
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
@@ -329,12 +315,9 @@ def candidates(path: pathlib.Path, k: int, dtype: int) -> pathlib.Path:
         helper.make_node("Gather", ["x", "places"], ["logits"], name="logits_of"),
         helper.make_node("Add", ["logits", "best"], ["y"], name="sum"),
     ]
-    constants = [numpy_helper.from_array(np.array([k], np.int64), "k")]
-    inputs = [helper.make_tensor_value_info("x", dtype, [9000])]
-    output = helper.make_tensor_value_info("y", dtype, None)
-    graph = helper.make_graph(nodes, "candidates", inputs, [output], constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    constants = {"k": np.array([k], np.int64)}
+    inputs = [("x", dtype, [9000])]
+    return save(path, nodes, inputs, [("y", dtype, None)], constants)
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
@@ -365,9 +348,7 @@ def mixer(path: pathlib.Path, dtype: int, length: int | str, has_bias: bool, has
     rng = np.random.default_rng(3)
     element = helper.tensor_dtype_to_np_dtype(dtype)
     shapes = {"projection": (16, 8), "weight": (16, 1, 4), "back": (8, 16)} | ({"bias": (16,)} if has_bias else {})
-    constants = [
-        numpy_helper.from_array(rng.standard_normal(shape).astype(element), name) for name, shape in shapes.items()
-    ]
+    constants = {name: rng.standard_normal(shape).astype(element) for name, shape in shapes.items()}
     given = ["wide", "weight", "bias" if has_bias else "", "past" if has_state else ""]
     while not given[-1]:
         given.pop()
@@ -379,10 +360,8 @@ def mixer(path: pathlib.Path, dtype: int, length: int | str, has_bias: bool, has
     inputs = [helper.make_tensor_value_info("x", dtype, ["n", 8, length])]
     if has_state:
         inputs.append(helper.make_tensor_value_info("past", dtype, ["n", 16, 3]))
-    outputs = [helper.make_tensor_value_info(name, dtype, None) for name in ("y", "present")]
-    graph = helper.make_graph(nodes, "mixer", inputs, outputs, constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 27)], ir_version=10), path)
-    return path
+    outputs = [(name, dtype, None) for name in ("y", "present")]
+    return save(path, nodes, inputs, outputs, constants, opset=27, ir_version=10)
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
@@ -456,11 +435,8 @@ def aligned_head(path: pathlib.Path, dtype: int, opset: int, optional: str, offs
         del nodes[2:4], constants["masking"]
     if "bias" not in optional:
         del constants["bias"]
-    values = [numpy_helper.from_array(array.astype(element), name) for name, array in constants.items()]
-    image = helper.make_tensor_value_info("x", dtype, [1, 3, 20, 24])
-    graph = helper.make_graph(nodes, "stage", [image], [helper.make_tensor_value_info("y", dtype, None)], values)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9), path)
-    return path
+    values = {name: array.astype(element) for name, array in constants.items()}
+    return save(path, nodes, [("x", dtype, [1, 3, 20, 24])], [("y", dtype, None)], values, opset=opset, ir_version=9)
 
 
 @pytest.mark.usefixtures("rtx", "graft_library")
@@ -515,10 +491,8 @@ def one_node(path: pathlib.Path, operator: str, opset: int, /, **attributes: int
         helper.make_node(operator, given, outputs, name="node", **attributes),
     ]
     types = {"NonZero": INT64, "NonMaxSuppression": INT64}
-    results = [helper.make_tensor_value_info("y", types.get(operator, FLOAT), None)]
-    graph = helper.make_graph(nodes, "one", inputs, results, values)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
-    return path
+    results = [("y", types.get(operator, FLOAT), None)]
+    return save(path, nodes, inputs, results, values, opset=opset)
 
 
 # For each name in libgraft_onnx.so, a node without optional attributes: first and last opset, attributes, and
@@ -595,7 +569,7 @@ def test_the_library_demands_what_depends_on_the_operator_set(
         return
     found = []
     for model in models:
-        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session = session_of(model)
         feeds = {"in1": np.array([[2, 1, 9, 11]] * 5, np.float32), "in2": np.zeros(5, np.int64)}
         for value in session.get_inputs():
             if operator != "RoiAlign" or value.name == "in0":
@@ -625,14 +599,9 @@ def test_a_layer_of_tensorrts_own_builds_beside_one_of_the_library(
         helper.make_node("ScatterND", ["x", "i", "u"], ["s"], name="add_up", reduction="add"),
         helper.make_node("TopK", ["s", "k"], ["y", "j"], name="best_of"),
     ]
-    inputs = [
-        helper.make_tensor_value_info(name, kind, shape)
-        for name, kind, shape in [("x", FLOAT, [64]), ("i", INT64, [8, 1]), ("u", FLOAT, [8])]
-    ]
-    output = helper.make_tensor_value_info("y", FLOAT, [5])
-    graph = helper.make_graph(nodes, "both", inputs, [output], [numpy_helper.from_array(np.array([5], np.int64), "k")])
+    inputs = [("x", [64]), ("i", INT64, [8, 1]), ("u", [8])]
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), model)
+    save(model, nodes, inputs, [("y", [5])], {"k": np.array([5], np.int64)}, opset=18)
     built = drive_forked(
         "build", model, "--output", engine, *with_names(graft_library, onnx_names), "--plugin-override"
     )
@@ -643,9 +612,6 @@ def test_the_model_is_what_onnx_runtime_runs(tmp_path: pathlib.Path) -> None:
     """ONNX Runtime runs the networks above and confirms their meaning."""
     rng = np.random.default_rng(1)
     x = (rng.standard_normal((64, 6)) * (rng.random((64, 6)) > 0.7)).astype(np.float32)
-    options = onnxruntime.SessionOptions()
-    session = onnxruntime.InferenceSession(
-        chosen_rows(tmp_path / "m.onnx"), options, providers=["CPUExecutionProvider"]
-    )
+    session = session_of(chosen_rows(tmp_path / "m.onnx"))
     np.testing.assert_array_equal(session.run(None, {"x": x})[0][:, 0], 2 * x[np.nonzero(x)])
     assert onnx.load(tmp_path / "m.onnx").graph.node[0].op_type == "NonZero"

@@ -11,6 +11,7 @@ import onnx.defs
 import pytest
 from conftest import Answer, graft
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import subgraph
 
 pytestmark = pytest.mark.usefixtures("rtx")
 
@@ -100,7 +101,7 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     refused = [name for name in names if not parser.supports_operator(name)]
     assert len(refused) == 46
 
-    body = helper.make_graph([], "body", [helper.make_tensor_value_info("e", FLOAT, [2])], [])
+    body = subgraph([], [("e", [2])], [])
     extra: dict[str, dict[str, Any]] = {"SequenceMap": {"body": body}}
     makers = ["Optional", "SequenceConstruct"]
     assert set(makers) <= set(refused)
@@ -259,7 +260,7 @@ def test_two_hundred_nodes_take_less_than_a_minute(tmp_path: pathlib.Path, fixtu
 def test_a_node_in_a_branch_and_one_in_a_function(tmp_path: pathlib.Path) -> None:
     def branch(name: str, op_type: str) -> Any:
         node = helper.make_node(op_type, ["x"], [f"{name}_y"], name=f"{name}_node")
-        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name}_y", FLOAT, None)])
+        return subgraph([node], [], [(f"{name}_y", None)])
 
     body = [helper.make_node("Det", ["a"], ["b"], name="inner")]
     function = helper.make_function("local", "F", ["a"], ["b"], body, [helper.make_opsetid("", 18)])
@@ -279,8 +280,7 @@ def test_a_node_in_a_branch_and_one_in_a_function(tmp_path: pathlib.Path) -> Non
 
 def graph(name: str, nodes: list[Any], inputs: tuple[Any, ...] = ()) -> Any:
     """Returns a subgraph whose output is the first output of its last node."""
-    ends = [helper.make_tensor_value_info(*end) for end in inputs]
-    return helper.make_graph(nodes, name, ends, [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
+    return subgraph(nodes, inputs, [(nodes[-1].output[0], None)])
 
 
 def top_k(name: str, source: str = "x", k: str = "k") -> Any:
@@ -346,15 +346,7 @@ def test_a_node_that_fails_in_the_body_of_a_loop(tmp_path: pathlib.Path) -> None
         top_k("body", "r", "all"),
     ]
     ends = [("step", INT64, []), ("going", TensorProto.BOOL, []), ("state", FLOAT, [BEYOND_PARTS])]
-    inner = helper.make_graph(
-        body,
-        "body",
-        [helper.make_tensor_value_info(*end) for end in ends],
-        [
-            helper.make_tensor_value_info(*end)
-            for end in (("go_on", TensorProto.BOOL, []), ("body_values", FLOAT, None))
-        ],
-    )
+    inner = subgraph(body, ends, (("go_on", TensorProto.BOOL, []), ("body_values", FLOAT, None)))
     nodes = [helper.make_node("Loop", ["times", "always", "x"], ["y"], name="loop", body=inner)]
     constants = {"all": [BEYOND_PARTS], "times": 3, "always": True}
     model = write(tmp_path / "m.onnx", nodes, [("x", FLOAT, [BEYOND_PARTS])], [("y", FLOAT, None)], constants)
@@ -369,17 +361,13 @@ def test_a_node_that_fails_in_the_body_of_a_loop(tmp_path: pathlib.Path) -> None
 def test_a_node_that_is_blamed_for_its_loop_has_no_advice_of_its_own(tmp_path: pathlib.Path) -> None:
     """TensorRT has no condition for the body of a loop without one, and names the node that reads it."""
     ends = [("step", INT64, []), ("condition", TensorProto.BOOL, []), ("carried", FLOAT, [2, 3])]
-    body = helper.make_graph(
+    body = subgraph(
         [
             helper.make_node("Identity", ["condition"], ["goes_on"], name="reads_condition"),
             helper.make_node("Tanh", ["carried"], ["next"], name="tanh"),
         ],
-        "body",
-        [helper.make_tensor_value_info(*end) for end in ends],
-        [
-            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", FLOAT, [2, 3]),
-        ],
+        ends,
+        [("goes_on", TensorProto.BOOL, []), ("next", [2, 3])],
     )
     nodes = [helper.make_node("Loop", ["trips", "", "x"], ["y"], name="loop", body=body)]
     model = write(
@@ -419,21 +407,13 @@ def test_nodes_that_build_with_other_sizes_are_not_blamed(tmp_path: pathlib.Path
 
 def test_a_loop_that_grows_its_tensor_is_the_only_node_to_blame(tmp_path: pathlib.Path) -> None:
     """TensorRT reports that sizes contradict each other, which a rule explains."""
-    body = helper.make_graph(
+    body = subgraph(
         [
             helper.make_node("Concat", ["state", "first"], ["longer"], name="longer", axis=0),
             helper.make_node("Identity", ["going"], ["go_on"], name="go_on"),
         ],
-        "body",
-        [
-            helper.make_tensor_value_info("step", INT64, []),
-            helper.make_tensor_value_info("going", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("state", FLOAT, [None, 4]),
-        ],
-        [
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("longer", FLOAT, [None, 4]),
-        ],
+        [("step", INT64, []), ("going", TensorProto.BOOL, []), ("state", [None, 4])],
+        [("go_on", TensorProto.BOOL, []), ("longer", [None, 4])],
     )
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["first"], name="first"),
@@ -587,13 +567,13 @@ def test_refused_nodes_of_a_kind_are_taken_out_together(tmp_path: pathlib.Path) 
 def test_a_branch_that_is_known_to_fail_is_not_searched_for(tmp_path: pathlib.Path) -> None:
     """The branch is among two hundred nodes: its node fails alone, then the branch is tried, then all other nodes
     build at once."""
-    chosen = [helper.make_tensor_value_info("chosen", INT64, None)]
+    chosen = [("chosen", INT64, None)]
     nms = helper.make_node("NonMaxSuppression", ["boxes", "scores", "k"], ["chosen"], name="nms", **NOT_GRAFTS)
     none = numpy_helper.from_array(np.zeros((0, 3), np.int64), "none")
     empty = helper.make_node("Constant", [], ["empty"], name="constant", value=none)
     branches = {
-        "then_branch": helper.make_graph([nms], "then", [], chosen),
-        "else_branch": helper.make_graph([empty], "else", [], [helper.make_tensor_value_info("empty", INT64, None)]),
+        "then_branch": subgraph([nms], [], chosen),
+        "else_branch": subgraph([empty], [], [("empty", INT64, None)]),
     }
     nodes, value = [], "x"
     for i in range(200):
@@ -783,7 +763,7 @@ def nested(path: pathlib.Path, in_branch: Any, in_function: Any) -> pathlib.Path
     """Saves an If with a node next to a Relu in a branch, and calls of a function with another node and a Relu."""
 
     def branch(name: str, *nodes: Any) -> Any:
-        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
+        return subgraph(nodes, [], [(nodes[-1].output[0], None)])
 
     domains = [helper.make_opsetid("", 18), helper.make_opsetid("fixture", 1)]
     last = helper.make_node("Relu", [in_function.output[0]], ["f"], name="in_function_relu")

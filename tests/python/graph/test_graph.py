@@ -12,6 +12,7 @@ import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import make_model, session_of, subgraph
 
 GOLDEN = Path(os.environ["GRAFT_GOLDEN_DIR"])
 SOURCE = Path(os.environ["GRAFT_SOURCE_DIR"])
@@ -250,12 +251,7 @@ def test_external_data_round_trip(tmp_path: Path) -> None:
 
 
 def graft_model(dtype: int, nodes: list[onnx.NodeProto], opset: int = 17) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("x", dtype, ["n", 4, 5])],
-        [helper.make_tensor_value_info("y", dtype, None)],
-    )
+    graph = subgraph(nodes, [("x", dtype, ["n", 4, 5])], [("y", dtype, None)])
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("graft", 1), helper.make_opsetid("TRT", 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
@@ -360,8 +356,7 @@ def test_a_raised_model_computes_the_same(case: str, step: str, tmp_path: Path) 
     outputs = [helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None) for n in nodes[-1].output]
     for output in outputs:
         output.ClearField("type")
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 5])], outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+    model = make_model(nodes, [("x", [3, 4, 5])], outputs, opset=opset, ir_version=7)
     for output in model.graph.output:  # ONNX Runtime requires the type of an output
         kind = TensorProto.INT64 if output.name == "z" and case == "top_k" else TensorProto.FLOAT
         output.type.tensor_type.elem_type = kind
@@ -414,14 +409,13 @@ OLD_FORMS = {
 def one_node(opset: int, op_type: str, attributes: dict, constants: list, count: int = 1) -> onnx.ModelProto:
     names = [f"c{i}" for i in range(len(constants))]
     outputs = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(count)]
-    graph = helper.make_graph(
+    return make_model(
         [helper.make_node(op_type, ["x", *names], [o.name for o in outputs], "node", **attributes)],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, IMAGE)],
+        [("x", IMAGE)],
         outputs,
-        [numpy_helper.from_array(value, name) for name, value in zip(names, constants)],
+        dict(zip(names, constants)),
+        opset=opset,
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 @pytest.mark.parametrize("step", ["raise", "raise_newest"])
@@ -576,7 +570,7 @@ def test_types_after_sequences_are_those_of_the_results(name: str, tmp_path: Pat
     dtype, shape = types_of(onnx.load(target))["y"]
     typed = onnx.shape_inference.infer_shapes(model, data_prop=True)
     theirs, their_shape = types_of(typed)["y"]
-    session = onnxruntime.InferenceSession(typed.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = session_of(typed)
     feeds = {"x": np.ones((2, 6), "f4"), "v": np.ones(3, "f4"), "i": np.ones(4, "i8")}
     [y] = session.run(
         None, {name: array for name, array in feeds.items() if name in {i.name for i in session.get_inputs()}}
@@ -605,7 +599,7 @@ def test_the_declared_types_of_sequences_and_optionals_count(tmp_path: Path) -> 
              make("OptionalGetElement", ["q"], ["t"]), make("SequenceAt", ["t", "k"], ["c"])]  # fmt: skip
     outputs = [onnx.ValueInfoProto(name=name) for name in "abc"]
     inputs = [onnx.helper.make_value_info(name, kind) for name, kind in types.items()]
-    graph = onnx.helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(np.array(0), "k")])
+    graph = subgraph(nodes, inputs, outputs, {"k": np.array(0)})
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(model, source)

@@ -21,6 +21,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference import ReferenceEvaluator
+from onnx_models import make_model
 
 FAULT = 1.01
 Array = np.ndarray[Any, Any]
@@ -340,14 +341,7 @@ def test_equal_badly_conditioned_networks_are_the_same_each_time() -> None:
 
 def network(nodes: list[onnx.NodeProto], inputs: dict[str, tuple[int, list[int]]], weights: dict[str, Any]) -> Any:
     values = [helper.make_tensor_value_info(name, *type_and_shape) for name, type_and_shape in inputs.items()]
-    graph = helper.make_graph(
-        nodes,
-        "network",
-        values,
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()],
-    )
-    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    return make_model(nodes, values, [("y", None)], weights)
 
 
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div"])

@@ -10,7 +10,8 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_models import make_model, subgraph
 from test_against_onnxruntime import run_graft, run_onnxruntime, runner
 
 F32 = np.float32
@@ -63,15 +64,11 @@ class Network:
         return self.node("DequantizeLinear", names, axis=axis)
 
     def save(self, path, opset=21):
-        graph = helper.make_graph(
+        graph = subgraph(
             self.nodes,
-            "test",
-            [
-                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-                for name, value in self.inputs.items()
-            ],
+            [(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in self.inputs.items()],
             [helper.make_empty_tensor_value_info(name) for name in self.expected],
-            [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
+            self.constants,
         )
         imports = [helper.make_opsetid("", opset), helper.make_opsetid("graft", 1)]
         onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=10), str(path))
@@ -451,13 +448,7 @@ def test_inside_a_branch(tmp_path):
     sums = sum_of_convolution(x_steps, w, [1, 1], [0] * 4, [1, 1], 1)
 
     def body(nodes, output):
-        return helper.make_graph(
-            nodes,
-            "branch",
-            [],
-            [helper.make_empty_tensor_value_info(output)],
-            [numpy_helper.from_array(value, name) for name, value in net_inside.constants.items()],
-        )
+        return subgraph(nodes, [], [helper.make_empty_tensor_value_info(output)], net_inside.constants)
 
     other = [helper.make_node("Relu", ["x0"], ["other"])]
     expected = real(sums, F32(0.02), spread(scales, 2))
@@ -669,13 +660,13 @@ def test_reference_against_onnxruntime(form, tmp_path):
         pytest.skip("ONNX Runtime takes one zero point for all weights")
     inputs = {"x": as_u8(x)}
     constants = {"w": as_u8(w), "xz": as_u8(zero_points[0]), "wz": zeros[0]}
-    graph = helper.make_graph(
+    model = make_model(
         [node],
-        "sums",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, x.shape)],
+        [("x", TensorProto.UINT8, x.shape)],
         [helper.make_empty_tensor_value_info("y")],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+        constants,
+        opset=21,
+        ir_version=10,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     onnx.save(model, str(tmp_path / "sums.onnx"))
     np.testing.assert_array_equal(run_onnxruntime(tmp_path / "sums.onnx", inputs)["y"], sums)

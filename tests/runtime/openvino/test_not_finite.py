@@ -5,7 +5,8 @@ outputs."""
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_models import make_model, save, subgraph
 from test_against_onnxruntime import run_graft, run_onnxruntime
 
 SPECIAL = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
@@ -43,17 +44,15 @@ def with_special(x, special):
 
 
 def compare(path, nodes, inputs, constants, opset=22):
-    graph = helper.make_graph(
+    save(
+        path,
         nodes,
-        "test",
-        [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-            for name, value in inputs.items()
-        ],
+        [(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in inputs.items()],
         [helper.make_empty_tensor_value_info("y")],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+        constants,
+        opset=opset,
+        ir_version=10,
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10), str(path))
     return run_onnxruntime(path, inputs)["y"], run_graft("functions", path, inputs, path.parent)["y"]
 
 
@@ -196,14 +195,7 @@ def test_between_casts_to_16_bits(op, narrow, tmp_path):
         node,
         helper.make_node("Cast", ["r"], ["y"], to=TensorProto.FLOAT),
     ]
-    graph = helper.make_graph(
-        casts,
-        "test",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    model = make_model(casts, [("x", x.shape)], [("y", None)], constants, opset=22, ir_version=10)
     onnx.save(model, str(tmp_path / "narrow.onnx"))
     found = run_graft("functions", tmp_path / "narrow.onnx", {"x": x}, tmp_path)["y"]
     if op in ("MaxPool", "ReduceMax", "ReduceMin"):
@@ -214,9 +206,7 @@ def test_between_casts_to_16_bits(op, narrow, tmp_path):
 
 def test_inside_a_branch(tmp_path):
     def body(op):
-        return helper.make_graph(
-            [helper.make_node(op, ["x"], ["r"])], op, [], [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)]
-        )
+        return subgraph([helper.make_node(op, ["x"], ["r"])], [], [("r", None)])
 
     node = helper.make_node("If", ["truth"], ["y"], then_branch=body("Relu"), else_branch=body("Exp"))
     for truth in (True, False):
