@@ -282,7 +282,7 @@ def test_types_that_an_operator_does_not_take(graft, tmp_path, out, case):
     """ONNX Runtime refuses the same models, and onnx.checker those of the newer schemas."""
     opset, operator, types, message = WRONG_TYPES[case]
     inputs = [(name, TYPES[kind], [2]) for name, kind in zip("ab", types, strict=False)]
-    node = helper.make_node(operator, [each.name for each in inputs], ["y"], name="n")
+    node = helper.make_node(operator, [name for name, *_ in inputs], ["y"], name="n")
     model = save(tmp_path / "m.onnx", [node], inputs, [("y", TYPES[types[-1]], [2])], opset=opset)
     with pytest.raises(Exception, match="Type"):
         session_of(model)
