@@ -73,20 +73,20 @@ def by_rules_alone(arguments):
     return arguments if ABOUT_TENSORRT & set(arguments) else (*arguments, *rules)
 
 
+def run_command(*command, code=None, **options):
+    """Runs a command, checks its exit code, if `code` is given, and returns the finished process."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    assert code in (None, done.returncode), done.stderr or done.stdout
+    return done
+
+
 @pytest.fixture(scope="session")
 def graft():
     """Runs the program and checks its exit code, if `code` is given; `graft("ops", "--json", code=0).json`. TensorRT does
     not run by default: see by_rules_alone."""
 
     def run(*arguments, code=None, env=None, **options):
-        done = subprocess.run(
-            [PROGRAM, *map(str, by_rules_alone(arguments))],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **(env or {})},
-            **options,
-        )
+        done = run_command(PROGRAM, *by_rules_alone(arguments), env={**os.environ, **(env or {})}, **options)
         if "--json" in arguments and done.stdout:
             check_schema(arguments, done.stdout)
         assert code in (None, done.returncode), done.stderr or done.stdout
@@ -135,10 +135,7 @@ def session_folder(tmp_path_factory):
 def converted(session_folder):
     """Returns the digits network as `graft convert` writes it."""
     path = session_folder / "digits.graft.onnx"
-    done = subprocess.run(
-        [PROGRAM, "convert", DIGITS, "-o", path, "--no-check"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_command(PROGRAM, "convert", DIGITS, "-o", path, "--no-check", code=0)
     return path
 
 

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM
+from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, run_command
 from onnx import TensorProto, helper
 from onnx_models import save, session_of, subgraph
 
@@ -398,14 +398,8 @@ WRITERS = {
 def test_file_size_limit(tmp_path, out, command):
     arguments, name = WRITERS[command]
     limit = 10000
-    done = subprocess.run(
-        [PROGRAM, *arguments, "-o", out / name],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )
-    assert done.returncode == 2, done.stderr
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
+    done = run_command(PROGRAM, *arguments, "-o", out / name, code=2, **limited)
     assert name in done.stderr
     assert not list(out.iterdir())
 
@@ -414,9 +408,7 @@ def test_file_size_limit(tmp_path, out, command):
 def tiny_disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
-    )
+    mounted = run_command("mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", folder)
     if mounted.returncode != 0:
         pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
     yield folder
@@ -428,8 +420,7 @@ def test_full_disk(tiny_disk, command):
     arguments, name = WRITERS[command]
     before = b"what was there before"
     (tiny_disk / name).write_bytes(before)
-    done = subprocess.run([PROGRAM, *arguments, "-o", tiny_disk / name], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
+    done = run_command(PROGRAM, *arguments, "-o", tiny_disk / name, code=2)
     assert name in done.stderr
     assert [p.name for p in pathlib.Path(tiny_disk).iterdir()] == [name]
     assert (tiny_disk / name).read_bytes() == before

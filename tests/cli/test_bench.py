@@ -3,11 +3,10 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 import pytest
-from conftest import DIGITS, PROGRAM, SOURCE, interrupted_leaves_nothing, program_alone
+from conftest import DIGITS, PROGRAM, SOURCE, interrupted_leaves_nothing, program_alone, run_command
 
 FIGURES = {"us", "warm_us", "of_copy", "tflop_s"}
 
@@ -17,8 +16,7 @@ def cpu_result(tmp_path_factory):
     """Returns the result of LeakyReLU's only case for the CPU, and its page."""
     report = tmp_path_factory.mktemp("bench") / "report.html"
     command = [PROGRAM, "bench", "--op", "LeakyReLU", "--device", "cpu", "--json", "--report", report]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_command(*command, code=0)
     return json.loads(done.stdout), json.loads(pathlib.Path(f"{report}.json").read_text())
 
 
@@ -150,8 +148,7 @@ def test_interrupt_leaves_nothing(tmp_path, number):
 
 def test_library_that_was_not_built(tmp_path):
     command = [program_alone(tmp_path), "bench", "--op", "all", "--device", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 3
+    done = run_command(*command, code=3)
     assert "libgraft_plugins.so" in done.stderr
     assert "make build" in done.stderr
 
@@ -162,9 +159,7 @@ def test_front_by_itself(graft, tmp_path):
     library = str(next(each for name in ("plugins", "c") if (each := libraries / f"libgraft_{name}.so").is_file()))
     command = [sys.executable, "-m", "graft.bench", "--library", library, "--device", "cpu", "--peers", "none"]
     command += ["--op", "LeakyReLU", "--json", str(tmp_path / "result.json")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(SOURCE / "python")}
-    )
+    done = run_command(*command, env={**os.environ, "PYTHONPATH": str(SOURCE / "python")})
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert events[-1]["event"] == "result"
     assert json.loads((tmp_path / "result.json").read_text())["results"] == events[-1]["results"]

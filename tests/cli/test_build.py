@@ -1,7 +1,6 @@
 # graft build with the real TensorRT-RTX, which builds without a GPU.
 import hashlib
 import signal
-import subprocess
 import sys
 
 import numpy as np
@@ -13,6 +12,7 @@ from conftest import (
     interrupted_leaves_nothing,
     needs_plugin_library,
     program_alone,
+    run_command,
 )
 from onnx import helper
 from onnx_models import save, session_of, subgraph
@@ -152,13 +152,7 @@ def test_missing_plugin_library_is_named(graft, converted, tmp_path):
 
 
 def test_own_plugin_library_that_was_not_built(graft, converted, tmp_path):
-    answer = subprocess.run(
-        [program_alone(tmp_path), "build", converted, "-o", tmp_path / "e", *TARGETS],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 3
+    answer = run_command(program_alone(tmp_path), "build", converted, "-o", tmp_path / "e", *TARGETS, code=3)
     assert "libgraft_plugins.so" in answer.stderr
     assert "make build" in answer.stderr
     assert "--plugins never" in answer.stderr

@@ -3,14 +3,13 @@
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 
 import fastjsonschema
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PLUGIN_LIBRARY, SCHEMAS, SOURCE, closed, needs_plugin_library
+from conftest import DIGITS, DIGITS_DATA, PLUGIN_LIBRARY, SCHEMAS, SOURCE, closed, needs_plugin_library, run_command
 from onnx import helper, numpy_helper
 from onnx_models import run_onnx, save
 
@@ -28,13 +27,9 @@ def ask(folder, *options, **fault):
     """Runs the script like a user, with the stand-in for TensorRT. Returns exit code, report and output."""
     report = folder / "canary_report.json"
     report.unlink(missing_ok=True)
-    done = subprocess.run(
-        [sys.executable, folder / "run_canary.py", "--memory", "cuda-python", "--tensorrt", "tensorrt", *options],
-        env={**os.environ, "PYTHONPATH": str(STAND_IN), "CANARY_FAULT": json.dumps(fault)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, folder / "run_canary.py", "--memory", "cuda-python", "--tensorrt", "tensorrt", *options]
+    more = {"PYTHONPATH": str(STAND_IN), "CANARY_FAULT": json.dumps(fault)}
+    done = run_command(*command, env={**os.environ, **more})
     assert "Traceback" not in done.stderr, done.stderr
     found = held_against_schema("graft.canary.report", report)
     assert found["message"] in done.stdout + done.stderr

@@ -3,12 +3,11 @@
 import os
 import pathlib
 import shlex
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from conftest import DIGITS, PROGRAM, needs_plugin_library, program_alone
+from conftest import DIGITS, PROGRAM, needs_plugin_library, program_alone, run_command
 from onnx import AttributeProto, TensorProto, helper
 from onnx_models import constant, save, subgraph
 
@@ -402,14 +401,8 @@ def test_no_build_without_plugins_is_suggested_that_fails(graft, tmp_path):
 def test_no_build_without_plugins_is_suggested_for_want_of_the_library(tmp_path):
     model = places_of_ones(tmp_path / "m.onnx")
     package = pathlib.Path(PROGRAM).parent.parent / "python"
-    answer = subprocess.run(
-        [program_alone(tmp_path), "build", model, "-o", tmp_path / "e", *TARGET],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(package)},
-    )
-    assert answer.returncode == 3
+    command = [program_alone(tmp_path), "build", model, "-o", tmp_path / "e", *TARGET]
+    answer = run_command(*command, code=3, env={**os.environ, "PYTHONPATH": str(package)})
     assert "the plugin library does not exist" in answer.stderr
     assert "--plugins never" not in answer.stderr
     assert "without plugins TensorRT does not run node 'y' (NonZero)" in " ".join(answer.stderr.split())

@@ -3,10 +3,9 @@ import os
 import pty
 import re
 import shutil
-import subprocess
 
 import pytest
-from conftest import PROGRAM
+from conftest import PROGRAM, run_command
 
 SHELLS = ["bash", "zsh", "fish"]
 
@@ -14,7 +13,7 @@ SHELLS = ["bash", "zsh", "fish"]
 @pytest.fixture(scope="module")
 def scripts():
     def script(shell):
-        return subprocess.run([PROGRAM, "completions", shell], capture_output=True, text=True, check=True).stdout
+        return run_command(PROGRAM, "completions", shell, code=0).stdout
 
     return {shell: script(shell) for shell in SHELLS}
 
@@ -24,7 +23,7 @@ def options():
     """Returns the options of each command, as its help lists them."""
 
     def help_of(*words):
-        return subprocess.run([PROGRAM, *words, "--help"], capture_output=True, text=True, check=True).stdout
+        return run_command(PROGRAM, *words, "--help", code=0).stdout
 
     commands = re.findall(r"^  (\w+)  ", help_of().split("Commands\n")[1].split("\n\n")[0], re.MULTILINE)
     found = {}
@@ -44,9 +43,7 @@ def bash(scripts, *words):
     """Returns the completions that bash offers for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=(graft {quoted}); COMP_CWORD={len(words)}; _graft; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run(
-        ["bash", "-c", scripts["bash"] + asked], capture_output=True, text=True, check=True, env={"PATH": os.defpath}
-    )
+    done = run_command("bash", "-c", scripts["bash"] + asked, code=0, env={"PATH": os.defpath})
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -54,12 +51,7 @@ def bash(scripts, *words):
 def fish(scripts, *words):
     need("fish")
     line = " ".join(["graft", *words])
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", scripts["fish"] + f'complete -C "{line}"'],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_command("fish", "--no-config", "-c", scripts["fish"] + f'complete -C "{line}"', code=0)
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
 
@@ -93,9 +85,7 @@ def test_fish_completes_lists(scripts):
 def test_bash_leaves_files_to_the_shell(scripts):
     for words in (["inspect", "m"], ["run", "-o", "m"], ["run", "-i", "image", "=", "m"]):
         assert bash(scripts, *words) == []
-    done = subprocess.run(
-        ["bash", "-c", scripts["bash"] + "complete -p graft"], capture_output=True, text=True, check=True
-    )
+    done = run_command("bash", "-c", scripts["bash"] + "complete -p graft", code=0)
     assert "-o default" in done.stdout
 
 

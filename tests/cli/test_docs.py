@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from conftest import PROGRAM, SOURCE
+from conftest import PROGRAM, SOURCE, run_command
 from onnx_models import session_of
 
 LONGEST_PAGE = 160  # lines
@@ -20,13 +20,7 @@ def code(page, before):
 
 
 def test_committed_pages_are_what_the_program_says():
-    done = subprocess.run(
-        [sys.executable, SOURCE / "tools" / "generate_docs.py", "--check", "--graft", PROGRAM],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run_command(sys.executable, SOURCE / "tools" / "generate_docs.py", "--check", "--graft", PROGRAM, code=0)
 
 
 def test_each_operator_has_a_page(graft):

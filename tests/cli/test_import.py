@@ -2,12 +2,11 @@
 import json
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PROGRAM, SOURCE
+from conftest import DIGITS, DIGITS_DATA, PROGRAM, SOURCE, run_command
 from onnx import helper
 from onnx_models import run_onnx, save
 
@@ -210,10 +209,7 @@ def test_a_terminal_sees_progress_and_quiet_is_quiet(tmp_path):
 
     def on_terminal(*more):
         command = " ".join(map(str, [PROGRAM, "convert", model, "-o", tmp_path / "s.onnx", *more]))
-        done = subprocess.run(
-            ["script", "-qec", f"env TERM=xterm {command}", "/dev/null"], capture_output=True, text=True
-        )
-        return done.stdout
+        return run_command("script", "-qec", f"env TERM=xterm {command}", "/dev/null").stdout
 
     assert re.search(r"\d+ %  \w+", on_terminal())
     assert on_terminal("-q") == ""

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, SOURCE
+from conftest import DIGITS, DIGITS_DATA, SOURCE, run_command
 from onnx import TensorProto, helper
 from onnx_models import constant, node, run_onnx, save, session_of, subgraph
 
@@ -576,8 +576,7 @@ print(json.dumps({
 
 def engine_of(path):
     pytest.importorskip("tensorrt_rtx")
-    done = subprocess.run([sys.executable, "-c", LAYERS, path], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_command(sys.executable, "-c", LAYERS, path, code=0)
     return json.loads(done.stdout.splitlines()[-1])
 
 

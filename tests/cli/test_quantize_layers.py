@@ -7,14 +7,13 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS_DATA, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library
+from conftest import DIGITS_DATA, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library, run_command
 from onnx import helper, numpy_helper
 from onnx_models import run_onnx, save
 
@@ -245,9 +244,7 @@ class Built:
 
 
 def run_json(*arguments):
-    done = subprocess.run([PROGRAM, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout[-2000:]
-    return json.loads(done.stdout)
+    return json.loads(run_command(PROGRAM, *arguments, "--json", code=0).stdout)
 
 
 def make(folder, data, *options, quantize=(), precision="int8"):

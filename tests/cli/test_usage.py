@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import DIGITS, PROGRAM, SOURCE
+from conftest import DIGITS, PROGRAM, SOURCE, run_command
 
 LIST = SOURCE / "include/graft/report/commands.inc"
 COMMANDS = re.findall(r"^GRAFT_COMMAND\((\w+), \w+\)$", LIST.read_text(), re.MULTILINE)
@@ -118,10 +118,10 @@ def test_wrong_use_names_the_argument(graft, arguments, named):
 def options_with_values():
     """Returns the options with a value of each command, with a value, and the other required arguments, by the
     command's help and completions."""
-    completions = subprocess.run([PROGRAM, "completions", "bash"], capture_output=True, text=True, check=True).stdout
+    completions = run_command(PROGRAM, "completions", "bash", code=0).stdout
     found = []
     for command in COMMANDS:
-        text = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True).stdout
+        text = run_command(PROGRAM, command, "--help", code=0).stdout
         if "\nArguments\n" not in text:
             continue
         usage = next(line for line in text.splitlines() if line.startswith(f"  graft {command}"))
@@ -184,9 +184,7 @@ def test_output_that_is_no_terminal_has_no_color(graft):
 def test_no_color_is_obeyed_on_a_terminal():
     def on_terminal(extra):
         command = f"env TERM=xterm {extra} {PROGRAM} ops"
-        return subprocess.run(
-            ["script", "-qec", command, "/dev/null"], capture_output=True, text=True, check=False
-        ).stdout
+        return run_command("script", "-qec", command, "/dev/null").stdout
 
     assert "\033[1m" in on_terminal("")
     assert "\033[" not in on_terminal("NO_COLOR=1")

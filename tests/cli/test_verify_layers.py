@@ -1,14 +1,12 @@
 # graft verify --layers: locates an error at its node, in every place and through every rewrite. NumPy and ONNX Runtime
 # compute the expected figures.
 import copy
-import os
 import shlex
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, DIGITS_DATA, PROGRAM
+from conftest import DIGITS, DIGITS_DATA, PROGRAM, run_command
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import make_model, run_onnx, save, session_of
 
@@ -94,10 +92,7 @@ def sixty(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sixty")
     path = network_of_sixty(folder / "network.onnx")
     converted = folder / "converted.onnx"
-    done = subprocess.run(
-        [PROGRAM, "convert", path, "-o", converted, "--plugins", "always"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_command(PROGRAM, "convert", path, "-o", converted, "--plugins", "always", code=0)
     return path, converted
 
 
@@ -371,14 +366,7 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     results = [session_of(file).run(None, feeds)[0] for file in (reduced["reference"], out)]
     np.testing.assert_allclose(results[1], results[0] * 1.01, rtol=1e-5)
     # The command in the report shows it too.
-    again = subprocess.run(
-        shlex.split(reduced["command"].replace("graft ", f"{PROGRAM} ", 1)),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ,
-    )
-    assert again.returncode == 1, again.stdout + again.stderr
+    again = run_command(*shlex.split(reduced["command"].replace("graft ", f"{PROGRAM} ", 1)), code=1)
     assert "1.01 times the reference" in again.stdout
 
 
@@ -538,14 +526,7 @@ def test_a_model_that_does_not_run_is_reduced_to_the_node(graft, tmp_path, op, d
     answer = graft("verify", reference, candidate, "--reduce", out, "--json", code=1)
     assert answer.json["failure"]["node"] == "pick"
     assert [node.name for node in onnx.load(out).graph.node] == ["pick"]
-    done = subprocess.run(
-        answer.json["reduced"]["command"].replace("graft ", f"{PROGRAM} ", 1).split(),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ,
-    )
-    assert done.returncode == 2, done.stdout + done.stderr
+    run_command(*answer.json["reduced"]["command"].replace("graft ", f"{PROGRAM} ", 1).split(), code=2)
     with pytest.raises(Exception, match=op):
         session_of(out).run(None, dict(np.load(answer.json["reduced"]["inputs"])))
     assert "the candidate does not run: node 'pick'" in graft("verify", reference, candidate, "--layers").out
