@@ -204,7 +204,7 @@ const char* name_of(PortKind kind) {
     case PortKind::output: return "output";
     case PortKind::size_output: return "size_output";
   }
-  throw std::logic_error("a port of unknown kind");
+  throw std::logic_error("a port has an unknown kind");
 }
 
 nlohmann::ordered_json to_json(const OperatorType& type, std::string_view function) {

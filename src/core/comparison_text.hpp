@@ -16,8 +16,8 @@
 
 namespace graft::report {
 
-/// Returns the clause about Difference::undecided: "4 of 404 elements differ where rounding alone makes the reference
-/// NaN or infinite, so they are neither the same nor different".
+/// Returns a clause about Difference::undecided: "4 of 404 elements differ where rounding alone makes the reference NaN
+/// or infinite, so they are neither the same nor different".
 [[nodiscard]] inline std::string undecided_text(const Difference& difference) {
   return fmt::format(
       "{} of {} elements differ where rounding alone makes the reference NaN or infinite, so they are "
@@ -89,8 +89,8 @@ namespace graft::report {
   return text + undecided + both_nan;
 }
 
-/// Returns the clause that an output has no verdict, with the reason: `not_compared` of the report, that the output is
-/// empty in all runs, or else what the numbers of the worst run are.
+/// Returns a clause which states that an output has no verdict, with the reason: `not_compared` of the report, that the
+/// output is empty in all runs, or else the kind of numbers in the worst run.
 [[nodiscard]] inline std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
                                                        bool is_lost_in_noise, bool is_empty, const Difference& worst) {
   if (!not_compared.empty() || !is_lost_in_noise) {
@@ -109,7 +109,7 @@ namespace graft::report {
                                output.is_empty_in_all_runs(), output.worst);
 }
 
-/// Returns for example "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN" or "no finite value".
+/// Returns a text such as "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN" or "no finite value".
 [[nodiscard]] inline std::string range_text(const TensorRange& range) {
   std::string text = range.lowest && range.highest ? fmt::format("{:.4g} to {:.4g}", *range.lowest, *range.highest)
                      : range.count == 0            ? "empty"

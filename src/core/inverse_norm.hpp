@@ -12,9 +12,9 @@ namespace graft {
 
 /// How epsilon enters the formula, so that a zero vector does not cause a division by zero.
 enum class EpsilonMode : std::uint8_t {
-  max,   ///< x * rsqrt(max(sum(x^2), epsilon)): TensorFlow
-  norm,  ///< x / max(sqrt(sum(x^2)), epsilon): PyTorch
-  add,   ///< x / sqrt(sum(x^2) + epsilon): Caffe
+  max,   ///< TensorFlow's formula: x * rsqrt(max(sum(x^2), epsilon)).
+  norm,  ///< PyTorch's formula: x / max(sqrt(sum(x^2)), epsilon).
+  add,   ///< Caffe's formula: x / sqrt(sum(x^2) + epsilon).
 };
 constexpr std::array<Choice<EpsilonMode>, 3> choices(EpsilonMode /*tag*/) {
   return {{{"max", EpsilonMode::max}, {"norm", EpsilonMode::norm}, {"add", EpsilonMode::add}}};

@@ -18,7 +18,7 @@ struct Dim::Node {
 namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  if (b == 0) throw std::domain_error("division of a dimension by zero");
+  if (b == 0) throw std::domain_error("a dimension is divided by zero");
   if (a == std::numeric_limits<std::int64_t>::min() && b == -1)
     throw std::overflow_error("a dimension exceeds 64 bits");
   const std::int64_t quotient = a / b;

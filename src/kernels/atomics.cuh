@@ -1,4 +1,4 @@
-// Reductions into global memory by many threads at once.
+// Atomic reductions of many threads into global memory.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -11,13 +11,13 @@
 
 namespace graft {
 
-/// N elements that are loaded and stored at once.
+/// N elements that one instruction loads or stores.
 template <class T, int N>
 struct alignas(N * sizeof(T)) Elements {
   T at[N];
 };
 
-/// Reduces into an integer. i64 uses CUDA's instructions for types of 64 bits.
+/// Reduces a number into an integer. i64 uses CUDA's instructions for 64-bit types.
 __device__ inline void reduce_integer(ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
   static_assert(sizeof(long long) == sizeof(std::int64_t));
   auto* number = reinterpret_cast<long long*>(y);
@@ -39,7 +39,7 @@ __device__ inline void reduce_integer(ScatterReduction reduction, std::int32_t* 
   }
 }
 
-/// Adds N adjacent elements, in one instruction from compute capability 9.0 on.
+/// Adds N adjacent elements. From compute capability 9.0 on this is a single instruction.
 template <class T, int N>
 __device__ void add_vector(T* y, const Elements<T, N>& update) {
   [[maybe_unused]] const auto* words = reinterpret_cast<const unsigned*>(update.at);
@@ -71,8 +71,8 @@ __device__ void add_vector(T* y, const Elements<T, N>& update) {
 #endif
 }
 
-/// Reduces an update into y from element `place` on; y has `count` elements. Integers are reduced by sum, minimum or
-/// maximum, floating-point numbers by sum.
+/// Reduces an update into y, starting at element `place`; y has `count` elements. Integers are reduced with sum,
+/// minimum or maximum, floating-point numbers with sum.
 template <class T, int N>
 __device__ void reduce_atomically(ScatterReduction reduction, T* y, std::int64_t place, std::int64_t count,
                                   const Elements<T, N>& update) {
@@ -85,9 +85,9 @@ __device__ void reduce_atomically(ScatterReduction reduction, T* y, std::int64_t
   } else if constexpr (std::is_same_v<T, float>) {
     atomicAdd(to, update.at[0]);
   } else {
-    // Memory adds pairs of 16-bit numbers; adding a single one is a loop of two or more accesses (256 us against 114 us
-    // for 6.4 million on an H200). So -0, which changes no number, is added to the adjacent element. Elements at the
-    // ends of y may have no adjacent element.
+    // The memory adds pairs of 16-bit numbers, whereas adding a single one is a loop of two or more accesses (256 us
+    // against 114 us for 6.4 million on an H200). So -0, which changes no number, is added to the adjacent element.
+    // Elements at the ends of y may have no adjacent element.
     using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
     const bool is_upper = reinterpret_cast<std::uintptr_t>(to) % sizeof(Pair) != 0;
     if (is_upper ? place == 0 : place + 1 == count) {

@@ -1,5 +1,5 @@
-// Blocks that process the same vectors and exchange sums through each other's shared memory (from compute capability
-// 9.0 on).
+// Blocks that process the same vectors and exchange sums through each other's shared memory, from compute capability
+// 9.0 on.
 #pragma once
 
 namespace graft {
@@ -7,8 +7,8 @@ namespace graft {
 /// The largest cluster that every GPU with clusters can start.
 inline constexpr int max_cluster = 8;
 
-/// The blocks of the cluster of this block: only this block if the launch requested no cluster or the GPU has none. The
-/// version without `Enabled` is for launches that never request a cluster.
+/// The cluster to which this block belongs. It is this block alone if the launch requested no cluster or the GPU does
+/// not support clusters. The version without `Enabled` is for launches that never request a cluster.
 template <bool Enabled>
 class BlockCluster {
  public:
@@ -23,7 +23,7 @@ class BlockCluster {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 // These functions replace cooperative_groups::cluster_group, whose header takes nvcc longer than most kernels.
 
-/// Returns the address in the shared memory of another block of the cluster that `address` has in this block.
+/// Returns the address of the variable `address` of this block in the shared memory of another block of the cluster.
 template <class T>
 [[nodiscard]] __device__ T* in_block(T* address, int rank) {
   T* result;
@@ -43,8 +43,7 @@ __device__ inline void sync_cluster() { asm volatile("barrier.cluster.arrive;\n\
   return rank;
 }
 
-/// Whether kernels with clusters are compiled for this GPU. If not, they are never launched, and their code is left
-/// out.
+/// Whether kernels with clusters are compiled for this GPU. If not, they are never launched, and their code is omitted.
 inline constexpr bool compiles_clusters = true;
 
 template <>
@@ -59,9 +58,9 @@ class BlockCluster<true> {
   /// Returns the index of the cluster in its grid.
   [[nodiscard]] __device__ unsigned index() const { return blockIdx.x / static_cast<unsigned>(size_); }
 
-  /// All threads of all blocks call begin_sending() and receive(), once each. In between, any thread may send number
-  /// `index` of this block, `value`, to slots[rank * count + index] in the shared memory of every block. After
-  /// receive(), the slots are full.
+  /// Exchanges values between the blocks. All threads of all blocks call begin_sending() and receive(), once each.
+  /// Between the two calls, any thread may send number `index` of this block, `value`, to slots[rank * count + index]
+  /// in the shared memory of every block. After receive(), the slots are full.
   __device__ void begin_sending() const { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
   __device__ void send(float* slots, int count, int index, float value) {
     for (int other = 0; other < size_; ++other) in_block(slots, other)[rank_ * count + index] = value;
@@ -87,14 +86,14 @@ __device__ inline void synchronize_blocks([[maybe_unused]] int blocks) {
   __syncthreads();
 }
 
-/// The sums in the shared memory of one block, or of the `parts` blocks of a cluster, whose sums are added in the order
-/// of the blocks.
+/// The sums in the shared memory of one block, or of the `parts` blocks of a cluster, in which case the sums of the
+/// blocks are added in the order of the blocks.
 template <class Sum>
 class ClusterSums {
  public:
   __device__ ClusterSums(Sum* own, int parts) : own_(own), parts_(parts) {}
 
-  /// Loads Count sums from number `at` on: one sum, or as many as lie at a multiple of 16 bytes.
+  /// Loads Count sums, starting at number `at`: one sum, or several whose address is a multiple of 16 bytes.
   template <int Count>
   __device__ void load(int at, Sum (&sums)[Count]) const {
     if (parts_ == 1) {

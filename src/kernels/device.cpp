@@ -1,4 +1,4 @@
-// Constants that operators keep on a device besides their buffers, the traits of the device, and launches of kernels.
+// Constants that operators store on a device, the traits of the device, and launches of kernels.
 #include <cuda_runtime.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace graft {
 
 Status cuda_status(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
-  static_cast<void>(cudaGetLastError());  // otherwise the next check of the caller would report the error again
+  static_cast<void>(cudaGetLastError());  // Clears the error, which the caller's next check would report again.
   return {StatusCode::cuda_error,
           std::string(what) + ": " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error)};
 }
@@ -58,7 +58,8 @@ Status runs_on_current_device(int compute) {
 namespace detail {
 namespace {
 
-/// Finds whether the code of the kernel has the instructions of overlap.cuh, which need compute capability 9.0.
+/// Finds out whether the code of the kernel contains the instructions of overlap.cuh, which require compute capability
+/// 9.0.
 Status waits_for_kernel_ahead(const char* what, const void* kernel, bool& waits) {
   constexpr int since = 90;
   cudaFuncAttributes attributes{};
@@ -110,8 +111,8 @@ Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUs
 
 namespace {
 
-/// Relaxes the capture mode of this thread for its lifetime. Otherwise CUDA forbids the thread to allocate and to free
-/// memory while a stream is captured elsewhere.
+/// Relaxes the capture mode of this thread for the lifetime of the object. Otherwise CUDA does not allow the thread to
+/// allocate or free memory while another thread captures a stream.
 class RelaxedCapture {
  public:
   RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
@@ -124,9 +125,9 @@ class RelaxedCapture {
 };
 
 struct FreeDeviceMemory {
-  // An error means that the process is ending and the memory of the device has been freed already.
+  // An error means that the process is ending, and that the memory of the device has already been freed.
   void operator()(void* address) const {
-    const RelaxedCapture relaxed;  // a plugin may be destroyed while another thread captures
+    const RelaxedCapture relaxed;  // A plugin may be destroyed while another thread captures a stream.
     static_cast<void>(cudaFree(address));
   }
 };
@@ -140,7 +141,8 @@ Status copy_to_device(const std::vector<std::byte>& host, DeviceMemory& result) 
     return status;
   }
   DeviceMemory memory(address);
-  cudaStream_t stream = nullptr;  // a new stream, because the default stream would wait for work that may be captured
+  // A new stream is used, because the default stream would wait for work that may be part of a capture.
+  cudaStream_t stream = nullptr;
   if (Status status = cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
       !status.ok()) {
     return status;

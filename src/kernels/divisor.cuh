@@ -1,4 +1,4 @@
-// Division by a number that is known when a kernel starts: a multiplication and a shift.
+// Divides by a number that is known when a kernel starts, with a multiplication and a shift.
 #pragma once
 
 namespace graft {
@@ -19,7 +19,8 @@ class Divisor {
 
   [[nodiscard]] __device__ int quotient(int numerator) const {
     const auto n = static_cast<unsigned>(numerator);
-    return static_cast<int>((__umulhi(n, multiplier_) + n * one_) >> shift_);  // no branch for a divisor of 1
+    // This form needs no branch for a divisor of 1.
+    return static_cast<int>((__umulhi(n, multiplier_) + n * one_) >> shift_);
   }
   [[nodiscard]] __device__ int remainder(int numerator) const {
     return numerator - quotient(numerator) * static_cast<int>(divisor_);
@@ -29,7 +30,7 @@ class Divisor {
   unsigned divisor_ = 1;
   unsigned multiplier_ = 0;
   unsigned shift_ = 0;
-  unsigned one_ = 1;  ///< 1 for a divisor of 1, for which no multiplier fits into 32 bits; otherwise 0.
+  unsigned one_ = 1;  ///< The value 1 for a divisor of 1, whose multiplier does not fit into 32 bits; otherwise 0.
 };
 
 }  // namespace graft

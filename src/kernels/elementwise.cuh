@@ -12,22 +12,25 @@
 namespace graft {
 namespace kernels {
 
-/// Tuned on an H200.
+/// The sizes of blocks and the work per thread, tuned on an H200.
 struct ElementwisePolicy {
   static constexpr int threads = 256;
-  /// Vectors of a thread if the tensor fills the GPU `many_times` or more often.
+  /// The vectors per thread if the tensor fills the GPU `many_times` or more often.
   static constexpr int vectors_of_many = 2;
   static constexpr int many_times = 3;
-  static constexpr int most_times = 24;  ///< On an H200, larger tensors take 3 % less time with one vector per thread.
+  /// The upper limit for several vectors per thread. On an H200, larger tensors take 3 % less time with one vector per
+  /// thread.
+  static constexpr int most_times = 24;
   static constexpr int table_threads = 256;
   static constexpr int table_vectors_in_flight = 4;
   static constexpr int table_blocks_per_multiprocessor = 4;
 };
 
-/// The elements of a channel-vector layout that are padding; a linear layout has none.
+/// The positions of the padding in a channel-vector layout; a linear layout has no padding.
 struct ChannelPadding {
-  std::int64_t block = 0;   ///< Elements that share a range of `vector` channels; 0 if nothing is padding.
-  std::int64_t blocks = 1;  ///< Ranges of channels.
+  /// The number of consecutive elements that belong to one range of `vector` channels; 0 if there is no padding.
+  std::int64_t block = 0;
+  std::int64_t blocks = 1;  ///< The number of ranges of channels.
   int vector = 1;
   int channels = 0;
 
@@ -40,8 +43,8 @@ struct ChannelPadding {
             .vector = static_cast<int>(vector),
             .channels = static_cast<int>(desc.extents[1])};
   }
-  /// Returns how many elements from this one on, up to the end of its vector, are not padding: at most 0 if this
-  /// element is padding.
+  /// Returns how many elements from this one to the end of its vector are not padding; at most 0 if this element is
+  /// padding.
   [[nodiscard]] __device__ int valid_from(std::int64_t element) const {
     const auto range = static_cast<int>(element / block % blocks);
     return channels - range * vector - static_cast<int>(element % vector);
@@ -68,7 +71,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   y[i] = is_padding ? T(0.F) : apply_to(op, x[i]);
 }
 
-/// Computes U vectors per thread. The last block also computes the elements that fill no vector.
+/// Computes U vectors per thread. The last block also computes the remaining elements, which do not fill a vector.
 template <class T, int U, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::threads)
     elementwise_vector(Op op, const T* x, T* y, std::int64_t count) {
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   using V = Vector<T, width>;
   const std::int64_t vectors = count / width;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (U * threads) + threadIdx.x;
-  // The remaining element is loaded before the vectors are stored, so that small tensors wait for memory once.
+  // The remaining element is loaded before the vectors are stored, so that small tensors wait for memory only once.
   const std::int64_t rest = vectors * width + threadIdx.x;
   const bool has_rest = blockIdx.x == gridDim.x - 1 && rest < count;
   const T last = has_rest ? x[rest] : T(0.F);
@@ -99,7 +102,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
 }
 
 /// Computes elements of one byte, which have 256 values, by looking up a table of 256 results. Each lane of a warp has
-/// its own copy of the table in its own bank of shared memory, so that no two lanes ever wait for each other.
+/// its own copy of the table in its own bank of shared memory, so that no two lanes conflict.
 template <class T, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwisePolicy::table_blocks_per_multiprocessor)
     elementwise_table(Op op, const T* x, T* y, std::int64_t count) {
@@ -118,7 +121,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwiseP
 
   const auto* column = reinterpret_cast<const char*>(table + lane);
   const auto look_up = [&](unsigned word) {
-    constexpr unsigned mask = 0xFFU * lanes * sizeof(unsigned);  // an entry's offset is its index times 128
+    constexpr unsigned mask = 0xFFU * lanes * sizeof(unsigned);  // The offset of an entry is its index times 128.
     const auto at = [&](unsigned offset) { return *reinterpret_cast<const unsigned*>(column + (offset & mask)); };
     const unsigned low = __byte_perm(at(word << 7U), at(word >> 1U), 0x0040U);
     const unsigned high = __byte_perm(at(word >> 9U), at(word >> 17U), 0x0040U);
@@ -147,7 +150,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwiseP
 
 template <class Op>
 struct ElementwiseKernels {
-  static_assert(std::is_trivially_copyable_v<Op>, "the definition travels to the GPU as a kernel argument");
+  static_assert(std::is_trivially_copyable_v<Op>, "the definition is passed to the GPU as a kernel argument");
 
   static Status fits(const Op& /*op*/, const Problem& /*problem*/) { return {}; }
 
@@ -173,7 +176,7 @@ struct ElementwiseKernels {
       const std::int64_t count = problem.inputs[0].storage_count();
       const auto* x = static_cast<const T*>(buffers.inputs[0]);
       auto* y = static_cast<T*>(buffers.outputs[0]);
-      // A tensor smaller than one vector still needs a block, which computes the remaining elements.
+      // A tensor smaller than one vector still needs a block, for its remaining elements.
       const std::int64_t vectors = count == 0 ? 0 : std::max<std::int64_t>(count / widest<T>, 1);
       DeviceTraits device;
       if (Status status = current_device(device); !status.ok()) return status;
@@ -200,9 +203,9 @@ struct ElementwiseKernels {
 
 }  // namespace kernels
 
-/// Returns the CUDA variants of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 and
-/// f8e4m3fn through a table of all results). It leaves padded channels, and addresses that are not multiples of 16, to
-/// "scalar", which supports any problem.
+/// Returns the CUDA variants of a definition that derives from Elementwise. "vector16" moves 128 bits at a time, and
+/// computes i8 and f8e4m3fn with a table of all results. It does not support padded channels and addresses that are not
+/// multiples of 16. "scalar" supports every problem.
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
   using Kernels = kernels::ElementwiseKernels<Op>;

@@ -1,4 +1,4 @@
-// Dispatch to f8e4m3fn on the device, for kernels that support it.
+// Dispatches to f8e4m3fn on the device, for kernels that support it.
 #pragma once
 
 #include <cuda_fp8.h>

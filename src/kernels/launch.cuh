@@ -1,4 +1,4 @@
-// Kernel launches whose errors become a Status, and the facts about a GPU on which kernels depend.
+// Launches kernels and returns their errors as a Status, and queries the properties of a GPU on which kernels depend.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,33 +19,33 @@ struct DeviceTraits {
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
   int compute_major = 0;
-  int shared_bytes = 0;  ///< Bytes of shared memory that one block may use at most.
+  int shared_bytes = 0;  ///< The maximum number of bytes of shared memory that one block may use.
 
   [[nodiscard]] bool has_clusters() const { return compute_major >= 9; }
 };
 
-/// Sets the traits of the current device, which are queried once per device, at the first run. Legal inside stream
-/// capture.
+/// Sets the traits of the current device, which are queried once per device, at the first run. May be called during
+/// stream capture.
 [[nodiscard]] Status current_device(DeviceTraits& traits);
 
 struct Grid {
   std::int64_t blocks = 0;
   int threads = 0;
-  int cluster = 1;       ///< Blocks of a cluster; `blocks` is a multiple of it.
-  int shared_bytes = 0;  ///< Bytes of `extern __shared__` memory.
+  int cluster = 1;       ///< The number of blocks in a cluster. `blocks` is a multiple of it.
+  int shared_bytes = 0;  ///< The number of bytes of `extern __shared__` memory.
   /// Whether the kernel begins before the previous kernel of the stream has ended; see overlap.cuh.
   bool overlaps = false;
 };
 
 namespace detail {
 
-/// Launches a kernel with any parameters: `arguments` has the address of each argument.
+/// Launches a kernel with any parameters. `arguments` contains the address of each argument.
 [[nodiscard]] Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUstream_st* stream,
                                    void** arguments);
 
 }  // namespace detail
 
-/// Starts `kernel` on the stream of the context. Does nothing for a grid of no blocks.
+/// Launches `kernel` on the stream of the context. Does nothing for a grid without blocks.
 template <class... Parameters, class... Arguments>
 [[nodiscard]] Status launch(const char* what, void (*kernel)(Parameters...), const Grid& grid,
                             const CudaContext& context, const Arguments&... arguments) {
@@ -58,7 +58,7 @@ template <class... Parameters, class... Arguments>
 
 [[nodiscard]] constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Returns a grid for threads that share nothing. Small blocks spread few threads over all multiprocessors; for many
+/// Returns a grid for threads that share no data. Small blocks spread few threads over all multiprocessors. For many
 /// threads, larger blocks take less time to start (on an H100 a microsecond for 1,800 blocks, whatever their size).
 [[nodiscard]] inline Grid spread_grid(std::int64_t threads, const DeviceTraits& device) {
   constexpr int small = 128;

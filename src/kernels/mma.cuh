@@ -14,8 +14,8 @@ namespace graft {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-/// Copies 16 bytes from global to shared memory, and zeros in place of the last 16 - `bytes`. The copy is synchronous
-/// on compute capability 7.5.
+/// Copies `bytes` bytes from global to shared memory, and writes zeros to the remaining bytes up to 16. The copy is
+/// synchronous on compute capability 7.5.
 __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -38,7 +38,7 @@ __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #endif
 }
 
-/// Copies 4 bytes, or writes zeros unless `exists`.
+/// Copies 4 bytes if `exists` is true, and writes zeros otherwise.
 __device__ inline void copy_word_async(unsigned to, const void* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(exists ? 4 : 0) : "memory");
@@ -48,14 +48,14 @@ __device__ inline void copy_word_async(unsigned to, const void* from, bool exist
 #endif
 }
 
-/// Ends a group of copies.
+/// Commits the copies since the last call as a group (cp.async.commit_group).
 __device__ inline void commit_copies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-/// Waits until at most the latest `Pending` groups of this thread are incomplete.
+/// Waits until at most the last `Pending` groups of copies of this thread are incomplete.
 template <int Pending>
 __device__ void wait_for_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -63,16 +63,16 @@ __device__ void wait_for_copies() {
 #endif
 }
 
-/// Loads four 8 x 8 matrices of 16-bit elements, or 8 x 16 of bytes. Each lane passes the address of one row of 16
-/// bytes.
+/// Loads four 8 x 8 matrices of 16-bit elements, or 8 x 16 matrices of bytes. Each lane passes the address of one row
+/// of 16 bytes.
 __device__ inline void load_matrices(unsigned (&to)[4], unsigned row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(row));
 }
 
-/// Computes sum += a * b over 8 numbers, rounded to 10 bits of fraction, of each row of a (16 rows) and column of b (8
-/// columns).
+/// Computes sum += a * b for 16 rows of a and 8 columns of b, over 8 products each. The factors are rounded to 10 bits
+/// of fraction (TF32).
 __device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
@@ -81,7 +81,7 @@ __device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4]
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
-  asm volatile("trap;");  // the host chooses another kernel
+  asm volatile("trap;");  // The host selects another kernel for such devices.
 #endif
 }
 [[nodiscard]] __device__ inline unsigned to_tf32(float value) {
@@ -94,9 +94,9 @@ __device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4]
 #endif
 }
 
-/// A number as a sum of two numbers whose upper 19 bits hold it to 20 bits of fraction: tensor cores ignore the lower
-/// bits. `high` holds infinity. The constructor uses masks, since instructions that convert take twice the time or
-/// more.
+/// A number as the sum of two TF32 numbers, which together represent it with 20 bits of fraction, because tensor cores
+/// ignore the lower bits of a float. Infinity is stored in `high`. The constructor uses masks, because conversion
+/// instructions take twice the time or more.
 struct TwoTf32 {
   unsigned high;
   unsigned low;
@@ -112,7 +112,7 @@ struct TwoTf32 {
 template <class T>
 using SumOf = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
 
-/// Computes sum += a * b over 32 bytes of each row of a (16 rows) and column of b (8 columns).
+/// Computes sum += a * b for 16 rows of a and 8 columns of b, over 32 bytes of each.
 template <class T>
 __device__ void multiply_add(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   if constexpr (std::is_same_v<T, std::int8_t>) {
@@ -159,18 +159,19 @@ __device__ void multiply_add(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigne
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #else
-    asm volatile("trap;");  // tensor cores of compute capability 7.5 have no bf16; the host chooses another kernel
+    // Tensor cores of compute capability 7.5 do not support bf16. The host selects another kernel.
+    asm volatile("trap;");
 #endif
   }
 }
 
-/// Computes sums += a * b for every pair of several left and right operands; f32 from compute capability 8.0 on.
+/// Computes sums += a * b for every pair of several left and right operands. f32 requires compute capability 8.0.
 template <class T, int Rows, int Columns>
 __device__ void multiply_add_all(SumOf<T> (*sums)[Columns][4], const unsigned (&a)[Rows][4],
                                  const unsigned (&b)[Columns][2]) {
   if constexpr (std::is_same_v<T, float>) {
-    // Three of the four products of the parts are added; the fourth is too small to count. Tensor cores truncate sums
-    // instead of rounding them, so the sum over many steps is computed outside of them.
+    // Three of the four products of the parts are added; the fourth is negligible. Tensor cores truncate sums instead
+    // of rounding them, so the sum over many steps is computed outside of them.
     unsigned high[Columns][2];
     unsigned low[Columns][2];
 #pragma unroll

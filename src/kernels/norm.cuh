@@ -1,5 +1,5 @@
-// Euclidean norms on the GPU, for every operator that divides by a norm: the task of the kernels, and the functions
-// that run them. The kernels are compiled once, in norm_rows.cu, norm_columns.cu and norm_strided.cu.
+// Euclidean norms on the GPU, for every operator that divides by a norm: the parameters of the kernels, and the
+// functions that launch them. The kernels are compiled once, in norm_rows.cu, norm_columns.cu and norm_strided.cu.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace graft {
 
-/// The problem that every kernel of norms receives.
+/// The parameters that every kernel for norms receives.
 struct NormTask {
   const char* what;
   const TensorDesc& desc;
@@ -21,24 +21,24 @@ struct NormTask {
   Normalizer normalizer;
   ChannelWeights weights;
   DeviceTraits device;
-  bool aligned;  ///< Whether x and y lie at multiples of 128 bits.
+  bool aligned;  ///< Whether the addresses of x and y are multiples of 128 bits.
   const void* x;
   void* y;
   void* workspace;
   std::size_t workspace_bytes;
 };
 
-/// The number of elements in an access to columns that is narrower than 128 bits.
+/// The number of elements in one access to columns that is narrower than 128 bits.
 template <class T>
 inline constexpr int narrow_of_columns = sizeof(T) == 2 ? 2 : 4;
 
-/// Returns the extent of the innermost dimension, kept or reduced.
+/// Returns the extent of the innermost dimension, whether it is kept or reduced.
 [[nodiscard]] inline std::int64_t innermost(const ReductionPlan& plan) {
   const Extents& inner = inner_is_kept(plan) ? plan.kept_extents : plan.reduced_extents;
   return inner.rank() > 0 ? inner[inner.rank() - 1] : 1;
 }
 
-// norm_kernels.cuh lists the problems that each of these functions supports.
+// Computes norms of rows. norm_kernels.cuh lists the problems that this function and the following ones support.
 [[nodiscard]] Status run_norm_rows(const NormTask& task, const CudaContext& context);
 [[nodiscard]] Status run_norm_pieces(const NormTask& task, const CudaContext& context);
 [[nodiscard]] Status run_norm_columns(const NormTask& task, const CudaContext& context);

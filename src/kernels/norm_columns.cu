@@ -24,7 +24,7 @@ Status run_norm_columns(const NormTask& task, const CudaContext& context) {
       }
     }
     return kernels::with_width<T, narrow_of_columns<T>>(task, [&]<int N>(std::integral_constant<int, N>) {
-      // columns_fits() checks only sizes; a tensor that is not aligned may be too long for narrow accesses.
+      // columns_fits() checks only sizes. A tensor that is not aligned may be too long for narrow accesses.
       if (columns.reduced > columns_capacity<T, N>) return run_norm_split(task, context);
       return run_columns<T, N>(task.what, x, y, columns, task.normalizer, task.weights, task.device, context);
     });

@@ -1,5 +1,5 @@
-// Euclidean norms where vectors are interleaved element by element (channels of N,C,H,W): a block reads a tile of whole
-// vectors once and keeps it in registers.
+// Euclidean norms of vectors that are interleaved element by element (the channels of N,C,H,W): a block reads a tile of
+// whole vectors once and keeps it in registers.
 #pragma once
 
 #include "kernels/cluster.cuh"
@@ -9,46 +9,48 @@
 
 namespace graft {
 
-/// A tensor of outer x reduced x inner elements, in row-major order.
+/// A row-major tensor of outer x reduced x inner elements.
 struct Columns {
   std::int64_t outer;
   std::int64_t inner;
   int reduced;
-  int channels = 0;  ///< Channels of chw32 that are not padding.
+  int channels = 0;  ///< The number of channels of chw32 that are not padding.
 };
 
-/// Tuned on an H100. A block is as wide as its height allows, which follows from the length of the vectors.
+/// The sizes of blocks and the work per thread, tuned on an H100. The width of a block follows from its height, which
+/// depends on the length of the vectors.
 template <class T, int N>
 struct ColumnsPolicy {
   static constexpr bool wide = Vector<T, N>::bytes == 16;
-  /// Whether the sums take too many registers for large blocks.
+  /// Whether sums need too many registers for large blocks.
   static constexpr bool wide_i8 = wide && sizeof(T) == 1;
   static constexpr int threads = 256;
   static constexpr int many_threads = wide_i8 ? 256 : 512;
-  static constexpr int few_rows = 4;               ///< Vectors that a thread holds in small tensors.
-  static constexpr int rows = 8;                   ///< Vectors that a thread holds in other tensors.
-  static constexpr int many_rows = wide ? 8 : 16;  ///< Vectors that a thread holds in long columns and large tensors.
+  static constexpr int few_rows = 4;  ///< The vectors that a thread holds in registers in small tensors.
+  static constexpr int rows = 8;      ///< The vectors that a thread holds in registers in other tensors.
+  /// The vectors that a thread holds in registers for long columns and in large tensors.
+  static constexpr int many_rows = wide ? 8 : 16;
   /// The narrowest width of a block, in threads.
   static constexpr int narrowest = (wide_i8 ? 128 : wide ? 64 : sizeof(T) == 1 ? 16 : 32) / Vector<T, N>::bytes;
   static constexpr int narrowest_of_many = (wide ? 128 : 32) / Vector<T, N>::bytes;
-  static constexpr int large = 20;  ///< The least ratio of the vectors of a large tensor to the threads of the GPU.
+  static constexpr int large = 20;  ///< The minimum ratio of vectors to threads of the GPU in a large tensor.
 };
 
 namespace kernels {
 
-inline constexpr int columns_cluster_width = 32;  // the widest block of a cluster
+inline constexpr int columns_cluster_width = 32;  // The width in threads of the widest block in a cluster.
 
-/// Normalizes columns in registers. A block is 1 << log2_width threads wide along the columns and as high as its
-/// threads reach; thread (tx, ty) holds the rows ty, ty + height, ... of N adjacent columns. The blocks of a cluster
-/// continue the rows of each other. Chw32: N = 16 adjacent elements are half of the 32 channels of a pixel, so their
-/// squares and the squares of the adjacent thread are summed as well.
+/// Normalizes columns in registers. A block is 1 << log2_width threads wide along the columns, and as high as the
+/// number of its threads allows. Thread (tx, ty) holds the rows ty, ty + height, ... of N adjacent columns. The rows of
+/// a column continue from one block of a cluster to the next. With Chw32, N = 16 adjacent elements are half of the 32
+/// channels of a pixel, so their squares are summed together with those of the adjacent thread.
 template <class T, int N, int R, int Threads, bool Chw32, bool Clustered, bool Weighted>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer,
                          ChannelWeights given_weights) {
   if constexpr (Clustered && !compiles_clusters) return;
   const ChannelWeights weights = weights_of_kernel<Weighted>(given_weights);
-  constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
+  constexpr int S = Chw32 ? 1 : N;  // The number of sums that a thread keeps.
   BlockCluster<Clustered> cluster;
   const int width = 1 << log2_width;
   const int block_height = Threads >> log2_width;
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   const std::int64_t base = outer * columns.reduced * columns.inner + (column - outer * inner_vectors) * N;
   const auto valid_channels = [&](int row) { return Chw32 ? columns.channels - row * 2 * N - (tx & 1) * N : N; };
 
-  // Weights are loaded early if registers are free, since the loads do not depend on the sums.
+  // Weights are loaded early if registers are free, because the loads do not depend on the sums.
   constexpr bool weights_early = !Chw32 && sizeof(T) > 1 && R <= 8;
   Vector<T, N> tile[R];
   float weight[weights_early ? R : 1];
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 #pragma unroll
     for (int i = 0; i < S; ++i) factors[i] = normalizer.factor<T>(sums[i]);
   } else {
-    __shared__ float partial[Threads * S];  // a row per warp, or per ty if a ty is wider than a warp
+    __shared__ float partial[Threads * S];  // One row per warp, or one per ty if a ty is wider than a warp.
     __shared__ float totals[Threads / 2 * S];
     __shared__ float cluster_sums[Clustered ? max_cluster * columns_cluster_width * S : 1];
     for (int distance = 16; distance >= width; distance /= 2) {
@@ -104,7 +106,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     if ((static_cast<int>(threadIdx.x) & (group - 1)) < width) {
       float* mine = partial + static_cast<int>(threadIdx.x) / group * across + tx;
 #pragma unroll
-      for (int i = 0; i < S; ++i) mine[i * width] = sums[i];  // adjacent threads use adjacent banks
+      for (int i = 0; i < S; ++i) mine[i * width] = sums[i];  // Adjacent threads use adjacent banks.
     }
     __syncthreads();
     if (cluster.size() > 1) cluster.begin_sending();
@@ -146,7 +148,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
       } else {
         const float own = weights_early ? weight[weights_early ? j : 0] : weights.weight(row);
         const Vector<T, N> result = weights.scale(tile[j], factors, own);
-        // A store that fills a part of a sector has to stay in the cache until the rest of the sector is stored.
+        // A store that fills only part of a sector must stay in the cache until the rest of the sector is stored.
         if constexpr (Vector<T, N>::bytes == 16)
           result.store_streaming(to);
         else
@@ -158,8 +160,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
 }  // namespace kernels
 
-/// The longest vector. It always fits into a cluster of blocks that are as narrow as pays; without clusters, blocks
-/// become narrower.
+/// The length of the longest vector. It always fits into a cluster of blocks of the smallest useful width; without
+/// clusters, blocks become narrower.
 template <class T, int N>
 inline constexpr int columns_capacity =
     ColumnsPolicy<T, N>::threads / ColumnsPolicy<T, N>::narrowest* ColumnsPolicy<T, N>::many_rows* max_cluster;
@@ -171,7 +173,7 @@ template <class T, int N, bool Chw32 = false>
   using namespace kernels;
   using Policy = ColumnsPolicy<T, N>;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
-  // Returns the binary logarithm of the largest width at which a block is high enough for a column; 0 if none is.
+  // Returns the binary logarithm of the largest width for which a block is high enough for a column; 0 if no width is.
   const auto log2_width_of = [&](int rows, int threads, int cluster) {
     int log2_width = 0;
     while (2 << log2_width <= threads && (threads >> (log2_width + 1)) * rows * cluster >= columns.reduced &&
@@ -182,7 +184,7 @@ template <class T, int N, bool Chw32 = false>
   };
   const auto run = [&]<int R, int Threads, bool Clustered>(int cluster) {
     int log2_width = log2_width_of(R, Threads, cluster);
-    // In small tensors, blocks are narrower and higher, so that more multiprocessors receive a block.
+    // In small tensors, blocks are narrower and higher, so that more multiprocessors get a block.
     while (1 << log2_width > Policy::narrowest && columns.reduced > Policy::few_rows &&
            (Threads >> log2_width) * cluster < columns.reduced &&
            2 * ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster <= device.multiprocessors) {

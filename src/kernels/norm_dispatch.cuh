@@ -1,4 +1,4 @@
-// Selects the element type and the width of access for which a kernel of norms is compiled.
+// Selects the element type and the access width for which a kernel for norms is compiled.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace graft::kernels {
 
-/// Calls `f(x, y)` with typed addresses.
+/// Calls `f(x, y)` with the addresses as pointers to the element type.
 template <class F>
 [[nodiscard]] Status with_types(const NormTask& task, F&& f) {
   return dispatch_device(task.desc.dtype, [&](auto element) {
@@ -18,7 +18,7 @@ template <class F>
   });
 }
 
-/// Calls `f` with the elements of one access as a constant: as many as fill 128 bits, or `Narrow`, or one.
+/// Calls `f` with the number of elements in one access as a constant: as many as fill 128 bits, or `Narrow`, or one.
 template <class T, int Narrow = widest<T>, class F>
 [[nodiscard]] Status with_width(const NormTask& task, F&& f) {
   const std::int64_t inner = task.aligned ? innermost(task.plan) : 1;

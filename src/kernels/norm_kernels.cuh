@@ -40,7 +40,7 @@ struct NormKernels {
     return unsupported("needs layout " + std::string(to_string(layout)) + ", found " + std::string(to_string(found)));
   }
 
-  /// Fills the task and calls `Run`, unless the tensor is empty.
+  /// Fills the task and calls `Run`. Does nothing if the tensor is empty.
   template <Status (*Run)(const NormTask&, const CudaContext&)>
   static Status run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     NormTask task{
@@ -126,13 +126,13 @@ struct NormKernels {
 
   static Status chw32_fits(const Op& /*op*/, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::chw32); !status.ok()) return status;
-    // Half of the capacity of columns of i8: the vector of a pixel is two threads wide.
+    // The capacity is half of that of i8 columns, because the vector of a pixel is two threads wide.
     const std::int64_t longest = columns_capacity<std::int8_t, 16> / 2 * channels_per_vector(Layout::chw32);
     if (problem.inputs[0].extents[1] <= longest) return {};
     return unsupported("supports up to " + std::to_string(longest) + " channels");
   }
 
-  // long: rows that no cluster holds, summed and scaled in one launch.
+  // long: rows that are too long for a cluster, summed and scaled in one launch.
 
   static Status long_fits(const Op& op, const Problem& problem) {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
@@ -148,7 +148,7 @@ struct NormKernels {
                        " vectors of about " + std::to_string(longest) + " elements and more");
   }
 
-  // split: there are too few vectors for one block per vector, or per 32 vectors, so several blocks share each vector
+  // split: there are too few vectors for one block per vector, or per 32 vectors, so several blocks share each vector,
   // in two launches.
 
   static Status split_fits(const Op& op, const Problem& problem) {

@@ -1,4 +1,4 @@
-// Euclidean norms of contiguous vectors that no cluster holds. They are read twice in one launch.
+// Euclidean norms of contiguous vectors that are too long for a cluster. One launch reads them twice.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -12,9 +12,9 @@ namespace graft {
 namespace kernels {
 
 inline constexpr int long_threads = 256;
-inline constexpr int long_in_flight = 8;  // vectors that a thread reads before it uses the first
+inline constexpr int long_in_flight = 8;  // The number of vectors that a thread loads before it uses the first one.
 
-/// Normalizes rows in two steps. `sums` holds the sum of squares of each part. Parts begin at multiples of a vector,
+/// Normalizes rows in two steps. `sums` contains the sum of squares of each part. Parts begin at multiples of a vector,
 /// wherever rows begin.
 template <class T, int N, RowForm Form>
 __global__ void __launch_bounds__(long_threads)

@@ -1,5 +1,5 @@
-// Euclidean norms of many short rows that begin anywhere. A block reads adjacent rows, the first of which begins at a
-// multiple of a vector, in vectors of 128 bits, and sums each row from shared memory.
+// Euclidean norms of many short rows that begin at any address. A block reads adjacent rows, the first of which begins
+// at a multiple of a vector, in vectors of 128 bits, and sums each row from shared memory.
 #pragma once
 
 #include "kernels/divisor.cuh"
@@ -8,11 +8,11 @@
 
 namespace graft {
 
-/// Tuned on an H100.
+/// The sizes of blocks and the work per thread, tuned on an H100.
 struct PackedRowsPolicy {
   static constexpr int threads = 256;
-  static constexpr int vectors = 4;  ///< Vectors that a thread holds.
-  /// The longest row: a block holds as many of them as a vector has elements.
+  static constexpr int vectors = 4;  ///< The number of vectors that a thread holds in registers.
+  /// The longest row in elements. A block holds as many such rows as a vector has elements.
   static constexpr int longest = threads * vectors;
   // With fewer rows or elements, blocks have too little work: 2711 rows of 1547 f16 took 1.3 times as long as with one
   // row per block.
@@ -25,12 +25,12 @@ namespace kernels {
 struct PackedRows {
   std::int64_t count;
   int length;
-  int of_block;    ///< Rows of a block, a multiple of the elements of a vector.
-  int log2_lanes;  ///< Lanes that sum a row.
+  int of_block;    ///< The number of rows of a block, a multiple of the elements of a vector.
+  int log2_lanes;  ///< The binary logarithm of the number of lanes that sum a row.
   Divisor by_length;
 };
 
-/// Returns the elements times the factors of their rows. The elements begin `offset` elements into row `row`.
+/// Returns the elements multiplied by the factors of their rows. The first element is element `offset` of row `row`.
 template <class T, int N>
 __device__ Vector<T, N> scale_across_rows(const Vector<T, N>& vector, const float* factors, int row, int offset,
                                           int length, const ChannelWeights& weights) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(PackedRowsPolicy::threads)
   const std::int64_t first = std::int64_t{blockIdx.x} * rows.of_block;
   const int count = static_cast<int>(::min(rows.count - first, std::int64_t{rows.of_block}));
   const int size = count * rows.length;
-  const int whole = size / N;  // vectors; in the last block elements may be left
+  const int whole = size / N;  // The number of whole vectors. In the last block, elements may remain.
   const T* const from = x + first * rows.length;
   T* const to = y + first * rows.length;
 
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(PackedRowsPolicy::threads)
 
 }  // namespace kernels
 
-/// Whether packed rows are faster than other kernels for rows of an aligned tensor that are not whole vectors.
+/// Returns whether packed rows are faster than other kernels, for rows of an aligned tensor that are not whole vectors.
 template <class T>
 [[nodiscard]] bool packs_rows(std::int64_t count, std::int64_t length) {
   using Policy = PackedRowsPolicy;
@@ -136,9 +136,9 @@ template <class T>
                                      const CudaContext& context) {
   using namespace kernels;
   using Policy = PackedRowsPolicy;
-  // Rows come in groups of as many rows as a vector has elements; each group is `length` vectors.
+  // Rows form groups of as many rows as a vector has elements; each group has `length` vectors.
   int of_block = Policy::longest / length * widest<T>;
-  if (of_block > Policy::threads) of_block -= of_block % Policy::threads;  // all threads sum equally many rows
+  if (of_block > Policy::threads) of_block -= of_block % Policy::threads;  // All threads sum the same number of rows.
   PackedRows rows{
       .count = count, .length = length, .of_block = of_block, .log2_lanes = 0, .by_length = Divisor(length)};
   while (rows.log2_lanes < 5 && 2 << rows.log2_lanes <= length &&

@@ -7,7 +7,7 @@
 namespace graft {
 namespace {
 
-/// Returns the longest row that the GPU holds, in vectors.
+/// Returns the length of the longest row, in vectors, that a block or a cluster of the GPU holds in registers.
 std::int64_t most_vectors(const NormTask& task) {
   return task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
 }

@@ -1,5 +1,4 @@
-// Euclidean norms where each vector is contiguous: its elements are read once and stay in registers until the norm is
-// known.
+// Euclidean norms of contiguous vectors: the elements are read once and stay in registers until the norm is known.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +11,24 @@
 
 namespace graft {
 
-/// Sizes tuned on an H100. `in_warp`, `in_half_warp`, `in_block` and `most` are vectors that a thread holds.
+/// The sizes of blocks and the work per thread, tuned on an H100. `in_warp`, `in_half_warp`, `in_block` and `most` are
+/// the numbers of vectors that a thread holds in registers.
 struct RowsPolicy {
   static constexpr int in_warp = 2;
-  static constexpr int in_half_warp = 4;  ///< For rows of 33 to 64 vectors, in tensors that fill the GPU.
+  static constexpr int in_half_warp = 4;  ///< Used for rows of 33 to 64 vectors, in tensors that fill the GPU.
   static constexpr int in_block = 4;
-  /// For rows that fit in no other way, and for long rows in tensors that fill the GPU.
+  /// Used for rows that do not fit otherwise, and for long rows in tensors that fill the GPU.
   static constexpr int most = 8;
-  static constexpr int small_block = 256;  ///< Vectors of a row up to which a thread of a block holds one.
+  /// The longest row, in vectors, of which each thread of a block holds one vector.
+  static constexpr int small_block = 256;
   static constexpr int fewest_lanes = 2;
-  static constexpr int most_with_few = 1024;    ///< Vectors of a block up to which threads hold `in_block` of them.
-  static constexpr int clustered_share = 4096;  ///< Vectors of a block up to which another block fits next to it.
-  /// Vectors of a row from which on several blocks read it faster than one.
+  /// The largest number of vectors per block for which threads hold `in_block` vectors.
+  static constexpr int most_with_few = 1024;
+  /// The largest number of vectors per block for which a second block fits on the same multiprocessor.
+  static constexpr int clustered_share = 4096;
+  /// The shortest row, in vectors, that several blocks read faster than one block.
   static constexpr int least_clustered = 2560;
-  /// Elements that a thread holds of rows that are too short for shifted vectors.
+  /// The number of elements that a thread holds of rows that are too short for shifted vectors.
   static constexpr int single_elements = 4;
   static constexpr int shortest = 20;  ///< The longest row that is too short for shifted vectors, in elements.
 };
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(rows_largest_block)
   const float own = warp_sum(part.sum_of_squares());
   if (threadIdx.x % lanes == 0) sums[warp] = own;
   __syncthreads();
-  float sum = 0;  // every thread adds all sums, which saves a barrier
+  float sum = 0;  // Every thread adds all sums, which saves a barrier.
   for (int i = 0; i < threads / lanes; ++i) sum += sums[i];
   if (cluster.size() > 1) {
     cluster.begin_sending();
@@ -179,8 +182,8 @@ template <class T, int N, RowForm Form>
   const auto vectors = static_cast<int>(rows.vectors(N));
   const bool fills =
       rows.count * vectors >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
-  // Fewer lanes with several vectors each keep more reads in flight, if there are enough rows. Shifted rows use all
-  // lanes, since each of their vectors is more work.
+  // Fewer lanes with several vectors each keep more loads in flight, if there are enough rows. Shifted rows use all
+  // lanes, because each of their vectors needs more work.
   const auto halved = static_cast<int>(ceil_divide(vectors, Policy::in_warp));
   const int wanted = fills && Form != RowForm::shifted ? std::max(Policy::fewest_lanes, halved) : vectors;
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;

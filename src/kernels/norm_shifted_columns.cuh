@@ -1,7 +1,7 @@
-// Euclidean norms where vectors are interleaved element by element (channels of N,C,H,W) and planes are not whole
-// vectors of 128 bits, so that each plane begins at another place between two vectors. Elements are read and written in
-// the vectors that hold them. Elements that a block does not hold in registers are read a second time, from the L2
-// cache.
+// Euclidean norms of vectors that are interleaved element by element (the channels of N,C,H,W) in planes that are not
+// whole vectors of 128 bits, so that each plane begins at a different offset from a multiple of 128 bits. Accesses are
+// aligned: elements are loaded and stored in the aligned vectors that contain them. Elements that a block does not keep
+// in registers are loaded a second time, from the L2 cache.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -10,29 +10,29 @@
 
 namespace graft {
 
-/// Tuned on an H100.
+/// The sizes of blocks and the work per thread, tuned on an H100.
 struct ShiftedColumnsPolicy {
   static constexpr int threads = 256;
-  static constexpr int rows = 4;         ///< Vectors that a thread holds.
-  static constexpr int log2_narrow = 3;  ///< Binary logarithm of the width of a block in threads.
-  /// Binary logarithm of the width in tensors of at least `many_blocks` such blocks.
+  static constexpr int rows = 4;         ///< The number of vectors that a thread holds in registers.
+  static constexpr int log2_narrow = 3;  ///< The binary logarithm of the width of a block in threads.
+  /// The binary logarithm of the width in tensors with at least `many_blocks` such blocks per multiprocessor.
   static constexpr int log2_wide = 4;
-  static constexpr int many_blocks = 4;  ///< Blocks per multiprocessor.
-  // columns_in_registers() is faster for shorter columns and smaller tensors: columns of 8 channels took a third to a
-  // half of the time. If planes have an odd number of 16-bit elements, it accesses one element at a time and is faster
-  // only for still smaller tensors.
+  static constexpr int many_blocks = 4;  ///< The number of blocks per multiprocessor from which on blocks are wide.
+  // The shortest column for these kernels. For shorter columns and smaller tensors columns_in_registers() is faster:
+  // columns of 8 channels took a third to a half of the time. If planes have an odd number of 16-bit elements,
+  // columns_in_registers() accesses one element at a time, and is faster only for still smaller tensors.
   static constexpr int shortest = 40;
   static constexpr std::int64_t fewest_bytes = 10 << 20;
   static constexpr std::int64_t fewest_bytes_of_odd = 4 << 20;
 };
 
 /// Returns the number of blocks of 1 << log2_width threads that a plane of `inner` elements needs. A block writes two
-/// vectors of a row fewer than it reads: only the columns of the vectors between them are complete.
+/// vectors of a row fewer than it reads, because only the columns of the vectors in between are complete.
 [[nodiscard]] constexpr std::int64_t shifted_column_tiles(std::int64_t inner, int width, int log2_width) {
   return ceil_divide(ceil_divide(inner - 1, width) + 1, (1 << log2_width) - 2);
 }
 
-/// Whether a tensor of 128-bit alignment has columns and planes that are long enough, and a block for every
+/// Returns whether a tensor with 128-bit alignment has sufficiently long columns and planes, and a block for every
 /// multiprocessor.
 template <class T>
 [[nodiscard]] bool takes_shifted_columns(const Columns& columns, const DeviceTraits& device) {
@@ -47,9 +47,9 @@ template <class T>
 
 namespace kernels {
 
-/// Normalizes shifted columns. Warp w processes the rows w, w + warps, ...: the number of warps is a multiple of N, so
-/// all rows of a thread begin at the same place between two vectors. Thread tx processes the vector that begins in the
-/// columns (tx - 2) * N + 1 to (tx - 1) * N of the block.
+/// Normalizes shifted columns. Warp w processes the rows w, w + warps, ... The number of warps is a multiple of N, so
+/// that all rows of a thread begin at the same offset from a multiple of a vector. Thread tx processes the vector that
+/// begins in the columns (tx - 2) * N + 1 to (tx - 1) * N of the block.
 template <class T>
 __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedColumnsPolicy::threads)
     shifted_columns(const T* x, T* y, Columns columns, int log2_width, int tiles, Normalizer normalizer,
@@ -73,19 +73,19 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
   const int shift = static_cast<int>(begin_of_row & (N - 1));
   const std::int64_t tile = blockIdx.x - outer * static_cast<unsigned>(tiles);
   const std::int64_t column = (tile * (width - 2) + tx - 1) * N - shift;
-  // The elements of the vector from `begin` to `end` belong to the row.
+  // Only the elements of the vector from `begin` to `end` belong to the row.
   const int begin = static_cast<int>(::min(::max(-column, std::int64_t{0}), std::int64_t{N}));
   const int end = static_cast<int>(::min(columns.inner - column, std::int64_t{N}));
   const std::int64_t at = begin_of_row + column;
   const std::int64_t step = height * columns.inner;
-  // Elements up to the end of the tensor.
+  // The number of elements up to the end of the tensor.
   const std::int64_t left = columns.outer * columns.reduced * columns.inner - at;
   const int chunks = (columns.reduced + height * R - 1) / (height * R);
   const auto holds = [&](int row) { return begin < end && ty + row * height < columns.reduced; };
 
   Vector<T, N> held[R];
   const auto load = [&](int first) {
-    int ending = -1;  // the vector that reaches past the end of the tensor
+    int ending = -1;  // The index of the vector that extends past the end of the tensor.
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       const bool is_inside = (first + j) * step + N <= left;
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
     add_squares(held, sums);
   }
 
-  // Column c, counted from one vector before the first column, has slot (c mod N) * (width + 1) + c / N: adjacent
-  // threads then use adjacent banks.
+  // Column c, counted from one vector before the first column, has slot (c mod N) * (width + 1) + c / N, so that
+  // adjacent threads use adjacent banks.
   for (int distance = 16; distance >= width; distance /= 2) {
 #pragma unroll
     for (int i = 0; i < N; ++i) sums[i] += __shfl_xor_sync(0xFFFFFFFFU, sums[i], distance);
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
 #pragma unroll
   for (int i = 0; i < N; ++i) factors[i] = totals[slot_of(i)];
 
-  // Registers still hold the last rows.
+  // The last rows are still in registers.
   for (int chunk = chunks - 1;; --chunk) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {

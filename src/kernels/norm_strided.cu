@@ -1,4 +1,4 @@
-// Norms of any linear tensor, which is read twice, and of rows that no cluster holds.
+// Norms of any linear tensor, which is read twice, and of rows that are too long for a cluster.
 #include <algorithm>
 
 #include "kernels/norm_dispatch.cuh"
@@ -8,15 +8,15 @@
 namespace graft {
 namespace {
 
-/// Normalizes any linear tensor. If there are too few vectors for all multiprocessors and `may_split`, blocks share
-/// them.
+/// Normalizes any linear tensor. If there are too few vectors for all multiprocessors and `may_split` is true, several
+/// blocks share each vector.
 template <class T>
 Status run_in_two_passes(const NormTask& task, const T* x, T* y, bool may_split, const CudaContext& context) {
   constexpr std::int64_t blocks_per_multiprocessor = 4;
   return kernels::with_width<T>(task, [&]<int N>(std::integral_constant<int, N>) {
     const bool inner_kept = inner_is_kept(task.plan);
     const std::int64_t tiles = inner_kept ? ceil_divide(task.plan.kept_count, 32 * N) : task.plan.kept_count;
-    // The share of a block in a vector is at least about two turns of its threads.
+    // Each block's share of a vector is at least about two iterations of its threads.
     const std::int64_t turn = inner_kept ? 16 : 512 * N;
     const std::int64_t wanted = ceil_divide(task.device.multiprocessors * blocks_per_multiprocessor, tiles);
     const std::int64_t room = task.workspace_bytes / sizeof(float) / task.plan.kept_count;

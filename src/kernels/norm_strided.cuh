@@ -1,5 +1,6 @@
-// Euclidean norms over any axes and of any length. One pass computes the norm; a second pass reads the same elements,
-// which are still in the L2 cache unless they are too many. Few long vectors are split between blocks.
+// Euclidean norms over any axes and of any length. One pass computes the norm. A second pass reads the same elements,
+// which are still in the L2 cache unless there are too many. If there are few long vectors, several blocks share each
+// vector.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,9 @@ struct Strided {
   StridedLoop reduced;  ///< The reduced dimensions, in vectors of N elements if the innermost dimension is reduced.
   std::int64_t kept_count;
   std::int64_t reduced_count;
-  int splits = 1;             ///< Blocks that share the elements of a vector.
-  float* partials = nullptr;  ///< The sums of these blocks: a row of `splits` for each vector of the tensor.
+  int splits = 1;  ///< The number of blocks that share the elements of a vector.
+  /// The partial sums of these blocks: a row of `splits` numbers for each vector of the tensor.
+  float* partials = nullptr;
 };
 
 enum class StridedStep : std::uint8_t { everything, sum, scale };
@@ -26,14 +28,14 @@ enum class StridedStep : std::uint8_t { everything, sum, scale };
 namespace kernels {
 
 inline constexpr int strided_threads = 512;
-inline constexpr int in_flight = 4;  // vectors that a thread reads before it uses the first
+inline constexpr int in_flight = 4;  // The number of vectors that a thread loads before it uses the first one.
 
-/// Normalizes vectors along any axes. InnerKept: a block processes 32 adjacent accesses (of N elements) along the kept
-/// dimensions; otherwise one kept element.
+/// Normalizes vectors along any axes. With InnerKept a block processes 32 adjacent accesses (of N elements) along the
+/// kept dimensions, otherwise one kept element.
 template <class T, int N, bool InnerKept>
 __global__ void __launch_bounds__(strided_threads)
     strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer, ChannelWeights weights) {
-  constexpr int S = InnerKept ? N : 1;  // sums a thread keeps
+  constexpr int S = InnerKept ? N : 1;  // The number of sums that a thread keeps.
   constexpr int width = InnerKept ? 32 : 1;
   constexpr int height = strided_threads / width;
   const int tx = static_cast<int>(threadIdx.x) % width;
@@ -142,13 +144,13 @@ __global__ void __launch_bounds__(strided_threads)
 
 }  // namespace kernels
 
-/// Whether the innermost dimension is kept.
+/// Returns whether the innermost dimension is kept.
 [[nodiscard]] inline bool inner_is_kept(const ReductionPlan& plan) {
   const int rank = plan.kept_extents.rank();
   return rank > 0 && plan.kept_strides[rank - 1] == 1;
 }
 
-/// Runs both passes. With `splits` greater than 1, they take two launches and a row of `splits` floats at `partials`
+/// Runs both passes. With `splits` greater than 1, this takes two launches, and a row of `splits` floats at `partials`
 /// for each vector of the tensor.
 template <class T, int N>
 [[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ReductionPlan& plan,

@@ -1,4 +1,5 @@
-// The number by which every element of a vector is multiplied, from its sum of squares, and weights of channels.
+// Computes, from the sum of squares of a vector, the factor by which its elements are multiplied, and applies channel
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ struct Normalizer {
   float y_scale;
   float ratio = x_scale / y_scale;
 
-  /// Returns the factor of the elements of a vector from its sum of squares. For i8 the sum and the elements are in
-  /// steps; the factor is never NaN nor larger than Vector::times() allows, and is 0 where the exact result is NaN.
+  /// Returns the factor for the elements of a vector with this sum of squares. For i8 the sum and the elements are in
+  /// quantization steps. The factor is never NaN or larger than Vector::times() allows, and it is 0 where the exact
+  /// result is NaN.
   template <class T>
   [[nodiscard]] __device__ float factor(float sum) const {
     if constexpr (std::is_same_v<T, std::int8_t>) {
@@ -30,14 +32,14 @@ struct Normalizer {
   }
 };
 
-/// A further factor for each channel. A channel is `inner` adjacent elements of a vector; with 0, all elements are one
-/// channel.
+/// A weight for each channel, by which elements are multiplied in addition. A channel consists of `inner` adjacent
+/// elements of a vector; with 0, all elements are one channel.
 struct ChannelWeights {
-  const float* values = nullptr;  ///< Null for operators that only normalize.
+  const float* values = nullptr;  ///< The weights; null for operators that only normalize.
   std::int64_t inner = 0;
-  bool aligned = false;  ///< Whether `values` lies at a multiple of 16 bytes.
+  bool aligned = false;  ///< Whether the address `values` is a multiple of 16 bytes.
 
-  /// Returns the channel of an element. The division has the width of the index, which also holds `inner`.
+  /// Returns the channel of an element. The division has the width of the index type, in which `inner` also fits.
   template <class Index>
   [[nodiscard]] __device__ Index channel_of(Index element) const {
     const auto group = static_cast<Index>(inner);
@@ -47,7 +49,7 @@ struct ChannelWeights {
     else
       return divide(element, group);
   }
-  /// Returns factor * weight. For i8 the weight is bounded, since exact results saturate long before the bound, and a
+  /// Returns factor * weight. For i8 the weight is bounded, because exact results saturate long before the bound, and a
   /// NaN weight becomes 0.
   template <class T>
   [[nodiscard]] static __device__ float product(float factor, float weight) {
@@ -59,12 +61,12 @@ struct ChannelWeights {
     }
   }
 
-  /// Returns the weight of an element, which scale() takes.
+  /// Returns the weight of an element, for use in scale().
   template <class Index>
   [[nodiscard]] __device__ float weight(Index element) const {
     return values == nullptr ? 1.F : values[channel_of(element)];
   }
-  /// Scales N adjacent elements that belong to different vectors, at the same element of each vector.
+  /// Scales N adjacent elements of N different vectors, which have the same index in their vectors.
   template <class T, int N>
   [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
                                               float weight) const {
@@ -79,7 +81,7 @@ struct ChannelWeights {
                                                   Index end) const {
     float products[N];
     const Index channel = channel_of(::max(element, Index{0}));
-    Index rest = element - channel * static_cast<Index>(inner);  // negative before element 0
+    Index rest = element - channel * static_cast<Index>(inner);  // Negative before element 0.
     if (inner == 0 || rest + N <= static_cast<Index>(inner)) {
       const float weight = values == nullptr ? factor : product<T>(factor, values[channel]);
 #pragma unroll
@@ -107,8 +109,9 @@ struct ChannelWeights {
   }
 };
 
-/// Returns the weights of a kernel that is compiled with weights or without. In one version for both, a branch before
-/// every vector would take registers from operators without weights (on an H200 i8 columns took 2.5 times as long).
+/// Returns the weights for a kernel that is compiled either with or without weights. In one version for both, a branch
+/// before every vector would take registers from operators without weights (on an H200 i8 columns took 2.5 times as
+/// long).
 template <bool Weighted>
 [[nodiscard]] __device__ ChannelWeights weights_of_kernel(const ChannelWeights& given) {
   if constexpr (!Weighted) return {};
@@ -117,7 +120,7 @@ template <bool Weighted>
   return weights;
 }
 
-/// Calls `f` with whether there are weights, as a constant that selects the version of a kernel.
+/// Calls `f` with a constant that states whether there are weights and selects the version of a kernel.
 template <class F>
 [[nodiscard]] Status with_weighted(const ChannelWeights& weights, F&& f) {
   return weights.values != nullptr ? f(std::true_type{}) : f(std::false_type{});

@@ -1,4 +1,5 @@
-// Dispatch by element type for kernels that do not quantize: integers and floating-point numbers as they are stored.
+// Dispatches by element type, for kernels that do not quantize: integers and floating-point numbers in their stored
+// types.
 #pragma once
 
 #include <cstdint>

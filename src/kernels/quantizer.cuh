@@ -1,28 +1,28 @@
-// Division by the scale of an i8 tensor, and rounding to its steps, in few instructions.
+// Divides by the scale of an i8 tensor and rounds to its steps, in few instructions.
 #pragma once
 
 #include "kernels/vector.cuh"
 
 namespace graft {
 
-/// Quantizes exactly as quantize_device() does, bit by bit: a quotient from the reciprocal, corrected twice by its
-/// remainder, is the correctly rounded one (Markstein 1990, Computation of Elementary Functions on the IBM RISC
-/// System/6000).
+/// Quantizes to exactly the same bits as quantize_device(). The quotient is computed from the reciprocal and corrected
+/// twice with its remainder, which yields the correctly rounded quotient (Markstein 1990, Computation of Elementary
+/// Functions on the IBM RISC System/6000).
 class Quantizer {
  public:
   Quantizer() = default;
   explicit Quantizer(float scale) : scale_(scale), reciprocal_(1 / scale) {
-    // The corrections must neither overflow nor lose bits.
+    // Within these limits the corrections neither overflow nor lose bits.
     constexpr float least = 1e-30F;
     constexpr float most = 1e30F;
     if (scale < least || scale > most) reciprocal_ = 0;
-    most_ = 256 * scale;  // larger values saturate
+    most_ = 256 * scale;  // Larger values saturate.
   }
 
-  /// Returns four numbers as i8 in a word.
+  /// Returns four numbers as i8 in one word.
   [[nodiscard]] __device__ unsigned four(const float* values) const {
     float rounded[4];
-    if (reciprocal_ == 0) {  // one branch for all four numbers
+    if (reciprocal_ == 0) {  // One branch serves all four numbers.
 #pragma unroll
       for (int i = 0; i < 4; ++i) rounded[i] = divided(values[i]) + kernels::rounder;
     } else {
@@ -36,7 +36,7 @@ class Quantizer {
   }
 
  private:
-  // Return the steps before rounding, at most 256 in magnitude; 0 for NaN.
+  // Returns the quotient before rounding, with a magnitude of at most 256; 0 for NaN.
   [[nodiscard]] __device__ float divided(float value) const {
     return value == value ? fminf(fmaxf(value / scale_, -256.F), 256.F) : 0.F;
   }
@@ -49,7 +49,7 @@ class Quantizer {
   }
 
   float scale_ = 1;
-  float reciprocal_ = 1;  ///< 1 / scale; 0 if values must be divided.
+  float reciprocal_ = 1;  ///< The value 1 / scale, or 0 if values must be divided by the scale.
   float most_ = 256;
 };
 

@@ -1,5 +1,5 @@
-// Connects a definition with its CUDA kernels. The registry of kernels that the build generates consists of calls of
-// register_cuda_kernels_of().
+// Connects a definition with its CUDA kernels. The build generates a registry of kernels that calls
+// register_cuda_kernels_of() for each operator.
 #pragma once
 
 #include <memory>

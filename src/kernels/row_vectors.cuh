@@ -1,4 +1,4 @@
-// The vectors of a row of a tensor. The row may begin and end between two multiples of a vector.
+// The vectors of 128 bits that contain a row of a tensor. The row may begin and end between two multiples of a vector.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace graft {
 
-/// The position of rows in memory. whole: whole vectors. padded: whole vectors, the last of which ends in padding.
-/// shifted: anywhere; the first and the last vector then hold elements of adjacent rows, which are read but not
-/// written.
+/// The alignment of rows in memory. whole: rows consist of whole vectors. padded: the last vector ends in padding.
+/// shifted: rows begin anywhere; the first and the last vector then contain elements of adjacent rows, which are read
+/// but not written.
 enum class RowForm : std::uint8_t { whole, padded, shifted };
 
-/// Returns the number of vectors that hold `length` adjacent elements, wherever these begin if they are not whole
-/// vectors.
+/// Returns the number of vectors that contain `length` adjacent elements. If rows are not whole vectors, the number is
+/// sufficient wherever the elements begin.
 [[nodiscard]] constexpr std::int64_t row_vectors(std::int64_t length, int width) {
   return length % width == 0 ? length / width : (length + 2 * (width - 1)) / width;
 }
 
 /// A vector of a row.
 struct RowVector {
-  std::int64_t at;  ///< The index of its first element in the tensor.
-  int element;      ///< The index of its first element in the row; negative before the row.
-  int begin;        ///< The first of its elements that belongs to the row.
-  int end;          ///< The first of its elements after the row.
+  std::int64_t at;  ///< The index in the tensor of the first element of the vector.
+  int element;      ///< The index in the row of the first element of the vector; negative before the row.
+  int begin;        ///< The index in the vector of the first element that belongs to the row.
+  int end;          ///< The index in the vector of the first element after the row.
   bool exists;
 
-  /// Loads the vector; elements outside of the row are zero. `size` is the number of elements of the tensor, past which
-  /// nothing is read.
+  /// Loads the vector, with zeros for elements outside of the row. `size` is the number of elements of the tensor, past
+  /// which nothing is read.
   template <class T, int N, RowForm Form>
   [[nodiscard]] __device__ Vector<T, N> load(const T* x, std::int64_t size) const {
     if (!exists) return Vector<T, N>::zero();
@@ -60,21 +60,22 @@ struct RowVector {
   }
 };
 
-/// Rows of `length` elements, each `pitch` elements after the previous row. Elements between rows are ignored and
-/// become zero.
+/// Rows of `length` elements. Each row begins `pitch` elements after the previous one. Elements between rows are
+/// ignored when reading and written as zeros.
 struct Rows {
   static constexpr bool may_have_weights = true;
   std::int64_t count;
   int length;
   int pitch;
 
-  static constexpr int most_in_one_block = 8192;  ///< The limit in vectors, tuned on an H200.
+  /// The largest number of vectors per row for one block, tuned on an H200.
+  static constexpr int most_in_one_block = 8192;
 
   [[nodiscard]] std::int64_t vectors(int width) const {
     return pitch == length ? row_vectors(length, width) : pitch / width;
   }
   [[nodiscard]] __device__ std::int64_t size() const { return count * pitch; }
-  /// Returns the index of the first element of a row in the tensor.
+  /// Returns the index in the tensor of the first element of a row.
   [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return row * pitch; }
   template <int N, RowForm Form>
   [[nodiscard]] __device__ RowVector vector(std::int64_t begin, int index) const {
@@ -88,20 +89,21 @@ struct Rows {
   }
 };
 
-/// Rows in pieces that lie `stride` elements apart (channels of all items). They have no weights: the axes of operators
-/// with weights for channels are adjacent.
+/// Rows that consist of pieces which lie `stride` elements apart (a channel of all items of a batch). They have no
+/// weights, because the axes of operators with channel weights are adjacent.
 struct RowsInPieces {
   static constexpr bool may_have_weights = false;
   std::int64_t count;
-  std::int64_t all;  ///< Elements of the tensor.
+  std::int64_t all;  ///< The number of elements of the tensor.
   int length;
-  int piece;             ///< Elements of a piece.
-  int vectors_of_piece;  ///< Vectors of a piece at most, in the width that is used.
+  int piece;             ///< The number of elements of a piece.
+  int vectors_of_piece;  ///< The maximum number of vectors of a piece, in the access width that is used.
   Divisor by_vectors;
   std::int64_t stride;
   StridedLoop kept;
 
-  static constexpr int most_in_one_block = 4096;  ///< The limit in vectors, tuned on an H200.
+  /// The largest number of vectors per row for one block, tuned on an H200.
+  static constexpr int most_in_one_block = 4096;
 
   [[nodiscard]] std::int64_t vectors(int width) const { return length / piece * row_vectors(piece, width); }
   [[nodiscard]] __device__ std::int64_t size() const { return all; }

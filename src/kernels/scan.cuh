@@ -1,5 +1,5 @@
-// Sums of integers over the lanes and the threads before a thread, which are the positions at which threads write the
-// elements that they keep.
+// Prefix sums of integers over the lanes of a warp and the threads of a block. They are the positions at which threads
+// write the elements that they keep.
 #pragma once
 
 namespace graft {
@@ -37,7 +37,7 @@ template <int Warps, class Number>
     if (warp < own) sums.before += of_warps[warp];
     sums.all += of_warps[warp];
   }
-  __syncthreads();  // before of_warps is written again
+  __syncthreads();  // Before of_warps is written again.
   return sums;
 }
 

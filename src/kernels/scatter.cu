@@ -1,5 +1,5 @@
-// The kernels that scatter with a reduction in order: updates are sorted by their row (CUB's radix sort keeps the order
-// of equal keys), and the threads of a row reduce its updates one after the other.
+// Kernels that scatter with a reduction in order: updates are sorted by their row (CUB's radix sort keeps the order of
+// equal keys), and the threads of a row reduce its updates one after the other.
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
@@ -12,7 +12,7 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, T, float>;
 
-/// Finds the run of each row: the first of its updates in their sorted order, and one past the last.
+/// Finds the sorted updates of each row: the index of the first one, and the index after the last one.
 __global__ void find_runs(const unsigned* targets, int2* runs, int updates, unsigned rows) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (thread >= updates) return;
@@ -29,7 +29,7 @@ __device__ void reduce(ScatterReduction reduction, Sum<T> (&sums)[N], const Elem
   for (int i = 0; i < N; ++i) sums[i] = reduced(reduction, sums[i], static_cast<Sum<T>>(update.at[i]));
 }
 
-/// Reduces the runs of updates into rows. A thread computes N columns of a row.
+/// Reduces the sorted updates into their rows. A thread computes N columns of a row.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs, const int* order,
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(scatter_threads)
   *reinterpret_cast<Access*>(y + row * slice + column) = after;
 }
 
-/// Copies data to y. A thread copies N numbers, or one of the remaining numbers. With a state, it looks for numbers
-/// whose order matters.
+/// Copies data to y. A thread copies N numbers, or one of the remaining numbers. With a state, it also searches for
+/// numbers whose order matters.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     copy_numbers(const T* data, T* y, std::int64_t count, ExtremesState* state) {
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(scatter_threads)
   if (found && state != nullptr) state->has_order = 1;
 }
 
-/// Sorts the updates by their row. `side` becomes the side of the buffers that holds the sorted targets and, for each,
-/// the number of its update.
+/// Sorts the updates by their row. `side` is set to the index of the double buffer that contains the sorted rows and,
+/// for each of them, the index of its update.
 Status sort_updates(const ScatterTask& task, const CudaContext& context, int& side) {
   const ScatterPlan plan(task.sizes);
   cub::DoubleBuffer<unsigned> targets(task.targets(0), task.targets(1));

@@ -1,6 +1,6 @@
-// Scattering with a reduction on the GPU. In order: a kernel of each operator finds the row of each update; the
-// following kernels are compiled once, in scatter.cu. By atomics: y becomes a copy of data, into which one kernel of
-// each operator reduces the updates; extremes of floating-point numbers are reduced in scatter_extremes.cuh.
+// Scatters with a reduction on the GPU. In order: a kernel of each operator finds the row of each update; the kernels
+// after it are compiled once, in scatter.cu. With atomics: y is initialized with a copy of data, into which one kernel
+// of each operator reduces the updates. Minima and maxima of floating-point numbers are in scatter_extremes.cuh.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@
 
 namespace graft {
 
-/// Reduces the updates in order. The targets of the task hold the row of each update, and its order the numbers of the
-/// updates. Updates with a row from `rows` on are left out.
+/// Reduces the updates in order. `targets` of the task contains the row of each update, and `order` the indices of the
+/// updates. Updates whose row is not below `rows` are skipped.
 [[nodiscard]] Status reduce_in_order(const ScatterTask& task, const CudaContext& context);
 
-/// Calls `f` with a value of the device type of the data, and with the elements of one access as a constant: as many as
-/// fill 128 bits, or one.
+/// Calls `f` with a value of the data's device type, and with the number of elements in one access as a constant: as
+/// many as fill 128 bits, or one.
 template <class F>
 [[nodiscard]] Status with_accesses(const ScatterTask& task, F&& f) {
   return dispatch_numbers(task.dtype, [&](auto element) -> Status {
@@ -40,7 +40,7 @@ template <class F>
   });
 }
 
-/// Accesses of N elements to slices, one access per thread.
+/// Divides slices into accesses of N elements, one access per thread.
 class SliceAccesses {
  public:
   SliceAccesses(std::int64_t slices, std::int64_t slice, int N) : all_(slices * (slice / N)), of_slice_(slice / N) {
@@ -52,9 +52,9 @@ class SliceAccesses {
   [[nodiscard]] Grid grid() const { return {.blocks = ceil_divide(all_, scatter_threads), .threads = scatter_threads}; }
 
   struct Place {
-    /// The number of the slice; for threads beyond the last access, at least the number of slices.
+    /// The index of the slice. For threads beyond the last access it is at least the number of slices.
     std::int64_t slice;
-    std::int64_t access;  ///< The number of the access within the slice.
+    std::int64_t access;  ///< The index of the access within the slice.
   };
   [[nodiscard]] __device__ Place place() const {
     const std::int64_t thread = std::int64_t{blockIdx.x} * scatter_threads + threadIdx.x;
@@ -70,8 +70,8 @@ class SliceAccesses {
 };
 
 /// Finds the row of each update: `row_of(number)` returns the row of an update, or -1. `row_of` stays in parameter
-/// memory: every thread would otherwise copy it to local memory, since its arrays are indexed (374 us against 145 us on
-/// an H200).
+/// memory. Otherwise every thread would copy it to local memory, because its arrays are indexed (374 us against 145 us
+/// on an H200).
 template <class RowOf>
 __global__ void find_targets(const __grid_constant__ RowOf row_of, unsigned* targets, int* order, int updates,
                              unsigned rows) {
@@ -83,7 +83,7 @@ __global__ void find_targets(const __grid_constant__ RowOf row_of, unsigned* tar
   order[update] = update;
 }
 
-/// Reduces the updates into y by atomics. A thread reduces N columns of an update.
+/// Reduces the updates into y with atomics. A thread reduces N columns of an update.
 template <class T, int N, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_updates(const __grid_constant__ RowOf row_of, ScatterReduction reduction, const T* updates, T* y,
@@ -93,7 +93,8 @@ __global__ void __launch_bounds__(scatter_threads)
   const std::int64_t row = row_of(static_cast<int>(update));
   if (row < 0) return;
   const std::int64_t column = access * N;
-  const auto loaded = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);  // in one access
+  // Loaded in one access.
+  const auto loaded = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);
   wait_for_kernel_ahead();
   reduce_atomically(reduction, y, row * slice + column, elements, loaded);
 }
@@ -130,7 +131,7 @@ template <class RowOf>
   return reduce_in_order(task, context);
 }
 
-/// Checks that rows and updates can be counted in 31 bits.
+/// Checks that the numbers of rows and updates fit into 31 bits.
 template <class Definition>
 [[nodiscard]] Status fits_counts(const Problem& problem) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -148,8 +149,8 @@ template <class Definition>
   return fits_counts<Definition>(problem);
 }
 
-/// Checks that the order of updates does not matter, as for integers and most extremes, or is arbitrary, as for sums
-/// that are not `deterministic`, and that atomics are faster than reducing in order.
+/// Checks that the order of updates is irrelevant (integers and most minima and maxima) or arbitrary (sums that need
+/// not be `deterministic`), and that atomics are faster than reducing in order.
 template <class Definition>
 [[nodiscard]] Status fits_atomics(const Definition& op, const Problem& problem) {
   using enum ScatterReduction;
@@ -165,7 +166,7 @@ template <class Definition>
   return fits_counts<Definition>(problem);
 }
 
-/// Returns the variants of a definition for which `Run` calls scatter().
+/// Returns the variants of a definition. `Run` is the definition's function that calls scatter().
 template <class Definition,
           Status (*Run)(const Definition&, const Problem&, const Buffers&, const CudaContext&, bool by_atomics)>
 [[nodiscard]] std::span<const Variant<Definition>> scatter_variants() {

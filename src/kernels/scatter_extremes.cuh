@@ -1,7 +1,7 @@
-// Minima and maxima of floating-point numbers by atomics. An extreme is the same in any order, except for NaN, which a
-// later number replaces, and zeros, of which the last one counts. So updates are reduced into y in any order, while the
-// kernels look for such numbers; if there are any, the last kernel computes y anew and respects the position of each
-// update.
+// Minima and maxima of floating-point numbers with atomics. The result does not depend on the order of updates, except
+// for NaN, which a later number replaces, and for zeros of both signs, of which the last one counts. The updates are
+// therefore reduced into y in any order, while the kernels search for such numbers. If there are any, the last kernel
+// computes y again with regard to the position of each update.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -21,8 +21,9 @@
 
 namespace graft {
 
-/// Reduces a number into y. If either is NaN, the result is wrong, and order_extremes() computes y anew. f32 is ordered
-/// by its bits: as integers, the bits of positive numbers rise with the number, and the bits of negative numbers fall.
+/// Reduces a number into y. If either is NaN, the result is wrong, and order_extremes() computes y again. f32 is
+/// compared by its bits as integers: the bits of positive numbers increase with the number, and the bits of negative
+/// numbers decrease.
 template <class T>
 __device__ void reduce_extreme(bool is_max, T* y, T update) {
   if constexpr (std::is_same_v<T, float>) {
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(scatter_threads)
   reduce_extreme(is_max, y + row * slice + (number - update * slice), value);
 }
 
-/// Returns a rank, never 0, that is larger for a better extreme. Zeros of both signs have the same rank.
+/// Returns a rank, never 0, that is larger for a number nearer to the extreme. Zeros of both signs have the same rank.
 [[nodiscard]] __device__ inline unsigned extreme_rank(bool is_max, float number) {
   constexpr unsigned sign = 0x80000000U;
   const unsigned bits = __float_as_uint(number == 0.F ? 0.F : number);
@@ -85,8 +86,8 @@ __global__ void __launch_bounds__(scatter_threads)
   return __uint_as_float((rank & sign) != 0 ? rank & ~sign : ~rank);
 }
 
-/// Returns the rank of a number that is not NaN and, in the lower bits, the place and the sign of a zero: of two zeros,
-/// the one with the higher place is larger.
+/// Returns the rank of a number that is not NaN. Its lower bits contain the position and the sign of a zero: of two
+/// zeros, the one with the higher position has the larger rank.
 [[nodiscard]] __device__ inline unsigned long long ordered_extreme(bool is_max, float number, unsigned place) {
   const unsigned zero = number == 0.F ? 2 * place + (__float_as_uint(number) >> 31U) : 0;
   return (static_cast<unsigned long long>(extreme_rank(is_max, number)) << 32U) | zero;
@@ -96,15 +97,16 @@ __global__ void __launch_bounds__(scatter_threads)
   return number == 0.F && (extreme & 1U) != 0 ? -0.F : number;
 }
 
-/// The steps of the work if the order matters. They are done one after the other, each in parts for one block.
+/// The steps of the computation if the order matters. The steps follow each other, and each is divided into parts for
+/// single blocks.
 struct OrderedExtremes {
   enum Step { clear, find_nan, reduce, finish, steps };
 
   ExtremesState* state;
   unsigned* last_nan;
   unsigned long long* best;
-  std::int64_t numbers;   ///< Numbers of all updates.
-  std::int64_t elements;  ///< Elements of y.
+  std::int64_t numbers;   ///< The number of elements in all updates.
+  std::int64_t elements;  ///< The number of elements in y.
   std::int64_t slice;
 
   static constexpr int part = 4096;
@@ -117,8 +119,8 @@ struct OrderedExtremes {
   }
 };
 
-/// Computes y anew if there are numbers whose order matters, and ends at once otherwise. Parts are handed out in order,
-/// so a block waits only for parts that are done or in progress, whichever blocks run at the same time.
+/// Computes y again if there are numbers whose order matters, and returns immediately otherwise. Parts are assigned in
+/// order, so a block waits only for parts that are done or in progress, whichever blocks run at the same time.
 template <class T, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     order_extremes(const __grid_constant__ RowOf row_of, bool is_max, const T* data, const T* updates, T* y,
@@ -131,7 +133,7 @@ __global__ void __launch_bounds__(scatter_threads)
     if (threadIdx.x == 0) ticket = atomicAdd(&work.state->begun, 1U);
     __syncthreads();
     unsigned own = ticket;
-    __syncthreads();  // before the ticket is written again
+    __syncthreads();  // Before the ticket is written again.
     int step = 0;
     while (step < Work::steps && own >= work.parts(step)) own -= work.parts(step++);
     if (step == Work::steps) return;
@@ -174,7 +176,7 @@ __global__ void __launch_bounds__(scatter_threads)
   }
 }
 
-/// Reduces extremes for slices of up to most_atomic_extremes elements.
+/// Reduces minima and maxima for slices of up to most_atomic_extremes elements.
 template <class RowOf>
 [[nodiscard]] Status scatter_extremes(const ScatterTask& task, const RowOf& row_of, const CudaContext& context) {
   const ScatterSizes& sizes = task.sizes;

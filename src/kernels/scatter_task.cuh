@@ -1,4 +1,4 @@
-// A problem of scattering with a reduction, and the first step of its atomic kernels.
+// The parameters of a scatter with a reduction, and the first step of its atomic kernels.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace graft {
 
 inline constexpr int scatter_threads = 256;
 
-/// The problem that every kernel of scattering receives.
+/// The parameters that every scatter kernel receives.
 struct ScatterTask {
   template <class Definition>
   ScatterTask(const Definition& op, const Problem& problem, const Buffers& buffers)
@@ -41,20 +41,21 @@ struct ScatterTask {
   }
 };
 
-/// The state that the kernels for extremes by atomics share.
+/// The state that the kernels for minima and maxima with atomics share.
 struct ExtremesState {
-  unsigned has_order;  ///< 1 if there are numbers whose order matters: NaN, or zeros that may differ in their sign.
-  unsigned begun;      ///< Parts of the work that blocks have begun, if the order matters.
-  unsigned ended[ExtremesPlan::state_words - 2];  ///< Parts of each step that are done.
+  /// The value 1 if there are numbers whose order matters: NaN, or zeros that may differ in their sign.
+  unsigned has_order;
+  unsigned begun;                                 ///< The number of parts that blocks have begun, if the order matters.
+  unsigned ended[ExtremesPlan::state_words - 2];  ///< The number of parts of each step that are done.
 };
 
-/// Whether an extreme depends on the position of the number among the updates.
+/// Returns whether the minimum or maximum depends on the position of this number among the updates.
 [[nodiscard]] __device__ inline bool has_order(float number) {
   return number != number || __float_as_uint(number) == 0x80000000U;
 }
 
-/// Copies data to y in a kernel that the next kernel may overlap. With a state, it also looks for numbers whose order
-/// matters.
+/// Copies data to y in a kernel that the next kernel may overlap. With a state, it also searches for numbers whose
+/// order matters.
 [[nodiscard]] Status copy_data(const ScatterTask& task, ExtremesState* state, const CudaContext& context);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// Sorts by CUB in memory that a plan has reserved.
+// Sorts with CUB in memory that a plan has reserved.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace graft {
 
-/// Sorts by `sort(scratch, bytes)`, a call of CUB, which sets the bytes that it needs if `scratch` is null. Returns
-/// unsupported if more than `available` bytes are needed.
+/// Calls `sort(scratch, bytes)`, a call of CUB, which only sets `bytes` to the size that it needs if `scratch` is null.
+/// Returns unsupported if it needs more than `available` bytes.
 template <class Sort>
 [[nodiscard]] Status sort_within(const char* what, const Sort& sort, std::byte* scratch, std::int64_t available) {
   std::size_t bytes = 0;

@@ -13,15 +13,15 @@ namespace graft {
   return a / b;
 }
 
-/// A loop over at most four strided dimensions, of which the last runs fastest: half of a reduction over a tensor of
-/// rank 8.
+/// A loop over at most four strided dimensions, of which the last varies fastest. It represents the kept or the reduced
+/// dimensions of a tensor of rank 8.
 struct StridedLoop {
   static constexpr int max_rank = Extents::max_rank / 2;
   int rank = 0;
   std::int64_t extent[max_rank] = {};
-  std::int64_t stride[max_rank] = {};  ///< Strides in elements.
+  std::int64_t stride[max_rank] = {};  ///< The strides in elements.
 
-  /// Returns a loop in which `width` adjacent elements of the last dimension, which must be contiguous, are one step.
+  /// Returns a loop that steps over `width` adjacent elements of the last dimension, which must be contiguous, at once.
   [[nodiscard]] static StridedLoop make(const Extents& extents, const Extents& strides, int width = 1) {
     StridedLoop loop;
     loop.rank = extents.rank();

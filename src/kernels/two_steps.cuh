@@ -1,5 +1,5 @@
-// Reductions of long pieces of memory followed by a second pass over them, in one launch: blocks first reduce parts of
-// rows and then, while these are still in the L2 cache, finish them.
+// Reduces long rows and then makes a second pass over them, in one launch: blocks first reduce parts of rows, and
+// complete them while they are still in the L2 cache.
 #pragma once
 
 #include <algorithm>
@@ -8,24 +8,24 @@
 
 namespace graft {
 
-/// The parts of all rows, numbered one after the other. `begun` and `reduced` must be 0 at the start.
+/// The parts of all rows, numbered consecutively. `begun` and `reduced` must be 0 at the start.
 struct TwoSteps {
-  std::int64_t share;  ///< Elements of a part.
-  int parts;           ///< Parts of each row.
+  std::int64_t share;  ///< The number of elements in a part.
+  int parts;           ///< The number of parts in each row.
   int all_parts;
-  int lead;           ///< Parts that are reduced before the first one is finished.
-  unsigned* begun;    ///< Blocks that have begun a turn.
-  unsigned* reduced;  ///< Parts of each row that have been reduced.
+  int lead;           ///< The number of parts that are reduced before the first part is completed.
+  unsigned* begun;    ///< A counter of the turns that blocks have begun.
+  unsigned* reduced;  ///< For each row, a counter of the parts that have been reduced.
 
   struct Turn {
     bool reduces;
     int part;
     int row;
-    std::int64_t offset;  ///< Offset of the part in its row.
+    std::int64_t offset;  ///< The offset of the part in its row, in elements.
   };
 
-  /// Returns the next turn of this block, all threads of which call this together. Work is handed out in order, so a
-  /// block waits only for work that is done or in progress, whichever blocks run at the same time.
+  /// Returns the next turn of this block. All threads of the block call this function together. Turns are assigned in
+  /// order, so a block waits only for work that is done or in progress, whichever blocks run at the same time.
   [[nodiscard]] __device__ Turn take_turn() const {
     __shared__ unsigned ticket;
     if (threadIdx.x == 0) ticket = atomicAdd(begun, 1U);
@@ -42,13 +42,13 @@ struct TwoSteps {
     taken.offset = (taken.part - taken.row * parts) * share;
     return taken;
   }
-  /// Reports that a part has been reduced. One thread calls this, after it has written the result of the part.
+  /// Reports that a part has been reduced. One thread calls this function, after it has written the result of the part.
   __device__ void tell(const Turn& turn) const {
     __threadfence();
     atomicAdd(reduced + turn.row, 1U);
   }
-  /// Waits until all parts of the row have been reduced. All threads of a block call this; then they read the results
-  /// of the parts past the L1 cache.
+  /// Waits until all parts of the row have been reduced. All threads of a block call this function, and afterwards read
+  /// the results of the parts with loads that bypass the L1 cache.
   __device__ void wait_for_row(const Turn& turn) const {
     if (threadIdx.x == 0) {
       const volatile unsigned* done = reduced + turn.row;
@@ -60,21 +60,21 @@ struct TwoSteps {
   }
 };
 
-/// Returns the maximum number of rows for a workspace of `bytes`, where the result of a part is a `Result`: each row
-/// needs a counter and at least one part.
+/// Returns the maximum number of rows for a workspace of `bytes` bytes, where the result of a part is a `Result`: each
+/// row needs a counter and at least one part.
 template <class Result>
 [[nodiscard]] constexpr std::int64_t two_steps_most_rows(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes - sizeof(Result)) / (sizeof(unsigned) + sizeof(Result)));
 }
 
-/// Divides rows of `length` elements into parts of multiples of `turn` elements and clears the counters. `results`
-/// becomes the address of the results of the parts.
+/// Divides rows of `length` elements into parts whose length is a multiple of `turn` elements, and clears the counters.
+/// `results` is set to the address of the results of the parts.
 template <class Result>
 [[nodiscard]] Status start_two_steps(const char* what, std::int64_t rows, std::int64_t length, std::int64_t turn,
                                      void* workspace, std::size_t bytes, const DeviceTraits& device,
                                      const CudaContext& context, TwoSteps& steps, Result*& results) {
-  // Tuned on an H200: the lead is as many parts as run at the same time, so that the parts that are finished first have
-  // already been reduced.
+  // Tuned on an H200: the lead is the number of parts that run at the same time, so that the parts that are completed
+  // first have already been reduced.
   constexpr std::int64_t lead_of_multiprocessor = 2;
   const auto counters = static_cast<std::size_t>(1 + rows) * sizeof(unsigned);
   const std::int64_t turns = ceil_divide(length, turn);

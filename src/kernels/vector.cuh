@@ -1,4 +1,4 @@
-// Vectors of elements that are loaded and stored at once, and their conversion to and from float.
+// Vectors of elements that one instruction loads or stores, and their conversion to and from float.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -38,7 +38,7 @@ template <class F>
 template <class T>
 inline constexpr int widest = 16 / static_cast<int>(sizeof(T));
 
-/// Rounds a real number to steps of an i8 tensor: nearest, ties to even, saturated; NaN becomes 0.
+/// Rounds a real number to the steps of an i8 tensor: to nearest, ties to even, saturated. NaN becomes 0.
 [[nodiscard]] __device__ inline std::int8_t quantize_device(float value, float scale) {
   const float steps = value / scale;
   if (steps != steps) return 0;
@@ -47,12 +47,12 @@ inline constexpr int widest = 16 / static_cast<int>(sizeof(T));
 
 namespace kernels {
 
-// Adding 1.5 * 2^23 to a float leaves its nearest integer, ties to even, in the low bits; subtracting it is exact. Both
-// operations replace instructions that convert one number, which run at a quarter of the speed or less.
+// Adding 1.5 * 2^23 to a float leaves its nearest integer, ties to even, in the low bits, and subtracting it again is
+// exact. Both operations replace instructions that convert one number, which run at a quarter of the speed or less.
 inline constexpr float rounder = 12582912.F;
 inline constexpr unsigned rounder_bits = 0x4B400000U;
 
-/// Converts four i8 to float.
+/// Converts four i8 numbers to float.
 __device__ inline void unpack_i8(unsigned word, float* values) {
   const unsigned biased = word ^ 0x80808080U;
 #pragma unroll
@@ -69,7 +69,7 @@ __device__ inline unsigned saturate_i8(const int* steps) {
   return all;
 }
 
-/// Converts four numbers of steps to i8. Each is passed as steps + rounder, and none may be NaN.
+/// Converts four rounded numbers of steps to i8. Each is passed as steps + rounder, and none may be NaN.
 __device__ inline unsigned pack_i8(const float* rounded) {
   int steps[4];
 #pragma unroll
@@ -77,8 +77,8 @@ __device__ inline unsigned pack_i8(const float* rounded) {
   return saturate_i8(steps);
 }
 
-/// Rounds four numbers of steps to i8: nearest, ties to even, saturated; NaN becomes 0. From compute capability 8.6 on,
-/// each pair takes one instruction (F2IP), which ran at half the speed of a multiplication or better on an H200.
+/// Rounds four numbers of steps to i8: to nearest, ties to even, saturated. NaN becomes 0. From compute capability 8.6
+/// on, each pair takes one instruction (F2IP), which ran at half the speed of a multiplication or better on an H200.
 __device__ inline unsigned round_to_i8(const float* values) {
   int steps[4];
 #pragma unroll
@@ -86,8 +86,8 @@ __device__ inline unsigned round_to_i8(const float* values) {
   return saturate_i8(steps);
 }
 
-/// Converts four numbers of steps to i8. Each is passed as its share of the way from -128 to 127, and none may be NaN;
-/// shares outside of 0 to 1 are clamped at no cost. Rounding leaves the step plus 128 in the low byte. For another
+/// Converts four numbers of steps to i8. Each is passed as a fraction of the way from -128 to 127, and none may be NaN;
+/// fractions outside of 0 to 1 are clamped at no cost. Rounding leaves the step plus 128 in the low byte. For another
 /// range, `span` is its length, and `base` is its first step plus 128 plus `rounder`.
 __device__ inline unsigned pack_shares(const float* shares, float span = 255.F, float base = rounder) {
   unsigned bytes[4];
@@ -100,7 +100,8 @@ __device__ inline unsigned pack_shares(const float* shares, float span = 255.F, 
 
 }  // namespace kernels
 
-/// A vector of N elements: one, or as many as fill 32, 64 or 128 bits, at an address that is a multiple of their size.
+/// A vector of N elements: one element, or as many as fill 32, 64 or 128 bits. Its address must be a multiple of its
+/// size.
 template <class T, int N>
 struct Vector {
   static constexpr int bytes = N * static_cast<int>(sizeof(T));
@@ -110,7 +111,7 @@ struct Vector {
   using Raw = std::conditional_t<N == 1, T, Words>;
   Raw raw;
 
-  /// Returns a word of a vector of more than one element.
+  /// Returns a 32-bit word of a vector of more than one element.
   [[nodiscard]] __device__ unsigned& word(int index) { return reinterpret_cast<unsigned*>(&raw)[index]; }
   [[nodiscard]] __device__ unsigned word(int index) const { return reinterpret_cast<const unsigned*>(&raw)[index]; }
 
@@ -127,7 +128,7 @@ struct Vector {
     return result;
   }
   [[nodiscard]] __device__ static Vector load(const T* address) { return {*reinterpret_cast<const Raw*>(address)}; }
-  /// Loads the first `count` elements one by one; the other elements are zero.
+  /// Loads the first `count` elements one by one, and sets the other elements to zero.
   [[nodiscard]] __device__ static Vector load_first(const T* address, int count) {
     T elements[N];
 #pragma unroll
@@ -136,11 +137,11 @@ struct Vector {
   }
   __device__ void store(T* address) const { *reinterpret_cast<Raw*>(address) = raw; }
 
-  /// Stores with the hint that the cache writes the line to memory first. It suits lines of which a block fills only a
-  /// part, so that they do not displace lines that are still being filled.
+  /// Stores with a hint that the cache should evict the line first. It suits lines of which a block fills only a part,
+  /// so that they do not displace lines that are still being filled.
   __device__ void store_streaming(T* address) const { __stcs(reinterpret_cast<Raw*>(address), raw); }
 
-  /// Converts the elements to float; i8 to numbers of steps.
+  /// Converts the elements to float; i8 is converted to numbers of steps.
   __device__ void unpack(float (&values)[N]) const {
     if constexpr (N == 1) {
       values[0] = static_cast<float>(raw);
@@ -164,7 +165,7 @@ struct Vector {
     }
   }
 
-  /// Converts float to elements; i8 from numbers of steps.
+  /// Converts floats to elements; i8 is converted from numbers of steps.
   [[nodiscard]] __device__ static Vector pack(const float (&values)[N]) {
     if constexpr (N == 1 && std::is_same_v<T, std::int8_t>) {
       return {quantize_device(values[0], 1.F)};
@@ -190,8 +191,8 @@ struct Vector {
     }
   }
 
-  /// Hides from the compiler that the elements were unpacked before. Otherwise it keeps unpacked elements until their
-  /// next use, in twice the registers or more.
+  /// Prevents the compiler from keeping the unpacked elements until their next use, which would need twice the
+  /// registers or more.
   __device__ void forget() {
     if constexpr (N > 1) {
 #pragma unroll
@@ -199,7 +200,7 @@ struct Vector {
     }
   }
 
-  /// Returns every element times its factor; i8 in steps.
+  /// Returns every element multiplied by its factor; i8 is computed in steps.
   [[nodiscard]] __device__ Vector times(const float (&factors)[N]) const {
     float values[N];
     unpack(values);
@@ -214,15 +215,15 @@ struct Vector {
     return times(factors);
   }
 
-  /// Returns every element times its factor, which may have any finite size; for i8 this is a little more work.
+  /// Returns every element multiplied by its factor, which may have any finite size. For i8 this is slightly slower.
   [[nodiscard]] __device__ Vector times_any(const float (&factors)[N]) const {
     if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
       float values[N];
       unpack(values);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        // As integers, the bits of positive floats rise with the number, and the bits of negative floats are less than
-        // all of these. At the bound, every step already saturates.
+        // The bits of positive floats, read as integers, increase with the number, and the bits of negative floats are
+        // smaller than all of these. At the bound, every step already saturates.
         constexpr int low_enough = static_cast<int>(kernels::rounder_bits) - (1 << 20);
         const int bits = __float_as_int(fmaf(values[i], factors[i], kernels::rounder));
         values[i] = __int_as_float(::max(bits, low_enough));
@@ -236,7 +237,7 @@ struct Vector {
     }
   }
 
-  /// Returns the first `count` elements; the other elements are zero.
+  /// Returns the first `count` elements, with zeros for the others.
   [[nodiscard]] __device__ Vector first(int count) const {
     if (count >= N) return *this;
     if constexpr (N == 1) {
@@ -253,7 +254,7 @@ struct Vector {
     }
   }
 
-  /// Returns the elements from number `begin` up to `end`; the other elements are zero.
+  /// Returns the elements from index `begin` up to `end`, with zeros for the others.
   [[nodiscard]] __device__ Vector between(int begin, int end) const {
     static_assert(N > 1);
     constexpr int per_word = 4 / static_cast<int>(sizeof(T));
@@ -265,7 +266,7 @@ struct Vector {
     }
     return result;
   }
-  /// Stores the elements from number `begin` up to `end`, one by one.
+  /// Stores the elements from index `begin` up to `end`, one by one.
   __device__ void store_between(T* address, int begin, int end) const {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -273,7 +274,7 @@ struct Vector {
     }
   }
 
-  /// Returns the sum of squares; i8 in steps.
+  /// Returns the sum of squares; i8 is computed in steps.
   [[nodiscard]] __device__ float sum_of_squares() const {
     if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
       int sum = 0;  // exact
@@ -291,7 +292,7 @@ struct Vector {
   }
 };
 
-/// Adds the squares of R vectors to `sums`, element by element; i8 in steps.
+/// Adds the squares of R vectors to `sums`, element by element; i8 is computed in steps.
 template <class T, int N, int R>
 __device__ void add_squares(const Vector<T, N> (&vectors)[R], float (&sums)[N]) {
   if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {

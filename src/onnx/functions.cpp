@@ -45,9 +45,9 @@ class Inliner {
   std::vector<Node*> run() {
     const Graph& body = *function_.body;
     if (call_.inputs.size() > body.inputs().size() || call_.outputs.size() > body.outputs().size()) {
-      throw Error(fmt::format("{}: it has {} inputs and {} outputs; the function {} has {} and {}", describe(call_),
-                              call_.inputs.size(), call_.outputs.size(), to_string(function_.key), body.inputs().size(),
-                              body.outputs().size()));
+      throw Error(fmt::format("{}: it has {} inputs and {} outputs; the function {} has {} inputs and {} outputs",
+                              describe(call_), call_.inputs.size(), call_.outputs.size(), to_string(function_.key),
+                              body.inputs().size(), body.outputs().size()));
     }
     for (std::size_t i = 0; i < body.inputs().size(); ++i) map_[body.inputs()[i]] = call_.input(i);
     std::vector<Node*> made;

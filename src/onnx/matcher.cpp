@@ -149,7 +149,7 @@ class PatternParser {
   ExpressionPointer parse_primary() {
     const Token token = lexer_.peek();
     if (lexer_.accept("(")) {
-      if (++depth_ > 50) lexer_.fail_at(token, "parentheses nested deeper than 50");
+      if (++depth_ > 50) lexer_.fail_at(token, "parentheses are nested deeper than 50");
       ExpressionPointer inner = parse_expression();
       lexer_.expect(")");
       --depth_;
@@ -173,7 +173,7 @@ class PatternParser {
     }
     if (lexer_.peek().is("<") || lexer_.peek().is("{")) refuse_attributes_before_inputs(token);
     if (lexer_.peek().is("(")) {
-      if (++depth_ > 50) lexer_.fail_at(token, "calls nested deeper than 50");
+      if (++depth_ > 50) lexer_.fail_at(token, "calls are nested deeper than 50");
       ExpressionPointer call = make(parse_call(token, std::move(domain), std::move(name)));
       --depth_;
       return call;

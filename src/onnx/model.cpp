@@ -637,7 +637,7 @@ void Graph::check() const {
   for (const auto& value : values_) {
     const auto entry = by_name_.find(value->name);
     if (value->graph != this || entry == by_name_.end() || entry->second->get() != value.get()) {
-      internal(fmt::format("the value '{}' is not where its name says", value->name));
+      internal(fmt::format("the value '{}' is stored under another name", value->name));
     }
     if (!root().names_.contains(value->name)) internal(fmt::format("the name '{}' is not counted", value->name));
     if (value->producer != nullptr && value->producer->output(value->output_index) != value.get()) {
@@ -645,14 +645,14 @@ void Graph::check() const {
     }
     for (const Use& use : value->uses) {
       if (use.node->input(use.index) != value.get())
-        internal(fmt::format("the value '{}' counts a use too many", value->name));
+        internal(fmt::format("the value '{}' counts more uses than exist", value->name));
     }
     const bool defined =
         value->producer != nullptr || value->is_input || value->initializer || !value->sparse_initializer.empty();
     if (!defined && !value->is_unused()) internal(fmt::format("the value '{}' is used and never defined", value->name));
   }
   for (const auto& node : nodes_) {
-    if (node->graph != this) internal(describe(*node) + " is in another graph than it says");
+    if (node->graph != this) internal(describe(*node) + " is in another graph than its member `graph` states");
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const Value* value = node->inputs[i];
       if (value == nullptr) continue;
@@ -662,15 +662,16 @@ void Graph::check() const {
       const Graph* scope = this;
       while (scope != nullptr && scope != value->graph) scope = scope->parent_;
       if (scope == nullptr)
-        internal(fmt::format("{} uses '{}' of a graph that it cannot see", describe(*node), value->name));
+        internal(fmt::format("{} uses '{}', which belongs to a graph that does not enclose the node", describe(*node),
+                             value->name));
     }
     for_each_dependency(*node, *this, [&](const Value& value) {
       if (value.producer != nullptr && index.at(value.producer) >= index.at(node.get())) {
-        internal(fmt::format("{} comes before the node that makes its input '{}'", describe(*node), value.name));
+        internal(fmt::format("{} comes before the node that computes its input '{}'", describe(*node), value.name));
       }
     });
     for (const Graph* inner : node->subgraphs()) {
-      if (inner->parent_ != this) internal(describe(*node) + " holds a graph of another parent");
+      if (inner->parent_ != this) internal(describe(*node) + " contains a graph with another parent");
       inner->check();
     }
   }

@@ -136,14 +136,14 @@ class Reader {
   // ---- Tensors
 
   void check_rank(std::size_t rank, const std::string& what) const {
-    if (rank > highest_rank) fail(fmt::format("{}: {} dimensions; allowed are {}", what, rank, highest_rank));
+    if (rank > highest_rank) fail(fmt::format("{}: it has {} dimensions; allowed are {}", what, rank, highest_rank));
   }
 
   std::int64_t count_elements(const ::onnx::TensorProto& proto, const std::string& what) const {
     std::int64_t count = 1;
     bool empty = false;
     for (const std::int64_t dim : proto.dims()) {
-      if (dim < 0) fail(fmt::format("{}: dimension {}; allowed are 0 and above", what, dim));
+      if (dim < 0) fail(fmt::format("{}: it has the dimension {}; allowed are 0 and above", what, dim));
       empty = empty || dim == 0;
     }
     check_rank(static_cast<std::size_t>(proto.dims_size()), what);
@@ -169,7 +169,7 @@ class Reader {
   void check_count(std::int64_t found, std::int64_t wanted, std::string_view unit, const std::string& what,
                    const ::onnx::TensorProto& proto) const {
     if (found == wanted) return;
-    fail(fmt::format("{}: {} {} of data; the dimensions [{}] of type {} need {}", what, found, unit,
+    fail(fmt::format("{}: it has {} {} of data; the dimensions [{}] of type {} need {}", what, found, unit,
                      fmt::join(proto.dims(), ", "), to_string(static_cast<ElementType>(proto.data_type())), wanted));
   }
 
@@ -243,7 +243,7 @@ class Reader {
       fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
     if (location.find('\0') != std::string::npos) {
       fail(fmt::format(
-          "{}: external data at a path that contains a zero byte; allowed is a path inside the model's folder", what));
+          "{}: the path of its external data contains a zero byte; allowed is a path inside the model's folder", what));
     }
     const std::filesystem::path relative(location);
     const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
@@ -320,7 +320,8 @@ class Reader {
     TensorData tensor;
     tensor.type = static_cast<ElementType>(proto.data_type());
     if (tensor.type == ElementType::undefined) fail(fmt::format("{}: the element type is undefined", what));
-    if (proto.has_segment()) fail(fmt::format("{}: a tensor in segments; allowed are tensors in one part", what));
+    if (proto.has_segment())
+      fail(fmt::format("{}: the tensor is stored in segments; allowed are tensors in one part", what));
     const std::int64_t elements = count_elements(proto, what);
     const auto piece = take_piece(*proto.mutable_unknown_fields());
     tensor.dims.assign(proto.dims().begin(), proto.dims().end());
@@ -364,8 +365,8 @@ class Reader {
     Shape shape;
     for (const auto& dim : proto.dim()) {
       if (dim.has_dim_value() && dim.dim_value() < -1) {
-        fail(fmt::format("value '{}': dimension {}; allowed are 0 and above, and -1 for an unknown one", value,
-                         dim.dim_value()));
+        fail(fmt::format("value '{}': it has the dimension {}; allowed are 0 and above, and -1 for an unknown one",
+                         value, dim.dim_value()));
       }
       if (dim.has_dim_value() && dim.dim_value() >= 0) {
         shape.emplace_back(dim.dim_value());
@@ -471,7 +472,7 @@ class Reader {
   }
 
   void read_graph(::onnx::GraphProto& proto, Graph& graph, int depth, const FunctionDefinition* function) {
-    if (depth > deepest_nesting) fail(fmt::format("sub-graphs nested deeper than {}", deepest_nesting));
+    if (depth > deepest_nesting) fail(fmt::format("sub-graphs are nested deeper than {}", deepest_nesting));
     graph.name = proto.name();
     graph.doc = proto.doc_string();
     graph.metadata = to_map(proto.metadata_props());
@@ -498,7 +499,8 @@ class Reader {
       check_rank(static_cast<std::size_t>(sparse.dims_size()), fmt::format("sparse initializer '{}'", value.name));
       for (const std::int64_t dim : sparse.dims()) {
         if (dim < 0)
-          fail(fmt::format("sparse initializer '{}': dimension {}; allowed are 0 and above", value.name, dim));
+          fail(fmt::format("sparse initializer '{}': it has the dimension {}; allowed are 0 and above", value.name,
+                           dim));
       }
       value.type = static_cast<ElementType>(sparse.values().data_type());
       value.shape = Shape(sparse.dims().begin(), sparse.dims().end());
@@ -565,7 +567,7 @@ class Reader {
       node->doc = proto.doc_string();
       node->metadata = to_map(proto.metadata_props());
       for (::onnx::AttributeProto& attribute : *proto.mutable_attribute()) {
-        if (attribute.name().empty()) fail("an attribute without a name");
+        if (attribute.name().empty()) fail("an attribute has no name");
         if (node->attributes.contains(attribute.name()))
           fail(fmt::format("attribute `{}` is given twice", attribute.name()));
         const std::string name = attribute.name();
@@ -685,9 +687,8 @@ class Reader {
     Graph& body = *function.body;
     for (::onnx::AttributeProto& attribute : *proto.mutable_attribute_proto()) {
       const std::string name = attribute.name();
-      NodeAttribute value =
-          // With the deepest nesting as depth, graphs are refused here.
-          read_attribute(attribute, body, deepest_nesting, nullptr);
+      // With the deepest nesting as depth, graphs are refused here.
+      NodeAttribute value = read_attribute(attribute, body, deepest_nesting, nullptr);
       if (!function.attribute_defaults.emplace(name, std::move(value)).second) {
         fail(fmt::format("attribute `{}` is declared twice", name));
       }

@@ -408,7 +408,7 @@ std::optional<std::vector<double>> NodeTypes::numbers(std::size_t i) const {
 std::size_t NodeTypes::axis(std::int64_t value, std::size_t rank) const {
   const auto size = static_cast<std::int64_t>(rank);
   if (value < -size || value >= size) {
-    fail(fmt::format("axis {}; allowed are {} to {} for rank {}", value, -size, size - 1, rank));
+    fail(fmt::format("axis {} is out of range; allowed are {} to {} for rank {}", value, -size, size - 1, rank));
   }
   return static_cast<std::size_t>(value < 0 ? value + size : value);
 }
@@ -560,8 +560,8 @@ void give_shapes(Model& model, const InputShapes& input_shapes) {
       agrees = !declared.is_constant() || !shape[i].is_constant() || declared.value() == shape[i].value();
     }
     if (!agrees) {
-      throw Error(fmt::format("{}: input '{}': shape {}; the model allows {}", model.source, name, to_string(shape),
-                              to_string(*input->shape)));
+      throw Error(fmt::format("{}: input '{}' cannot have the shape {}; the model allows {}", model.source, name,
+                              to_string(shape), to_string(*input->shape)));
     }
     for (std::size_t i = 0; input->shape && i < shape.size(); ++i) {
       const Dim& declared = (*input->shape)[i];

@@ -255,7 +255,7 @@ TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> 
   result.dims = std::move(dims);
   if (result.element_count() != static_cast<std::int64_t>(values.size())) {
     throw Error(Error::Kind::internal,
-                fmt::format("a tensor of {} elements was given {} values", result.element_count(), values.size()));
+                fmt::format("a tensor has {} elements and received {} values", result.element_count(), values.size()));
   }
   std::string raw;
   const auto loop = [&](auto convert) {

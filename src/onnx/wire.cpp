@@ -151,8 +151,8 @@ std::optional<std::uint64_t> size_before_truncation(std::string_view message, st
 
 Bytes Pieces::at(std::uint64_t number) const {
   if (number == 0 || number > pieces_.size()) {
-    throw Error(
-        fmt::format("field {}, which no schema has, stands for data that the file does not hold", wire_piece_field));
+    throw Error(fmt::format("field {} is not in any schema and refers to data that the file does not contain",
+                            wire_piece_field));
   }
   const std::string_view piece = pieces_[static_cast<std::size_t>(number) - 1];
   return owner_ == nullptr ? Bytes(std::string(piece)) : Bytes(owner_, {piece.data(), piece.size()});

@@ -10,15 +10,15 @@
 
 namespace graft::ops {
 
-/// Returns the description of the missing input: an f32 vector with the attribute's length, or with `count` elements
-/// where the attribute is empty.
+/// Returns the description of the missing input: an f32 vector with the attribute's length, or with `count` elements if
+/// the attribute is empty.
 [[nodiscard]] inline TensorDesc channel_values(const std::vector<float>& values, std::int64_t count) {
   return {.dtype = DType::f32,
           .layout = Layout::linear,
           .extents = {values.empty() ? count : static_cast<std::int64_t>(values.size())}};
 }
 
-/// Fills `bytes` with the attribute's numbers, or with `otherwise` in every element where the attribute is empty.
+/// Fills `bytes` with the attribute's numbers, or with `otherwise` for every element if the attribute is empty.
 inline void fill_channel_values(const std::vector<float>& values, float otherwise, const TensorDesc& desc,
                                 std::byte* bytes) {
   auto* numbers = reinterpret_cast<float*>(bytes);

@@ -46,7 +46,8 @@ template <class Definition>
       add({dtype, layout, usual}, "_special", Fill::special);
     }
     if (set > 0) continue;
-    // A definition may declare type rows of its own, so a type or layout is refused only where no row has it.
+    // A definition may declare type rows of its own, so a type or layout is expected to be refused only if no row has
+    // it.
     const auto takes = [&](DType dtype, Layout layout) {
       return std::any_of(type.type_rows.begin(), type.type_rows.end(), [&](const TypeRow& row) {
         return row.formats[0].dtype == dtype && row.formats[0].layout == layout;

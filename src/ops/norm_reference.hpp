@@ -28,7 +28,7 @@ template <class Definition, class Weight>
           const double value = load(x[at(i)], op.x_scale);
           sum += value * value;
         }
-        // The CUDA kernels hold the sum in f32; rounding to f32 here lets the reference overflow at the same values.
+        // The CUDA kernels store the sum in f32. Rounding to f32 here lets the reference overflow for the same values.
         const double factor = inverse_norm(static_cast<double>(static_cast<float>(sum)));
         for (std::int64_t i = 0; i < plan.reduced_count; ++i) {
           y[at(i)] = store<Element>(load(x[at(i)], op.x_scale) * factor * weight(i), op.y_scale);

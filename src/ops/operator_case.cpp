@@ -68,7 +68,7 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
   return 0;
 }
 
-/// Whether an element type holds integers as such, and not quantized numbers.
+/// Whether an element type stores plain integers, as opposed to quantized numbers.
 template <class Element>
 inline constexpr bool is_plain_integer = std::integral<Element> && !std::same_as<Element, std::int8_t>;
 
@@ -88,7 +88,8 @@ double as_number(Element value) {
 
 std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes) {
   std::shared_ptr<Operator> op = type.create();
-  std::vector<NamedAttribute> all;  // set together: the values that one attribute allows may depend on another
+  // All attributes are set together, because the values that one attribute allows may depend on another.
+  std::vector<NamedAttribute> all;
   for (const auto& [name, value] : attributes) all.push_back({name, value});
   check(op->set(all));
   return op;
@@ -103,7 +104,7 @@ std::string case_name(const TensorDesc& desc) {
 }
 
 std::vector<TimedCase> in_formats(const std::vector<Format>& formats, const std::vector<TimedCase>& cases) {
-  constexpr std::int64_t small = 8 << 20;  // fits into the cache with its result
+  constexpr std::int64_t small = 8 << 20;  // The tensor fits into the cache together with its result.
   std::vector<TimedCase> result;
   for (const Format& format : formats) {
     for (TimedCase timed : cases) {
@@ -137,7 +138,7 @@ std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorD
   const TypeRow* row = matching_row(op.type(), inputs);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    // Without a matching row the case is one that must be refused; any output format will do.
+    // If no row matches, the case must be refused, and any output format will do.
     const Format format = row == nullptr ? Format(inputs[0].dtype, inputs[0].layout)
                                          : op.type().format_of(*row, inputs.size(), inputs.size() + i);
     outputs.push_back({.dtype = format.dtype, .layout = format.layout, .extents = results[i]});
@@ -198,7 +199,8 @@ float scale_of(const Operator& op, std::string_view port) {
 
 std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const HostTensor> inputs,
                                              std::span<const Extents> shape_values) {
-  std::deque<std::vector<float>> values;  // a deque never moves its elements
+  // The addresses stay valid, because a deque does not move its elements when it grows.
+  std::deque<std::vector<float>> values;
   std::vector<TensorDesc> descs;
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -265,7 +267,7 @@ struct Allowed {
 
 template <class Element>
 Allowed allowed_for(double exact, double tolerance, float scale, double absolute) {
-  // The f32 result may also lose digits below f32's smallest number.
+  // The f32 result may also lose digits below the smallest normal number of f32.
   const double slack =
       std::isfinite(exact) ? std::abs(exact) * tolerance + absolute + std::numeric_limits<float>::denorm_min() : 0;
   return {as_number(store<Element>(exact - slack, scale)), as_number(store<Element>(exact, scale)),
@@ -395,8 +397,8 @@ bool is_finite(const HostTensor& tensor) {
   return finite;
 }
 
-/// Describes the first result that is NaN, or infinite with inputs of Fill::normal. Returns an empty string if there is
-/// no such result.
+/// Describes the first result that is NaN, or that is infinite for inputs of Fill::normal. Returns an empty string if
+/// there is no such result.
 std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
   const auto found = std::find_if(expected.numbers.begin(), expected.numbers.end(), [&](float number) {
     return std::isnan(number) || (std::isinf(number) && fill == Fill::normal);
@@ -438,7 +440,8 @@ std::string check_on_cpu(const OperatorCase& test) {
   std::vector<TensorDesc> descs;
   try {
     descs = output_descs(*test.op, test.inputs, test.shape_values);
-  } catch (const std::invalid_argument& error) {  // an output shape cannot be inferred: refused when an engine is built
+    // An output shape cannot be inferred, so the case is refused when an engine is built.
+  } catch (const std::invalid_argument& error) {
     return check_refusal(test, error.what());
   }
   if (const Status status = test.op->check({test.inputs, descs}); !status.ok()) {

@@ -24,33 +24,41 @@ namespace graft::ops {
 
 /// The kind of values with which the inputs of a case are filled.
 enum class Fill : std::uint8_t {
-  normal,  ///< Normally distributed; i8: all 256 values equally likely.
+  normal,  ///< The values are normally distributed; for i8, all 256 values are equally likely.
   zeros,
-  huge,     ///< Normal, scaled so that three standard deviations are the largest finite number: squares overflow.
-  tiny,     ///< Squares underflow f32; f16: subnormal numbers.
-  special,  ///< Normal, sprinkled with NaN, infinities and both zeros.
-  sparse,   ///< Normal, with three of four elements replaced by a zero of either sign.
-  offset,   ///< First input: normal with a mean of 1e4 (f16: 1e3, where numbers are 0.5 apart); further inputs: normal.
+  /// The values are normally distributed, scaled so that three standard deviations are the largest finite number, and
+  /// their squares overflow.
+  huge,
+  tiny,     ///< The values are so small that their squares underflow f32; for f16, they are subnormal numbers.
+  special,  ///< The values are normally distributed, with NaN, infinities and both zeros interspersed.
+  sparse,   ///< The values are normally distributed, with three of four elements replaced by a zero of either sign.
+  /// The first input is normally distributed with a mean of 1e4 (f16: 1e3, where numbers are 0.5 apart); further inputs
+  /// are normally distributed.
+  offset,
 };
 
 struct HostTensor;
 
 struct OperatorCase {
-  std::string name;  ///< Unique for the operator; letters, digits and `_`.
+  /// The name of the case, which is unique for the operator and consists of letters, digits and `_`.
+  std::string name;
   std::shared_ptr<const Operator> op;
   std::vector<TensorDesc>
       inputs;  ///< The inputs that kernels receive. The values of shape inputs are in `shape_values`.
   Fill fill = Fill::normal;
-  /// Bound on the relative error of the kernel's f32 arithmetic. Rounding to the output's type is allowed in addition.
+  /// The bound on the relative error of the kernel's f32 arithmetic. Rounding to the output's type is allowed in
+  /// addition.
   double tolerance = 0;
-  /// Bound on an additional absolute error, in units of the dequantized output, where the terms of a sum cancel.
+  /// The bound on an additional absolute error, in units of the dequantized output, for sums whose terms cancel.
   double absolute = 0;
-  std::int64_t shift = 0;  ///< Number of elements by which every tensor's address is moved off its alignment.
-  bool large = false;  ///< More than 2^31 elements, every item of the first input's batch equal. Runs on a GPU only,
-                       ///< and on request.
+  std::int64_t shift = 0;  ///< The number of elements by which every tensor's address is moved off its alignment.
+  /// Whether the case has more than 2^31 elements. All items of the first input's batch are equal. It runs on a GPU
+  /// only, and on request.
+  bool large = false;
   /// Turns random contents into valid indices, sizes or boxes. Called once with all inputs; null where none is needed.
   void (*arrange)(std::span<HostTensor> inputs) = nullptr;
-  std::string refused = {};  ///< If not empty: `check` must refuse the case with a message that contains this string.
+  /// A part of the message with which `check` must refuse the case; empty if it must accept it.
+  std::string refused = {};
   std::vector<Extents> shape_values = {};  ///< The values of each shape input.
   bool any_order = false;     ///< Whether the order of a sum varies, so that two runs may differ within the tolerance.
   bool may_overflow = false;  ///< Whether finite inputs may produce NaN, as 0 / 0 does, and normal inputs infinity.
@@ -81,10 +89,10 @@ using Attributes = std::vector<CaseAttribute>;
 struct TimedCase {
   Attributes attributes = {};
   std::vector<TensorDesc> inputs;  ///< The inputs; optional ones at the end may be absent.
-  double of_copy = 0;              ///< Required fraction of the bandwidth of a device-to-device copy.
-  double of_eager = 0;             ///< Required speed as a multiple of PyTorch's eager mode.
-  double operations =
-      0;  ///< Number of multiplications and additions, where arithmetic and not memory limits the speed.
+  double of_copy = 0;              ///< The required fraction of the bandwidth of a device-to-device copy.
+  double of_eager = 0;             ///< The required speed as a multiple of PyTorch's eager mode.
+  /// The number of multiplications and additions, if arithmetic and not memory limits the speed.
+  double operations = 0;
 };
 
 inline const std::vector<Format> linear_formats{DType::f32, DType::f16, DType::bf16, DType::i8};
@@ -119,10 +127,10 @@ template <class Definition>
 /// A tensor in host memory.
 struct HostTensor {
   TensorDesc desc;
-  std::vector<std::byte> bytes;  ///< desc.storage_bytes() bytes.
+  std::vector<std::byte> bytes;  ///< The data, desc.storage_bytes() bytes.
 };
 
-/// Returns the type row that these inputs match, or null where no row does. Optional inputs may be absent.
+/// Returns the type row that these inputs match, or null if no row does. Optional inputs may be absent.
 [[nodiscard]] const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs);
 
 /// Returns the output descriptions that infer_extents and the type rows determine. Throws std::invalid_argument if
@@ -134,9 +142,9 @@ struct HostTensor {
 /// first input.
 [[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
 
-/// The expected contents of an output: real numbers, or integers where the operator computes integers.
+/// The expected contents of an output: real numbers, or integers if the operator computes integers.
 struct ExpectedOutput {
-  Extents extents;  ///< The actual extents, where they depend on the data.
+  Extents extents;  ///< The actual extents, if they depend on the data.
   std::vector<float> numbers;
   std::vector<std::int64_t> integers;
 };
@@ -154,19 +162,21 @@ struct ExpectedOutput {
 [[nodiscard]] std::string compare(const HostTensor& found, const ExpectedOutput& expected, double tolerance,
                                   float scale, double absolute = 0);
 
-/// Distances between results and the expected values rounded to the output's type, where both are finite.
+/// The distances between results and the expected values rounded to the output's type, where both are finite.
 struct Errors {
   std::int64_t results = 0;
-  std::int64_t off = 0;  ///< Results that differ from the rounded expected value.
-  std::int64_t beyond =
-      0;  ///< Results further from the rounded expected value than one unit in the last place of the type.
-  double of_bound = 0;     ///< The largest distance as a fraction of the distance that compare allows.
-  double beyond_size = 0;  ///< The largest expected value with a result counted in `beyond`, divided by the tensor's
-                           ///< largest expected value.
-  double beyond_error =
-      0;  ///< The largest distance of a result counted in `beyond`, divided by the tensor's largest expected value.
-  double from_tie =
-      0;  ///< i8: the largest distance, in steps, of an expected value to the tie, for results off by one step.
+  std::int64_t off = 0;  ///< The number of results that differ from the rounded expected value.
+  /// The number of results that differ from the rounded expected value by more than one unit in the last place of
+  /// the type.
+  std::int64_t beyond = 0;
+  double of_bound = 0;  ///< The largest distance, as a fraction of the distance that compare() allows.
+  /// The largest expected value with a result counted in `beyond`, divided by the tensor's largest expected value.
+  double beyond_size = 0;
+  /// The largest distance of a result counted in `beyond`, divided by the tensor's largest expected value.
+  double beyond_error = 0;
+  /// For i8, the largest distance in steps between an expected value and the rounding tie, among results that are
+  /// off by one step.
+  double from_tie = 0;
 
   /// Adds the counts and keeps the larger of each distance.
   Errors& operator+=(const Errors& other);
@@ -175,7 +185,7 @@ struct Errors {
 [[nodiscard]] Errors errors_of(const HostTensor& found, const ExpectedOutput& expected, double tolerance, float scale,
                                double absolute = 0);
 
-/// Returns the attribute `<port>_scale`, or 1 where the operator has none or has a list.
+/// Returns the attribute `<port>_scale`, or 1 if the operator has no such attribute or it is a list.
 [[nodiscard]] float scale_of(const Operator& op, std::string_view port);
 
 /// The cases of one operator.
@@ -183,7 +193,8 @@ struct OperatorCases {
   const OperatorType* type;
   std::vector<OperatorCase> cases;
 };
-/// Returns every operator's cases, in the order of the operator list. Defined by the build.
+/// Returns every operator's cases, in the order of the operator list. The build generates the definition of this
+/// function.
 [[nodiscard]] const std::vector<OperatorCases>& operator_cases();
 
 /// Returns the result of `make`, the cases of a file. Prefixes the message of an exception with the file's name.
@@ -212,7 +223,8 @@ struct OperatorTimings {
   std::vector<TimedCase> timings;
   DrawCase draw;
 };
-/// Returns every operator's timed cases, in the order of the operator list. Defined by the build.
+/// Returns every operator's timed cases, in the order of the operator list. The build generates the definition of this
+/// function.
 [[nodiscard]] const std::vector<OperatorTimings>& operator_timings();
 
 }  // namespace graft::ops

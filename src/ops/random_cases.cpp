@@ -10,7 +10,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns a key by which equal problems are recognized: two problems with one key are the same.
+/// Returns a key for recognizing equal problems: two problems with the same key are the same.
 std::string text_of(const TimedCase& timed) {
   std::string text;
   for (const TensorDesc& desc : timed.inputs) text += to_string(desc) + ' ';

@@ -1,7 +1,8 @@
-// Random problems for `graft bench --random`: sizes that no kernel was tuned for.
+// Random problems for `graft bench --random`, whose sizes no kernel was tuned for.
 //
-// `TimedCase draw(const Definition&, Draw&)` in `<op>_cases.hpp` draws one problem of an operator. The ranges that it
-// draws from are the constants above the function. `graft bench --random` skips an operator without this function.
+// `TimedCase draw(const Definition&, Draw&)` in `<op>_cases.hpp` generates one random problem of an operator. The
+// constants above that function are the ranges of its sizes. `graft bench --random` skips an operator without this
+// function.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace graft::ops {
 
-/// Integers from `least` to `most`, both included, that are multiples of `step`.
+/// The integers from `least` to `most`, both included, that are multiples of `step`.
 struct SizeRange {
   std::int64_t least = 1;
   std::int64_t most = 1;
@@ -26,8 +27,8 @@ struct SizeRange {
   }
 };
 
-/// Number of elements of the first input: from tensors whose kernels run little longer than a launch takes to tensors
-/// many times as large as the L2 cache.
+/// The number of elements of the first input: from tensors whose kernels run little longer than a launch takes to
+/// tensors many times as large as the L2 cache.
 inline constexpr SizeRange drawn_elements{1 << 15, 1 << 25};
 
 /// The types in which PyTorch has the same operations.

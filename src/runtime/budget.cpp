@@ -380,7 +380,7 @@ class ComparisonLimit final : public TensorLimit {
     const std::string sizes =
         has_dynamic_inputs_ ? fmt::format("smaller sizes with {}, or ", setting_name(Setting::synthetic_shapes)) : "";
     return fmt::format(
-        "{}: a comparison on inputs that Graft makes {}; the largest tensor: {}\n"
+        "{}: a comparison on synthetic inputs {}; the largest tensor: {}\n"
         "Give {}the numbers with {}, which has no such limit",
         source, found, cost.largest, sizes, setting_name(Setting::data));
   }

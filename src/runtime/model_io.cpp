@@ -22,7 +22,7 @@ DeclaredInputs::DeclaredInputs(const onnx::Model& model, const std::function<boo
       const bool is_string = value->type == onnx::ElementType::string;
       throw Error(fmt::format(
           "{}: input '{}' is {}, which the CPU engine does not accept{}", source_, value->name,
-          value->type ? "of type " + to_string(*value->type) : std::string("not a tensor, or of unknown type"),
+          value->type ? "of type " + to_string(*value->type) : std::string("not a tensor, or a tensor of unknown type"),
           is_string ? "\n" + step_for_strings(model, *value) : ""));
     }
     inputs_.push_back({.name = value->name, .type = *value->type, .shape = value->shape});

@@ -126,7 +126,10 @@ def test_contradicting_shapes(graft, tmp_path, out):
     model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", None)], [weight])
     with pytest.raises(Exception, match="Incompatible dimensions"):
         session_of(model)
-    fault = "m.onnx: node 'product' (MatMul): 8 columns times 5 rows; they have to be equal"
+    fault = (
+        "m.onnx: node 'product' (MatMul): the left input has 8 columns and the right input has 5 rows; "
+        "they have to be equal"
+    )
     step = "Correct the node in the program that wrote the model"
     for command in ("convert", "build", "run"):
         refused(graft(*READERS[command](model, out)), out, fault, step)
@@ -139,7 +142,10 @@ def test_contradicting_shapes(graft, tmp_path, out):
 
 
 FAULTS = {
-    "axis": (helper.make_node("Concat", ["x", "x"], ["y"], name="n", axis=7), "axis 7; allowed are -2 to 1 for rank 2"),
+    "axis": (
+        helper.make_node("Concat", ["x", "x"], ["y"], name="n", axis=7),
+        "axis 7 is out of range; allowed are -2 to 1 for rank 2",
+    ),
     "perm": (helper.make_node("Transpose", ["x"], ["y"], name="n", perm=[0, 0]), "axis 0 is given twice"),
     "type": (
         helper.make_node("Add", ["x", "i"], ["y"], name="n"),

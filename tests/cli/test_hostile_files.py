@@ -429,7 +429,7 @@ def test_a_run_on_inputs_that_graft_makes_takes_little_memory(attack, tmp_path, 
         "quantize": ["quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16"],
     }
     answer = attack(*commands[command])
-    check_refused(answer, "m.onnx: a comparison on inputs that Graft makes takes about", "MiB are allowed", "--data")
+    check_refused(answer, "m.onnx: a comparison on synthetic inputs takes about", "MiB are allowed", "--data")
     assert "--input" not in answer[1]
 
 
@@ -439,9 +439,7 @@ def test_a_cubic_resize_takes_long(attack, tmp_path):
     nodes = [node, helper.make_node("ReduceSum", ["r"], ["y"], keepdims=0)]
     sizes = {"sizes": np.array([2, 3, 2, 14483459], np.int64)}
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 3, 2, 3])], [("y", [])], sizes)
-    check_refused(
-        attack("verify", model, model), "m.onnx: a comparison on inputs that Graft makes takes about 17", "60 s"
-    )
+    check_refused(attack("verify", model, model), "m.onnx: a comparison on synthetic inputs takes about 17", "60 s")
 
 
 def test_the_halves_of_a_cut_are_compared_within_limits(attack, tmp_path):

@@ -753,7 +753,11 @@ def weights(*shape):
 
 # Invalid nodes of ONNX's own operators, with their inputs besides x, whose shape is 1x3x8x8.
 INVALID = {
-    "softmax_axis": (helper.make_node("Softmax", ["x"], ["y"], axis=7), {}, "axis 7; allowed are -4 to 3"),
+    "softmax_axis": (
+        helper.make_node("Softmax", ["x"], ["y"], axis=7),
+        {},
+        "axis 7 is out of range; allowed are -4 to 3",
+    ),
     "log_softmax_axis": (helper.make_node("LogSoftmax", ["x"], ["y"], axis=-6), {}, "axis -6"),
     "axis_of_text": (
         helper.make_node("Softmax", ["x"], ["y"], axis="last"),
@@ -814,7 +818,7 @@ INVALID = {
     "gather_elements_rank": (
         helper.make_node("GatherElements", ["x", "i"], ["y"]),
         {"i": np.zeros((1, 3), np.int64)},
-        "indices of rank 2 for data of rank 4",
+        "the indices have rank 2 and the data have rank 4",
     ),
 }
 

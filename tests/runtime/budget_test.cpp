@@ -287,7 +287,7 @@ TEST(ComparisonEngine, LimitsTheMemoryAndTheTimeOfOneRun) {
   for (int i = 0; i < 1000; ++i) run(*compiled, 1 << 25);
   EXPECT_EQ(engine.counts.runs, 1000) << "runs do not share the time";
   EXPECT_EQ(error_of([&] { run(*compiled, 1 << 28); }),
-            "test.onnx: a comparison on inputs that Graft makes takes about 10240 MiB; 2048 MiB are allowed for it on "
+            "test.onnx: a comparison on synthetic inputs takes about 10240 MiB; 2048 MiB are allowed for it on "
             "this machine; the largest tensor: input 'x' has 268435456 elements\n"
             "Give smaller sizes with VerifyOptions::shapes, or the numbers with QuantizeOptions::data, which has no "
             "such limit");

@@ -95,7 +95,7 @@ struct ConvertReport : RewriteReport {
   std::vector<NodeSupport> failed_before = {};  ///< The nodes of `original` that TensorRT does not run.
   std::vector<NodeSupport> nodes = {};          ///< The verdicts on the nodes of `model`.
   bool can_be_cut = false;                      ///< Whether the network can be cut. See InspectReport::can_be_cut.
-  /// See InspectReport::targets_of_plugins.
+  /// The GPUs for which the plugin library has no code. See InspectReport::targets_of_plugins.
   std::vector<std::string> targets_of_plugins = {};
   std::optional<ProbeSummary> check = {};
   std::string not_checked = {};

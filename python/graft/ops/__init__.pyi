@@ -21,7 +21,7 @@ def leaky_relu(
         x: of any rank (any)
 
     Attributes:
-        alpha: slope for negative x
+        alpha: the slope for negative x
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -48,9 +48,9 @@ def l2_normalize(
         x: the vectors to normalize (any of rank 1 to 8)
 
     Attributes:
-        axes: axes of the norm; negative axes count from the end
-        epsilon: see epsilon_mode (at least 0 and finite)
-        epsilon_mode: how epsilon is applied (max, norm, add)
+        axes: the axes of the norm; negative axes count from the end
+        epsilon: the number that avoids a division by zero, see epsilon_mode (at least 0 and finite)
+        epsilon_mode: the place of epsilon in the formula (max, norm, add)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -76,8 +76,8 @@ def l2norm_helper(
         x: of any rank (any)
 
     Attributes:
-        op_type: 0: rsqrt, 1: max (at least 0 and at most 1)
-        eps: lower bound of op_type 1; op_type 0 ignores it
+        op_type: the operation: 0 is rsqrt, 1 is max (at least 0 and at most 1)
+        eps: the lower bound for op_type 1; op_type 0 ignores it
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -105,14 +105,14 @@ def instance_norm(
 
     Tensors:
         x: a tensor of rank 3 to 5 (N,C,spatial...)
-        scale: a factor for each channel; absent: the attribute scales (C)
-        bias: a summand for each channel; absent: the attribute bias (C)
+        scale: the factor of each channel; if absent, the attribute scales (C)
+        bias: the summand of each channel; if absent, the attribute bias (C)
 
     Attributes:
-        epsilon: added to the variance (at least 0 and finite)
-        activation: applied after the normalization (none, relu, leaky_relu)
-        alpha: slope of leaky_relu for negative y (finite)
-        scales: one value for each channel, if the input scale is absent; empty: all 1
+        epsilon: the number that is added to the variance (at least 0 and finite)
+        activation: the activation that is applied after the normalization (none, relu, leaky_relu)
+        alpha: the slope of leaky_relu for negative y (finite)
+        scales: the factor of each channel, if the input scale is absent; if empty, 1
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -149,25 +149,25 @@ def convolution(
 
     Tensors:
         x: the tensor to convolve (N,C,spatial with 1 to 3 spatial axes)
-        weight: absent: kernel_weights, for i8 quantized with weight_scale (K,C/group,window)
-        bias: absent: bias_weights (K)
-        scale: i8 only; absent: weight_scale (K)
+        weight: the weights; if absent, kernel_weights, which are quantized with weight_scale for i8 (K,C/group,window)
+        bias: the bias; if absent, bias_weights (K)
+        scale: for i8, the scales of the weights; if absent, weight_scale (K)
 
     Attributes:
-        num_output: channels of y; 0: as many as the input weight has (at least 0)
-        kernel: size of the window on each spatial axis; empty: from the input weight (at least 1)
-        stride: step of the window on each spatial axis; empty: 1 (at least 1)
-        pad: zeros added on each spatial axis: before each axis, then after each axis, or one number for both sides; empty: 0 (at least 0)
-        dilation: distance of the window's elements on each spatial axis; empty: 1 (at least 1)
-        group: number of groups of channels, which are convolved separately (at least 1)
-        activation: applied to the sums (none, relu, relu6, leaky_relu)
-        alpha: slope of leaky_relu for negative numbers
+        num_output: the number of channels of y; with 0, it follows from the input weight (at least 0)
+        kernel: the size of the window along each spatial axis; if empty, it follows from the input weight (at least 1)
+        stride: the step of the window along each spatial axis; if empty, 1 (at least 1)
+        pad: the number of zeros added before each spatial axis, followed by the numbers after each, or one number per axis for both sides; if empty, 0 (at least 0)
+        dilation: the distance between elements of the window along each spatial axis; if empty, 1 (at least 1)
+        group: the number of groups of channels, which are convolved separately (at least 1)
+        activation: the activation that is applied to the sums (none, relu, relu6, leaky_relu)
+        alpha: the slope of leaky_relu for negative numbers
         kernel_weights: the weights, row-major (num_output, channels / group, window), if the input weight is absent
-        bias_weights: one value for each channel of y, if the input bias is absent; empty: 0
-        allow_tf32: f32 only: multiply in TF32, with 10 bits of fraction (at least 0 and at most 1)
+        bias_weights: the bias of each channel of y, if the input bias is absent; if empty, 0
+        allow_tf32: whether f32 is multiplied in TF32, which has 10 bits of fraction (at least 0 and at most 1)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
-        weight_scale: i8 only: real value of one step of weight, for each channel of y or one for all, if the input scale is absent; empty: 1 (more than 0 and finite)
+        weight_scale: for i8, the real value of one step of weight, for each channel of y or one for all, if the input scale is absent; if empty, 1 (more than 0 and finite)
 
     Returns y (N,K,spatial): same type as x
 
@@ -195,12 +195,12 @@ def upsampling(
         x: the tensor to resample (N,C,spatial of rank 3 to 5)
 
     Attributes:
-        mode: how values between elements are interpolated (nearest, linear, cubic)
-        scales: output size / input size: one for all spatial axes or one for each (more than 0 and finite)
-        sizes: sizes of the spatial axes, instead of scales (at least 1 and at most 1.07374e+09)
-        coordinate_mode: where an output element lies in the input (half_pixel, align_corners, asymmetric)
-        nearest_mode: nearest only: which neighbor is used (floor, round_prefer_floor, round_prefer_ceil, ceil)
-        cubic_a: cubic only: slope of the kernel at distance 1 (finite)
+        mode: the method by which values between elements are interpolated (nearest, linear, cubic)
+        scales: the output size divided by the input size, one number for all spatial axes or one for each (more than 0 and finite)
+        sizes: the output sizes of the spatial axes, instead of scales (at least 1 and at most 1.07374e+09)
+        coordinate_mode: the formula for the position of an output element in the input (half_pixel, align_corners, asymmetric)
+        nearest_mode: for the mode nearest, the rounding that selects the neighbor (floor, round_prefer_floor, round_prefer_ceil, ceil)
+        cubic_a: for the mode cubic, the slope of the kernel at distance 1 (finite)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -227,9 +227,9 @@ def padding(
         x: a tensor of any rank up to 8 (any)
 
     Attributes:
-        pads: elements to add before each axis, then after each axis; negative numbers crop (at least -2.14748e+09 and at most 2.14748e+09)
-        mode: how x is continued outside its axes (constant, reflect, symmetric, edge, wrap)
-        value: mode constant only: the value outside x
+        pads: the number of elements to add before each axis, followed by the numbers after each axis; negative numbers crop (at least -2.14748e+09 and at most 2.14748e+09)
+        mode: the rule by which x continues outside its axes (constant, reflect, symmetric, edge, wrap)
+        value: for the mode constant, the value outside x
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -256,9 +256,9 @@ def spatial_pyramid_pooling(
         x: images or feature maps (N,C,H,W)
 
     Attributes:
-        levels: bins along each side, level by level (at least 1 and at most 1024)
-        mode: how a bin is pooled (max, average)
-        binning: which elements the bins cover (adaptive, window, caffe)
+        levels: the number of bins along each side, level by level (at least 1 and at most 1024)
+        mode: the pooling of a bin: its maximum or its average (max, average)
+        binning: the rule that determines the elements of each bin (adaptive, window, caffe)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -285,13 +285,13 @@ def normalize(
 
     Tensors:
         x: a tensor of rank 2 to 8 (N,C,spatial...)
-        scale: the factors; absent: the attribute weights (C or 1)
+        scale: the factors; if absent, the attribute weights (C or 1)
 
     Attributes:
-        across_spatial: 1: one norm for each item; 0: one for each pixel (at least 0 and at most 1)
-        channel_shared: 1: one factor for all channels; 0: one for each (at least 0 and at most 1)
-        epsilon: added to the sum of squares (at least 0 and finite)
-        weights: the factors, if the input scale is absent; empty: all 1
+        across_spatial: 1 computes one norm for each item, 0 one for each pixel (at least 0 and at most 1)
+        channel_shared: 1 means one factor for all channels, 0 one for each channel (at least 0 and at most 1)
+        epsilon: the number that is added to the sum of squares (at least 0 and finite)
+        weights: the factors, if the input scale is absent; if empty, 1
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -310,7 +310,7 @@ def non_zero(
     """y[:, i] = the index of the i-th element of x that is not zero, in row-major order. NaN counts as not zero, -0 as zero.
 
     Tensors:
-        x: 1 to 8 dimensions (any)
+        x: a tensor of 1 to 8 dimensions (any)
 
     Attributes:
 
@@ -336,14 +336,14 @@ def non_max_suppression(
     """For each item and class, boxes are selected in the order of decreasing scores, of equal scores the first box first, up to max_output_boxes_per_class. A box is skipped if its score is not above score_threshold, or if its intersection with a selected box is more than iou_threshold of their union.
 
     Tensors:
-        boxes: corners or centers (N,boxes,4)
-        scores: scores of each class (N,classes,boxes)
-        max_output_boxes_per_class: absent: the attribute (scalar)
-        iou_threshold: absent: the attribute (scalar)
-        score_threshold: absent: the attribute (scalar)
+        boxes: the boxes, in the format of center_point_box (N,boxes,4)
+        scores: the scores of each class (N,classes,boxes)
+        max_output_boxes_per_class: the maximum number of boxes per class; if absent, the attribute of this name (scalar)
+        iou_threshold: the largest allowed overlap of two selected boxes; if absent, the attribute of this name (scalar)
+        score_threshold: the score above which boxes are candidates; if absent, the attribute of this name (scalar)
 
     Attributes:
-        center_point_box: 0: boxes are y1, x1, y2, x2 of two opposite corners; 1: x, y of the center, width, height (at least 0 and at most 1)
+        center_point_box: the format of boxes: 0 is y1, x1, y2, x2 of two opposite corners; 1 is x, y of the center, width, height (at least 0 and at most 1)
 
     Returns selected_indices (count,3): item, class and box of each selected box, sorted by item, class and decreasing score, count (scalar): number of results
 
@@ -371,16 +371,16 @@ def region_align(
 
     Tensors:
         x: the feature maps (N,C,H,W)
-        rois: x1, y1, x2, y2 of each region (R,4)
-        batch_indices: the item of x of each region (R)
+        rois: the corners x1, y1, x2, y2 of each region (R,4)
+        batch_indices: the index of the item of x for each region (R)
 
     Attributes:
-        coordinate_transformation_mode: half_pixel: half a pixel is subtracted from coordinates; output_half_pixel: it is not, and regions are at least a pixel wide and high (half_pixel, output_half_pixel)
-        mode: how the samples of a bin are combined (avg, max)
-        output_height: number of rows of bins (at least 1 and at most 32768)
-        output_width: number of columns of bins (at least 1 and at most 32768)
-        sampling_ratio: samples along each side of a bin; 0: the length of the side in pixels, rounded up (at least 0 and at most 32768)
-        spatial_scale: size of the map divided by the size of the image that regions refer to (more than 0 and finite)
+        coordinate_transformation_mode: half_pixel subtracts half a pixel from coordinates; output_half_pixel does not, and regions are at least a pixel wide and high (half_pixel, output_half_pixel)
+        mode: the way in which the samples of a bin are combined (avg, max)
+        output_height: the number of rows of bins (at least 1 and at most 32768)
+        output_width: the number of columns of bins (at least 1 and at most 32768)
+        sampling_ratio: the number of samples along each side of a bin; 0 stands for the length of the side in pixels, rounded up (at least 0 and at most 32768)
+        spatial_scale: the size of the map divided by the size of the image to which regions refer (more than 0 and finite)
 
     Returns y (R,C,output_height,output_width): a small map of each region
 
@@ -401,13 +401,13 @@ def scatter_reduce_nd(
     """y = data; then, for each update i in order, y[indices[i]] = y[indices[i]] + updates[i], or *, min, max. Indices may repeat. Negative indices count from the end; an update whose index is out of range is ignored. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max with NaN return the update, so that NaN remains only if it comes last, as in ONNX Runtime.
 
     Tensors:
-        data: 1 to 8 dimensions (any)
-        indices: indices into the first `depth` dimensions of data (...,depth)
-        updates: a slice for each index (...,rest)
+        data: a tensor of 1 to 8 dimensions (any)
+        indices: the indices into the first `depth` dimensions of data (...,depth)
+        updates: the slice for each index (...,rest)
 
     Attributes:
-        reduction: how updates are combined; without a reduction, use TensorRT's own layer (add, mul, min, max)
-        deterministic: 1: updates are sorted by their index and reduced in their order, so that every run computes the same bits; 0: floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+        reduction: the operation that combines updates with data; without a reduction, use TensorRT's own layer (add, mul, min, max)
+        deterministic: 1 sorts updates by their index and reduces them in order, so that every run computes the same bits; 0 allows floating-point numbers to be added in any order, and in their own type (at least 0 and at most 1)
 
     Returns y (as data): data after the updates
 
@@ -429,14 +429,14 @@ def scatter_reduce_elements(
     """y = data; then, for each element of updates in order, the element of y at the same position, but at indices[position] along the axis, is combined with the update by +, *, min or max. Indices may repeat. Negative indices count from the end; an update whose index is out of range is ignored. f16 and bf16 are reduced in f32 and rounded once; integers wrap around; min and max with NaN return the update, so that NaN remains only if it comes last, as in ONNX Runtime.
 
     Tensors:
-        data: 1 to 8 dimensions (any)
-        indices: has the rank of data, and is not larger than data except along the axis (any)
-        updates: an element for each index (as indices)
+        data: a tensor of 1 to 8 dimensions (any)
+        indices: the indices along the axis, with the rank of data and not larger than data except along the axis (any)
+        updates: the update for each index (as indices)
 
     Attributes:
-        reduction: how updates are combined; without a reduction, use TensorRT's own layer (add, mul, min, max)
+        reduction: the operation that combines updates with data; without a reduction, use TensorRT's own layer (add, mul, min, max)
         axis: the axis of the indices; negative axes count from the last one
-        deterministic: 1: updates are sorted by their target and reduced in their order, so that every run computes the same bits; 0: floating-point numbers may be added in any order, and in their own type (at least 0 and at most 1)
+        deterministic: 1 sorts updates by their target and reduces them in order, so that every run computes the same bits; 0 allows floating-point numbers to be added in any order, and in their own type (at least 0 and at most 1)
 
     Returns y (as data): data after the updates
 
@@ -457,13 +457,13 @@ def largest_k(
     """values = the k largest elements of x along an axis, or the k smallest; of equal elements the first comes first. indices = their positions along the axis. NaN is larger than every number; 0 and -0 are equal.
 
     Tensors:
-        x: 1 to 8 dimensions (any)
+        x: a tensor of 1 to 8 dimensions (any)
 
     Attributes:
-        k: number of elements; at most the length of the axis (at least 0)
+        k: the number of elements, at most the length of the axis (at least 0)
         axis: the axis; negative axes count from the last one
-        largest: 1: the largest elements, 0: the smallest (at least 0 and at most 1)
-        sorted: 1: sorted; 0: any order is allowed, and the elements are sorted as well (at least 0 and at most 1)
+        largest: 1 selects the largest elements, 0 the smallest (at least 0 and at most 1)
+        sorted: 1 sorts the results; 0 allows any order, and the results are sorted as well (at least 0 and at most 1)
 
     Returns values (as x, k along the axis): the largest first, or the smallest first, indices (as values): positions along the axis
 
@@ -485,14 +485,14 @@ def causal_conv_with_state(
     """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x. present_state is the last K-1 elements of s: a sequence can be computed in chunks, each with the present_state of the chunk before it. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
 
     Tensors:
-        x: the sequence, or its next chunk (N,C,L)
+        x: the sequence or, if it is computed in chunks, its next chunk (N,C,L)
         weight: the factors of each channel; the last one is for the newest element (C,1,K)
-        bias: added to the sums; absent or empty: 0 (C)
-        past_state: the elements before x; absent: zeros (N,C,K-1)
+        bias: the bias that is added to the sums; zeros if it is absent or empty (C)
+        past_state: the elements before x; zeros if it is absent (N,C,K-1)
 
     Attributes:
-        activation: applied to the sums (none, silu, swish)
-        in_place: 1: TensorRT stores present_state in the memory of past_state, which is then required (at least 0 and at most 1)
+        activation: the activation that is applied to the sums (none, silu, swish)
+        in_place: with 1, TensorRT stores present_state in the memory of past_state, which is then required (at least 0 and at most 1)
 
     Returns y (N,C,L): has the length of x, present_state (N,C,K-1): the past_state of the next chunk
 
@@ -513,13 +513,13 @@ def multi_scale_deformable_attention(
     """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as fractions of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel outside its map or outside value adds 0, even if its weight is infinite or NaN. Positions and sums are held in f32.
 
     Tensors:
-        value: pixels of all maps (B,S,M,D)
-        spatial_shapes: height and width of each map (L,2)
-        sampling_locations: points; T may be split into several axes, as L,P (B,Q,M,T,2)
-        attention_weights: weights of the points; T is split like T of the points (B,Q,M,T)
+        value: the pixels of all maps (B,S,M,D)
+        spatial_shapes: the height and width of each map (L,2)
+        sampling_locations: the points; T may be split into several axes, such as L,P (B,Q,M,T,2)
+        attention_weights: the weights of the points; T is split as in the points (B,Q,M,T)
 
     Attributes:
-        points: number of points per query and head in each map; empty: P in each of L maps, axes of sampling_locations (at least 1 and at most 32768)
+        points: the number of points per query and head in each map; if empty, P in each of L maps, which are axes of sampling_locations (at least 1 and at most 32768)
 
     Returns y (B,Q,M,D): a sum for each query and head
 
@@ -548,17 +548,17 @@ def deformable_convolution(
     Tensors:
         x: the image (N,C,H,W)
         weight: the filters (K,C/group,kernel_shape)
-        offset: vertical and then horizontal offset of each element of the window, for each pixel of y (N,offset_group*window*2,OH,OW)
-        bias: added to the sums; absent or empty: 0 (K or 0)
-        mask: factors of the samples; absent or empty: 1 (N,offset_group*window,OH,OW or 0)
+        offset: the vertical and then the horizontal offset of each element of the window, for each pixel of y (N,offset_group*window*2,OH,OW)
+        bias: the bias that is added to the sums; zeros if it is absent or empty (K or 0)
+        mask: the factors of the samples; ones if it is absent or empty (N,offset_group*window,OH,OW or 0)
 
     Attributes:
-        dilations: distance of the window's elements: vertical, horizontal; empty: 1 (at least 1 and at most 1.07374e+09)
-        group: number of groups of channels, which are convolved separately (at least 1 and at most 1.07374e+09)
-        kernel_shape: height and width of the window; empty: from weight (at least 1 and at most 1.07374e+09)
-        offset_group: number of groups of channels that share offsets (at least 1 and at most 1.07374e+09)
-        pads: zeros added: rows above, columns left, rows below, columns right of the image; empty: 0 (at least 0 and at most 1.07374e+09)
-        strides: step of the window: vertical, horizontal; empty: 1 (at least 1 and at most 1.07374e+09)
+        dilations: the vertical and the horizontal distance between elements of the window; if empty, 1 (at least 1 and at most 1.07374e+09)
+        group: the number of groups of channels, which are convolved separately (at least 1 and at most 1.07374e+09)
+        kernel_shape: the height and width of the window; if empty, they follow from weight (at least 1 and at most 1.07374e+09)
+        offset_group: the number of groups of channels that share offsets (at least 1 and at most 1.07374e+09)
+        pads: the number of rows and columns of zeros added above, left of, below and right of the image; if empty, 0 (at least 0 and at most 1.07374e+09)
+        strides: the vertical and the horizontal step of the window; if empty, 1 (at least 1 and at most 1.07374e+09)
 
     Returns y (N,K,OH,OW): same type as x
 

@@ -181,7 +181,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
     return Dim::Kind::add;
   }
 
-  std::deque<Expression> owned_;  // a deque never moves its elements
+  std::deque<Expression> owned_;  // The addresses stay valid, because a deque does not move its elements when it grows.
   std::string refusal_;
 };
 
@@ -639,10 +639,11 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   };
 
   auto first = run_once(enqueue);
-  require(run_once(enqueue) == first || options.any_order, "enqueue", "a second run returned different bits");
+  require(run_once(enqueue) == first || options.any_order, "enqueue",
+          "a second run with the same inputs returned different bits");
   if (options.capture) {
     const bool same = run_once([&] { capture_and_replay(stream, enqueue); }) == first;
-    require(same || options.any_order, "enqueue", "a replayed CUDA graph returned different bits");
+    require(same || options.any_order, "enqueue", "the replay of the captured CUDA graph returned different bits");
   }
   // A builder times tactics in this way: it sets one tactic after another for the same shapes.
   for (const std::int32_t tactic : built.tactics) {

@@ -397,7 +397,7 @@ void proposal(LayerConverter& layer) {
   onnx::Value* found = layer.transpose(layer.add("NonZero", {layer.reshape(kept, {candidates})}), {1, 0});
   found = layer.add("Slice", {found, layer.ints_of({0}), layer.ints_of({p.post_nms_topn()}), layer.ints_of({0})});
   onnx::Value* rows = layer.add("GatherND", {layer.reshape(best.boxes, {candidates, 4}), found});
-  // prepends a column of 0, the number of the only image
+  // Prepends a column of 0, the index of the only image.
   layer.give(layer.add("Pad", {rows, layer.ints_of({0, 1, 0, 0})}));
   if (layer.layer().top_size() > 1) {
     layer.give(1, layer.add("GatherND", {layer.reshape(best.scores, {candidates, 1}), found}));

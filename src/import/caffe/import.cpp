@@ -685,7 +685,7 @@ class Importer {
     }
     for (int i = 0; i < layer.top_size(); ++i) {
       if (static_cast<std::size_t>(i) >= results.size() || results[static_cast<std::size_t>(i)] == nullptr) {
-        converter.fail(fmt::format("it has {} tops and computes {}", layer.top_size(), results.size()));
+        converter.fail(fmt::format("it has {} tops, and its type computes {}", layer.top_size(), results.size()));
       }
       if (layer.top(i).empty()) converter.fail("a top has no name");
       set_blob(layer, layer.top(i), results[static_cast<std::size_t>(i)]);

@@ -135,7 +135,7 @@ onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const I
     return nullptr;
   }
   const onnx::Node* there = producer_of(product->input(0), "Transpose");
-  // channels are last, as in the blocks
+  // The channels are last, as in the blocks.
   if ((there == nullptr) != (back == nullptr) || there == nullptr) return nullptr;
   const onnx::Node* merged = producer_of(there->input(0), "Reshape");
   const onnx::Node* order = producer_of(merged == nullptr ? nullptr : merged->input(0), "Transpose");
@@ -230,7 +230,7 @@ void extract_patches(NodeConverter& node) {
   constexpr std::int64_t most_numbers = 1 << 20;  // so that the product below does not overflow
   if (outputs > most_numbers)
     node.fail(fmt::format("a patch has {} elements; allowed are at most {}", outputs, most_numbers));
-  // weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
+  // Sets weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
   node.check_budget(outputs * outputs, onnx::ElementType::f32);
   std::vector<float> weights(static_cast<std::size_t>(outputs * outputs), 0);
   for (std::int64_t k = 0; k < sizes[1] * sizes[2]; ++k) {

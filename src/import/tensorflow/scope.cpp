@@ -61,7 +61,7 @@ Scope::Scope(Reading& reading, std::shared_ptr<const NodeSet> nodes, std::map<Te
       depth_(depth) {}
 
 void Scope::plan() {
-  if (depth_ > deepest) throw Error(fmt::format("branches and loops are nested deeper than {}", deepest));
+  if (depth_ > deepest) throw Error(fmt::format("branches and loops are nested deeper than {} levels", deepest));
   sort();
   if (order_.size() > reading_.room_for_plans)
     throw Error("the bodies of branches and loops have many times more nodes than the file");

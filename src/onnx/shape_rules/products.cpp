@@ -15,7 +15,7 @@ namespace graft::onnx::shape_rules {
 namespace {
 
 Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
-  if (a.empty() || b.empty()) t.fail("a scalar input; allowed are tensors of rank 1 and above");
+  if (a.empty() || b.empty()) t.fail("an input is a scalar; allowed are tensors of rank 1 and above");
   const bool a_vector = a.size() == 1;
   const bool b_vector = b.size() == 1;
   if (a_vector) a.insert(a.begin(), Dim(1));
@@ -23,7 +23,8 @@ Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
   const Dim& k_a = a.back();
   const Dim& k_b = b[b.size() - 2];
   if (k_a.is_constant() && k_b.is_constant() && k_a.value() != k_b.value()) {
-    t.fail(fmt::format("{} columns times {} rows; they have to be equal", k_a.value(), k_b.value()));
+    t.fail(fmt::format("the left input has {} columns and the right input has {} rows; they have to be equal",
+                       k_a.value(), k_b.value()));
   }
   const std::size_t rank = std::max(a.size(), b.size());
   Shape result;
@@ -138,13 +139,14 @@ void gemm(NodeTypes& t) {
   const Shape* b = t.shape(1);
   if (a == nullptr || b == nullptr) return;
   if (a->size() != 2 || b->size() != 2)
-    t.fail(fmt::format("inputs of rank {} and {}; allowed is 2", a->size(), b->size()));
+    t.fail(fmt::format("the inputs have the ranks {} and {}; allowed is 2", a->size(), b->size()));
   const bool transpose_a = t.node().int_or("transA", 0) != 0;
   const bool transpose_b = t.node().int_or("transB", 0) != 0;
   const Dim& k_a = (*a)[transpose_a ? 0 : 1];
   const Dim& k_b = (*b)[transpose_b ? 1 : 0];
   if (k_a.is_constant() && k_b.is_constant() && k_a.value() != k_b.value()) {
-    t.fail(fmt::format("{} columns times {} rows; they have to be equal", k_a.value(), k_b.value()));
+    t.fail(fmt::format("the left input has {} columns and the right input has {} rows; they have to be equal",
+                       k_a.value(), k_b.value()));
   }
   t.set_shape(0, {(*a)[transpose_a ? 1 : 0], (*b)[transpose_b ? 0 : 1]});
 }
@@ -161,7 +163,7 @@ std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std
 std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
   const std::size_t spatial = kernel.size();
   if (x.size() != spatial + 2)
-    t.fail(fmt::format("an input of rank {}; the kernel requires {}", x.size(), spatial + 2));
+    t.fail(fmt::format("the input has rank {}; the kernel requires {}", x.size(), spatial + 2));
   const auto strides = list_or(t, "strides", spatial, 1);
   const auto dilations = list_or(t, "dilations", spatial, 1);
   const auto pads = list_or(t, "pads", spatial * 2, 0);
@@ -243,7 +245,8 @@ void convolution(NodeTypes& t) {
   const std::int64_t group = t.node().int_or("group", 1);
   if (w != nullptr && w->size() > 1 && (*w)[1].is_constant() && channels.is_constant() &&
       (Dim(group) * (*w)[1]).value() != channels.value()) {
-    t.fail(fmt::format("{} channels; the weights require {}", channels.value(), (Dim(group) * (*w)[1]).value()));
+    t.fail(fmt::format("the input has {} channels; the weights require {}", channels.value(),
+                       (Dim(group) * (*w)[1]).value()));
   }
   Shape result{(*t.shape(0))[0], w == nullptr || w->empty() ? unknown_dim() : (*w)[0]};
   if (op == "Conv") check_bias(t, 2, result[1]);
@@ -268,10 +271,10 @@ void conv_transpose(NodeTypes& t) {
   if (x == nullptr || w == nullptr || w->size() < 3 || !kernel) return;
   const std::size_t spatial = kernel->size();
   if (x->size() != spatial + 2)
-    t.fail(fmt::format("an input of rank {}; the kernel requires {}", x->size(), spatial + 2));
+    t.fail(fmt::format("the input has rank {}; the kernel requires {}", x->size(), spatial + 2));
   check_kernel(t, *kernel, 1);
   if ((*x)[1].is_constant() && (*w)[0].is_constant() && (*x)[1].value() != (*w)[0].value()) {
-    t.fail(fmt::format("{} channels; the weights require {}", (*x)[1].value(), (*w)[0].value()));
+    t.fail(fmt::format("the input has {} channels; the weights require {}", (*x)[1].value(), (*w)[0].value()));
   }
   check_bias(t, 2, (*w)[1] * t.node().int_or("group", 1));
   const auto strides = list_or(t, "strides", spatial, 1);

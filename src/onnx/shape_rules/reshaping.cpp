@@ -31,7 +31,7 @@ void reshape(NodeTypes& t) {
     const Dim& dim = (*target)[i];
     if (dim == Dim(0) && !allow_zero) {
       if (x != nullptr && i >= x->size())
-        t.fail(fmt::format("the new shape copies dimension {} of rank {}", i, x->size()));
+        t.fail(fmt::format("the new shape copies dimension {}, and the input has rank {}", i, x->size()));
       result.push_back(x == nullptr ? unknown_dim() : (*x)[i]);
     } else if (dim == Dim(-1)) {
       if (open) t.fail("the new shape has two unknown dimensions; allowed is one -1");
@@ -68,7 +68,8 @@ void flatten(NodeTypes& t) {
   if (x == nullptr) return;
   const auto rank = static_cast<std::int64_t>(x->size());
   std::int64_t axis = t.node().int_or("axis", 1);
-  if (axis < -rank || axis > rank) t.fail(fmt::format("axis {}; allowed are {} to {}", axis, -rank, rank));
+  if (axis < -rank || axis > rank)
+    t.fail(fmt::format("axis {} is out of range; allowed are {} to {}", axis, -rank, rank));
   if (axis < 0) axis += rank;
   const auto split = static_cast<std::size_t>(axis);
   t.set_shape(0, {product(*x, 0, split), product(*x, split, x->size())});
@@ -169,7 +170,7 @@ void tile(NodeTypes& t) {
   if (x == nullptr) return;
   Shape result = *x;
   if (repeats && repeats->size() != x->size())
-    t.fail(fmt::format("{} repeats for rank {}", repeats->size(), x->size()));
+    t.fail(fmt::format("it has {} repeats for an input of rank {}", repeats->size(), x->size()));
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = repeats ? result[i] * (*repeats)[i] : unknown_dim();
   t.set_shape(0, std::move(result));
 }

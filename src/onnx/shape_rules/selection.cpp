@@ -60,7 +60,7 @@ void split(NodeTypes& t) {
   const std::size_t axis = t.axis(t.node().int_or("axis", 0), x->size());
   const bool given = t.node().attribute("split") != nullptr || t.has_input(1);
   const auto sizes = t.ints("split", 1);
-  if (sizes && sizes->size() != count) t.fail(fmt::format("{} sizes for {} outputs", sizes->size(), count));
+  if (sizes && sizes->size() != count) t.fail(fmt::format("it has {} sizes for {} outputs", sizes->size(), count));
   const Dim& size = (*x)[axis];
   const auto parts = static_cast<std::int64_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -117,7 +117,7 @@ void slice(NodeTypes& t) {
   }
   if (!steps) steps.emplace(starts->size(), 1);
   if (axes->size() != starts->size() || steps->size() != starts->size() || (ends && ends->size() != starts->size())) {
-    t.fail("starts, ends, axes and steps of different lengths");
+    t.fail("starts, ends, axes and steps have different lengths");
   }
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const std::size_t axis = t.axis((*axes)[i], x->size());
@@ -180,7 +180,7 @@ void gather(NodeTypes& t) {
   Contents picked;
   const auto n = static_cast<std::int64_t>(contents->size());
   for (const std::int64_t index : *wanted) {
-    if (index < -n || index >= n) t.fail(fmt::format("index {} of a tensor of {} elements", index, n));
+    if (index < -n || index >= n) t.fail(fmt::format("index {} is out of range for a tensor of {} elements", index, n));
     picked.push_back((*contents)[static_cast<std::size_t>(index < 0 ? index + n : index)]);
   }
   t.set_contents(0, std::move(picked));
@@ -191,7 +191,8 @@ void gather_elements(NodeTypes& t) {
   const Shape* x = t.shape(0);
   if (x != nullptr) static_cast<void>(t.axis(t.node().int_or("axis", 0), x->size()));
   if (x != nullptr && t.shape(1) != nullptr && t.shape(1)->size() != x->size()) {
-    t.fail(fmt::format("indices of rank {} for data of rank {}; they have to be equal", t.shape(1)->size(), x->size()));
+    t.fail(fmt::format("the indices have rank {} and the data have rank {}; they have to be equal", t.shape(1)->size(),
+                       x->size()));
   }
   if (t.shape(1) != nullptr) t.set_shape(0, *t.shape(1));
 }
@@ -202,7 +203,7 @@ void gather_nd(NodeTypes& t) {
   const Shape* indices = t.shape(1);
   if (x == nullptr || indices == nullptr || indices->empty() || !indices->back().is_constant()) return;
   const std::int64_t taken = (indices->back() + t.node().int_or("batch_dims", 0)).value();
-  if (taken < 0 || taken > static_cast<std::int64_t>(x->size())) t.fail("indices longer than the data's rank");
+  if (taken < 0 || taken > static_cast<std::int64_t>(x->size())) t.fail("the indices are longer than the data's rank");
   Shape result(indices->begin(), indices->end() - 1);
   result.insert(result.end(), x->begin() + taken, x->end());
   t.set_shape(0, std::move(result));
@@ -226,7 +227,8 @@ void pad(NodeTypes& t) {
     if (!given) pads.reset();
     if (given) axes = *given;
   }
-  if (pads && pads->size() != axes.size() * 2) t.fail(fmt::format("{} pads for {} axes", pads->size(), axes.size()));
+  if (pads && pads->size() != axes.size() * 2)
+    t.fail(fmt::format("it has {} pads for {} axes", pads->size(), axes.size()));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = t.axis(axes[i], x->size());
     result[axis] = pads ? result[axis] + ((*pads)[i] + (*pads)[i + axes.size()]) : unknown_dim();
@@ -242,7 +244,8 @@ void center_crop_pad(NodeTypes& t) {
   std::iota(axes.begin(), axes.end(), 0);
   if (const auto given = t.node().ints("axes")) axes = *given;
   const auto sizes = t.contents(1);
-  if (sizes && sizes->size() != axes.size()) t.fail(fmt::format("{} sizes for {} axes", sizes->size(), axes.size()));
+  if (sizes && sizes->size() != axes.size())
+    t.fail(fmt::format("it has {} sizes for {} axes", sizes->size(), axes.size()));
   Shape result = *x;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     result[t.axis(axes[i], x->size())] = sizes ? (*sizes)[i] : unknown_dim();
@@ -281,7 +284,7 @@ void resize(NodeTypes& t) {
   const auto sizes = has_sizes ? t.contents(3) : std::nullopt;
   const auto check_count = [&](std::string_view what, std::size_t count) {
     if (count == 0 || count == axes.size()) return;
-    t.fail(fmt::format("{} {} for {} axes", count, what, axes.size()));
+    t.fail(fmt::format("it has {} {} for {} axes", count, what, axes.size()));
   };
   if (sizes) check_count("sizes", sizes->size());
   if (scales) check_count("scales", scales->size());
@@ -294,7 +297,7 @@ void resize(NodeTypes& t) {
       dim = (*sizes)[i];
     } else if (scales && scales->size() == axes.size()) {
       const double scale = (*scales)[i];
-      if (!(scale > 0)) t.fail(fmt::format("scale {}; allowed are numbers above 0", scale));
+      if (!(scale > 0)) t.fail(fmt::format("a scale is {}; allowed are numbers above 0", scale));
       if (dim.is_constant()) {
         const double size = std::floor(static_cast<double>(dim.value()) * static_cast<float>(scale));
         if (!(size < 9e18)) t.fail("the new size exceeds 64 bits");

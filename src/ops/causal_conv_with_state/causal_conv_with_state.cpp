@@ -28,7 +28,8 @@ std::vector<Shape> CausalConvWithState::infer_shapes(std::span<const Shape> inpu
 Status CausalConvWithState::check(const Problem& problem) {
   const Extents& from = problem.inputs[x].extents;
   const Extents& weights = problem.inputs[weight].extents;
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // kernels count rows and taps with 32 bits
+  // The kernels count rows and taps in 32 bits.
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (from[1] > 0 && from[0] > most / from[1])
     return refuse(x, from, "at most 2147483647 channels in all items together");
   if (!(weights == Extents{from[1], 1, weights[2]}) || weights[2] > most) {

@@ -13,8 +13,8 @@ constexpr std::array<Choice<CausalActivation>, 3> choices(CausalActivation /*tag
   return {{{"none", CausalActivation::none}, {"silu", CausalActivation::silu}, {"swish", CausalActivation::swish}}};
 }
 
-/// An optional input that is missing while a later one is present, as in a model with a state but without a bias, is a
-/// tensor without elements.
+/// If an optional input is missing while a later one is present, as in a model with a state but without a bias, its
+/// place is taken by a tensor without elements.
 struct CausalConvWithState {
   static constexpr auto name = "CausalConvWithState";
   static constexpr int version = 1;
@@ -33,18 +33,18 @@ struct CausalConvWithState {
 
   static constexpr auto attributes() {
     return std::tuple{
-        attribute("activation", &CausalConvWithState::activation, "applied to the sums"),
+        attribute("activation", &CausalConvWithState::activation, "the activation that is applied to the sums"),
         attribute("in_place", &CausalConvWithState::in_place,
-                  "1: TensorRT stores present_state in the memory of past_state, which is then required")};
+                  "with 1, TensorRT stores present_state in the memory of past_state, which is then required")};
   }
   static constexpr auto ports() {
     return std::array{
-        input("x", "T", "N,C,L", "the sequence, or its next chunk"),
+        input("x", "T", "N,C,L", "the sequence or, if it is computed in chunks, its next chunk"),
         input("weight", "T", "C,1,K", "the factors of each channel; the last one is for the newest element"),
-        optional_input("bias", "T", "C", "added to the sums; absent or empty: 0"),
-        optional_input("past_state", "T", "N,C,K-1", "the elements before x; absent: zeros"),
-        output("y", "T", "N,C,L", "has the length of x"),
-        output("present_state", "T", "N,C,K-1", "the past_state of the next chunk")};
+        optional_input("bias", "T", "C", "the bias that is added to the sums; zeros if it is absent or empty"),
+        optional_input("past_state", "T", "N,C,K-1", "the elements before x; zeros if it is absent"),
+        output("y", "T", "N,C,L", "the results, with the length of x"),
+        output("present_state", "T", "N,C,K-1", "the state after x, which is the past_state of the next chunk")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -7,7 +7,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns element `at` of a row of the sequence that consists of the past followed by x.
+/// Returns element `at` of a row of the sequence, which consists of the past followed by x.
 template <class Element>
 Element element_of(const CausalTask<Element>& task, std::int64_t row, std::int64_t at) {
   const std::int64_t state = task.taps - 1;

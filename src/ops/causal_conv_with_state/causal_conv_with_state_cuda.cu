@@ -23,8 +23,8 @@ __device__ float activated(const CausalTask<T>& task, float sum) {
   return __fdividef(sum, 1.F + power);
 }
 
-/// Stores the last taps - 1 elements of the past followed by x as the present state. One thread stores them in rising
-/// order, because the state may overwrite the past in place.
+/// Stores the last taps - 1 elements of the sequence (the past followed by x) as the new state. One thread stores them
+/// in ascending order, because the state may overwrite the past in place.
 template <class T>
 __device__ void store_state(const CausalTask<T>& task, std::int64_t row) {
   const std::int64_t state = task.taps - 1;
@@ -96,9 +96,9 @@ __global__ void __launch_bounds__(spread_most_threads) walk_along_rows(CausalTas
   store_state(task, row);
 }
 
-/// Returns the number of vectors that a row of `length` elements touches at most. Rows are cut where addresses are
-/// multiples of 128 bits, so a row that begins within a vector touches one vector more, and its first and last vector
-/// may hold elements of neighboring rows.
+/// Returns the maximum number of vectors that a row of `length` elements touches. Rows are divided at addresses that
+/// are multiples of 128 bits, so a row that begins within a vector touches one vector more, and its first and last
+/// vector may contain elements of neighboring rows.
 constexpr std::int64_t vectors_of(std::int64_t length, std::int64_t width) {
   return ceil_divide(length + (length % width == 0 ? 0 : width - 1), width);
 }
@@ -265,7 +265,7 @@ Status run_vectors(const CausalTask<T>& task, const CudaContext& context) {
                   spread_grid(task.rows * threads_of_row, device), context, task, Divisor(threads_of_row),
                   threads_of_row, vectors, by_channels, !is_in_place);
   };
-  constexpr int several = 4;  // used where one thread per `several` vectors still fills the GPU
+  constexpr int several = 4;  // Used if one thread per `several` vectors still fills the GPU.
   const std::int64_t all_threads = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
   const auto convolve = [&] {
     if (task.taps != usual_taps) {
@@ -294,7 +294,7 @@ Status run_causal(const CausalConvWithState& op, const Problem& problem, const B
 
 Status always_fits(const CausalConvWithState& /*op*/, const Problem& /*problem*/) { return {}; }
 
-/// Accepts rows that are at least as long as the state, so that the state is a part of x and does not depend on the
+/// Checks that rows are at least as long as the state, so that the state is a part of x and does not depend on the
 /// past.
 Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
   const TensorDesc& x = problem.inputs[CausalConvWithState::x];
@@ -312,7 +312,7 @@ Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
 
 }  // namespace
 
-/// Returns the variants. "vectors" runs the kernels of "rows" where an address is not a multiple of 16.
+/// Returns the variants. The variant "vectors" runs the kernels of "rows" if an address is not a multiple of 16.
 std::span<const Variant<CausalConvWithState>> cuda_kernels(const CausalConvWithState& /*op*/) {
   static constexpr std::array variants{Variant<CausalConvWithState>{"vectors", fits_vectors, run_causal<true>},
                                        Variant<CausalConvWithState>{"rows", always_fits, run_causal<false>}};

@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// Sizes and typed addresses. A row is one channel of one item.
+/// The sizes and the typed addresses of a problem. A row is one channel of one item.
 template <class Element>
 struct CausalTask {
   CausalTask(const CausalConvWithState& op, const Problem& problem, const Buffers& buffers)
@@ -30,13 +30,13 @@ struct CausalTask {
   bool has_silu;
   const Element* x;
   const Element* weight;
-  const Element* bias;  ///< Null: zeros.
-  const Element* past;  ///< Null: zeros.
+  const Element* bias;  ///< The bias; null stands for zeros.
+  const Element* past;  ///< The past elements; null stands for zeros.
   Element* y;
   Element* present;
 
  private:
-  /// Returns null for an input without elements.
+  /// Returns the address of an input, or null for an input without elements.
   static const Element* input(const Problem& problem, const Buffers& buffers, std::size_t port) {
     const bool has_elements = problem.inputs[port].extents.element_count() > 0;
     return has_elements ? static_cast<const Element*>(buffers.inputs[port]) : nullptr;

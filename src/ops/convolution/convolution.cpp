@@ -14,8 +14,8 @@ constexpr std::size_t most_axes = ConvolutionPlan::axes;
 
 Status refuse(std::string message) { return invalid_argument("Convolution: " + std::move(message)); }
 
-/// Returns the number of `channel`. The list holds one number for all channels, one per channel, or none; `otherwise`
-/// is returned if it holds none.
+/// Returns the number for `channel`. The list contains one number for all channels, one per channel, or none; in the
+/// last case the function returns `otherwise`.
 float number_for(const std::vector<float>& numbers, std::int64_t channel, float otherwise) {
   if (numbers.empty()) return otherwise;
   return numbers.size() == 1 ? numbers[0] : numbers[static_cast<std::size_t>(channel)];
@@ -134,7 +134,7 @@ Status Convolution::check_attributes() const {
   if (axes > 0) {
     if (Status status = check_axes(*this, axes); !status.ok()) return status;
   }
-  constexpr auto most = std::int64_t{1} << 31;  // the product of two such numbers fits into 64 bits
+  constexpr auto most = std::int64_t{1} << 31;  // The product of two such numbers fits into 64 bits.
   for (const auto* list : {&kernel, &stride, &pad, &dilation}) {
     if (std::any_of(list->begin(), list->end(), [](std::int64_t number) { return number >= most; })) {
       return refuse("found " + to_string(AttributeValue(*list)) + ", allowed is less than 2147483648");
@@ -404,10 +404,10 @@ std::vector<DropIn> Convolution::drop_ins() {
            .fields = {{.name = "num_output", .attribute = "num_output"},
                       number("kernel_h", "height of the window"),
                       number("kernel_w", "width of the window"),
-                      number("stride_h", "vertical step, 1 if not given"),
-                      number("stride_w", "horizontal step, 1 if not given"),
-                      number("pad_h", "zeros above and below, none if not given"),
-                      number("pad_w", "zeros left and right, none if not given"),
+                      number("stride_h", "the vertical step; 1 if it is not given"),
+                      number("stride_w", "the horizontal step; 1 if it is not given"),
+                      number("pad_h", "the number of zeros above and below; 0 if it is not given"),
+                      number("pad_w", "the number of zeros left and right; 0 if it is not given"),
                       {.name = "kernel_weights", .attribute = "kernel_weights"},
                       {.name = "bias_weights", .attribute = "bias_weights"}},
            .doc = "a plugin with weights and bias in its fields",

@@ -33,7 +33,7 @@ struct Convolution {
       "single TensorRT layer does; or an older network uses the plugin CONVOLUTION";
   static constexpr bool timed_variants = true;
 
-  /// Indices of the inputs.
+  /// The indices of the inputs.
   enum : std::size_t { x, weight, bias, scale };
   static constexpr Int8Weight int8_weight{
       .input = weight, .numbers = "kernel_weights", .slices = "num_output", .scales = "weight_scale"};
@@ -56,38 +56,41 @@ struct Convolution {
   static constexpr auto attributes() {
     using C = Convolution;
     return std::tuple{
-        attribute("num_output", &C::num_output, "channels of y; 0: as many as the input weight has", at_least(0)),
-        attribute("kernel", &C::kernel, "size of the window on each spatial axis; empty: from the input weight",
-                  at_least(1)),
-        attribute("stride", &C::stride, "step of the window on each spatial axis; empty: 1", at_least(1)),
-        attribute("pad", &C::pad,
-                  "zeros added on each spatial axis: before each axis, then after each axis, or one number for both "
-                  "sides; empty: 0",
+        attribute("num_output", &C::num_output, "the number of channels of y; with 0, it follows from the input weight",
                   at_least(0)),
-        attribute("dilation", &C::dilation, "distance of the window's elements on each spatial axis; empty: 1",
+        attribute("kernel", &C::kernel,
+                  "the size of the window along each spatial axis; if empty, it follows from the input weight",
                   at_least(1)),
-        attribute("group", &C::group, "number of groups of channels, which are convolved separately", at_least(1)),
-        attribute("activation", &C::activation, "applied to the sums"),
-        attribute("alpha", &C::alpha, "slope of leaky_relu for negative numbers"),
+        attribute("stride", &C::stride, "the step of the window along each spatial axis; if empty, 1", at_least(1)),
+        attribute("pad", &C::pad,
+                  "the number of zeros added before each spatial axis, followed by the numbers after each, or one "
+                  "number per axis for both sides; if empty, 0",
+                  at_least(0)),
+        attribute("dilation", &C::dilation,
+                  "the distance between elements of the window along each spatial axis; if empty, 1", at_least(1)),
+        attribute("group", &C::group, "the number of groups of channels, which are convolved separately", at_least(1)),
+        attribute("activation", &C::activation, "the activation that is applied to the sums"),
+        attribute("alpha", &C::alpha, "the slope of leaky_relu for negative numbers"),
         attribute("kernel_weights", &C::kernel_weights,
                   "the weights, row-major (num_output, channels / group, window), if the input weight is absent"),
         attribute("bias_weights", &C::bias_weights,
-                  "one value for each channel of y, if the input bias is absent; empty: 0"),
-        attribute("allow_tf32", &C::allow_tf32, "f32 only: multiply in TF32, with 10 bits of fraction"),
+                  "the bias of each channel of y, if the input bias is absent; if empty, 0"),
+        attribute("allow_tf32", &C::allow_tf32, "whether f32 is multiplied in TF32, which has 10 bits of fraction"),
         attribute("x_scale", &C::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &C::y_scale, y_scale_doc, positive_and_finite()),
         attribute("weight_scale", &C::weight_scale,
-                  "i8 only: real value of one step of weight, for each channel of y or one for all, if the input scale "
-                  "is absent; empty: 1",
+                  "for i8, the real value of one step of weight, for each channel of y or one for all, if the input "
+                  "scale is absent; if empty, 1",
                   positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{
         input("x", "T", "N,C,spatial with 1 to 3 spatial axes", "the tensor to convolve").scaled_by("x_scale"),
-        optional_input("weight", "T", "K,C/group,window", "absent: kernel_weights, for i8 quantized with weight_scale")
+        optional_input("weight", "T", "K,C/group,window",
+                       "the weights; if absent, kernel_weights, which are quantized with weight_scale for i8")
             .scaled_by("weight_scale"),
-        optional_input("bias", DType::f32, "K", "absent: bias_weights"),
-        optional_input("scale", DType::f32, "K", "i8 only; absent: weight_scale"),
+        optional_input("bias", DType::f32, "K", "the bias; if absent, bias_weights"),
+        optional_input("scale", DType::f32, "K", "for i8, the scales of the weights; if absent, weight_scale"),
         output("y", "T", "N,K,spatial", "same type as x").scaled_by("y_scale"),
     };
   }

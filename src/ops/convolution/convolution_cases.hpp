@@ -9,7 +9,7 @@
 
 namespace graft::ops {
 
-/// Sizes of one convolution, for tests and for timing.
+/// The sizes of one convolution, for tests and for timing.
 struct ConvolutionSizes {
   Extents x;
   std::int64_t outputs;
@@ -19,7 +19,7 @@ struct ConvolutionSizes {
   std::vector<std::int64_t> dilation;
   std::int64_t group = 1;
 
-  /// Returns the number of products of one sum.
+  /// Returns the number of products in one sum.
   [[nodiscard]] std::int64_t terms() const {
     std::int64_t count = x[1] / group;
     for (const std::int64_t size : kernel) count *= size;
@@ -39,7 +39,7 @@ struct ConvolutionSizes {
   }
   [[nodiscard]] Attributes attributes() const {
     Attributes list{{"kernel", kernel}, {"stride", stride}, {"pad", pad}, {"dilation", dilation}, {"group", group}};
-    // With the scales below, results of i8 fill a good part of the i8 range.
+    // With the scales below, i8 results use a large part of the i8 range.
     const auto spread = static_cast<float>(std::sqrt(static_cast<double>(terms())) * 74 * 74 * 0.05 * 0.01);
     list.insert(list.end(), {{"x_scale", 0.05F}, {"y_scale", spread / 40}});
     return list;
@@ -52,8 +52,8 @@ struct ConvolutionSizes {
   return std::pow(static_cast<double>(terms), 1.5) / (1 << 23);
 }
 
-/// Returns the tolerated error of a sum in TF32, which cuts off or rounds each number after 10 bits of fraction: 8
-/// standard deviations of the error.
+/// Returns the allowed error of a sum in TF32, which truncates or rounds each number to 10 bits of fraction: 8 standard
+/// deviations of the error.
 [[nodiscard]] inline double tf32_error(std::int64_t terms) { return std::sqrt(static_cast<double>(terms)) / (1 << 7); }
 
 /// Returns a case whose x, weight and bias are inputs.
@@ -160,7 +160,7 @@ struct ConvolutionSizes {
       }
     }
 
-    // The weights are whole steps of 1/64, so that i8 holds them exactly.
+    // The weights are multiples of 1/64, so that i8 represents them exactly.
     for (const ConvolutionSizes& sizes : {images[4], images[13], images[17]}) {
       std::vector<float> weights;
       const std::int64_t count = sizes.terms() * sizes.outputs;
@@ -194,7 +194,7 @@ struct ConvolutionSizes {
   refuse(usual, {}, "does not take i32")->inputs[0].dtype = DType::i32;
 
   const auto add_large = [&](DType dtype, Layout layout, const ConvolutionSizes& sizes) {
-    // Every weight is one step of 1/64, a power of two, which every type holds exactly.
+    // Every weight is 1/64, a power of two, which every type represents exactly.
     const std::vector<float> weights(static_cast<std::size_t>(sizes.terms() * sizes.outputs), 1.F / 64);
     OperatorCase& added = cases.emplace_back(convolution_case(
         dtype, layout, sizes,
@@ -262,8 +262,8 @@ struct ConvolutionSizes {
   return list;
 }
 
-/// Draws a convolution of images in f16 and hwc8: nine of ten are dense, the others depthwise. It has no bias, for
-/// which PyTorch would run a separate kernel.
+/// Generates a random convolution of images in f16 and hwc8: nine of ten are dense, the others depthwise. It has no
+/// bias, for which PyTorch would run a separate kernel.
 [[nodiscard]] inline TimedCase draw(const Convolution& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 32};
   constexpr SizeRange image{7, 160};

@@ -4,8 +4,8 @@
 namespace graft::ops {
 namespace {
 
-/// A wgmma variant that uses tiles of one shape. TensorRT times these variants next to `wgmma`, whose shape an estimate
-/// chooses.
+/// A wgmma variant that uses tiles of one shape. TensorRT times these variants in addition to `wgmma`, which chooses
+/// the shape by an estimate.
 template <int M, int N, bool Gathered>
 struct WgmmaTiles {
   static constexpr WgmmaShape shape{M, N, Gathered};

@@ -16,7 +16,8 @@ namespace graft::ops {
 namespace {
 
 constexpr int depthwise_threads = 256;
-constexpr std::int64_t most_window = 96;  // elements; in shared memory, the f32 filters of 64 channels then take 24 KiB
+// In elements. The f32 filters of 64 channels then take 24 KiB of shared memory.
+constexpr std::int64_t most_window = 96;
 
 /// The sizes of a depthwise convolution. A tensor is a sequence of images of height x width pixels whose `channels` are
 /// contiguous: an image holds one channel in linear layout, all channels in hwc8 and 32 channels in chw32.
@@ -29,10 +30,10 @@ struct DepthwiseTask {
   ConvolutionEpilogue epilogue;
   Quantizer quantizer;
 
-  int images_of_batch;  ///< Images of one item of the batch.
-  int channels;         ///< Channels of an image, including padding.
-  int all_channels;     ///< Channels of x, without padding.
-  int weight_pitch;     ///< Elements from one element of a window to the next.
+  int images_of_batch;  ///< The number of images in one item of the batch.
+  int channels;         ///< The number of channels of an image, including padding.
+  int all_channels;     ///< The number of channels of x, without padding.
+  int weight_pitch;     ///< The number of elements from one element of a window to the next.
   int height;
   int width;
   int out_height;
@@ -57,19 +58,19 @@ struct DepthwiseTask {
   int patch_columns;
   int tile_rows;
   int tile_columns;
-  int chunks;     ///< Chunks of 16 bytes of a pixel.
-  int positions;  ///< Chunks of one row of the pixels that the windows of a tile read.
-  int row_step;   ///< Rows that a block copies at once.
+  int chunks;     ///< The number of 16-byte chunks in a pixel.
+  int positions;  ///< The number of chunks in one row of the pixels that the windows of a tile read.
+  int row_step;   ///< The number of rows that a block copies at once.
   Divisor by_lane_tiles;
   Divisor by_tile_columns;
   Divisor by_tile_rows;
   Divisor by_chunks;
   Divisor by_positions;
-  Divisor by_channels;  ///< Divides by the number of channels of a tile.
+  Divisor by_channels;  ///< The divisor is the number of channels of a tile.
   Divisor by_lanes;
   Divisor by_patch_columns;
-  /// depthwise_vectors: strips of the batch for one tile of channels. depthwise_planes: strips of all images. Otherwise
-  /// the items of the batch.
+  /// The number of work items: in depthwise_vectors strips of the batch for one tile of channels, in depthwise_planes
+  /// strips of all images, otherwise items of the batch.
   std::int64_t count;
 };
 
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
       }
     } else {
       for (int s = 0; s < window_width; ++s) {
-        V seen[Strip];  // all loads are issued before the first value is used
+        V seen[Strip];  // All loads are issued before the first value is used.
 #pragma unroll
         for (int t = 0; t < Strip; ++t) seen[t] = load(x_column + t * step + s * task.column_dilation);
 #pragma unroll
@@ -240,7 +241,7 @@ template <class T, int Kernel, int Stride>
 struct DepthwisePatch {
   static constexpr int channels = 2;
   static constexpr int rows = Kernel == 3 ? 4 : 2;  ///< More rows would need more registers than a thread has.
-  /// Words of shared memory for the filters of one word of channels.
+  /// The number of words of shared memory for the filters of one word of channels.
   static constexpr int filter_words = Kernel * Kernel * 2;
   static constexpr int skew = 0;
   using Filter = float2[Kernel * Kernel];
@@ -321,7 +322,7 @@ struct DepthwisePatch<std::int8_t, 3, Stride> {
     constexpr int pairs = (seen + 1) / 2;
 #pragma unroll
     for (int i = 0; i < (rows - 1) * Stride + 3; ++i) {
-      // Words of two adjacent pixels: `low` interleaves their channels 0 and 1, `high` their channels 2 and 3.
+      // Words of two adjacent pixels: `low` interleaves channels 0 and 1, `high` channels 2 and 3.
       unsigned low[pairs];
       unsigned high[pairs];
 #pragma unroll
@@ -636,8 +637,8 @@ Status launch_planes(DepthwiseTask task, const CudaContext& context) {
   return launch("Convolution depthwise", depthwise_planes<T, Kernel, Stride, strip>, grid, context, task);
 }
 
-/// Whether the window is 3 x 3 or 5 x 5 with stride 1 or 2 and no dilation, as in most networks. Linear tensors are
-/// supported with these windows only.
+/// Returns whether the window is 3 x 3 or 5 x 5 with stride 1 or 2 and no dilation, as in most networks. Linear tensors
+/// are supported with these windows only.
 bool is_usual(const ConvolutionPlan& plan) {
   const auto& [depth, height, width] = plan.axis;
   return height.kernel == width.kernel && (width.kernel == 3 || width.kernel == 5) && height.stride == width.stride &&

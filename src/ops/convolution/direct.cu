@@ -11,13 +11,13 @@ namespace {
 
 constexpr int direct_threads = 256;
 
-/// Distances between adjacent images, vectors of channels and pixels of a tensor N,C,spatial or K,C,window, in
-/// elements.
+/// The distances, in elements, between adjacent images, vectors of channels and pixels of a tensor N,C,spatial or
+/// K,C,window.
 struct ChannelStrides {
-  std::int64_t image;   ///< from one image or filter to the next
-  std::int64_t vector;  ///< from one vector of channels to the next
+  std::int64_t image;   ///< The distance from one image or filter to the next.
+  std::int64_t vector;  ///< The distance from one vector of channels to the next.
   std::int64_t pixel;
-  int width;  ///< channels of a vector
+  int width;  ///< The number of channels in a vector.
 
   [[nodiscard]] static ChannelStrides of(Layout layout, std::int64_t channels, std::int64_t pixels) {
     const std::int64_t width = channels_per_vector(layout);
@@ -41,8 +41,8 @@ struct DirectTask {
   ChannelStrides x;
   ChannelStrides weight;
   ChannelStrides y;
-  std::int64_t stored_outputs;  ///< Channels of y, including padding.
-  std::int64_t count;           ///< Stored elements of y.
+  std::int64_t stored_outputs;  ///< The number of channels of y, including padding.
+  std::int64_t count;           ///< The number of stored elements of y.
 };
 
 /// Computes one stored element of y per thread. Threads of a warp process adjacent elements: pixels, or channels of a
@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(direct_threads)
   const ConvolutionPlan& plan = task.plan;
   const std::int64_t pixels = plan.out_pixels();
   const std::int64_t vectors = task.stored_outputs / task.y.width;
-  // `i` runs over the lanes of a vector, then over what is adjacent in memory: vectors of a pixel (hwc8) or pixels.
+  // `i` counts the lanes of a vector first, and then the units that are adjacent in memory: vectors of a pixel (hwc8)
+  // or pixels.
   std::int64_t rest = divide(i, task.y.width);
   const std::int64_t lane = i - rest * task.y.width;
   const bool vectors_first = task.y.width > 1 && task.y.vector == task.y.width;

@@ -1,5 +1,5 @@
-// Convolution of linear f32 as a matrix product: rows are channels of y, columns its pixels. It is computed in f32, or
-// on tensor cores where TF32 is allowed.
+// Convolution of linear f32 as a matrix product: rows are channels of y, columns are its pixels. It is computed in f32,
+// or on tensor cores if TF32 is allowed.
 #include <limits>
 
 #include "kernels/divisor.cuh"
@@ -16,8 +16,8 @@ constexpr int f32_depth = 16;  // terms of a step
 constexpr int f32_stages = 3;
 constexpr int f32_most_window = 16;
 
-/// A convolution over images. A sum runs over the channels, then the rows and the columns of the window, in the order
-/// of a filter in memory.
+/// A convolution over images. A sum is computed over the channels, then the rows and the columns of the window, in the
+/// order in which a filter is stored.
 struct F32Task {
   const float* x;
   const float* weight;
@@ -25,8 +25,9 @@ struct F32Task {
   float* y;
   ConvolutionEpilogue epilogue;
 
-  std::int64_t image;  ///< Elements of an image of x.
-  std::int64_t group;  ///< Elements from the first channel of a group of x to the first channel of the next group.
+  std::int64_t image;  ///< The number of elements in an image of x.
+  /// The number of elements from the first channel of a group of x to the first channel of the next group.
+  std::int64_t group;
   int plane;
   int terms;
   Divisor by_window;
@@ -42,13 +43,13 @@ struct F32Task {
   int row_dilation;
   int column_dilation;
 
-  int pixels;  ///< Pixels of y in all images.
+  int pixels;  ///< The number of pixels of y in all images.
   int image_pixels;
   Divisor by_image;
   Divisor by_row;
   int group_outputs;
   int outputs;
-  bool wide_stores;  ///< Whether four pixels are stored at once.
+  bool wide_stores;  ///< Whether four pixels are stored with one access.
   int row_tiles;
   Divisor by_row_tiles;
   Divisor by_column_tiles;
@@ -65,7 +66,7 @@ struct F32Tile {
   static constexpr int shared_bytes = f32_stages * stage * 4;
 };
 
-/// Stores Count adjacent pixels of `channel`, which is number k of its group.
+/// Stores Count adjacent pixels of `channel`, which has index k in its group.
 template <int Count>
 __device__ void store_pixels(const F32Task& task, int k, int channel, int pixel, const float (&sums)[Count]) {
   if (k >= task.group_outputs || pixel >= task.pixels) return;
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(f32_threads, 2) f32_product(const F32Task task
   const int first_pixel = task.by_column_tiles.remainder(rest) * Tile::columns;
   const int first_channel = group * task.group_outputs + first_k;
 
-  // From x, this thread copies every depth_step-th term of each step for one pixel of y.
+  // From x, this thread copies every depth_step-th term of each step, for one pixel of y.
   constexpr int depth_step = f32_threads / Tile::columns;
   const int own_column = thread % Tile::columns;
   const int own_depth = thread / Tile::columns;

@@ -9,20 +9,21 @@ namespace {
 
 constexpr int group_columns = 32;  // channels of y; a thread computes 8 adjacent ones
 
-/// The bytes of a pixel in shared memory. Further bytes of the pixel in global memory are padding. f32 is multiplied in
-/// TF32.
+/// The number of bytes of a pixel that are stored in shared memory. Further bytes of the pixel in global memory are
+/// padding. f32 is multiplied in TF32.
 template <class T>
 inline constexpr int pixel_bytes = std::is_same_v<T, std::int8_t> ? 4 : 16;
 
 struct FewChannelsTask : PatchTask {
   int channel_bytes;
-  int pixel_stride;  ///< Bytes from one pixel to the next, and from one tap of a filter to the next.
+  int pixel_stride;  ///< The number of bytes from one pixel to the next, and from one tap of a filter to the next.
   int outputs;
-  int stored_outputs;  ///< Channels of y, including padding.
-  int column_tiles;    ///< Tiles of channels of y.
-  bool linear;         ///< Whether y is linear.
+  int stored_outputs;  ///< The number of channels of y, including padding.
+  int column_tiles;    ///< The number of tiles of channels of y.
+  bool linear;         ///< Whether y has the linear layout.
 
-  /// Returns the bytes between filters in shared memory: eight adjacent filters lie in different banks.
+  /// Returns the distance in bytes between filters in shared memory, which places eight adjacent filters in different
+  /// banks.
   [[nodiscard]] GRAFT_HOST_DEVICE int pitch() const { return steps * step_bytes + 16; }
 };
 
@@ -230,8 +231,8 @@ __global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChanne
   wait_for_copies<0>();
 }
 
-/// Returns the sizes that do not depend on the element type of a kernel. Pixels of linear tensors are repacked to
-/// chunks of 16 bytes.
+/// Returns the sizes that do not depend on the element type of a kernel. Pixels of linear tensors are copied to chunks
+/// of 16 bytes first.
 FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
   const std::int64_t vector = channels_per_vector(to.layout);
   const std::int64_t taps_of_step = to.dtype == DType::i8 ? 8 : 2;
@@ -246,8 +247,8 @@ FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& 
   return task;
 }
 
-/// Returns the groups of columns of a block. Two groups halve the reads of each pixel and are chosen if their filters
-/// fit into shared memory.
+/// Returns the number of groups of columns per block. Two groups halve the loads of each pixel and are chosen if their
+/// filters fit into shared memory.
 template <class T>
 int groups_of(const FewChannelsTask& task) {
   return task.outputs > group_columns && check_patch_memory(FewChannelsMemory<T, 2>(task).bytes).ok() ? 2 : 1;

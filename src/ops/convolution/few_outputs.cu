@@ -14,10 +14,10 @@ constexpr int tap_bytes = most_outputs * step_bytes;
 
 struct FewOutputsTask : PatchTask {
   int outputs;
-  int channel_bytes;  ///< Bytes of a pixel that hold channels; the bytes after them are padding.
-  int pixel_stride;   ///< Bytes from one pixel to the next.
+  int channel_bytes;  ///< The number of bytes of a pixel that contain channels; the bytes after them are padding.
+  int pixel_stride;   ///< The number of bytes from one pixel to the next.
   bool linear;        ///< Whether y is linear; otherwise it is hwc8.
-  Divisor by_steps;   ///< Divides by `steps`, the number of steps of a tile.
+  Divisor by_steps;   ///< The divisor is `steps`, the number of steps of a tile.
 };
 
 /// The layout of shared memory: two stages, then the offsets of the taps. A stage holds the first halves of all pixels
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(patch_threads, 2) few_outputs(const FewOutputs
   wait_for_copies<0>();
 }
 
-/// Returns the task without tensors. Pixels of linear tensors are repacked to whole chunks of 16 bytes.
+/// Returns the task without tensors. Pixels of linear tensors are copied to whole chunks of 16 bytes first.
 FewOutputsTask make_few_outputs(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
   const auto element = static_cast<std::int64_t>(size_of(to.dtype));
   const std::int64_t channel_bytes = plan.channels * element;
@@ -182,13 +182,15 @@ Status few_outputs_fits(const Convolution& op, const Problem& problem) {
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   if (plan.group != 1 || plan.outputs > most_outputs) return unsupported("supports one group of up to 8 channels of y");
-  // With fewer taps an implicit matrix product reads little twice; with fewer channels much of a step would be zeros.
+  // With fewer taps an implicit matrix product loads few pixels twice; with fewer channels much of a step would consist
+  // of zeros.
   constexpr std::int64_t fewest_taps = 9;
   constexpr std::int64_t fewest_bytes = 16;
   constexpr std::int64_t most_channels = 1 << 14;
   if (plan.window() < fewest_taps || plan.channels > most_channels ||
       plan.channels * static_cast<std::int64_t>(size_of(x.dtype)) < fewest_bytes) {
-    return unsupported("supports windows of at least 9 elements and from 16 bytes to 16384 channels");
+    return unsupported(
+        "supports windows of at least 9 elements, and pixels of at least 16 bytes and at most 16384 channels");
   }
   constexpr std::int64_t most_window = 1024;
   constexpr int step_bits = 6;

@@ -12,10 +12,10 @@ constexpr int unit_bytes = step_bytes / 2;
 
 struct GroupedTask : PatchTask {
   std::int64_t image_bytes;
-  std::int64_t block_bytes;  ///< Bytes from one block of channels of x to the next.
+  std::int64_t block_bytes;  ///< The number of bytes from one block of channels of x to the next.
   int pixel_bytes;
   int channels;
-  int blocks;  ///< Blocks of channels.
+  int blocks;  ///< The number of blocks of channels.
 };
 
 /// The sizes of a block in units of 16 bytes of a pixel, or of a tap of a filter. A group of channels has GroupUnits
@@ -23,13 +23,13 @@ struct GroupedTask : PatchTask {
 template <class T, int GroupUnits>
 struct GroupedForm {
   static constexpr int units = block_channels * static_cast<int>(sizeof(T)) / unit_bytes;
-  static constexpr int groups = units / GroupUnits;          ///< Groups of a block of channels.
-  static constexpr int group_tiles = column_tiles / groups;  ///< Tiles of 8 channels of y in a group.
-  /// Bytes between pixels: eight adjacent pixels lie in different banks.
+  static constexpr int groups = units / GroupUnits;          ///< The number of groups in a block of channels.
+  static constexpr int group_tiles = column_tiles / groups;  ///< The number of tiles of 8 channels of y in a group.
+  /// The distance in bytes between pixels, which places eight adjacent pixels in different banks.
   static constexpr int pixel_pitch = (units + 1) * unit_bytes;
 
-  // Bytes between filters, and offsets in shared memory: filters (at 0), biases, factors, zeros, offsets of the units,
-  // two patches.
+  // The distance in bytes between filters, and the offsets in shared memory of the filters (at 0), biases, factors,
+  // zeros, offsets of the units, and two patches.
   int pitch, biases, factors, zeros, offsets, patches, patch_bytes, bytes;
 
   GRAFT_HOST_DEVICE GroupedForm(int steps, int patch_pixels)
@@ -201,7 +201,7 @@ GroupedTask make_grouped(const Convolution& op, const ConvolutionPlan& plan, con
   return task;
 }
 
-/// Calls `f` with the element type and the units of a group. grouped_fits() has accepted `group_channels`.
+/// Calls `f` with the element type and the number of units of a group. grouped_fits() has accepted `group_channels`.
 template <class F>
 Status with_form(DType dtype, std::int64_t group_channels, F&& f) {
   return dispatch_device(dtype, [&](auto element) -> Status {

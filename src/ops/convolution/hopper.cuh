@@ -1,5 +1,5 @@
-// Wrappers of instructions of Hopper: transaction barriers, tensor copies (TMA) and warpgroup matrix products. Only for
-// code compiled for sm_90a.
+// Wrappers of instructions of the Hopper architecture: transaction barriers, tensor copies (TMA) and warpgroup matrix
+// products. Only for code compiled for sm_90a.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@ namespace graft::ops::hopper {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/// Returns the index of the thread in its warp. The index is read anew each time, so that no address computed from it
+/// Returns the index of the thread in its warp. The index is read again each time, so that no address computed from it
 /// occupies a register from one tile to the next: the products leave no register free.
 [[nodiscard]] __device__ inline int lane() {
   int lane;
@@ -31,7 +31,7 @@ __device__ inline void barrier_init(std::uint32_t barrier, unsigned arrivals) {
 /// Orders the initialization of barriers before tensor copies that use them.
 __device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-/// Arrives at the barrier and announces the bytes that copies will bring before its phase ends.
+/// Arrives at the barrier and announces the number of bytes that copies will write before its phase ends.
 __device__ inline void barrier_expect(std::uint32_t barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -51,8 +51,8 @@ __device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
       : "memory");
 }
 
-/// Copies 16 bytes, or writes zeros unless `exists`. The copy uses the L1 cache, because the windows of neighboring
-/// pixels overlap.
+/// Copies 16 bytes if `exists` is true, and writes zeros otherwise. The copy uses the L1 cache, because the windows of
+/// neighboring pixels overlap.
 __device__ inline void copy_part(std::uint32_t to, const void* from, bool exists) {
   const int bytes = exists ? 16 : 0;
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -63,8 +63,8 @@ __device__ inline void barrier_arrive_copied(std::uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Orders writes to shared memory for which this thread has waited at a barrier before warpgroup products that read
-/// them.
+/// Orders those writes to shared memory for which this thread has waited at a barrier before the warpgroup products
+/// that read them.
 __device__ inline void product_operands_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 [[nodiscard]] __device__ inline unsigned cluster_rank() {
@@ -78,8 +78,8 @@ __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Lowers the registers of a thread to `Registers`; take_registers() raises them. All warps of a warpgroup call it
-/// together.
+/// Reduces the number of registers per thread to `Registers`; take_registers() increases it. All warps of a warpgroup
+/// call these functions together.
 template <int Registers>
 __device__ inline void release_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -119,7 +119,7 @@ __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std
       : "memory");
 }
 
-/// Copies pixels of a tensor of rank 5 (channels, w, h, n, plane), in which each plane holds some of the channels of
+/// Copies pixels of a tensor of rank 5 (channels, w, h, n, plane), in which each plane contains some of the channels of
 /// all images.
 __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int c, int w, int h,
                                    int n, int plane, int s, int r) {

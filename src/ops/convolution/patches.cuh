@@ -1,5 +1,5 @@
-// Shared parts of the kernels that compute 16 x 16 pixels of y at a time and copy the pixels that the windows of such a
-// tile read, called a patch, to shared memory once.
+// Shared parts of the kernels that compute 16 x 16 pixels of y at a time. They copy the pixels that the windows of such
+// a tile read, called a patch, to shared memory once.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct PatchTask {
   int row_dilation;
   int column_dilation;
   int kernel_width;
-  int patch_width;  ///< Columns of x that the windows of a tile read.
+  int patch_width;  ///< The number of columns of x that the windows of a tile read.
   int patch_pixels;
   Divisor by_patch_width;
   int tiles;
@@ -70,7 +70,7 @@ struct PatchTask {
   }
 };
 
-/// Returns the task, without tensors, of a problem that check_patches() accepts. A sum takes `steps` steps of
+/// Returns the task, without tensors, for a problem that check_patches() accepts. A sum takes `steps` steps of
 /// step_bytes.
 inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to,
                               std::int64_t steps) {
@@ -125,7 +125,7 @@ inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_windo
   return {};
 }
 
-/// Checks that a block may have `bytes` of shared memory for filters and two patches.
+/// Checks that a block may use `bytes` bytes of shared memory for filters and two patches.
 inline Status check_patch_memory(int bytes) {
   constexpr int most = 99 * 1024;  // per block, on every GPU from compute capability 8.0 on
   if (bytes <= most) return {};
@@ -143,7 +143,7 @@ inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
   return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
 }
 
-/// Sets the tensors for linear x, weight and y: the kernel reads the repacked copies of x and weight.
+/// Sets the tensors for linear x, weight and y. The kernel reads the copies of x and weight in the workspace.
 inline void set_tensors(PatchTask& task, const Buffers& buffers, const Repacked& repacked) {
   task.x = static_cast<const char*>(repacked.x.to);
   task.weight = static_cast<const char*>(repacked.weight.to);
@@ -152,7 +152,7 @@ inline void set_tensors(PatchTask& task, const Buffers& buffers, const Repacked&
   task.y = buffers.outputs[0];
 }
 
-/// Computes sum += a * b over step_bytes of each row of a and column of b. f32 is multiplied in TF32.
+/// Computes sum += a * b for each row of a and column of b, over step_bytes bytes. f32 is multiplied in TF32.
 template <class T>
 __device__ void multiply_step(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   if constexpr (std::is_same_v<T, float>) {
@@ -174,8 +174,7 @@ inline constexpr int ampere = 8;
   return direct_run(op, problem, buffers, context);
 }
 
-/// Returns a grid of blocks that walk over the tiles. `columns` blocks process each tile, each for its own channels of
-/// y.
+/// Returns a grid whose blocks loop over the tiles. `columns` blocks process each tile, each for its own channels of y.
 inline Grid patch_grid(const PatchTask& task, const DeviceTraits& device, int shared_bytes, int columns) {
   constexpr std::int64_t most_blocks = 2;  // per multiprocessor
   const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / shared_bytes, 1, most_blocks);

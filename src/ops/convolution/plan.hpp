@@ -15,7 +15,8 @@ struct ConvolutionAxis {
   std::int64_t out = 1;
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
-  std::int64_t pad = 0;  ///< Zeros before the first element; the zeros after the last one follow from `out`.
+  /// The number of zeros before the first element; the number after the last one follows from `out`.
+  std::int64_t pad = 0;
   std::int64_t dilation = 1;
 };
 
@@ -23,8 +24,8 @@ struct ConvolutionAxis {
 struct ConvolutionPlan {
   static constexpr int axes = 3;
   std::int64_t batch = 0;
-  std::int64_t channels = 0;  ///< Number of channels of x.
-  std::int64_t outputs = 0;   ///< Number of channels of y.
+  std::int64_t channels = 0;  ///< The number of channels of x.
+  std::int64_t outputs = 0;   ///< The number of channels of y.
   std::int64_t group = 1;
   ConvolutionAxis axis[axes];
 
@@ -51,21 +52,21 @@ struct RepackedSizes {
   [[nodiscard]] static RepackedSizes of(const ConvolutionPlan& plan, DType dtype);
 };
 
-/// A problem of linear tensors restated in the vector layout of their type (hwc8 for 16-bit types, chw32 for i8), and
-/// the byte offsets of weight and y in the workspace. x lies at offset 0.
+/// A problem of linear tensors converted to the vector layout of their type (hwc8 for 16-bit types, chw32 for i8), with
+/// the byte offsets of weight and y in the workspace. x is at offset 0.
 struct VectorProblem {
   std::array<TensorDesc, 4> inputs;
   std::array<TensorDesc, 1> outputs;
   std::int64_t weight;
   std::int64_t y;
-  std::int64_t bytes;  ///< Bytes of x, weight and y together.
+  std::int64_t bytes;  ///< The size of x, weight and y together in bytes.
 
   explicit VectorProblem(const Problem& linear);
   [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
 };
 
-/// Turns a sum into the real value of an element of y. The i8 reference and the CUDA kernels agree bit by bit: the
-/// operations are spelled out, so that no compiler contracts them in its own way.
+/// Converts a sum to the real value of an element of y. The i8 reference and the CUDA kernels agree bit by bit: the
+/// operations are written out, so that compilers cannot contract them differently.
 struct ConvolutionEpilogue {
   Activation activation;
   float alpha;
@@ -86,7 +87,7 @@ struct ConvolutionEpilogue {
     }
     return value;
   }
-  /// Activates several values and branches on the activation once for all of them.
+  /// Activates several values, with one branch on the activation for all of them.
   template <int N>
   GRAFT_HOST_DEVICE void activate_all(float (&values)[N]) const {
     const auto all = [&](Activation known) {
@@ -101,7 +102,7 @@ struct ConvolutionEpilogue {
       case Activation::leaky_relu: all(Activation::leaky_relu); break;
     }
   }
-  /// Returns the factor of the sums of a channel whose weights have the given scale.
+  /// Returns the factor for the sums of a channel whose weights have this scale.
   [[nodiscard]] GRAFT_HOST_DEVICE float factor(float scale) const { return quantized ? x_scale * scale : 1.F; }
   [[nodiscard]] GRAFT_HOST_DEVICE float apply(float sum, float factor, float bias) const {
     return activate(fmaf(sum, factor, bias));

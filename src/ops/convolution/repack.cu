@@ -1,4 +1,4 @@
-// Kernels that copy linear tensors to and from layouts whose channels of a pixel are contiguous.
+// Kernels that copy linear tensors to and from layouts in which the channels of a pixel are contiguous.
 #include <cstdint>
 #include <type_traits>
 
@@ -13,7 +13,7 @@ constexpr int repack_threads = 256;
 constexpr int lanes_of_channels = 8;  // lanes of a warp along the channels; the lanes also cover adjacent pixels
 constexpr int pixel_groups = repack_threads / lanes_of_channels;
 
-/// A value of 1 to 16 bytes that is loaded and stored at once.
+/// A value of 1 to 16 bytes that one instruction loads or stores.
 template <int Bytes>
 struct Raw {
   static constexpr int words = Bytes < 4 ? 1 : Bytes / 4;
@@ -70,7 +70,7 @@ __device__ void gather(const Row (&rows)[Rows], int column, Result& result) {
   }
 }
 
-/// Copies the piece of a thread: V pixels of 16 bytes of channels (i8: of 4 bytes).
+/// Copies the part of one thread: V pixels with 16 bytes of channels (i8: with 4 bytes).
 template <int Size, int V, bool Back>
 __device__ void repack_piece(const RepackJob& job, std::int64_t image, int first_channel, int first_pixel) {
   using Element = std::conditional_t<Size == 4, unsigned, std::conditional_t<Size == 2, std::uint16_t, std::uint8_t>>;

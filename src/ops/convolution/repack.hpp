@@ -1,5 +1,5 @@
-// Copies of linear tensors in layouts whose channels of a pixel are contiguous, and back: hwc8 for 16-bit types, chw32
-// for i8. f32 is copied in one direction only, rounded to TF32, to pixels of whole 16-byte chunks.
+// Copies linear tensors to layouts in which the channels of a pixel are contiguous, and back: hwc8 for 16-bit types,
+// chw32 for i8. f32 is copied in one direction only, rounded to TF32, to pixels of whole 16-byte chunks.
 #pragma once
 
 #include "graft/operator/tensor.hpp"
@@ -11,9 +11,9 @@ namespace graft::ops {
 struct RepackJob {
   const void* from = nullptr;
   void* to = nullptr;
-  std::int64_t plane_stride = 0;  ///< Elements of one plane of channels in chw32.
-  std::int64_t image_stride = 0;  ///< Elements of an image in the vector layout.
-  int pixel_stride = 0;           ///< Elements of a pixel in the vector layout.
+  std::int64_t plane_stride = 0;  ///< The number of elements in one plane of channels in chw32.
+  std::int64_t image_stride = 0;  ///< The number of elements of an image in the vector layout.
+  int pixel_stride = 0;           ///< The number of elements of a pixel in the vector layout.
   int channels = 0;
   int stored_channels = 0;
   int pixels = 0;
@@ -26,7 +26,7 @@ struct RepackJob {
   [[nodiscard]] static RepackJob of(DType dtype, const Extents& extents, const void* linear);
 };
 
-/// The copies of linear x and weight (f32, f16 or bf16) in rows of channels, whose sizes RepackedSizes holds.
+/// The copies of linear x and weight (f32, f16 or bf16) in rows of channels. RepackedSizes contains their sizes.
 struct Repacked {
   DType dtype;
   RepackJob x;
@@ -36,7 +36,7 @@ struct Repacked {
   [[nodiscard]] Status run(const CudaContext& context) const;
 };
 
-/// Runs both jobs in one launch. If `back`, the results are linear tensors.
+/// Runs both jobs in one launch. If `back` is true, the results are linear tensors.
 [[nodiscard]] Status run_repack(DType dtype, bool back, const RepackJob& first, const RepackJob& second,
                                 const CudaContext& context);
 

@@ -1,5 +1,5 @@
-// Convolution of linear f16, bf16 and i8 through the vector layouts: x and weight are transposed into a vector layout,
-// wgmma runs, and its result is transposed back. The transpositions cost little compared with what wgmma gains.
+// Convolution of linear f16, bf16 and i8 through the vector layouts: x and weight are transposed to a vector layout,
+// wgmma runs, and its result is transposed back. The transpositions cost little compared with the gain of wgmma.
 #include <array>
 #include <limits>
 

@@ -15,8 +15,8 @@ constexpr std::int64_t chunk_bytes = 16;
 constexpr std::int64_t most_chunks = 3072;
 constexpr std::int64_t most_window = 16;  // elements on each axis, one bit of a mask each
 
-/// Returns the number of channels to a multiple of which groups are padded or must be divisible, so that no chunk
-/// straddles two groups.
+/// Returns the number of channels to whose multiple groups are padded, or by which their number of channels must be
+/// divisible, so that no chunk contains channels of two groups.
 std::int64_t channels_per_unit(DType dtype, Layout layout) {
   if (layout != Layout::linear) return channels_per_vector(layout);
   return chunk_bytes / static_cast<std::int64_t>(size_of(dtype));
@@ -28,7 +28,7 @@ constexpr int repack_side = 32;
 constexpr int repack_rows = 8;
 
 /// Copies images x channels x pixels to images x pixels x channels. `groups` images form one image of the result, and
-/// the channels of each are padded to `to_channels` with zeros.
+/// the channels of each are padded with zeros to `to_channels`.
 template <class T>
 __global__ void __launch_bounds__(repack_side* repack_rows)
     repack(const T* from, T* to, int channels, int pixels, int to_channels, int groups, int pixel_tiles,
@@ -125,9 +125,9 @@ TensorCoreTask make_task(const Convolution& op, const ConvolutionPlan& plan, con
   return task;
 }
 
-/// Returns the tile and the splits with the shortest estimated time in clock cycles.
+/// Returns the tile and the number of splits with the shortest estimated time in clock cycles.
 TensorCoreChoice choose(const TensorCoreTask& task, const DeviceTraits& device) {
-  // Fitted to the times of the layers of ResNet-50 and VGG-16 on an H200: the least time of a step, the start and end
+  // Fitted to the times of the layers of ResNet-50 and VGG-16 on an H200: the minimum time of a step, the start and end
   // of a block, the time of each element of its tile (1500 for 4096 elements), and the addition of the parts of a
   // cluster.
   constexpr double step_cycles = 600;
@@ -231,7 +231,7 @@ Status tensor_core_run(const Convolution& op, const Problem& problem, const Buff
     }
     task.x = x;
     task.weight = weight;
-    task.group_channels = static_cast<int>(sizes.group_channels);  // the padding is zero
+    task.group_channels = static_cast<int>(sizes.group_channels);  // The padding contains zeros.
     const std::size_t store_bytes = 8 * size_of(to.dtype);
     task.wide_stores = task.image_pixels % 8 == 0 && is_aligned(task.y, store_bytes);
   } else if (!is_aligned(task.x, chunk_bytes) || !is_aligned(task.weight, chunk_bytes) ||

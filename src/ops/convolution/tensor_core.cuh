@@ -1,5 +1,5 @@
-// Convolution as a matrix product on tensor cores (mma.sync): rows are pixels of y, columns its channels. Both operands
-// are read in chunks of 16 bytes, which hold adjacent channels.
+// Convolution as a matrix product on tensor cores (mma.sync): rows are pixels of y, columns are its channels. Both
+// operands are loaded in chunks of 16 bytes, which contain adjacent channels.
 #pragma once
 
 #include "kernels/cluster.cuh"
@@ -29,10 +29,10 @@ struct TensorCoreTile {
 
 namespace detail {
 
-/// The place of a chunk of a sum in x and in the filter.
+/// The position of a chunk of a sum in x and in the filter.
 struct ChunkEntry {
-  int offset;       ///< Bytes from the first element of the window in x.
-  unsigned packed;  ///< Chunk of the filter, row and column of the window, and the number of bytes that count.
+  int offset;       ///< The number of bytes from the first element of the window in x.
+  unsigned packed;  ///< The chunk of the filter, the row and column of the window, and the number of valid bytes.
 
   [[nodiscard]] __device__ int filter_chunk() const { return static_cast<int>(packed & 0xFFFFU); }
   [[nodiscard]] __device__ unsigned row() const { return packed >> 16U & 0xFU; }
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   static_assert(rows_per_pass % 8 == 0 && Tile::rows % rows_per_pass == 0 && Tile::columns % rows_per_pass == 0);
   constexpr int row_passes = Tile::rows / rows_per_pass;
   constexpr int column_passes = Tile::columns / rows_per_pass;
-  // The chunks of a row are permuted by a pattern over 8 rows, so that reading a column of chunks touches every bank
+  // The chunks of a row are permuted with a period of 8 rows, so that loading a column of chunks touches every bank
   // once.
   const auto swizzle = [](int row) { return Tile::chunks == 8 ? row & 7 : (row >> 1) & 3; };
   static_assert(Tile::chunks == 4 || Tile::chunks == 8);
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   }
   const std::int64_t filter_bytes = static_cast<std::int64_t>(task.chunks) * 16;
   const char* const filters = task.weight + (group_first + first_column + own_row) * filter_bytes;
-  const int missing_from = task.group_outputs - first_column - own_row;  // filters of later rows do not exist
+  const int missing_from = task.group_outputs - first_column - own_row;  // Filters from this row on do not exist.
   const unsigned own_place =
       shared_address(bytes) + static_cast<unsigned>(own_row * step_bytes + (own_chunk ^ swizzle(own_row)) * 16);
   __syncthreads();
@@ -192,8 +192,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
 
 #pragma unroll
   for (int step = 0; step < Tile::stages - 1; ++step) copy_step(step, static_cast<unsigned>(step * Tile::stage_bytes));
-  unsigned stage = 0;                                            // where the chunks of the step lie
-  unsigned next_stage = (Tile::stages - 1) * Tile::stage_bytes;  // where the chunks of a later step are copied
+  unsigned stage = 0;  // The position of the chunks of the current step.
+  // The position to which the chunks of a later step are copied.
+  unsigned next_stage = (Tile::stages - 1) * Tile::stage_bytes;
   const auto advance = [](unsigned& at) {
     at += Tile::stage_bytes;
     if (at == Tile::stages * Tile::stage_bytes) at = 0;
@@ -234,8 +235,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
     advance(stage);
   }
 
-  // The tile passes through shared memory, so that adjacent elements of y are stored together and the parts of a
-  // cluster can be added.
+  // The tile is written to shared memory, so that adjacent elements of y are stored together and the parts of a cluster
+  // can be added.
   wait_for_copies<0>();
   __syncthreads();
 #pragma unroll
@@ -330,7 +331,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       *reinterpret_cast<Pack<T, count>*>(static_cast<T*>(task.y) + at) = results;
     }
   }
-  if (task.splits > 1) synchronize_blocks(task.splits);  // other blocks may still read the sums of this block
+  if (task.splits > 1) synchronize_blocks(task.splits);  // Other blocks may still read the sums of this block.
 }
 
 }  // namespace detail

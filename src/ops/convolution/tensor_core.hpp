@@ -11,8 +11,8 @@
 
 namespace graft::ops {
 
-/// A convolution over images. A sum runs over blocks of channels, then over the window, then over the 16-byte chunks of
-/// a pixel within a block, so that the overlapping windows of a block are read soon after each other.
+/// A convolution over images. A sum is computed over blocks of channels, then over the window, then over the 16-byte
+/// chunks of a pixel within a block, so that the overlapping windows of a block are loaded soon after each other.
 struct TensorCoreTask {
   const char* x = nullptr;
   const char* weight = nullptr;
@@ -22,19 +22,19 @@ struct TensorCoreTask {
   ConvolutionEpilogue epilogue{};
   Quantizer quantizer;
 
-  std::int64_t image_bytes = 0;  ///< Bytes of an image of x.
-  /// Bytes from the first channel of a group of x to the first channel of the next group.
+  std::int64_t image_bytes = 0;  ///< The size of an image of x in bytes.
+  /// The number of bytes from the first channel of a group of x to the first channel of the next group.
   std::int64_t group_bytes = 0;
-  int block_bytes = 0;  ///< Bytes from one block of channels of x to the next.
+  int block_bytes = 0;  ///< The number of bytes from one block of channels of x to the next.
   int pixel_bytes = 0;
-  int blocks = 0;        ///< Whole blocks of channels.
-  int block_chunks = 0;  ///< Chunks of a pixel within a whole block.
-  /// Chunks of a pixel within the partial block after the whole blocks; 1 if no block is partial.
+  int blocks = 0;        ///< The number of whole blocks of channels.
+  int block_chunks = 0;  ///< The number of chunks of a pixel within a whole block.
+  /// The number of chunks of a pixel within the partial block after the whole blocks; 1 if no block is partial.
   int rest_chunks = 1;
-  int chunks = 0;               ///< Chunks of a sum.
-  int filter_block_chunks = 0;  ///< Chunks from one block of a filter to the next.
-  int filter_tap_chunks = 0;    ///< Chunks from one element of the window of a filter to the next.
-  Divisor by_block;             ///< Divides by the number of chunks of a block over the whole window.
+  int chunks = 0;               ///< The number of chunks in a sum.
+  int filter_block_chunks = 0;  ///< The number of chunks from one block of a filter to the next.
+  int filter_tap_chunks = 0;    ///< The number of chunks from one element of the window of a filter to the next.
+  Divisor by_block;             ///< The divisor is the number of chunks of a block over the whole window.
   Divisor by_block_chunks;
   Divisor by_rest_chunks;
   Divisor by_kernel_width;
@@ -50,23 +50,23 @@ struct TensorCoreTask {
   int row_dilation = 0;
   int column_dilation = 0;
 
-  int pixels = 0;  ///< Pixels of y in all images.
+  int pixels = 0;  ///< The number of pixels of y in all images.
   int image_pixels = 0;
   Divisor by_image;
   Divisor by_row;
   int groups = 1;
   int group_outputs = 0;
   int all_outputs = 0;
-  int stored_outputs = 0;  ///< Channels of y, including padding.
+  int stored_outputs = 0;  ///< The number of channels of y, including padding.
   Layout layout = Layout::linear;
-  bool wide_stores = false;  ///< Whether eight pixels of a channel are stored at once; linear y only.
+  bool wide_stores = false;  ///< Whether eight pixels of a channel are stored at once; only for linear y.
 
   // The launch sets the following members.
   int column_tiles = 0;
   Divisor by_column_tiles;
   Divisor by_row_tiles;
   int splits = 1;
-  int steps = 0;  ///< Steps of one split.
+  int steps = 0;  ///< The number of steps of one split.
 };
 
 /// An index into tensor_core_tiles, and the number of blocks of a cluster that share the sums of a tile.
@@ -79,13 +79,14 @@ struct TensorCoreChoice {
 struct TensorCoreTileSize {
   int rows;
   int columns;
-  int chunks;  ///< Chunks of a step.
+  int chunks;  ///< The number of chunks in a step.
   int stages;
-  int blocks;  ///< Blocks per multiprocessor.
-  int speed;   ///< Products of chunks per clock cycle of a multiprocessor, as measured on an H200.
+  int blocks;  ///< The number of blocks per multiprocessor.
+  int speed;   ///< The number of products of chunks per clock cycle of a multiprocessor, as measured on an H200.
 
   [[nodiscard]] constexpr int stage_bytes() const { return (rows + columns) * chunks * 16; }
-  /// Returns the elements from one row of sums in shared memory to the next; with this pitch no two lanes share a bank.
+  /// Returns the number of elements from one row of sums in shared memory to the next. With this pitch no two lanes
+  /// access the same bank.
   [[nodiscard]] constexpr int pitch() const { return columns + 8; }
   [[nodiscard]] constexpr int tile_bytes() const {
     const int sums = rows * pitch() * 4;

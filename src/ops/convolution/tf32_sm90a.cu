@@ -1,7 +1,7 @@
 // Convolution of f32 in TF32 on Hopper's tensor cores: an implicit matrix product of weights (rows) and pixels
 // (columns), so that the sums of a thread are adjacent in a linear y. Linear x and weight are first copied to rows of
-// channels and rounded to TF32. Tensors in hwc8 are read in place, and tensor cores cut off the bits that TF32 does not
-// hold.
+// channels and rounded to TF32. Tensors in hwc8 are read in place, and tensor cores truncate the bits that TF32 does
+// not have.
 #include <limits>
 
 #include "kernels/divisor.cuh"
@@ -46,8 +46,8 @@ struct Tf32Task {
   int chunks_of_tap;
   int stages;
   int row_tiles;
-  int stored_outputs;  ///< Channels of a pixel of y in hwc8, including padding; 0: y is linear.
-  bool pairs;          ///< Whether pairs of pixels are stored at once.
+  int stored_outputs;  ///< The number of channels of a pixel of y in hwc8, including padding; 0 if y is linear.
+  bool pairs;          ///< Whether two pixels are stored at once.
   Divisor by_image;
 };
 
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
 #endif
 }
 
-/// x and weight in rows of channels, and the bytes from one row to the next.
+/// The tensors x and weight in rows of channels, and the bytes from one row to the next.
 struct Tf32Inputs {
   void* x;
   void* weight;
@@ -330,7 +330,7 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
   const auto& [depth, height, width] = plan.axis;
   const bool linear = to.layout == Layout::linear;
   const std::int64_t vector = linear ? 4 : channels_per_vector(to.layout);
-  Tf32Inputs inputs{.x = const_cast<void*>(buffers.inputs[Convolution::x]),  // the kernel only reads x
+  Tf32Inputs inputs{.x = const_cast<void*>(buffers.inputs[Convolution::x]),  // The kernel only reads x.
                     .weight = const_cast<void*>(buffers.inputs[Convolution::weight]),
                     .pixel_bytes = ceil_divide(plan.channels, vector) * vector * 4};
   if (linear) {

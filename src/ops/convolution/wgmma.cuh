@@ -22,17 +22,18 @@
 
 namespace graft::ops::wgmma {
 
-/// The operations that turn sums into stored elements.
+/// The operations that convert sums to stored elements.
 struct Finish {
   ConvolutionEpilogue epilogue;
-  const float* bias = nullptr;   ///< A number for each output channel.
-  const float* scale = nullptr;  ///< A number for each output channel; i8 only.
+  const float* bias = nullptr;   ///< A bias for each output channel.
+  const float* scale = nullptr;  ///< A scale for each output channel, for i8 only.
   bool leaks = false;            ///< Whether the activation is leaky_relu.
   bool bounds = false;           ///< Whether values are clamped to `low` and `high`, for i8 in steps of y.
   float low = 0;
   float high = 0;
-  float inverse_y_scale = 0;  ///< i8: 1 / y_scale, or 0 where sums must not be multiplied with it.
-  /// i8: the limit of a factor in steps of y; from this limit on, a result may be too large to be rounded by addition.
+  float inverse_y_scale = 0;  ///< For i8, 1 / y_scale, or 0 if sums must not be multiplied by it.
+  /// For i8, the limit of a factor in steps of y. From this limit on, a result may be too large to be rounded by
+  /// addition.
   float most_factor = 0;
 
   // The error of sum * (factor / y_scale) + bias / y_scale is less than (2.5 |result| + 2 |bias / y_scale|) * 2^-23.
@@ -58,31 +59,34 @@ struct Finish {
 };
 
 struct Sizes {
-  int pixels = 0;    ///< Output pixels of all images.
-  int channels = 0;  ///< Output channels.
-  /// hwc8: elements from one output pixel to the next; chw32: output planes of 32 channels.
+  int pixels = 0;    ///< The number of output pixels in all images.
+  int channels = 0;  ///< The number of output channels.
+  /// In hwc8 the number of elements from one output pixel to the next, in chw32 the number of output planes of 32
+  /// channels.
   int pitch = 0;
-  int width = 0, height = 0;  ///< Width and height of the output.
+  int width = 0, height = 0;  ///< The width and height of the output.
   int stride_w = 1, stride_h = 1, pad_w = 0, pad_h = 0, dilation_w = 1, dilation_h = 1;
   int taps_w = 1, taps = 1;
-  int chunk = 128;         ///< Bytes: 128, 64 or 32.
-  int weight_chunk = 128;  ///< Bytes of weights that are copied at once; a multiple of `chunk`.
-  int chunks_of_tap = 1;   ///< Number of chunks in the channels of a pixel.
-  int stages = 1;          ///< Number of stages of depth in a sum.
-  bool flat = false;       ///< Whether output pixels are input pixels; x is then copied as a matrix.
+  int chunk = 128;         ///< The size of a chunk in bytes: 128, 64 or 32.
+  int weight_chunk = 128;  ///< The number of bytes of weights that are copied at once, a multiple of `chunk`.
+  int chunks_of_tap = 1;   ///< The number of chunks in the channels of a pixel.
+  int stages = 1;          ///< The number of stages of depth in a sum.
+  bool flat = false;       ///< Whether each output pixel depends on a single input pixel; x is then copied as a matrix.
   bool gathered = false;   ///< Whether pixels are copied 16 bytes at a time.
   bool permuted = false;   ///< Whether filters are copied in an order that gives each thread adjacent channels of y.
   int tiles_n = 1;
-  Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};  ///< by_image divides by the output pixels of an image.
-  int chunk_shift = 7, weight_chunk_shift = 7;                ///< Binary logarithms of the chunks.
-  // Blocks compute whole tiles first, each block equally many if split tiles follow. The remaining tiles, fewer than
-  // blocks, are split: each is computed by a cluster of blocks, between which its depth is divided.
+  /// The divisor of by_image is the number of output pixels of an image.
+  Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};
+  int chunk_shift = 7, weight_chunk_shift = 7;  ///< The binary logarithms of the chunk sizes.
+  // The number of whole tiles. Blocks compute whole tiles first; if split tiles follow, each block computes the same
+  // number of them. The remaining tiles, fewer than there are blocks, are split: a cluster of blocks computes each of
+  // them, and its depth is divided between the blocks.
   int whole_tiles = 0;
   int split_tiles = 0;  ///< The number of split tiles, at most one per cluster.
-  int cluster = 1;      ///< Number of blocks that share a split tile; a power of two.
+  int cluster = 1;      ///< The number of blocks that share a split tile; a power of two.
 };
 
-/// The shape of the work of a block: M pixels x N channels.
+/// The part of y that a block computes at a time: M pixels x N channels.
 template <int M, int N, int Stages, int BlocksPerMultiprocessor, int Warpgroups = 2>
 struct Tile {
   static constexpr int m = M;
@@ -111,12 +115,12 @@ struct GatheredTile : Tile<M, N, Stages, BlocksPerMultiprocessor> {
   static constexpr int threads = GatheredTile::warps * 32 + copying_threads;
 };
 
-/// x in hwc8, which is copied in parts of 16 bytes.
+/// The tensor x in hwc8, which is copied in parts of 16 bytes.
 struct GatheredPixels {
   static constexpr int most_window = 16;  ///< Elements on each axis, one bit of a mask each.
   const char* x = nullptr;
-  int width = 0, height = 0;  ///< Width and height of x.
-  int parts = 0;              ///< Parts of a pixel.
+  int width = 0, height = 0;  ///< The width and height of x.
+  int parts = 0;              ///< The number of 16-byte parts in a pixel.
   Divisor by_parts{}, by_taps_w{};
 };
 
@@ -144,7 +148,7 @@ struct Turn {
   return swizzle << 62U | static_cast<std::uint64_t>(chunk * 8 / 16) << 32U | std::uint64_t{1} << 16U;
 }
 
-/// A tile that a block computes, or its share of a split tile.
+/// A tile that a block computes, or the block's share of a split tile.
 struct Piece {
   int pixel, channel;  // where the tile begins
   int begin, end;      // stages of depth
@@ -185,13 +189,14 @@ class Pieces {
   int tile_;
 };
 
-/// Iterates over the chunks of a sum. hwc8: all chunks of a tap, then of the next tap. chw32 (`Planes`): all taps of a
-/// plane, then of the next plane.
+/// Iterates over the chunks of a sum. In hwc8: all chunks of a tap, then those of the next tap. In chw32 (`Planes`):
+/// all taps of a plane, then those of the next plane.
 template <bool Planes>
 struct Walk {
   int part, tap, r, s;
   __device__ Walk(int chunk, const Sizes& sizes) : part(0), tap(0), r(0), s(0) {
-    if (chunk == 0) return;  // the usual case; the time before the first copy of a block counts
+    // The usual case is handled separately, because the time before the first copy of a block matters.
+    if (chunk == 0) return;
     tap = Planes ? chunk % sizes.taps : chunk / sizes.chunks_of_tap;
     part = Planes ? chunk / sizes.taps : chunk % sizes.chunks_of_tap;
     r = tap / sizes.taps_w;
@@ -220,7 +225,7 @@ __device__ void produce(const Sizes& sizes, std::uint32_t stages, std::uint32_t 
   Pieces<Tile> pieces(sizes);
   Piece piece = pieces.get(sizes);
   begin(piece);
-  __syncthreads();  // the barriers are initialized
+  __syncthreads();  // The barriers are initialized.
   if (hopper::lane() != 0) return;
   Turn turn;
   while (true) {
@@ -261,14 +266,14 @@ __device__ void produce_pixels(const CUtensorMap& map, const Sizes& sizes, std::
 #pragma unroll(planes ? 4 : 1)
     for (int i = 0; i < chunks; ++i) {
       if constexpr (planes) {
-        // Copies past the last plane bring zeros.
+        // Copies past the last plane write zeros.
         hopper::copy_pixels(map, to, arrived, 0, w, h, image, walk.part, walk.s * sizes.dilation_w,
                             walk.r * sizes.dilation_h);
       } else if (sizes.flat) {
         hopper::copy_box(map, to, arrived, walk.tap == 0 ? walk.part * (chunk / 2) : sizes.chunks_of_tap * (chunk / 2),
                          0, pixel, 0, 0);
       } else {
-        // Past the last tap, channels beyond the last one are copied, which brings zeros.
+        // Past the last tap, channels beyond the last one are copied, which writes zeros.
         const bool real = walk.tap < sizes.taps;
         hopper::copy_pixels(map, to, arrived, (real ? walk.part : sizes.chunks_of_tap) * (chunk / 2), w, h, image,
                             real ? walk.s * sizes.dilation_w : 0, real ? walk.r * sizes.dilation_h : 0);
@@ -304,7 +309,7 @@ __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std:
         } else {
 #pragma unroll 1
           for (int i = 0; i < chunks; ++i) {
-            // Copies past the last tap bring zeros.
+            // Copies past the last tap write zeros.
             hopper::copy_box(map, to, arrived, walk.part * (chunk / 2), walk.tap, row, octet, 0);
             to += static_cast<unsigned>(Tile::n * chunk);
             walk.next(sizes);
@@ -346,7 +351,7 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
   Pieces<Tile> pieces(sizes);
   Piece piece = pieces.get(sizes);
   begin(piece);
-  __syncthreads();  // the barriers are initialized
+  __syncthreads();  // The barriers are initialized.
   Turn turn;
   while (true) {
     for (int stage = piece.begin; stage < piece.end; ++stage) {
@@ -382,8 +387,8 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
   }
 }
 
-/// The number of arrays in shared memory that hold one number per channel of a tile: the bias and, for i8, the factor
-/// of the sums. i8 also has both in steps of y, with which almost all results are computed.
+/// The number of arrays in shared memory that contain one number per channel of a tile: the bias and, for i8, the
+/// factor of the sums. i8 also has both in steps of y, with which almost all results are computed.
 template <class T>
 inline constexpr int channel_arrays = std::is_same_v<T, std::int8_t> ? 4 : 1;
 enum ChannelArray { bias_array, factor_array, quick_factor_array, quick_bias_array };
@@ -455,7 +460,8 @@ template <class T>
   }
 }
 
-/// Returns eight channels of a pixel as they are stored. `arrays` begins at the first of these channels.
+/// Returns eight channels of a pixel in their stored form. `arrays` points to the entries of the first of these
+/// channels.
 template <class T, int N>
 [[nodiscard]] __device__ auto finish_eight(const Sum<T> (&sums)[8], const float* arrays, const Finish& finish) {
   float values[8];
@@ -473,7 +479,7 @@ template <class T, int N>
 #pragma unroll
       for (float& value : values) value = bounded(value, finish.low, finish.high);
     }
-    // Results too near to a tie are recomputed as the reference computes them.
+    // Results too close to a tie are computed again in the way of the reference.
     unsigned near_tie = 0;
 #pragma unroll
     for (unsigned i = 0; i < 8; ++i) {
@@ -528,15 +534,15 @@ template <class T>
   }
 }
 
-/// Returns the channels of y including padding.
+/// Returns the number of channels of y, including padding.
 template <class T>
 [[nodiscard]] __device__ int stored_channels(const Sizes& sizes) {
   return std::is_same_v<T, std::int8_t> ? sizes.pitch * 32 : sizes.pitch;
 }
 
 // The sums of a thread are indexed by part, half (8 pixels further), b, g and e. They belong to the columns g * N / 4 +
-// b * 8 + lane % 4 * 2 + e. Where filters are `permuted`, these columns are the channels b * 32 + lane % 4 * 8 + g * 2
-// + e: a thread has eight adjacent channels.
+// b * 8 + lane % 4 * 2 + e. If filters are `permuted`, these columns are the channels b * 32 + lane % 4 * 8 + g * 2 +
+// e, so that a thread has eight adjacent channels.
 
 __device__ inline void warpgroup_sync(int warpgroup) {
   if (warpgroup == 0) {
@@ -583,8 +589,8 @@ template <class Tile>
   return (slot * Tile::warps * 32 + thread) * 16 + g % 2 * 8;
 }
 
-/// Adds the shares of all blocks of a cluster, always in the same order, and stores the results. Each block does so for
-/// some vectors.
+/// Adds the shares of all blocks of a cluster, always in the same order, and stores the results. Each block does this
+/// for a part of the vectors.
 template <class T, class Tile, int Blocks>
 __device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, const char* shares, const float* arrays,
                              int pixel, int channel) {
@@ -721,7 +727,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     }
     hopper::product_wait<0>();
     release(used);
-    warpgroup_sync(warpgroup);  // the arrays of the last tile have been read
+    warpgroup_sync(warpgroup);  // The arrays of the last tile have been read.
     channels.store(arrays, in_warpgroup, finishing);
     warpgroup_sync(warpgroup);
     if (!piece.split) {
@@ -729,7 +735,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
                           piece.channel);
       continue;
     }
-    asm volatile("bar.sync 1, %0;" ::"n"(Tile::warps * 32) : "memory");  // all warpgroups have read the stages
+    asm volatile("bar.sync 1, %0;" ::"n"(Tile::warps * 32) : "memory");  // All warpgroups have read the stages.
     static_assert(Tile::m * Tile::n * 4 <= Tile::stages * Tile::stage_bytes);
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
@@ -752,7 +758,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
       case 4: store(std::integral_constant<int, 4>{}); break;
       default: store(std::integral_constant<int, 8>{});
     }
-    hopper::cluster_sync();  // no block ends while another block reads its shares
+    hopper::cluster_sync();  // No block may end while another block reads its shares.
   }
 #endif
 }

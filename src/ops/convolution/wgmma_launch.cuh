@@ -1,4 +1,4 @@
-// Tensor maps of a convolution, and the launch of the kernels of wgmma.cuh and wgmma_patch.cuh.
+// Creates the tensor maps of a convolution, and launches the kernels of wgmma.cuh and wgmma_patch.cuh.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace graft::ops::wgmma {
 
-/// The division of a convolution into the work of blocks.
+/// The division of a convolution between blocks.
 struct Cut {
   int tile = 0;     ///< An index into Tiles followed by Patches, or into GatheredTiles.
-  int cluster = 1;  ///< Blocks that share each split tile.
-  int chunk = 128;  ///< Bytes of the channels of a pixel that are copied at once.
+  int cluster = 1;  ///< The number of blocks that share each split tile.
+  int chunk = 128;  ///< The number of bytes of a pixel's channels that are copied at once.
 };
 
 /// Returns the position of the first tap of the window for the last output, relative to the last element of the image.
@@ -82,7 +82,8 @@ struct DenseChannels {
   }
 };
 
-/// Encodes the map of the input as the taps of the window read it: (channels, w, h, image) or (32, w, h, image, plane).
+/// Encodes the map of the input as the taps of the window read it: (channels, w, h, image), or (32, w, h, image, plane)
+/// for chw32.
 template <class T>
 [[nodiscard]] Status map_pixels(const T* x, const ConvolutionPlan& plan, int chunk, int pixels, CUtensorMap& map) {
   Encoders encode;
@@ -95,7 +96,7 @@ template <class T>
   const cuuint64_t plane = channels.bytes * columns * rows;
   const cuuint64_t strides[4] = {channels.bytes, channels.bytes * columns, plane * channels.planes, plane};
   const cuuint32_t steps[5] = {1, static_cast<cuuint32_t>(w.stride), static_cast<cuuint32_t>(h.stride), 1, 1};
-  // The first tap of the window begins before the image by the padding and visits as many positions as there are
+  // The first tap of the window begins before the image by the padding, and visits as many positions as there are
   // outputs.
   const int lower[3] = {static_cast<int>(-w.pad), static_cast<int>(-h.pad), 0};
   const int upper[3] = {static_cast<int>(last_corner(w)), static_cast<int>(last_corner(h)), 0};
@@ -132,8 +133,8 @@ template <class T>
 }
 
 /// Encodes the map of the filters. The first two axes are their depth and taps: (channels, taps), in chw32 (planes x
-/// taps x 32, 1), for gathered pixels (taps x channels, 1). The other axes are their numbers: (number, 1, 1) or,
-/// permuted, (2, octets, 4), of which a box holds the octets for each of the four pairs.
+/// taps x 32, 1), for gathered pixels (taps x channels, 1). The other axes are the filter indices: (number, 1, 1) or,
+/// if permuted, (2, octets, 4), of which a box contains the octets for each of the four pairs.
 template <class T>
 [[nodiscard]] Status map_filters(const T* weight, const ConvolutionPlan& plan, const Sizes& sizes, int columns,
                                  CUtensorMap& map) {
@@ -157,8 +158,9 @@ template <class T>
 
 }  // namespace detail
 
-/// Whether the channels of a pixel may be copied in chunks of `chunk` bytes. For example, 80 channels of f16 fill all
-/// chunks of 32 bytes, while three eighths of two chunks of 128 bytes would be multiplied in vain.
+/// Returns whether the channels of a pixel may be copied in chunks of `chunk` bytes. For example, 80 channels of f16
+/// fill all chunks of 32 bytes, whereas with chunks of 128 bytes three eighths of two chunks would be multiplied
+/// needlessly.
 template <class T>
 [[nodiscard]] bool chunk_fits(int chunk, std::int64_t channels) {
   if (std::is_same_v<T, std::int8_t>) return chunk == 32;
@@ -200,7 +202,7 @@ template <class T>
       .weight_chunk_shift = std::is_same_v<T, std::int8_t> ? 7 : shift_of(chunk)};
 }
 
-/// Distributes the tiles of `sizes` over blocks that run at the same time and sets their number. Returns false if
+/// Distributes the tiles of `sizes` over blocks that run at the same time, and sets their number. Returns false if
 /// clusters of this size do not suit the problem.
 template <class T, class Tile>
 [[nodiscard]] bool spread(Sizes& sizes, int cluster, int multiprocessors, int& blocks) {
@@ -208,7 +210,7 @@ template <class T, class Tile>
   sizes.by_tiles_n = Divisor(sizes.tiles_n);
   const int tiles = static_cast<int>(ceil_divide(sizes.pixels, Tile::m)) * sizes.tiles_n;
   if (!sizes.permuted) {
-    // Adjacent channels are brought together in shared memory, as for a split tile, in clusters of one block.
+    // Adjacent channels are collected in shared memory, as for a split tile, in clusters of one block.
     sizes.split_tiles = tiles;
     blocks = tiles;
     return cluster == 1;
@@ -245,7 +247,7 @@ template <class T, class Tile>
                 x_map, w_map, y, sizes, finishing);
 }
 
-/// Whether the pixels of the problem can be gathered.
+/// Returns whether the pixels of the problem can be gathered.
 template <class T>
 [[nodiscard]] bool gathered_fits(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;
@@ -306,11 +308,11 @@ template <class T>
                             16, map);
 }
 
-/// Bytes of a chunk of the filters that the block of a patch keeps.
+/// The number of bytes of a chunk of the filters that a block of patches keeps in shared memory.
 template <class T>
 inline constexpr int patch_chunk = std::is_same_v<T, std::int8_t> ? 32 : 128;
 
-/// Whether the problem can be computed in patches of this shape.
+/// Returns whether the problem can be computed in patches of this shape.
 template <class T, class Patch>
 [[nodiscard]] bool patches_fit(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;

@@ -1,7 +1,7 @@
 // Convolution with windows of 3x3 over few channels. The filters stay in shared memory, and pixels are copied there
 // once for all taps.
 //
-// A warpgroup computes tiles of 8x8 pixels of y. A tensor copy brings the 10x10 pixels of x that the windows of a tile
+// A warpgroup computes tiles of 8x8 pixels of y. A tensor copy loads the 10x10 pixels of x that the windows of a tile
 // read, 16 bytes of channels at a time, so that the operand of each tap is the same matrix with another first pixel.
 // While one warpgroup rounds and stores its sums, other warpgroups multiply.
 #pragma once
@@ -12,14 +12,14 @@ namespace graft::ops::wgmma {
 
 struct PatchSizes {
   int tiles = 0;
-  int tile_rows = 0, tile_columns = 0;  ///< Tiles of an image.
+  int tile_rows = 0, tile_columns = 0;  ///< The number of tiles in an image, along rows and columns.
   Divisor by_rows{}, by_columns{};
-  int slices = 1;  ///< Parts of the channels of y; a block computes one part.
+  int slices = 1;  ///< The number of parts into which the channels of y are divided; a block computes one part.
   int pad_w = 0, pad_h = 0;
 };
 
-/// The shape of the work of a block: `Chunks` of 16 bytes of the channels of a pixel, N channels of y, `Warpgroups`
-/// that multiply, and `Buffers` for the pixels of a tile.
+/// The part of y that a block computes at a time: `Chunks` of 16 bytes of the channels of a pixel, N channels of y,
+/// `Warpgroups` that multiply, and `Buffers` for the pixels of a tile.
 template <int Chunks, int N, int Warpgroups, int Buffers>
 struct Patch {
   static constexpr int chunks = Chunks;
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(Patch::threads, 1)
   const unsigned in_warpgroup = threadIdx.x % 128;
   const int lane = hopper::lane();
   const int own = lane % 4 * 8;
-  // Descriptors of matrices without a swizzle: 16 bytes of each of 8 adjacent pixels, then the next row. The next chunk
-  // follows after 100 pixels.
+  // The descriptors of matrices without a swizzle: 16 bytes of each of 8 adjacent pixels, then the next row. The next
+  // chunk follows after 100 pixels.
   const std::uint64_t pixel_descriptor = std::uint64_t{Patch::reach * 16 / 16} << 32U |
                                          std::uint64_t{Patch::plane_bytes / 16} << 16U |
                                          hopper::shared_address(pixels) / 16U;

@@ -1,4 +1,5 @@
-// Host code of Convolution on Hopper's tensor cores: the supported problems and the choice of the cut.
+// Host code of Convolution on Hopper's tensor cores: checks whether a problem is supported and divides it between
+// blocks.
 #include <limits>
 #include <optional>
 #include <span>
@@ -12,11 +13,11 @@ namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
-/// Microseconds of a stage and of the end of a tile, with one block on a multiprocessor (`_alone`) and with as many as
-/// fit, and the additional time of the end where filters are not permuted (`apart`). The times of f16 were fitted by
-/// least squares to timings of every cut of 121 random convolutions (`graft bench --random 101`) on an H100 with a cold
-/// cache: the cut with the shortest estimate takes 1.06 times as long as the fastest cut in the geometric mean. The
-/// times of i8 were fitted to 72 convolutions of ResNet-50 and VGG-16 on an H200.
+/// The times in microseconds of a stage and of the end of a tile, with one block on a multiprocessor (`_alone`) and
+/// with as many as fit, and the additional time of the end if filters are not permuted (`apart`). The times of f16 were
+/// fitted by least squares to timings of every cut of 121 random convolutions (`graft bench --random 101`) on an H100
+/// with a cold cache: the cut with the shortest estimate takes 1.06 times as long as the fastest cut in the geometric
+/// mean. The times of i8 were fitted to 72 convolutions of ResNet-50 and VGG-16 on an H200.
 struct TileTimes {
   double stage_alone, stage, end_alone, end, apart;
 };
@@ -35,8 +36,8 @@ constexpr std::array<TileTimes, 5> times<std::int8_t> = {{{.690, .690, 6.75, 6.7
                                                           {.350, .350, 3.40, 3.40, 0}}};
 /// The times of gathered tiles, estimated from seven of the random convolutions on an H200.
 inline constexpr std::array<TileTimes, 2> gathered_times = {{{.56, .56, 2.8, 2.8, 2.2}, {.40, .80, 2.5, 3.0, 1.4}}};
-/// The factors by which a stage of f16 takes longer in smaller copies: with one block on a multiprocessor, and with as
-/// many blocks as fit.
+/// The factors by which a stage of f16 takes longer if it is copied in smaller chunks: with one block on a
+/// multiprocessor, and with as many blocks as fit.
 struct ChunkFactors {
   double alone, full;
 };
@@ -44,7 +45,7 @@ constexpr ChunkFactors factors_of(int chunk) {
   if (chunk == 32) return {1.7, 2.55};
   return chunk == 64 ? ChunkFactors{1.2, 1.5} : ChunkFactors{1, 1};
 }
-/// Microseconds of every launch, of a split, and of each block that shares a split tile.
+/// The times in microseconds of every launch, of a split, and of each block that shares a split tile.
 struct SplitTimes {
   double begin, split, block;
 };
@@ -53,7 +54,7 @@ constexpr SplitTimes split_times = {2.71, 3.45, .105};
 template <>
 constexpr SplitTimes split_times<std::int8_t> = {0, .086, 1.05};
 
-/// Microseconds of a launch of patches, and of each patch that a block computes.
+/// The times in microseconds of a launch of patches, and of each patch that a block computes.
 struct PatchTimes {
   double begin, each;
 };
@@ -62,8 +63,8 @@ inline constexpr std::array<PatchTimes, 2> patch_times = {{{1.6, .97}, {3.7, 1.6
 template <>
 constexpr std::array<PatchTimes, 2> patch_times<std::int8_t> = {{{2.5, .68}, {3.4, 1.93}}};
 
-/// Returns the estimated microseconds of a cut, without the time that all cuts have in common, or nothing if the cut is
-/// impossible.
+/// Returns the estimated time of a cut in microseconds, without the time that all cuts have in common, or nothing if
+/// the cut is impossible.
 template <class T, class Tile>
 std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, TileTimes time, int multiprocessors) {
   int blocks = 0;
@@ -161,8 +162,8 @@ std::optional<wgmma::Cut> choose_gathered(const ConvolutionPlan& plan, int multi
   return best;
 }
 
-/// Whether the type has tiles, or the problem patches, that `shape` allows; for gathered tiles, whether pixels can be
-/// gathered.
+/// Returns whether `shape` allows tiles of the type, or patches of the problem; for gathered tiles, whether pixels can
+/// be gathered.
 template <class T>
 bool has_shape(const ConvolutionPlan& plan, const WgmmaShape& shape) {
   if (shape.gathered) return wgmma::gathered_fits<T>(plan);
@@ -188,7 +189,7 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
     return unsupported("supports " + std::to_string(fewest) +
                        " channels and more: copies of fewer channels are too short");
   }
-  // All 32 channels of a partial plane are copied, and its padding may hold any values.
+  // All 32 channels of a partial plane are copied, including padding, which may contain any values.
   if (from.layout == Layout::chw32 && from.extents[1] % channels_per_vector(Layout::chw32) != 0) {
     return unsupported("supports full planes of 32 channels");
   }

@@ -4,7 +4,7 @@
 namespace graft::ops {
 
 /// Returns a mask whose bit i is set if element i of the window lies within the image. A window has fewer than 32
-/// elements on an axis.
+/// elements along an axis.
 [[nodiscard]] __device__ inline unsigned elements_inside(int first, int size, int kernel, int dilation) {
   if (dilation == 1) {
     const int begin = ::min(::max(-first, 0), kernel);

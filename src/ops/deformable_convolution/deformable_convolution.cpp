@@ -122,7 +122,8 @@ Status DeformableConvolution::check(const Problem& problem) const {
     return refuse_deformable("axis " + std::to_string(2 + axis) + " of x has " + std::to_string(size) +
                              " elements with padding, the window reaches over " + std::to_string(reach));
   }
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // kernels hold rows and columns in 32 bits
+  // The kernels store rows and columns in 32 bits.
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (image[2] > most || image[3] > most) {
     return refuse_deformable("x has shape " + to_string(image) + ", allowed are at most 2147483647 rows and columns");
   }
@@ -165,7 +166,8 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
     }
     return {};
   };
-  const DropInField padding{"padding", "", AttributeType::integers, "rows and columns, the same at both ends"};
+  const DropInField padding{"padding", "", AttributeType::integers,
+                            "the number of rows and columns, the same at both ends"};
   const auto from_nvidia = [&](std::string_view plugin_version) -> DropIn {
     return {.plugin_name = "ModulatedDeformConv2d",
             .version = plugin_version,
@@ -193,7 +195,8 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
   };
   std::vector<DropInField> of_first_version = named_as_in_mmcv;
   of_first_version.push_back({"bias", "", AttributeType::integer, "must be 0: the plugin has no bias"});
-  of_first_version.push_back({"im2col_step", "", AttributeType::integer, "number of items per call of mmcv's kernel"});
+  of_first_version.push_back(
+      {"im2col_step", "", AttributeType::integer, "the number of items per call of mmcv's kernel"});
   return {from_nvidia("1"),
           from_nvidia("2"),
           modulated("MMCVModulatedDeformConv2d", "mmcv.ops.ModulatedDeformConv2d, as mmcv and mmdeploy export it"),

@@ -21,7 +21,7 @@ struct DeformableConvolution {
       "TensorRT-RTX has no layer for DeformConv; the plugin samples and multiplies in one kernel without an "
       "intermediate tensor";
 
-  /// Indices of the inputs.
+  /// The indices of the inputs.
   enum : std::size_t { x, weight, offset, bias, mask };
 
   std::vector<std::int64_t> dilations;
@@ -35,24 +35,27 @@ struct DeformableConvolution {
     using D = DeformableConvolution;
     constexpr Range positive{.lowest = 1, .highest = 1 << 30};
     return std::tuple{
-        attribute("dilations", &D::dilations, "distance of the window's elements: vertical, horizontal; empty: 1",
-                  positive),
-        attribute("group", &D::group, "number of groups of channels, which are convolved separately", positive),
-        attribute("kernel_shape", &D::kernel_shape, "height and width of the window; empty: from weight", positive),
-        attribute("offset_group", &D::offset_group, "number of groups of channels that share offsets", positive),
-        attribute("pads", &D::pads,
-                  "zeros added: rows above, columns left, rows below, columns right of the image; empty: 0",
-                  {.lowest = 0, .highest = 1 << 30}),
-        attribute("strides", &D::strides, "step of the window: vertical, horizontal; empty: 1", positive)};
+        attribute("dilations", &D::dilations,
+                  "the vertical and the horizontal distance between elements of the window; if empty, 1", positive),
+        attribute("group", &D::group, "the number of groups of channels, which are convolved separately", positive),
+        attribute("kernel_shape", &D::kernel_shape,
+                  "the height and width of the window; if empty, they follow from weight", positive),
+        attribute("offset_group", &D::offset_group, "the number of groups of channels that share offsets", positive),
+        attribute(
+            "pads", &D::pads,
+            "the number of rows and columns of zeros added above, left of, below and right of the image; if empty, 0",
+            {.lowest = 0, .highest = 1 << 30}),
+        attribute("strides", &D::strides, "the vertical and the horizontal step of the window; if empty, 1", positive)};
   }
   static constexpr auto ports() {
     return std::array{
         input("x", "T", "N,C,H,W", "the image"),
         input("weight", "T", "K,C/group,kernel_shape", "the filters"),
         input("offset", "T", "N,offset_group*window*2,OH,OW",
-              "vertical and then horizontal offset of each element of the window, for each pixel of y"),
-        optional_input("bias", "T", "K or 0", "added to the sums; absent or empty: 0"),
-        optional_input("mask", "T", "N,offset_group*window,OH,OW or 0", "factors of the samples; absent or empty: 1"),
+              "the vertical and then the horizontal offset of each element of the window, for each pixel of y"),
+        optional_input("bias", "T", "K or 0", "the bias that is added to the sums; zeros if it is absent or empty"),
+        optional_input("mask", "T", "N,offset_group*window,OH,OW or 0",
+                       "the factors of the samples; ones if it is absent or empty"),
         output("y", "T", "N,K,OH,OW", "same type as x")};
   }
   static constexpr auto types() {
@@ -63,7 +66,7 @@ struct DeformableConvolution {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Returns a tensor of no elements in place of a missing bias or mask: a mask of ones would be as large as a given
+  /// Returns a tensor without elements in place of a missing bias or mask: a mask of ones would be as large as a given
   /// mask.
   [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
     return {.dtype = given[x].dtype, .extents = {0}};

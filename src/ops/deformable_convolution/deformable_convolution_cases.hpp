@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Replaces every offset by f(offset).
+/// Replaces every offset with f(offset).
 template <class F>
 void change_offsets(std::span<HostTensor> inputs, F&& f) {
   HostTensor& offset = inputs[DeformableConvolution::offset];
@@ -46,7 +46,8 @@ struct DeformableProblem {
   std::int64_t stride = 1;
   std::int64_t dilation = 1;
   std::int64_t pad = 1;
-  int optional = 2;  ///< 0: neither bias nor mask; 1: bias; 2: both; 3: mask, and a bias of no elements.
+  /// The optional inputs. 0: neither bias nor mask; 1: bias; 2: both; 3: mask, and a bias without elements.
+  int optional = 2;
 
   [[nodiscard]] Attributes attributes() const {
     Attributes attributes{{"group", group},
@@ -108,14 +109,14 @@ struct DeformableProblem {
         add(dtype, {.x = {1, channels, 9, 10}, .outputs = 48, .group = group, .offset_group = offset_group});
       }
     }
-    // Channels and filters around whole vectors, steps and tiles.
+    // The numbers of channels and filters lie around whole vectors, steps and tiles.
     for (const std::int64_t channels : {8, 9, 15, 17, 63, 64, 65, 130}) {
       add(dtype, {.x = {1, channels, 8, 9}, .outputs = 16});
     }
     for (const std::int64_t outputs : {8, 9, 63, 65, 127, 129, 257}) {
       add(dtype, {.x = {1, 16, 8, 8}, .outputs = outputs});
     }
-    // Pixels around whole tiles, and then many pixels.
+    // The numbers of pixels lie around whole tiles; the last ones are large.
     for (const std::int64_t width : {7, 8, 9, 127, 128, 129}) {
       add(dtype, {.x = {1, 16, 8, width}, .outputs = 16});
     }
@@ -126,14 +127,14 @@ struct DeformableProblem {
     add(dtype, {.x = {1, 16, 120, 110}, .outputs = 64});
     add(dtype, {.x = {9, 16, 7, 7}, .outputs = 33});
     add(dtype, {.x = {1, 128, 20, 19}, .outputs = 64, .group = 2, .offset_group = 2});
-    // Windows.
+    // The following cases vary the window.
     add(dtype, {.x = {2, 20, 9, 8}, .outputs = 12, .height = 1, .width = 1, .pad = 0});
     add(dtype, {.x = {1, 10, 9, 8}, .outputs = 12, .height = 1, .width = 5, .pad = 2});
     add(dtype, {.x = {1, 10, 11, 12}, .outputs = 12, .height = 7, .width = 6, .pad = 3});
     add(dtype, {.x = {1, 10, 11, 12}, .outputs = 12, .stride = 2});
     add(dtype, {.x = {1, 10, 17, 15}, .outputs = 12, .stride = 3, .dilation = 2, .pad = 4});
     add(dtype, {.x = {1, 9, 4, 5}, .outputs = 8, .height = 4, .width = 5, .pad = 0});
-    // Positions.
+    // The following cases vary the positions of the samples.
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24}, "_far").arrange = move_far;
     add(dtype, {.x = {2, 5, 12, 13}, .outputs = 3}, "_far").arrange = move_far;
     add(dtype, {.x = {1, 16, 1, 1}, .outputs = 24}, "_far").arrange = move_far;
@@ -143,7 +144,7 @@ struct DeformableProblem {
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24}, "_special_pixels", Fill::special).arrange = move_to_pixels;
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24, .optional = 0}, "_special", Fill::special);
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 24}, "_zeros", Fill::zeros);
-    // Empty tensors, and addresses that are not multiples of a vector.
+    // The following cases have empty tensors, and addresses that are not multiples of a vector.
     add(dtype, {.x = {0, 16, 12, 13}, .outputs = 24});
     add(dtype, {.x = {2, 16, 0, 13}, .outputs = 24, .pad = 2});
     add(dtype, {.x = {2, 16, 12, 13}, .outputs = 0});

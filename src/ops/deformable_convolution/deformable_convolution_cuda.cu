@@ -53,7 +53,8 @@ __global__ void deformable_direct(const T* x, const T* weight, const T* offset, 
           static_cast<float>(offset[2 * plane * pixels + pixel]),
           static_cast<float>(offset[(2 * plane + 1) * pixels + pixel]), sizes.rows.in, sizes.columns.in);
       const float factor = sizes.has_mask ? static_cast<float>(mask[plane * pixels + pixel]) : 1.F;
-      float sum_of_tap = 0;  // added separately, so that no sum has all of the terms, which may be many
+      // The taps are summed separately, so that no single sum has all of the terms, which may be many.
+      float sum_of_tap = 0;
       for (std::int64_t c = channel; c < end; ++c) {
         const T* const image = x + (n * sizes.channels + c) * sizes.in_pixels();
         const float value = factor * sample_image(image, sizes, position);

@@ -16,7 +16,8 @@ struct DeformableAxis {
   std::int64_t out = 0;
   std::int64_t kernel = 0;
   std::int64_t stride = 1;
-  std::int64_t pad = 0;  ///< Zeros before the first element; the zeros after the last one follow from `out`.
+  /// The number of zeros before the first element; the number after the last one follows from `out`.
+  std::int64_t pad = 0;
   std::int64_t dilation = 1;
 };
 
@@ -41,28 +42,29 @@ struct DeformableSizes {
   bool has_mask;
 };
 
-/// The bytes of a step for one filter, and for one pixel of y.
+/// The number of bytes in a step for one filter, and for one pixel of y.
 inline constexpr int deformable_step_bytes = 128;
 
-/// Sections are the sets of channels that have group and offset group in common. In the workspace x is
-/// N,H,W,section,channel, each section padded with zeros to whole vectors of 16 bytes. The filters are in the order in
-/// which sums are computed: step by step, where a step covers `step_channels` channels of one section at one element of
-/// the window.
+/// The division of the channels into sections, sets of channels that have the same group and offset group. In the
+/// workspace x is stored as N,H,W,section,channel, each section padded with zeros to whole vectors of 16 bytes. The
+/// filters are stored in the order in which sums are computed: step by step, where a step covers `step_channels`
+/// channels of one section at one element of the window.
 struct DeformableSections : WorkspaceParts {
   DeformableSections(const DeformableSizes& sizes, DType dtype);
 
-  /// Whether one number of groups divides the other; otherwise sections would differ in size.
+  /// Returns whether the number of groups divides the number of offset groups or the reverse. Otherwise sections would
+  /// differ in size.
   [[nodiscard]] static bool exist(const DeformableSizes& sizes) {
     return std::max(sizes.groups, sizes.offset_groups) % std::min(sizes.groups, sizes.offset_groups) == 0;
   }
 
-  std::int64_t count;            ///< All sections.
-  std::int64_t of_group;         ///< Sections of a group.
-  std::int64_t channels;         ///< Channels of a section.
-  std::int64_t stored_channels;  ///< Channels of a section, including padding.
+  std::int64_t count;            ///< The number of all sections.
+  std::int64_t of_group;         ///< The number of sections in a group.
+  std::int64_t channels;         ///< The number of channels in a section.
+  std::int64_t stored_channels;  ///< The number of channels in a section, including padding.
   std::int64_t step_channels;
-  std::int64_t chunks;  ///< Steps for one element of the window of one section.
-  std::int64_t steps;   ///< Steps of a sum.
+  std::int64_t chunks;  ///< The number of steps for one element of the window in one section.
+  std::int64_t steps;   ///< The number of steps in a sum.
   std::int64_t x_at;
   std::int64_t weight_at;
 };

@@ -10,14 +10,14 @@
 namespace graft::ops {
 
 /// The pixels around a position: rows `row` and `row` + 1, columns `column` and `column` + 1, some of which may lie
-/// beyond the image. `is_near` is false if all do, because the position is a pixel or more beyond the image, or not a
-/// number.
+/// outside the image. `is_near` is false if all four do, because the position is a pixel or more outside the image, or
+/// not a number.
 struct DeformablePosition {
   bool is_near = false;
   int row = 0;
   int column = 0;
-  float down = 0;    ///< Distance from `row` to the position.
-  float across = 0;  ///< Distance from `column` to the position.
+  float down = 0;    ///< The vertical distance from `row` to the position.
+  float across = 0;  ///< The horizontal distance from `column` to the position.
 };
 
 /// Returns the position of an element of the window. `base_row` and `base_column` are its position without its offset.

@@ -22,7 +22,7 @@ struct DeformableTile {
   static constexpr int columns = WarpColumns * WarpWidth;
   static constexpr int warp_columns = WarpColumns;
   static constexpr int warp_width = WarpWidth;
-  static constexpr int blocks = Blocks;  ///< Blocks per multiprocessor.
+  static constexpr int blocks = Blocks;  ///< The number of blocks per multiprocessor.
   template <class T>
   static constexpr double microseconds = (sizeof(T) == 2 ? Time16 : Time32) / 100.;
   static constexpr int threads = WarpRows * WarpColumns * 32;
@@ -30,7 +30,7 @@ struct DeformableTile {
   static constexpr int step_chunks = deformable_step_bytes / 16;
   static constexpr int step_bytes = deformable_step_bytes;
   static constexpr int stage_bytes = (rows + columns) * step_bytes;
-  /// Floats from one column of sums to the next: the sums of a warp touch every bank once.
+  /// The number of floats from one column of sums to the next, with which the sums of a warp touch every bank once.
   static constexpr int pitch = rows + 4;
   static constexpr int tile_bytes = stages * stage_bytes;
   static constexpr int shared_bytes = tile_bytes + static_cast<int>(sizeof(DeformableCorners<rows>));
@@ -91,7 +91,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
     commit_copies();
   };
 
-  DeformableVectors gathered[row_passes];  // the compiler keeps in registers only the vectors whose loads are pending
+  // The compiler keeps only those vectors in registers whose loads are pending.
+  DeformableVectors gathered[row_passes];
   const auto gather = [&](int step, int first, int count) {
     if (step >= steps.end) return;
     const DeformableStep at = deformable_step(task, step);
@@ -232,7 +233,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) deformable_tensor
       vector.store_between(to, 0, rows_here - row);
     }
   }
-  if (task.parts > 1) synchronize_blocks(task.parts);  // no block may exit while other blocks read its sums
+  if (task.parts > 1) synchronize_blocks(task.parts);  // No block may exit while other blocks read its sums.
 }
 
 template <class T>
@@ -255,7 +256,7 @@ Status launch_deformable_tensor_core(DeformableTask& task, std::int64_t items, c
   constexpr DeformableTile<4, 4, 64, 1, 346, 730> widest_tile;
   constexpr DeformableTile<4, 4, 32, 1, 300, 400> wide;
   constexpr DeformableTile<4, 2, 32, 2, 470, 520> narrow;
-  constexpr DeformableTile<2, 2, 32, 3, 350, 430> least;  // fits into the shared memory of every GPU
+  constexpr DeformableTile<2, 2, 32, 3, 350, 430> least;  // This tile fits into the shared memory of every GPU.
   const std::array<DeformableShare, 4> shares{share(widest_tile), share(wide), share(narrow), share(least)};
   const auto fastest = std::ranges::min_element(shares, {}, &DeformableShare::microseconds);
   switch (fastest - shares.begin()) {

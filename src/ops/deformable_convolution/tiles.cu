@@ -11,8 +11,8 @@ constexpr int repack_side = 64;
 constexpr int repack_threads = 256;
 
 struct DeformableRepack {
-  std::int64_t channels;         ///< Channels of a section.
-  std::int64_t stored_channels;  ///< Channels of a section, including padding.
+  std::int64_t channels;         ///< The number of channels in a section.
+  std::int64_t stored_channels;  ///< The number of channels in a section, including padding.
   std::int64_t sections;
   std::int64_t pixels;
   int pixel_tiles;
@@ -23,7 +23,7 @@ struct DeformableRepack {
 /// along their innermost axis.
 template <class T>
 __global__ void repack_image(const T* from, T* to, const DeformableRepack sizes) {
-  constexpr int pitch = repack_side + 4 / static_cast<int>(sizeof(T));  // reading a column touches every bank once
+  constexpr int pitch = repack_side + 4 / static_cast<int>(sizeof(T));  // Reading a column touches every bank once.
   constexpr int rows = repack_threads / repack_side;
   __shared__ T square[repack_side][pitch];
   const int block = static_cast<int>(blockIdx.x);

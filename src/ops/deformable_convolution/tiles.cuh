@@ -20,22 +20,22 @@ struct DeformableTask {
   const char* x = nullptr;
   const char* weight = nullptr;
   const void* offset = nullptr;
-  const void* mask = nullptr;  ///< Null if no mask is given, as `bias` is without a bias.
+  const void* mask = nullptr;  ///< The mask; null if no mask is given. Likewise `bias` is null without a bias.
   const void* bias = nullptr;
   void* y = nullptr;
-  std::int64_t item_bytes = 0;  ///< Bytes of an item of x.
-  int pixel_bytes = 0;          ///< Bytes of a pixel of x.
-  int section_bytes = 0;        ///< Bytes of a section of a pixel of x.
+  std::int64_t item_bytes = 0;  ///< The size of an item of x in bytes.
+  int pixel_bytes = 0;          ///< The size of a pixel of x in bytes.
+  int section_bytes = 0;        ///< The size of a section of a pixel of x in bytes.
   int height = 0;
   int width = 0;
-  int pixels = 0;  ///< Pixels of an item of y.
+  int pixels = 0;  ///< The number of pixels in an item of y.
   int row_stride = 1;
   int column_stride = 1;
   int row_pad = 0;
   int column_pad = 0;
   int row_dilation = 1;
   int column_dilation = 1;
-  int taps = 0;  ///< Elements of the window.
+  int taps = 0;  ///< The number of elements in the window.
   int chunks = 0;
   int steps = 0;
   int groups = 1;
@@ -53,7 +53,7 @@ struct DeformableTask {
   // The launch sets the following members.
   int row_tiles = 0;
   int column_tiles = 0;
-  int parts = 1;  ///< Blocks of a cluster that share the steps of a tile.
+  int parts = 1;  ///< The number of blocks in a cluster that share the steps of a tile.
   int steps_of_part = 0;
 };
 
@@ -66,7 +66,7 @@ struct DeformableTask {
 
 /// The division of tiles between blocks, and its estimated time.
 struct DeformableShare {
-  int parts = 1;  ///< Blocks that share a tile.
+  int parts = 1;  ///< The number of blocks that share a tile.
   double microseconds = std::numeric_limits<double>::infinity();
 };
 
@@ -134,7 +134,7 @@ struct DeformableStep {
   return {section, section_and_chunk - section * task.chunks, step - section_and_chunk * task.taps};
 }
 
-/// The offset of an element of the window for a pixel of y, and the factor of its samples.
+/// The offset of an element of the window for a pixel of y, and the mask value by which its samples are multiplied.
 struct DeformableMove {
   float down = 0;
   float across = 0;
@@ -150,7 +150,7 @@ struct DeformableCorners {
   float factors[2][rows];
 };
 
-/// Finds the corners of one pixel of y, step by step. The thread loads the moves of a step one step before it uses
+/// Finds the corners of one pixel of y, step by step. The thread loads the offsets of a step one step before it uses
 /// them.
 template <class T>
 class DeformableScout {

@@ -1,4 +1,4 @@
-// The map from x to y of a channel, computed from the channel's statistics.
+// The linear map from x to y in a channel, computed from the channel's statistics.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct ChannelNorm {
   const float* scale;
   const float* bias;
   float epsilon;
-  float slope;  ///< Factor of negative results.
+  float slope;  ///< The factor of negative results.
   float x_scale;
   float y_scale;
-  float power;          ///< The power of Shift.
-  float inverse_power;  ///< 1 / power, which is exact.
+  float power;          ///< The member `power` of Shift.
+  float inverse_power;  ///< The value 1 / power, which is exact.
 };
 
 /// y = slope(value * factor + summand), where value = x * power - origin as in Shift.
@@ -59,8 +59,8 @@ struct ChannelMap {
   }
 };
 
-/// Maps steps of x to steps of y. The result of the linear part is a share of the way from the lowest to the highest
-/// step of y (see pack_shares), or, before a leaky activation, a number of steps.
+/// Maps steps of x to steps of y. The result of the linear part is a fraction of the way from the lowest to the highest
+/// step of y (see pack_shares) or, before a leaky activation, a number of steps.
 template <>
 struct ChannelMap<std::int8_t> {
   float whole;  ///< The mean, rounded to a step.

@@ -1,4 +1,4 @@
-// InstanceNorm for channels that fit on the chip: x is read once and held in registers until the statistics are known.
+// InstanceNorm for channels that fit on the chip: x is read once and kept in registers until the statistics are known.
 #pragma once
 
 #include <algorithm>
@@ -13,24 +13,28 @@ namespace graft::ops {
 /// The channels of all items, one after the other.
 struct Channels {
   std::int64_t count;
-  int length;    ///< Elements of a channel.
-  int per_item;  ///< Channels of an item.
+  int length;    ///< The number of elements in a channel.
+  int per_item;  ///< The number of channels in an item.
 };
 
 /// The number of vectors that a thread holds, tuned on an H100.
 struct ChannelsPolicy {
   static constexpr int in_warp = 4;
-  static constexpr int few = 2;  ///< For short channels of small tensors, where latency counts.
+  static constexpr int few = 2;  ///< For short channels of small tensors, where latency matters.
   static constexpr int medium = 4;
   static constexpr int many = 8;
   static constexpr int fewest_lanes = 8;  ///< 128 contiguous bytes.
-  static constexpr int longest_single =
-      32;                                  ///< Elements of a ragged channel up to which single elements are less work.
-  static constexpr int longest_few = 384;  ///< Vectors of a channel up to which a thread holds `few`.
-  static constexpr int longest_medium =
-      1024;  ///< Vectors of a channel up to which a thread holds `medium`, if the tensor fills the GPU.
-  static constexpr int least_clustered = 2560;              ///< Vectors from which few channels are run by clusters.
-  static constexpr int half_staged_share = 256 * 2 * many;  ///< Vectors per block, half of them in shared memory.
+  /// The largest number of elements of a ragged channel for which single elements are faster.
+  static constexpr int longest_single = 32;
+  /// The largest number of vectors of a channel for which a thread holds `few` of them.
+  static constexpr int longest_few = 384;
+  /// The largest number of vectors of a channel for which a thread holds `medium` of them, if the tensor fills the
+  /// GPU.
+  static constexpr int longest_medium = 1024;
+  /// The number of vectors from which on clusters process the channels, if there are few channels.
+  static constexpr int least_clustered = 2560;
+  /// The number of vectors per block, half of them in shared memory.
+  static constexpr int half_staged_share = 256 * 2 * many;
 };
 
 namespace detail {
@@ -38,10 +42,10 @@ namespace detail {
 inline constexpr int largest_block = 1024;
 inline constexpr int staged_threads = 256;
 
-/// A thread's part of a channel: R vectors of N elements, `step` vectors apart. A ragged channel does not begin or end
-/// at a multiple of a vector. The elements before its first vector and after its last one are read by the first 2 * N
-/// threads, one element each, or with two Edges by the first N threads. x and y lie at the same distance from a
-/// multiple of a vector.
+/// The part of a channel that one thread holds: R vectors of N elements, `step` vectors apart. A ragged channel does
+/// not begin or end at a multiple of a vector. The elements before its first vector and after its last one are read by
+/// the first 2 * N threads, one element each, or with two Edges by the first N threads. x and y lie at the same
+/// distance from a multiple of a vector.
 template <class T, int N, int R, bool Ragged, int Edges = 1>
 struct ChannelPart {
   Vector<T, N> vectors[R];
@@ -49,9 +53,9 @@ struct ChannelPart {
   Shift shift;
   float scale;
   float bias;
-  int begin;                  ///< Index of the element at which the vectors begin.
-  int valid;                  ///< Number of vectors before the end of the channel.
-  int edge_at[2] = {-1, -1};  ///< Indices of the edge elements; negative: none.
+  int begin;                  ///< The index of the element at which the vectors begin.
+  int valid;                  ///< The number of vectors before the end of the channel.
+  int edge_at[2] = {-1, -1};  ///< The indices of the edge elements; negative if there are none.
 
   __device__ void load(const T* x, std::int64_t channel, const Channels& channels, const ChannelNorm& norm, int first,
                        int step) {
@@ -78,7 +82,7 @@ struct ChannelPart {
       vectors[j] =
           at < count ? Vector<T, N>::load(from + begin + static_cast<std::int64_t>(at) * N) : Vector<T, N>::zero();
     }
-    // Instructions that wait for one of the reads follow after all reads have been issued.
+    // Instructions that wait for one of the loads follow after all loads have been issued.
     const T origin = *from;
     const auto place = static_cast<int>(channel - divide(channel, channels.per_item) * channels.per_item);
     scale = norm.scale[place];
@@ -234,8 +238,8 @@ __global__ void __launch_bounds__(staged_threads, 2)
 
 }  // namespace detail
 
-/// The longest channel, in vectors of 128 bits, without and with clusters. Larger blocks could hold channels of twice
-/// this length, but reading such channels twice is faster.
+/// The length of the longest channel, in vectors of 128 bits, without and with clusters. Larger blocks could hold
+/// channels of twice this length, but reading such channels twice is faster.
 inline constexpr int channel_capacity_of_block = detail::largest_block * ChannelsPolicy::many;
 inline constexpr int channel_capacity = ChannelsPolicy::half_staged_share * max_cluster;
 

@@ -85,7 +85,7 @@ std::vector<DropIn> InstanceNorm::drop_ins() {
                                    {.name = "relu",
                                     .attribute = {},
                                     .type = AttributeType::integer,
-                                    .doc = "above 0: a leaky ReLU of slope alpha follows"},
+                                    .doc = "a value above 0 adds a leaky ReLU of slope alpha"},
                                    {"alpha", "alpha"}},
                         .doc = "NVIDIA's plugin of TensorRT 5 to 11",
                         .defaults = {{"epsilon", 0.F}, {"alpha", 0.F}},

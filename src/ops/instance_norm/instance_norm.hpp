@@ -15,7 +15,7 @@ constexpr std::array<Choice<InstanceNormActivation>, 3> choices(InstanceNormActi
            {"leaky_relu", InstanceNormActivation::leaky_relu}}};
 }
 
-/// The variance is held in f32. Where it overflows, from deviations of about 1.8e19 on, y is the bias.
+/// The variance is stored in f32. If it overflows, which happens for deviations from about 1.8e19 on, y is the bias.
 struct InstanceNorm {
   static constexpr auto name = "InstanceNorm";
   static constexpr int version = 1;
@@ -43,20 +43,21 @@ struct InstanceNorm {
 
   static constexpr auto attributes() {
     return std::tuple{
-        attribute("epsilon", &InstanceNorm::epsilon, "added to the variance", {.lowest = 0, .finite = true}),
-        attribute("activation", &InstanceNorm::activation, "applied after the normalization"),
-        attribute("alpha", &InstanceNorm::alpha, "slope of leaky_relu for negative y", {.finite = true}),
+        attribute("epsilon", &InstanceNorm::epsilon, "the number that is added to the variance",
+                  {.lowest = 0, .finite = true}),
+        attribute("activation", &InstanceNorm::activation, "the activation that is applied after the normalization"),
+        attribute("alpha", &InstanceNorm::alpha, "the slope of leaky_relu for negative y", {.finite = true}),
         attribute("scales", &InstanceNorm::scales,
-                  "one value for each channel, if the input scale is absent; empty: all 1"),
-        attribute("bias", &InstanceNorm::bias, "one value for each channel, if the input bias is absent; empty: all 0"),
+                  "the factor of each channel, if the input scale is absent; if empty, 1"),
+        attribute("bias", &InstanceNorm::bias, "the summand of each channel, if the input bias is absent; if empty, 0"),
         attribute("x_scale", &InstanceNorm::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &InstanceNorm::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{
         input("x", "T", "N,C,spatial...", "a tensor of rank 3 to 5").scaled_by("x_scale"),
-        optional_input("scale", DType::f32, "C", "a factor for each channel; absent: the attribute scales"),
-        optional_input("bias", DType::f32, "C", "a summand for each channel; absent: the attribute bias"),
+        optional_input("scale", DType::f32, "C", "the factor of each channel; if absent, the attribute scales"),
+        optional_input("bias", DType::f32, "C", "the summand of each channel; if absent, the attribute bias"),
         output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() {
@@ -67,8 +68,8 @@ struct InstanceNorm {
   [[nodiscard]] Status check(const Problem& problem) const;
   [[nodiscard]] TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const;
   void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
-  /// The bytes that hold the statistics of channels that several blocks share. The size does not depend on the shape,
-  /// so that one workspace serves a whole range of shapes.
+  /// The size in bytes of the statistics of channels that several blocks share. It does not depend on the shape, so
+  /// that one workspace serves a whole range of shapes.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

@@ -20,8 +20,8 @@ namespace graft::ops {
     std::vector<TensorDesc> inputs{x};
     for (int i = 0; i < given; ++i) inputs.push_back({f32, Layout::linear, {x.extents[1]}});
     // A thread adds at most 64 squares at a time, and parts are joined in a tree of at most 16 levels with three
-    // roundings each. The result has half of the variance's relative error. Where the bias cancels the result, the
-    // error is that of the terms, which are less than 8.
+    // roundings each. The result has half of the variance's relative error. If the bias cancels the result, the error
+    // is that of the terms, which are less than 8.
     const std::int64_t length = x.extents.element_count() / std::max<std::int64_t>(1, x.extents[0] * x.extents[1]);
     const double tolerance = f32_error((static_cast<double>(std::min<std::int64_t>(length, 64)) + 48) / 2 + 8);
     return cases.emplace_back(OperatorCase{.name = case_name(x) + what,
@@ -38,7 +38,7 @@ namespace graft::ops {
   };
 
   const std::vector<Extents> shapes{
-      // part of a warp, a warp
+      // The channels fill a part of a warp, or a warp.
       {1, 1, 1},
       {2, 3, 7},
       {0, 3, 5},
@@ -59,21 +59,21 @@ namespace graft::ops {
       {2, 5, 14, 14},
       {7, 3, 129},
       {7, 3, 143},
-      // a block
+      // The channels fill a block.
       {2, 3, 32, 64},
       {2, 3, 40, 52},
       {1, 64, 56, 56},
       {1, 2, 8, 16, 16},
       {2, 3, 8209},
       {150, 1, 64, 128},
-      // a cluster
+      // The channels fill a cluster.
       {1, 3, 64, 128},
       {1, 2, 128, 256},
       {1, 1, 65, 1000},
       {1, 2, 256, 256},
       {1, 1, 512, 512},
       {1, 2, 401, 403},
-      // longer than a cluster holds: for f32, with an odd size, for every type
+      // The channels are too long for a cluster: for f32, with an odd size, for every type.
       {1, 2, 520, 520},
       {1, 1, 1025, 1027},
       {1, 1, 1024, 2048},
@@ -144,7 +144,7 @@ namespace graft::ops {
   return in_formats(linear_formats, shapes);
 }
 
-/// Draws signals, images and volumes with a scale and a bias, some of them with an activation.
+/// Generates random signals, images and volumes with a scale and a bias, some of them with an activation.
 [[nodiscard]] inline TimedCase draw(const InstanceNorm& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   const Extents extents = draw.shape([&] {

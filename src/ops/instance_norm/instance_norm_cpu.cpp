@@ -29,7 +29,7 @@ Status run(const InstanceNorm& op, const Problem& problem, const Buffers& buffer
           squares += deviation * deviation;
         }
         const double variance = squares / static_cast<double>(count);
-        // The CUDA kernels hold the variance in f32; rounding to f32 here lets the reference overflow at the same
+        // The CUDA kernels store the variance in f32. Rounding to f32 here lets the reference overflow for the same
         // values.
         const bool overflows = std::isinf(static_cast<float>(variance));
         const double factor = overflows ? 0 : scale[item % channels] / std::sqrt(variance + op.epsilon);

@@ -12,9 +12,9 @@ constexpr std::size_t vector_bytes = 16;
 
 /// A problem in the form that every variant uses.
 struct Task {
-  std::int64_t count;   ///< Channels of all items.
-  std::int64_t length;  ///< Elements of a channel.
-  int per_item;         ///< Channels of an item.
+  std::int64_t count;   ///< The number of channels in all items.
+  std::int64_t length;  ///< The number of elements in a channel.
+  int per_item;         ///< The number of channels in an item.
   ChannelNorm norm;
   DeviceTraits device;
   bool aligned;  ///< Whether x and y are aligned to 128 bits.
@@ -27,7 +27,7 @@ std::int64_t length_of(const Extents& extents) {
   return length;
 }
 
-/// Calls `f(task, x, y)` with typed addresses, unless the tensor is empty.
+/// Calls `f(task, x, y)` with typed addresses. Does nothing if the tensor is empty.
 template <class F>
 Status with_task(const InstanceNorm& op, const Problem& problem, const Buffers& buffers, F&& f) {
   const TensorDesc& desc = problem.inputs[0];

@@ -69,7 +69,7 @@ struct Change {
   std::string y;
   std::size_t x_channel_axis = 1;
   std::size_t y_channel_axis = 1;
-  std::vector<float> scale;  ///< Empty if every scale is 1 and every bias 0.
+  std::vector<float> scale;  ///< The scale of each channel; empty if every scale is 1 and every bias 0.
   std::vector<float> bias;
 };
 
@@ -91,7 +91,7 @@ std::function<void(onnx::Graph&)> edit_for(Change change) {
   };
 }
 
-/// Whether the spatial axes of x and y have the same sizes in the same order.
+/// Returns whether the spatial axes of x and y have the same sizes in the same order.
 bool same_spatial(const onnx::Value& x, std::size_t x_channel_axis, const onnx::Value& y, std::size_t y_channel_axis) {
   if (!y.shape || y.shape->size() != x.shape->size()) return false;
   std::vector<const Dim*> a;
@@ -122,8 +122,9 @@ class Finder {
   }
 
  private:
-  /// Tries to fuse the computation that begins at an average. Its source is the input of the average, or a tensor from
-  /// which Reshape, Transpose, Squeeze, Unsqueeze, Flatten or Cast produce that input; the earliest is tried first.
+  /// Tries to fuse the computation that begins at an average. Its source is the input of the average, or an earlier
+  /// tensor from which Reshape, Transpose, Squeeze, Unsqueeze, Flatten or Cast produce that input. The earliest is
+  /// tried first.
   bool try_all(onnx::Node& node) {
     std::vector<onnx::Value*> sources;
     for (onnx::Value* value = node.input(0); value != nullptr;) {
@@ -206,8 +207,8 @@ class Finder {
   std::optional<onnx::NearMiss> near_;
 };
 
-/// Returns a pattern of the same formula over any axes. Other axes are other normalizations; they are matched only to
-/// report why they are not fused.
+/// Returns a pattern of the same formula over any axes. A formula over other axes is another normalization; it is
+/// matched only to report why it is not fused.
 const onnx::Pattern& over_other_axes() {
   static const onnx::Pattern pattern(R"(
     centered = Sub(x, ReduceMean(x, @axes){keepdims=1})
@@ -232,7 +233,7 @@ void fuse_instance_norm(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     Finder(rewriter, *graph).run();
     for (const onnx::Match& match : find_matches(over_other_axes(), *graph).matches) {
-      if (is_over_spatial_axes(match)) continue;  // the Finder reports every other obstacle
+      if (is_over_spatial_axes(match)) continue;  // The class Finder reports every other obstacle.
       rewriter.near_miss(std::string(pattern_name), match,
                          fmt::format("it normalizes over the axes [{}], not over all axes except batch and channels",
                                      fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", ")));

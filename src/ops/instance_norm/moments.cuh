@@ -1,9 +1,9 @@
 // Mean and variance of a channel, joined from the parts of threads, warps and blocks.
 //
-// Every part holds its count, its sum and the sum of the squared distances from its own mean. Two parts are joined with
-// the mean of both (Chan, Golub, LeVeque 1979), so that a large mean costs no digits. All values are taken relative to
-// one element of the channel, the shift: an element lies at most sqrt(count) standard deviations from the mean,
-// whatever the mean is.
+// Every part consists of a count, a sum and the sum of the squared distances from its own mean. Two parts are joined
+// using the mean of both (Chan, Golub, LeVeque 1979), so that a large mean loses no digits. All values are computed
+// relative to one element of the channel, the shift: an element lies at most sqrt(count) standard deviations from the
+// mean, whatever the mean is.
 #pragma once
 
 #include "kernels/vector.cuh"
@@ -13,13 +13,13 @@ namespace graft::ops {
 struct Moments {
   float count = 0;
   float sum = 0;
-  float squares = 0;  ///< Sum of the squared distances from the part's own mean.
+  float squares = 0;  ///< The sum of the squared distances from the part's own mean.
 
   [[nodiscard]] __device__ float mean() const { return count > 0 ? __fdividef(sum, count) : 0; }
 };
 
 /// The element that is subtracted from all values of a channel, and a power of two that keeps sums of the largest
-/// numbers finite: value = x * power - origin. i8: in steps, with a power of 1.
+/// numbers finite: value = x * power - origin. For i8 in steps, with a power of 1.
 struct Shift {
   float power;
   float origin;
@@ -65,8 +65,8 @@ __device__ inline Moments join(const Moments& a, const Moments& b) {
   return {count, a.sum + b.sum, a.squares + b.squares + distance * distance * weight};
 }
 
-/// Returns the moments of the first `valid` vectors. Sums run relative to the first element of the part, so that the
-/// cancellation in `squares` is at most the number of elements times their size.
+/// Returns the moments of the first `valid` vectors. Sums are computed relative to the first element of the part, so
+/// that the cancellation in `squares` is bounded by the number of elements times their size.
 template <class T, int N, int R>
 __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const Shift& shift) {
   if (valid <= 0) return {};
@@ -122,7 +122,7 @@ __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const
     }
     part.sum = fmaf(part.count, first - shift.origin, sum);
     const float rest = fmaf(-sum, __fdividef(sum, part.count), squares);
-    part.squares = rest < 0 ? 0 : rest;  // a NaN stays one
+    part.squares = rest < 0 ? 0 : rest;  // A NaN is preserved.
   }
   return part;
 }

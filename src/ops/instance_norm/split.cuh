@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// The channels from index `first` on. Element `at` of a channel lies in the vector at / N.
+/// The channels from index `first` on. Element `at` of a channel lies in vector at / N.
 struct SplitChannels {
   std::int64_t first;
   std::int64_t length;
@@ -20,7 +20,7 @@ struct SplitChannels {
 namespace detail {
 
 inline constexpr int split_threads = 256;
-inline constexpr int split_in_flight = 8;  // vectors that a thread reads before it uses the first
+inline constexpr int split_in_flight = 8;  // The number of vectors that a thread loads before it uses the first one.
 
 /// Computes the moments of every part, and then y from the moments of all parts of a channel, which lie at `moments`.
 template <class T, int N>

@@ -10,7 +10,7 @@ namespace graft::ops {
 
 using graft::EpsilonMode;
 
-/// Sums of squares are held in f32, so they become infinite where |x| exceeds about 1.8e19, as in the frameworks.
+/// Sums of squares are stored in f32, so they become infinite if |x| exceeds about 1.8e19, as in the frameworks.
 struct L2Normalize {
   static constexpr auto name = "L2Normalize";
   static constexpr int version = 1;
@@ -31,11 +31,13 @@ struct L2Normalize {
   float y_scale = 1;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("axes", &L2Normalize::axes, "axes of the norm; negative axes count from the end"),
-                      attribute("epsilon", &L2Normalize::epsilon, "see epsilon_mode", {.lowest = 0, .finite = true}),
-                      attribute("epsilon_mode", &L2Normalize::epsilon_mode, "how epsilon is applied"),
-                      attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
-                      attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
+    return std::tuple{
+        attribute("axes", &L2Normalize::axes, "the axes of the norm; negative axes count from the end"),
+        attribute("epsilon", &L2Normalize::epsilon, "the number that avoids a division by zero, see epsilon_mode",
+                  {.lowest = 0, .finite = true}),
+        attribute("epsilon_mode", &L2Normalize::epsilon_mode, "the place of epsilon in the formula"),
+        attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "any of rank 1 to 8", "the vectors to normalize").scaled_by("x_scale"),
@@ -47,8 +49,8 @@ struct L2Normalize {
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// The bytes that hold the sums of vectors that several blocks share. The size does not depend on the shape, so that
-  /// one workspace serves a whole range of shapes.
+  /// The size in bytes of the sums of vectors that several blocks share. It does not depend on the shape, so that one
+  /// workspace serves a whole range of shapes.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

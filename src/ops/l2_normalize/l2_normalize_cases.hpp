@@ -20,7 +20,8 @@ namespace graft::ops {
     std::string name = case_name(desc) + "_axes";
     for (const std::int64_t axis : axes) name += axis < 0 ? "_m" + std::to_string(-axis) : "_" + std::to_string(axis);
     // A thread adds at most 128 squares, or an eighth of a long vector, and the sums of all threads are added in a
-    // tree. The norm has half of the sum's relative error; root, division, product and the scales of i8 add their own.
+    // tree. The norm has half of the sum's relative error; the root, the division, the product and the scales of i8 add
+    // their own errors.
     ReductionPlan plan;
     const bool valid = plan_reduction(desc.extents, axes, plan).ok();
     const double length = valid ? static_cast<double>(plan.reduced_count) : 0;
@@ -58,14 +59,14 @@ namespace graft::ops {
       // rows: a cluster of blocks, with and without vectors
       {{3, 65536}, {{1}}},
       {{1, 20000}, {{1}}},
-      // rows that begin between two vectors, the shortest element by element
+      // Rows begin between two multiples of a vector; the shortest are read element by element.
       {{50, 5}, {{1}}},
       {{50, 18}, {{1}}},
       {{300, 21}, {{1}}},
       {{7, 36}, {{1}}},
       {{40, 203}, {{1}}},
       {{5, 3000}, {{1}}},
-      // rows longer than a cluster holds; rows in pieces, of a block and of a cluster, whole vectors or not
+      // Rows are too long for a cluster, or consist of pieces: of a block and of a cluster, of whole vectors or not.
       {{2, 1048592}, {{1}}},
       {{3, 1048601}, {{1}}},
       {{4, 3, 128, 128}, {{0, 2, 3}}},
@@ -85,7 +86,7 @@ namespace graft::ops {
       {{3, 4096, 4, 4}, {{1}}},
       {{1, 4100, 2, 8}, {{1}}},
       {{4, 1, 6}, {{1}, {1, 2}, {0}}},
-      // narrow columns
+      // The columns are narrow.
       {{2, 300, 6, 6}, {{1}}},
       {{5, 48, 7, 7}, {{1}}},
       {{3, 512, 7, 7}, {{1}}},
@@ -110,8 +111,8 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 40, 4, 16}}, {0, 2}, what).shift = shift;
     }
   }
-  // So many rows that one block processes several, and columns of tensors so large that a block need not hold them.
-  // Both begin between two vectors.
+  // The cases have so many rows that one block processes several, and columns of tensors so large that a block need not
+  // hold them. Both begin between two multiples of a vector.
   add({DType::f32, Layout::linear, {10007, 81}}, {1});
   add({DType::f16, Layout::linear, {60001, 28}}, {1});
   add({DType::bf16, Layout::linear, {10007, 163}}, {1});
@@ -185,7 +186,8 @@ namespace graft::ops {
   return list;
 }
 
-/// Draws rows, and norms over the channels, over the spatial axes or over both. Norms over the channels may be in hwc8.
+/// Generates random rows, and norms over the channels, over the spatial axes or over both. Norms over the channels may
+/// be in hwc8.
 [[nodiscard]] inline TimedCase draw(const L2Normalize& /*tag*/, Draw& draw) {
   constexpr SizeRange rows{1, 1 << 20};
   constexpr SizeRange row_length{2, 1 << 16};

@@ -29,7 +29,7 @@ struct Form {
   onnx::Pattern pattern;
 };
 
-/// Patterns of the squares and their sum, with keepdims, and of the norm.
+/// Patterns of the sum of squares, with keepdims, and of the norm.
 constexpr std::string_view sum_of_squares = R"(
   square = Mul(x, x) | Pow(x, 2) | Pow(Abs(x), 2)
   sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
@@ -85,7 +85,8 @@ const std::vector<Form>& forms() {
   return all;
 }
 
-/// A common formula that fits none of the three modes. It is matched only to report why it is not fused.
+/// A common formula that does not correspond to any of the three modes. It is matched only to report why it is not
+/// fused.
 struct Lookalike {
   std::string_view reason;
   onnx::Pattern pattern;
@@ -111,7 +112,7 @@ const std::vector<Lookalike>& lookalikes() {
   return all;
 }
 
-/// Returns the axes counted from the front and sorted, or nothing if one is out of range.
+/// Returns the axes counted from the front and sorted, or nothing if an axis is out of range.
 std::optional<std::vector<std::int64_t>> normalized(std::vector<std::int64_t> axes, std::int64_t rank) {
   for (std::int64_t& axis : axes) {
     if (axis < -rank || axis >= rank) return std::nullopt;
@@ -133,12 +134,13 @@ Fusion read(const Form& form, const onnx::Match& match) {
   const std::int64_t rank = x.rank().value();
 
   auto axes = match.ints("axes");
-  if (!axes || axes->empty()) return Fusion("there are no axes to sum over");
+  if (!axes || axes->empty()) return Fusion("the sum has no axes");
   axes = normalized(*axes, rank);
   if (!axes) return Fusion(fmt::format("an axis is out of range for rank {}", rank));
   if (match.has("unsqueezed")) {
     const auto back = normalized(match.ints("unsqueezed").value_or(std::vector<std::int64_t>{}), rank);
-    if (back != axes) return Fusion("the norm is unsqueezed along other axes than it was computed over");
+    if (back != axes)
+      return Fusion("the Unsqueeze of the norm inserts other axes than those over which the norm is computed");
   }
   if (match.has("target")) {
     const onnx::Value& target = match.value("target");

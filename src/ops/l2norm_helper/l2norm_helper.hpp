@@ -16,14 +16,14 @@ struct L2NormHelper : Elementwise {
   float eps = 1e-12F;
 
   static constexpr auto attributes() {
-    return with_scales(
-        required_attribute("op_type", &L2NormHelper::op_type, "0: rsqrt, 1: max", {.lowest = 0, .highest = 1}),
-        attribute("eps", &L2NormHelper::eps, "lower bound of op_type 1; op_type 0 ignores it"));
+    return with_scales(required_attribute("op_type", &L2NormHelper::op_type, "the operation: 0 is rsqrt, 1 is max",
+                                          {.lowest = 0, .highest = 1}),
+                       attribute("eps", &L2NormHelper::eps, "the lower bound for op_type 1; op_type 0 ignores it"));
   }
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {
     if (op_type == 0) return T(1) / sqrt(x);
-    return x < T(eps) ? T(eps) : x;  // NaN is returned, as by tf.maximum
+    return x < T(eps) ? T(eps) : x;  // NaN is returned unchanged, as by tf.maximum.
   }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const {
     if (op_type == 0)

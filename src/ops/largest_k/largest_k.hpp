@@ -23,16 +23,17 @@ struct LargestK {
 
   static constexpr auto attributes() {
     using Self = LargestK;
-    return std::tuple{
-        attribute("k", &Self::k, "number of elements; at most the length of the axis", at_least(0)),
-        attribute("axis", &Self::axis, "the axis; negative axes count from the last one"),
-        attribute("largest", &Self::largest, "1: the largest elements, 0: the smallest"),
-        attribute("sorted", &Self::sorted, "1: sorted; 0: any order is allowed, and the elements are sorted as well")};
+    return std::tuple{attribute("k", &Self::k, "the number of elements, at most the length of the axis", at_least(0)),
+                      attribute("axis", &Self::axis, "the axis; negative axes count from the last one"),
+                      attribute("largest", &Self::largest, "1 selects the largest elements, 0 the smallest"),
+                      attribute("sorted", &Self::sorted,
+                                "1 sorts the results; 0 allows any order, and the results are sorted as well")};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "any", "1 to 8 dimensions"),
-                      output("values", "T", "as x, k along the axis", "the largest first, or the smallest first"),
-                      output("indices", DType::i64, "as values", "positions along the axis")};
+    return std::array{
+        input("x", "T", "any", "a tensor of 1 to 8 dimensions"),
+        output("values", "T", "as x, k along the axis", "the selected elements, the largest or the smallest first"),
+        output("indices", DType::i64, "as values", "the positions of the values along the axis")};
   }
   static constexpr auto types() {
     using enum DType;

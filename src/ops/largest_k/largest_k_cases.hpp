@@ -1,5 +1,4 @@
-// Cases of LargestK: few and many rows, every axis, k = 0, k = 1 and k = the length of the axis, and many equal
-// elements.
+// Cases of LargestK: few and many rows, every axis, k = 0, k = 1, k = the length of the axis, and many equal elements.
 #pragma once
 
 #include "ops/largest_k/largest_k.hpp"

@@ -1,10 +1,10 @@
-// CUDA kernels of LargestK. Elements are mapped to unsigned keys whose rising order is the order of the results. CUB's
-// radix sort is stable, so among equal elements the first one stays first. The indices of the results are the sorted
-// positions.
+// CUDA kernels of LargestK. Elements are mapped to unsigned keys whose ascending order is the order of the results.
+// CUB's radix sort is stable, so among equal elements the first one stays first. The indices of the results are the
+// sorted positions.
 //
 // Few rows are sorted by the whole GPU as one sequence, and then by their row; many rows are sorted by one block each.
-// Where few elements of long rows are kept, those elements are selected first, digit by digit of the key of the last
-// kept element, and only they are sorted.
+// If few elements of long rows are kept, those elements are selected first, digit by digit of the key of the last kept
+// element, and only they are sorted.
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 
@@ -45,7 +45,7 @@ struct KeyOf<std::int64_t> {
   using Type = std::uint64_t;
 };
 
-/// Returns a key that rises with the element. Both zeros have the same key, and NaN has the largest.
+/// Returns a key that increases with the element. Both zeros have the same key, and NaN has the largest key.
 template <class T>
 __device__ typename KeyOf<T>::Type rising_key(T element) {
   using Key = typename KeyOf<T>::Type;
@@ -68,10 +68,10 @@ struct RowSizes {
   unsigned stride;
   unsigned length;
   unsigned kept;
-  unsigned sorted;  ///< Elements of a row that are sorted: all of them, or only the kept ones.
+  unsigned sorted;  ///< The number of elements of a row that are sorted: all of them, or only the kept ones.
 };
 
-/// Returns the key of an element. Keys rise in the order of the results.
+/// Returns the key of an element. Keys increase in the order of the results.
 template <class T>
 __device__ typename KeyOf<T>::Type key_at(const T* x, const RowSizes& sizes, unsigned row, unsigned place,
                                           bool largest) {
@@ -219,7 +219,7 @@ __global__ void take_selected(const T* x, const Selection selection, typename Ke
 
   const unsigned first = tile.first + threadIdx.x * own;
   typename KeyOf<T>::Type own_keys[own] = {};
-  unsigned is_front = 0;  // one bit per element
+  unsigned is_front = 0;  // One bit for each element.
   unsigned is_like = 0;
 #pragma unroll
   for (unsigned i = 0; i < own; ++i) {

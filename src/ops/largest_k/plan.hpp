@@ -23,9 +23,9 @@ struct LargestRows {
   }
 
   std::int64_t rows = 1;
-  /// Whether the kept elements are selected before they are sorted: where few of many elements are kept, in few enough
-  /// rows for the whole GPU to sort them as one sequence. On an H200 the selection is faster from 2 million elements
-  /// on. i64 is excluded because its six digits need more than 64 bits.
+  /// Returns whether the kept elements are selected before they are sorted. This is done if few of many elements are
+  /// kept, in few enough rows for the whole GPU to sort them as one sequence. On an H200 the selection is faster from 2
+  /// million elements on. i64 is excluded because its six digits need more than 64 bits.
   [[nodiscard]] bool are_selected(DType dtype) const {
     constexpr std::int64_t enough = std::int64_t{1} << 21;
     return dtype != DType::i64 && rows < enough_for_a_block_each && length / 4 >= kept && rows * length >= enough;
@@ -37,7 +37,8 @@ struct LargestRows {
   std::int64_t kept = 0;
 };
 
-/// The number of elements of a row that one block of the selection reads, and the size of a digit.
+/// The number of elements of a row that one block reads during the selection. The constants after it are the size of a
+/// digit of a key.
 inline constexpr int select_tile = 4096;
 inline constexpr int select_digit_bits = 11;
 inline constexpr int select_digits = 1 << select_digit_bits;
@@ -81,11 +82,11 @@ struct LargestPlan : WorkspaceParts {
   std::int64_t offsets = 0;
   std::int64_t sort = 0;
   std::int64_t sort_bytes = 0;
-  std::int64_t histograms = 0;  ///< A histogram of each pass for each row.
+  std::int64_t histograms = 0;  ///< A histogram of each pass, for each row.
   std::int64_t histograms_bytes = 0;
-  std::int64_t states = 0;  ///< Per row: the state before each pass and after the last one.
-  std::int64_t tile_counts =
-      0;  ///< Per tile: the number of elements before the last kept one, and of those with an equal key.
+  std::int64_t states = 0;  ///< For each row, the state before each pass and after the last one.
+  /// For each tile, the number of elements before the last kept one, and the number of those with an equal key.
+  std::int64_t tile_counts = 0;
 };
 
 }  // namespace graft::ops

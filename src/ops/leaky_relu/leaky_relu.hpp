@@ -18,7 +18,7 @@ struct LeakyReLU : Elementwise {
   float alpha = 0.01F;
 
   static constexpr auto attributes() {
-    return with_scales(attribute("alpha", &LeakyReLU::alpha, "slope for negative x"));
+    return with_scales(attribute("alpha", &LeakyReLU::alpha, "the slope for negative x"));
   }
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {
@@ -42,7 +42,7 @@ struct LeakyReLU : Elementwise {
             {"LeakyReluPlugin",
              "1",
              {{"alpha", "alpha"}, {"negSlope", "alpha"}},
-             "the name that hand-written networks use"}};
+             "the plugin name that hand-written networks use"}};
   }
 };
 

@@ -22,7 +22,7 @@ namespace graft::ops {
   return in_formats(formats, shapes);
 }
 
-/// Draws tensors of rank 1 to 4.
+/// Generates random tensors of rank 1 to 4.
 [[nodiscard]] inline TimedCase draw(const LeakyReLU& /*tag*/, Draw& draw) {
   constexpr SizeRange rank{1, 4};
   constexpr SizeRange size{2, 1 << 22};

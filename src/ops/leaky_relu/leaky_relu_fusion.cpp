@@ -21,8 +21,8 @@ namespace {
 /// The values of alpha for which a form is a leaky ReLU.
 enum class Alpha {
   any,
-  at_most_one,   ///< Max(x, alpha x) with 0 < alpha <= 1.
-  at_least_one,  ///< Min(x, alpha x) with alpha >= 1.
+  at_most_one,   ///< The form Max(x, alpha x) requires 0 < alpha <= 1.
+  at_least_one,  ///< The form Min(x, alpha x) requires alpha >= 1.
 };
 
 struct Form {

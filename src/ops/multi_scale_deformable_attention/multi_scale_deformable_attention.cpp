@@ -96,7 +96,7 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
       count_after_heads(weights, weights.rank()) != all_points) {
     return refuse("attention_weights", weights, "the shape of sampling_locations without its last axis");
   }
-  constexpr std::int64_t most = 0x7FFFFFFF;  // kernels index pixels, and the channels of one, with 32 bits
+  constexpr std::int64_t most = 0x7FFFFFFF;  // The kernels index the pixels, and the channels of a pixel, in 32 bits.
   if (value[1] > most || (value[3] != 0 && value[2] > most / value[3])) {
     return refuse("value", value, "at most 2147483647 pixels, and at most 2147483647 channels in all heads");
   }
@@ -104,7 +104,7 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
 }
 
 /// Returns the ONNX function. Corners outside their map read a row of zeros that is appended to the pixels. The last
-/// axis of the tensors of a point is its four corners.
+/// axis of a point's tensors has its four corners.
 std::optional<Function> MultiScaleDeformableAttention::function(const FunctionInputs& /*inputs*/) const {
   std::vector<std::int64_t> level_of;
   for (std::size_t level = 0; level < points.size(); ++level) {

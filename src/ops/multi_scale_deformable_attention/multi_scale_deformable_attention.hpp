@@ -29,18 +29,18 @@ struct MultiScaleDeformableAttention {
   static constexpr std::int64_t most_points = 1 << 15;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute(
-        "points", &MultiScaleDeformableAttention::points,
-        "number of points per query and head in each map; empty: P in each of L maps, axes of sampling_locations",
-        {.lowest = 1, .highest = most_points})};
+    return std::tuple{attribute("points", &MultiScaleDeformableAttention::points,
+                                "the number of points per query and head in each map; if empty, P in each of L maps, "
+                                "which are axes of sampling_locations",
+                                {.lowest = 1, .highest = most_points})};
   }
   static constexpr auto ports() {
     return std::array{
-        input("value", "T", "B,S,M,D", "pixels of all maps"),
-        input("spatial_shapes", "I", "L,2", "height and width of each map"),
-        input("sampling_locations", "T", "B,Q,M,T,2", "points; T may be split into several axes, as L,P"),
-        input("attention_weights", "T", "B,Q,M,T", "weights of the points; T is split like T of the points"),
-        output("y", "T", "B,Q,M,D", "a sum for each query and head")};
+        input("value", "T", "B,S,M,D", "the pixels of all maps"),
+        input("spatial_shapes", "I", "L,2", "the height and width of each map"),
+        input("sampling_locations", "T", "B,Q,M,T,2", "the points; T may be split into several axes, such as L,P"),
+        input("attention_weights", "T", "B,Q,M,T", "the weights of the points; T is split as in the points"),
+        output("y", "T", "B,Q,M,D", "the sum for each query and head")};
   }
   static constexpr auto types() {
     using enum DType;

@@ -23,7 +23,7 @@ inline void place_points(HostTensor& locations) {
   if (locations.desc.dtype == DType::bf16) place(reinterpret_cast<Eigen::bfloat16*>(bytes));
 }
 
-/// Replaces each of the maps' sizes with f(index, size).
+/// Replaces the sizes of each map with f(index, size).
 template <class F>
 void change_sizes(HostTensor& sizes, F&& f) {
   const auto change = [&]<class Number>(Number* numbers) {
@@ -35,8 +35,8 @@ void change_sizes(HostTensor& sizes, F&& f) {
   if (sizes.desc.dtype == DType::i64) change(reinterpret_cast<std::int64_t*>(sizes.bytes.data()));
 }
 
-/// Sets the sizes of about square maps, each with a fourth of the pixels of the map before it. Together they have a few
-/// pixels less than value.
+/// Sets the sizes of the maps so that they are about square and each has a fourth of the pixels of the previous map.
+/// Together they have slightly fewer pixels than value.
 inline void place_maps(std::span<HostTensor> inputs) {
   const std::int64_t levels = inputs[1].desc.extents[0];
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(2 * levels));
@@ -70,8 +70,8 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
       count += each;
       name += "_" + std::to_string(each);
     }
-    // A sum of a few dozen terms, each a product of normally distributed numbers and weights that is rounded once or
-    // twice.
+    // The result is a sum of a few dozen terms, each a product of a normally distributed number and a weight that is
+    // rounded once or twice.
     constexpr double largest_term = 25;
     return cases.emplace_back(
         OperatorCase{.name = name + what,

@@ -1,7 +1,8 @@
 // CUDA kernel of MultiScaleDeformableAttention. The channels of a query's head are contiguous, so a group of a few
 // threads holds one vector of channels per thread, and a warp has several groups. The pixels and coefficients of a
-// point are the same for all channels: the threads of a warp compute them, one point per thread, and share them in
-// shared memory. The groups of a warp are queries of one head, because neighboring queries read neighboring pixels.
+// point are the same for all channels: the threads of a warp compute them, one point per thread, and exchange them
+// through shared memory. The groups of a warp are queries of one head, because neighboring queries read neighboring
+// pixels.
 #include <algorithm>
 #include <bit>
 
@@ -24,13 +25,13 @@ struct AttentionSizes {
   std::int64_t heads;
   std::int64_t channels;
   std::int64_t queries;
-  std::int64_t slices;  ///< Slices into which a head's channels are divided; a group computes one slice.
+  std::int64_t slices;  ///< The number of slices into which a head's channels are divided; a group computes one slice.
   std::int64_t groups;  ///< B*M*slices*Q
   int points;
   int levels;
   int ends[MultiScaleDeformableAttention::most_levels];  ///< The index after the last point of each level.
   bool has_narrow_shapes;                                ///< Whether spatial_shapes is i32; otherwise it is i64.
-  int lanes;                                             ///< Threads of a group, a power of two.
+  int lanes;                                             ///< The number of threads in a group, a power of two.
   int chunk_bits;                                        ///< A group's points are prepared in chunks of 2^chunk_bits.
 };
 

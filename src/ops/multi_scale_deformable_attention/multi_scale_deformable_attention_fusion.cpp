@@ -51,10 +51,8 @@ std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::
   return layout;
 }
 
-/// Returns the nearest tensor from which all of `levels` are computed as scale * x + offset, and whose axes are `first`
-/// and then `last`, with any number of `point` axes between them if has_points. `fits` returns whether a candidate has
-/// the right sizes; `layout_in` returns the layout that its axes must have in a level. Returns null if there is no such
-/// tensor.
+/// The axes of a tensor x that is searched for: `first`, then any number of `point` axes if has_points, then `last`.
+/// Other tensors are computed from it as scale * x + offset.
 struct SourceAxes {
   std::vector<std::size_t> first;
   std::vector<std::size_t> last = {};
@@ -62,6 +60,9 @@ struct SourceAxes {
   double scale = 1;
   double offset = 0;
 };
+/// Returns the nearest tensor with these axes from which all of `levels` are computed as scale * x + offset, or null.
+/// `fits` returns whether a candidate has the right sizes; `layout_in` returns the layout that its axes must have in a
+/// level.
 template <class Fits, class LayoutIn>
 onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, const SourceAxes& axes, const Fits& fits,
                            const LayoutIn& layout_in) {
@@ -94,16 +95,17 @@ onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, con
 struct Attention {
   std::vector<GridSampling> samples;  ///< The samples of each map; empty if the sum is not an attention.
   std::string obstacle;
-  std::vector<std::int64_t> points;  ///< Number of points in each map.
-  std::vector<std::int64_t> sizes;   ///< Height and width of each map.
+  std::vector<std::int64_t> points;  ///< The number of points in each map.
+  std::vector<std::int64_t> sizes;   ///< The height and width of each map.
   onnx::Value* value = nullptr;
-  onnx::Value* locations = nullptr;  ///< Null if the grids are constants: the queries do not depend on the image.
-  onnx::Value* weights = nullptr;    ///< Null if the weights are constants.
+  /// The sampling locations; null if the grids are constants because the queries do not depend on the image.
+  onnx::Value* locations = nullptr;
+  onnx::Value* weights = nullptr;  ///< The weights; null if they are constants.
   std::optional<onnx::TensorData> constant_locations;
   std::optional<onnx::TensorData> constant_weights;
-  std::int64_t queries = 0;  ///< 0 if dynamic.
+  std::int64_t queries = 0;  ///< The number of queries; 0 if it is dynamic.
   onnx::Value* y = nullptr;
-  bool keeps_heads = false;  ///< Whether y is [B,Q,M,D] and not [B,Q,M*D].
+  bool keeps_heads = false;  ///< Whether y is [B,Q,M,D] instead of [B,Q,M*D].
 
   [[nodiscard]] std::int64_t point_count() const {
     return std::accumulate(points.begin(), points.end(), std::int64_t{0});
@@ -141,7 +143,7 @@ std::string read_maps(Attention& found) {
   return "";
 }
 
-/// Whether `samples`, [B*M,D,Q,T], contains the samples of each map one after the other.
+/// Returns whether `samples`, [B*M,D,Q,T], contains the samples of each map one after the other.
 bool are_side_by_side(const Attention& found, onnx::Value* samples) {
   const std::vector<std::size_t> names{item, channel, query, point};
   const auto lies_in = [](const std::vector<Ancestor>& all, const std::optional<AxisLayout>& layout,
@@ -282,7 +284,8 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
                      heads, points);
 }
 
-/// Follows the sum, [B*M,D,Q], to the value whose axes are ordered as in the operator's output.
+/// Follows the sum, [B*M,D,Q], to the value whose axes are ordered as in the operator's output. Returns why there is no
+/// such value, or an empty string.
 std::string find_output(Attention& found, const onnx::Node& sum) {
   const std::vector<AxisFactor> of_item{whole(item, *found.value, 0)};
   const std::vector<AxisFactor> of_head{whole(head, *found.value, 2)};
@@ -347,7 +350,7 @@ onnx::Value* narrow_f64(onnx::Graph& graph, onnx::Value* input, onnx::Node* befo
 }
 
 std::function<void(onnx::Graph&)> attention_edit(const Attention& found, std::shared_ptr<const Operator> op) {
-  // The nodes are found by name, because the edit is also made in copies of the graph.
+  // The nodes are found by name, because the edit is also applied to copies of the graph.
   const auto name_of = [](const onnx::Value* input) { return input == nullptr ? std::string() : input->name; };
   return [op = std::move(op), x = found.value->name, locations = name_of(found.locations),
           weights = name_of(found.weights), constant_locations = found.constant_locations,

@@ -1,4 +1,4 @@
-// Shared by the kernels of NonMaxSuppression: the sizes of segments, boxes, and the selection from a tile of
+// Shared parts of the kernels of NonMaxSuppression: the sizes of segments, boxes, and the selection from a tile of
 // candidates.
 #pragma once
 
@@ -33,8 +33,8 @@ __device__ Box load_box(const T* boxes, int index, bool is_center) {
 /// A bit for each candidate of a tile.
 using TileBits = unsigned long long;
 
-/// Selects boxes from the candidates of a tile, in their order: each candidate that is still in `left` is selected, and
-/// the candidates that it overlaps are removed from `left`. Selects at most `room` boxes.
+/// Selects boxes from the candidates of a tile in order: each candidate that is still in `left` is selected, and the
+/// candidates that it overlaps are removed from `left`. Selects at most `room` boxes.
 __device__ inline TileBits select_in_tile(TileBits left, const TileBits* overlapped, int room) {
   TileBits chosen = 0;
   for (; left != 0 && room > 0; --room) {

@@ -17,7 +17,8 @@ struct ChunkPolicy {
   static constexpr int tiles = SuppressionPlan::chunk_tiles;
   static constexpr int chunk = tile * tiles;
   static constexpr int lanes_of_box = threads / tile;
-  static constexpr int shares = 8;  ///< Shares of the selected boxes; one block compares one share with a tile.
+  /// The number of shares into which the selected boxes are divided; one block compares one share with a tile.
+  static constexpr int shares = 8;
   static constexpr int blocks = tiles * shares + tiles * tiles;
 };
 
@@ -33,12 +34,13 @@ struct ChunkTask {
   int* selected_indices;
   Box* selected_boxes;
   int* counts;
-  TileBits* suppressed;  ///< Per tile: the candidates that overlap boxes selected in earlier chunks.
+  TileBits* suppressed;  ///< For each tile, the candidates that overlap boxes selected in earlier chunks.
   TileBits*
-      overlapped;  ///< Per candidate of the chunk and tile: the later candidates that it suppresses if it is selected.
+      /// For each candidate of the chunk and each tile, the later candidates that it suppresses if it is selected.
+      overlapped;
   Segments sizes;
 
-  /// Returns the number of candidates of a chunk; 0 if the segment has reached its limit.
+  /// Returns the number of candidates in a chunk; 0 if the segment has reached its limit.
   [[nodiscard]] __device__ int chunk_size(int segment, int chunk, int limit) const {
     const int left = ends[segment] - begins[segment] - chunk * ChunkPolicy::chunk;
     return counts[segment] >= limit ? 0 : ::max(0, ::min(left, ChunkPolicy::chunk));
@@ -132,7 +134,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
   const int thread = static_cast<int>(threadIdx.x);
   if (thread < P::tiles) {
     removed[thread] = task.suppressed[segment * P::tiles + thread];
-    task.suppressed[segment * P::tiles + thread] = 0;  // for the next chunk
+    task.suppressed[segment * P::tiles + thread] = 0;  // Prepares the next chunk.
   }
   int count = task.counts[segment];
   for (int tile = 0; tile * P::tile < size && count < limit; ++tile) {
@@ -163,7 +165,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
     }
     if (bits != 0) atomicOr(removed + later, bits);
     count += __popcll(chosen);
-    __syncthreads();  // removed is complete, and within and kept may be written again
+    __syncthreads();  // The array `removed` is complete, and `within` and `kept` may be written again.
   }
   if (thread == 0) task.counts[segment] = count;
 }

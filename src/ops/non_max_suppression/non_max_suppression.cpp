@@ -16,7 +16,7 @@ constexpr std::size_t iou_port = 3;
 }  // namespace
 
 /// Infers the shapes of the indices and of `count`. If the limit is an input, its value is unknown here, so the upper
-/// bound is every box.
+/// bound is the number of all boxes.
 std::vector<Shape> NonMaxSuppression::infer_shapes(std::span<const Shape> inputs) const {
   for (const std::size_t port : {0U, 1U}) {
     if (inputs[port].size() == 3) continue;

@@ -17,7 +17,7 @@ struct NonMaxSuppression {
   static constexpr auto source = "ONNX NonMaxSuppression 11";
   static constexpr auto why_plugin = "TensorRT-RTX has no layer whose output size depends on data";
 
-  /// The value of score_threshold that selects boxes of any score.
+  /// The value of score_threshold that selects boxes with any score.
   static constexpr float no_threshold = std::numeric_limits<float>::lowest();
 
   std::int64_t center_point_box = 0;
@@ -28,25 +28,30 @@ struct NonMaxSuppression {
   static constexpr auto attributes() {
     using Self = NonMaxSuppression;
     return std::tuple{
-        attribute("center_point_box", &Self::center_point_box,
-                  "0: boxes are y1, x1, y2, x2 of two opposite corners; 1: x, y of the center, width, height",
-                  {.lowest = 0, .highest = 1}),
+        attribute(
+            "center_point_box", &Self::center_point_box,
+            "the format of boxes: 0 is y1, x1, y2, x2 of two opposite corners; 1 is x, y of the center, width, height",
+            {.lowest = 0, .highest = 1}),
         attribute("max_output_boxes_per_class", &Self::max_output_boxes_per_class,
-                  "used if the input of this name is absent; memory is then reserved for this number of boxes",
+                  "the value if the input of this name is absent; memory is then reserved for this number of boxes",
                   at_least(0)),
-        attribute("iou_threshold", &Self::iou_threshold, "used if the input of this name is absent"),
+        attribute("iou_threshold", &Self::iou_threshold, "the value if the input of this name is absent"),
         attribute("score_threshold", &Self::score_threshold,
-                  "used if the input of this name is absent; the lowest number: no threshold")};
+                  "the value if the input of this name is absent; the lowest number means no threshold")};
   }
   static constexpr auto ports() {
-    return std::array{input("boxes", "T", "N,boxes,4", "corners or centers"),
-                      input("scores", "T", "N,classes,boxes", "scores of each class"),
-                      optional_input("max_output_boxes_per_class", DType::i64, "scalar", "absent: the attribute"),
-                      optional_input("iou_threshold", DType::f32, "scalar", "absent: the attribute"),
-                      optional_input("score_threshold", DType::f32, "scalar", "absent: the attribute"),
-                      output("selected_indices", DType::i64, "count,3",
-                             "item, class and box of each selected box, sorted by item, class and decreasing score"),
-                      size_output("count", "number of results")};
+    return std::array{
+        input("boxes", "T", "N,boxes,4", "the boxes, in the format of center_point_box"),
+        input("scores", "T", "N,classes,boxes", "the scores of each class"),
+        optional_input("max_output_boxes_per_class", DType::i64, "scalar",
+                       "the maximum number of boxes per class; if absent, the attribute of this name"),
+        optional_input("iou_threshold", DType::f32, "scalar",
+                       "the largest allowed overlap of two selected boxes; if absent, the attribute of this name"),
+        optional_input("score_threshold", DType::f32, "scalar",
+                       "the score above which boxes are candidates; if absent, the attribute of this name"),
+        output("selected_indices", DType::i64, "count,3",
+               "the item, class and box of each selected box, sorted by item, class and decreasing score"),
+        size_output("count", "the number of results")};
   }
   static constexpr auto types() {
     using enum DType;

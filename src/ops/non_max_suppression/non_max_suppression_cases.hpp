@@ -33,7 +33,7 @@ namespace graft::ops {
       add(dtype, 2, 3, boxes, limits(20, 0.3F, 0), "_some");
     }
     add(dtype, 1, 1, 20'000, limits(300, 0.5F, 0.5F), "");
-    // Several chunks, limits within a chunk and at its end, and candidates that end within a chunk.
+    // The cases have several chunks, limits within a chunk and at its end, and candidates that end within a chunk.
     add(dtype, 2, 1, 5'000, limits(all, 0.5F, 0), "_chunks");
     add(dtype, 1, 2, 5'000, limits(700, 0.9F, none), "_within_a_chunk");
     add(dtype, 1, 1, 4'096, limits(1'024, 1, none), "_end_of_a_chunk");

@@ -9,7 +9,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns the boxes that are selected for one class of one item, by falling score.
+/// Returns the boxes that are selected for one class of one item, in order of descending score.
 template <class Element>
 std::vector<std::int64_t> select(const Element* boxes, const Element* scores, std::int64_t count, std::int64_t most,
                                  bool is_center, float iou_threshold, float score_threshold) {

@@ -25,7 +25,7 @@ constexpr int select_threads = 512;
 constexpr int lanes_of_box = select_threads / tile;
 static_assert(warp % lanes_of_box == 0 && tile % lanes_of_box == 0);
 
-/// Writes the candidates of each segment in their order. -0 becomes 0 in the keys, so that both zeros sort as equal.
+/// Writes the candidates of each segment in order. -0 becomes 0 in the keys, so that both zeros sort as equal.
 template <class T>
 __global__ void find_candidates(const T* scores, const float* threshold, float* keys, int* values, int* begins,
                                 int* ends, int boxes) {
@@ -54,7 +54,7 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
                              const std::int64_t* max_output, const float* iou_threshold, int* selected_indices,
                              Box* selected_boxes, int* counts, Segments sizes) {
   __shared__ Box tile_boxes[tile];
-  __shared__ TileBits overlapped[tile];  // for each box of the tile, the later boxes that it suppresses
+  __shared__ TileBits overlapped[tile];  // For each box of the tile, the later boxes that it suppresses.
   __shared__ TileBits alive;
   __shared__ TileBits kept;
   const int segment = static_cast<int>(blockIdx.x);
@@ -100,7 +100,8 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
       own_selected[at] = tile_boxes[threadIdx.x];
     }
     count += __popcll(chosen);
-    __syncthreads();  // before the tile is overwritten; makes the selected boxes visible to the whole block
+    // Synchronizes before the tile is overwritten, and makes the selected boxes visible to the whole block.
+    __syncthreads();
   }
   if (threadIdx.x == 0) counts[segment] = count;
 }
@@ -154,7 +155,7 @@ Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
   return fits_segments(op, problem);
 }
 
-/// Sorts the candidates of each segment by falling score. The results are in the current buffers.
+/// Sorts the candidates of each segment by descending score. The results are in the current buffers.
 Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& plan, std::byte* workspace,
                        cub::DoubleBuffer<float>& keys, cub::DoubleBuffer<int>& values, const int* begins,
                        const int* ends, const CudaContext& context) {

@@ -1,5 +1,5 @@
-// The test whether one box suppresses another: bitwise equal on the CPU and on a GPU, in ONNX Runtime's order of
-// operations.
+// Tests whether one box suppresses another. The result is bitwise equal on the CPU and on a GPU, because the operations
+// have ONNX Runtime's order.
 #pragma once
 
 #ifdef __CUDACC__
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// The two corners of a box. `low` is not above `high`.
+/// The two corners of a box, where `low` is not above `high`.
 struct Box {
   float low[2];
   float high[2];
@@ -25,7 +25,7 @@ GRAFT_OVERLAP_INLINE float product(float a, float b) {
 #endif
 }
 
-/// Returns a box. `numbers` are y1, x1, y2, x2 of any two opposite corners, or x, y, width, height with `is_center`.
+/// Returns a box. `numbers` are y1, x1, y2, x2 of any two opposite corners or, if `is_center`, x, y, width, height.
 GRAFT_OVERLAP_INLINE Box box_of(const float (&numbers)[4], bool is_center) {
   Box box{};
   for (int axis = 0; axis < 2; ++axis) {

@@ -25,7 +25,7 @@ struct SuppressionSizes {
 
 /// Byte offsets in the workspace of the CUDA kernels.
 struct SuppressionPlan : WorkspaceParts {
-  /// The bytes of temporary storage that CUB needs with double buffers for keys and values, and some more.
+  /// The temporary storage in bytes that CUB needs with double buffers for keys and values, with a margin.
   static constexpr std::int64_t sort_bytes = 4096;
   static constexpr int chunk_tile = 64;
   static constexpr int chunk_tiles = 16;

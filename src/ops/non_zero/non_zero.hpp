@@ -18,9 +18,10 @@ struct NonZero {
 
   static constexpr auto attributes() { return std::tuple{}; }
   static constexpr auto ports() {
-    return std::array{input("x", "T", "any", "1 to 8 dimensions"),
-                      output("y", DType::i64, "rank,count", "a column for each element that is not zero"),
-                      size_output("count", "number of results")};
+    return std::array{
+        input("x", "T", "any", "a tensor of 1 to 8 dimensions"),
+        output("y", DType::i64, "rank,count", "the indices of the elements that are not zero, one column each"),
+        size_output("count", "the number of results")};
   }
   static constexpr auto types() {
     using enum DType;
@@ -43,12 +44,12 @@ struct NonZero {
                     "count = ReduceSum<keepdims=0>(ones)"};
   }
 
-  // A tile of elements is stored as bits: one word for each thread of a block.
+  // The number of words in a tile of elements, which is stored as bits: one word for each thread of a block.
   static constexpr std::int64_t tile_words = 256;
   static constexpr std::int64_t tile_elements = tile_words * 32;
 };
 
-/// Returns the bytes of the total, of one number per tile, and of the tiles' bits.
+/// Returns the size in bytes of the total, of one number per tile, and of the tiles' bits.
 inline std::size_t NonZero::workspace(const Problem& problem) {
   const std::int64_t tiles = (problem.inputs[0].extents.element_count() + tile_elements - 1) / tile_elements;
   constexpr std::size_t tile_bytes = sizeof(std::int64_t) + static_cast<std::size_t>(tile_words) * sizeof(unsigned);

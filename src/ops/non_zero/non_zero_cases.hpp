@@ -34,7 +34,7 @@ inline constexpr std::array non_zero_types{DType::f32, DType::f16, DType::bf16, 
     add(dtype, {37, 5}, Fill::sparse, "_shifted").shift = 1;
   }
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    add(dtype, {40, 50}, Fill::special, "_special");  // NaN counts as non-zero, both zeros do not
+    add(dtype, {40, 50}, Fill::special, "_special");  // NaN counts as non-zero; both zeros do not.
     add(dtype, {40, 50}, Fill::tiny, "_tiny");
   }
   add(DType::f32, {}, Fill::normal, "").refused = "`x` is a scalar";

@@ -1,7 +1,7 @@
-// CUDA kernels of NonZero. Elements become bits, the bits of each tile are counted, the counts are summed up, and then
-// each bit that is set writes its index. One block does all of this for up to 32768 elements; larger tensors need one
-// kernel per step, the last of which reads only the bits. Indices are written in the order of the elements, so two runs
-// give the same result.
+// CUDA kernels of NonZero. Elements are converted to bits, the bits of each tile are counted, the counts are summed up,
+// and then each set bit writes its index. One block performs all steps for up to 32768 elements; larger tensors need
+// one kernel per step, the last of which reads only the bits. Indices are written in the order of the elements, so two
+// runs return the same result.
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/numbers.cuh"
@@ -105,7 +105,7 @@ template <class T, class Size>
 __global__ void find_in_one_block(const T* x, std::int64_t* y, Size* count, std::int64_t elements, Axes axes) {
   const std::int64_t first = std::int64_t{threadIdx.x} / warp * warp * warp;
   const unsigned own =
-      first < elements ? words_of(x, first, elements) : 0;  // the condition is equal for all lanes of a warp
+      first < elements ? words_of(x, first, elements) : 0;  // The condition is equal for all lanes of a warp.
   const BlockSums<int> sums = block_sums<block_threads / warp>(__popc(own));
   if (threadIdx.x == 0) *count = static_cast<Size>(sums.all);
   store_words(y, own, 0, sums.before, sums.all, first, axes);
@@ -120,7 +120,7 @@ __global__ void mark_elements(const T* x, unsigned* words, std::int64_t* tile_co
   if (threadIdx.x == 0) tile_counts[blockIdx.x] = all;
 }
 
-/// Replaces the count of each tile with the number of its first column.
+/// Replaces the count of each tile with the index of its first column in y.
 template <class Size>
 __global__ void number_tiles(std::int64_t* tile_counts, std::int64_t* total, Size* count, std::int64_t tiles) {
   std::int64_t before = 0;

@@ -114,7 +114,7 @@ std::vector<DropIn> Normalize::drop_ins() {
                       {.name = "nbWeights",
                        .attribute = {},
                        .type = AttributeType::integer,
-                       .doc = "1: the number of lists of weights",
+                       .doc = "the number of lists of weights, which is 1",
                        .is_required = true},
                       {"eps", "epsilon"}},
            .doc = "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0; with acrossSpatial and a factor for each "

@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// Sums of squares are held in f32, so they become infinite where |x| exceeds about 1.8e19, as in Caffe.
+/// Sums of squares are stored in f32, so they become infinite if |x| exceeds about 1.8e19, as in Caffe.
 struct Normalize {
   static constexpr auto name = "Normalize";
   static constexpr int version = 1;
@@ -30,16 +30,19 @@ struct Normalize {
 
   static constexpr auto attributes() {
     return std::tuple{
-        attribute("across_spatial", &Normalize::across_spatial, "1: one norm for each item; 0: one for each pixel"),
-        attribute("channel_shared", &Normalize::channel_shared, "1: one factor for all channels; 0: one for each"),
-        attribute("epsilon", &Normalize::epsilon, "added to the sum of squares", {.lowest = 0, .finite = true}),
-        attribute("weights", &Normalize::weights, "the factors, if the input scale is absent; empty: all 1"),
+        attribute("across_spatial", &Normalize::across_spatial,
+                  "1 computes one norm for each item, 0 one for each pixel"),
+        attribute("channel_shared", &Normalize::channel_shared,
+                  "1 means one factor for all channels, 0 one for each channel"),
+        attribute("epsilon", &Normalize::epsilon, "the number that is added to the sum of squares",
+                  {.lowest = 0, .finite = true}),
+        attribute("weights", &Normalize::weights, "the factors, if the input scale is absent; if empty, 1"),
         attribute("x_scale", &Normalize::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "N,C,spatial...", "a tensor of rank 2 to 8").scaled_by("x_scale"),
-                      optional_input("scale", DType::f32, "C or 1", "the factors; absent: the attribute weights"),
+                      optional_input("scale", DType::f32, "C or 1", "the factors; if absent, the attribute weights"),
                       output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
@@ -53,8 +56,8 @@ struct Normalize {
   void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
   /// Returns the axes over which the norm of a tensor of this rank is computed.
   [[nodiscard]] std::span<const std::int64_t> axes(int rank) const;
-  /// The bytes that hold the sums of vectors that several blocks share. The size does not depend on the shape, so that
-  /// one workspace serves a whole range of shapes.
+  /// The size in bytes of the sums of vectors that several blocks share. It does not depend on the shape, so that one
+  /// workspace serves a whole range of shapes.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

@@ -16,7 +16,7 @@ namespace graft::ops {
   struct Options {
     bool across = false;
     bool shared = false;
-    int given = 1;  ///< Number of inputs that the case has in addition to x.
+    int given = 1;  ///< The number of inputs of the case in addition to x.
   };
   const auto add = [&](const TensorDesc& x, const Options& options, const std::string& what = "",
                        Fill fill = Fill::normal, Attributes attributes = {}) -> OperatorCase& {
@@ -29,7 +29,7 @@ namespace graft::ops {
       const std::int64_t channels = x.extents.rank() > 1 ? x.extents[1] : 1;
       inputs.push_back({f32, Layout::linear, {options.shared ? 1 : channels}});
     }
-    // The error is that of L2Normalize and of one more product.
+    // The error is that of L2Normalize plus that of one more product.
     double length = 1;
     for (int axis = 1; axis < (options.across ? x.extents.rank() : std::min(2, x.extents.rank())); ++axis) {
       length *= static_cast<double>(x.extents[axis]);
@@ -49,7 +49,7 @@ namespace graft::ops {
   };
 
   const std::vector<Extents> shapes{
-      // rows, with and without vectors
+      // The vectors are rows, with and without whole vectors of 128 bits.
       {3, 5},
       {7, 64},
       {9, 48},
@@ -58,7 +58,7 @@ namespace graft::ops {
       {0, 3, 5},
       {2, 0, 5},
       {2, 3, 0, 5},
-      // columns; across: vectors of one channel, of several
+      // The vectors are columns; with across_spatial, of one channel and of several.
       {1, 1, 1},
       {2, 3, 10, 16},
       {3, 17, 7, 7},
@@ -71,7 +71,7 @@ namespace graft::ops {
       {2, 3, 2, 5, 1, 4, 3, 2},
       {2, 300, 6, 6},
       {3, 512, 7, 7},
-      // columns longer than registers hold; across: longer than a cluster holds
+      // The columns are too long for registers; with across_spatial, the vectors are too long for a cluster.
       {1, 2056, 2, 8},
       {1, 4100, 7, 7},
       {1, 600, 50, 50},
@@ -89,7 +89,7 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 40, 4, 16}}, {.across = across}, "_shift3").shift = 3;
     }
   }
-  // Many rows, and columns of a large tensor, both of which begin between two vectors.
+  // The cases have many rows, and columns of a large tensor, both of which begin between two multiples of a vector.
   add({f16, Layout::linear, {43007, 37}}, {});
   add({bf16, Layout::linear, {10009, 3, 9, 6}}, {.across = true});
   add({f16, Layout::linear, {60, 41, 31, 37}}, {});
@@ -151,7 +151,7 @@ namespace graft::ops {
   return list;
 }
 
-/// Draws feature maps that are normalized over their channels or over each whole item.
+/// Generates random feature maps that are normalized over their channels or over each whole item.
 [[nodiscard]] inline TimedCase draw(const Normalize& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   constexpr SizeRange image{5, 300};

@@ -84,7 +84,7 @@ Found read(const onnx::Match& match) {
     return fail(fmt::format("the norm is over the axes [{}], neither the channels nor all axes except the batch",
                             fmt::join(axes, ", ")));
   }
-  if (!match.scalar("epsilon")) return fail("epsilon is not one number");
+  if (!match.scalar("epsilon")) return fail("epsilon is not a single number");
   auto scale = factors(match.constants.find("scale")->second, rank, (*x.shape)[1]);
   if (!scale) return fail("the factor is neither one number nor one for each channel");
   Found found{find_operator("Normalize")->create(), std::move(*scale), ""};

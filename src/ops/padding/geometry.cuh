@@ -10,16 +10,16 @@
 
 namespace graft::ops {
 
-/// Maps an index of y along one axis to an index of x. Outside x the index is mirrored (sign -1), shifted (sign 1) or
-/// replaced by a constant (sign 0), so that no mode needs a branch of its own.
+/// Maps an index of y along one axis to an index of x. An index outside x is mirrored (sign -1), shifted (sign 1) or
+/// replaced with a constant (sign 0), so that no mode needs a branch of its own.
 template <class Int>
 struct AxisMap {
   Int size = 1;
   Int begin = 0;
-  Int period = 0;  ///< Period of the continuation; 0 if the pads are shorter than one turn.
+  Int period = 0;  ///< The period with which the axis continues; 0 if the pads are shorter than one period.
   Int sign = 1;
-  Int below = 0;  ///< Added to sign * index before the axis.
-  Int above = 0;  ///< Added to sign * index after the axis.
+  Int below = 0;  ///< The offset that is added to sign * index before the axis.
+  Int above = 0;  ///< The offset that is added to sign * index after the axis.
 
   /// Returns the index in x, or -1 for the constant.
   [[nodiscard]] __device__ Int operator()(Int index) const {
@@ -30,7 +30,7 @@ struct AxisMap {
     }
     return first_turn(at + begin);
   }
-  /// Returns the index in x if the pads are not longer than one turn of the continuation. Has no branch.
+  /// Returns the index in x if the pads are not longer than one period of the continuation. The function has no branch.
   [[nodiscard]] __device__ Int first_turn(Int index) const {
     const Int at = index - begin;
     const Int before = sign * at + below;
@@ -47,7 +47,7 @@ struct AxisMap {
 [[nodiscard]] inline AxisMap<std::int64_t> make_axis_map(PaddingMode mode, std::int64_t size, std::int64_t begin,
                                                          std::int64_t end) {
   AxisMap<std::int64_t> map{.size = size, .begin = begin};
-  // Sets the period if the pads on either side are longer than the first turn of the continuation.
+  // Sets the period if the pads on either side are longer than the first period of the continuation.
   const auto repeat = [&](std::int64_t reach, std::int64_t period) {
     if (begin > reach || end > reach) map.period = std::max<std::int64_t>(period, 1);
   };
@@ -78,34 +78,35 @@ struct Geometry {
   /// The axes outside the rows, innermost first. Neighboring axes without pads are merged.
   int outer_rank = 0;
   std::int64_t outer_extents[max_outer] = {};
-  std::int64_t outer_strides[max_outer] = {};  ///< Strides in units of x.
+  std::int64_t outer_strides[max_outer] = {};  ///< The strides in units of x.
   AxisMap<std::int64_t> outer_maps[max_outer] = {};
   std::int64_t rows = 1;
-  /// A row is the innermost padded axis with everything inside it, or only the latter if that is long.
+  /// The map of the columns. A row is the innermost padded axis with everything inside it, or only the latter if that
+  /// is long.
   AxisMap<std::int64_t> column = {};
-  std::int64_t columns = 1;  ///< Columns of a row of y.
-  std::int64_t inner = 1;    ///< Units of a column.
+  std::int64_t columns = 1;  ///< The number of columns in a row of y.
+  std::int64_t inner = 1;    ///< The number of units in a column.
 
   /// The channels after the last one of a channel-vector layout, for which y receives zeros. Channels are counted from
   /// the first unit of a pixel (chw32: of the row).
-  int channels = 0;       ///< Channels of x; 0: the layout has no padding.
-  int unit_channels = 0;  ///< Channels of a unit.
-  int pixel_units = 1;    ///< Consecutive units of one pixel.
-  int channel_axis = -1;  ///< chw32: the outer axis whose indices stand for 32 channels each.
+  int channels = 0;       ///< The number of channels of x; 0 if the layout has no padding.
+  int unit_channels = 0;  ///< The number of channels in a unit.
+  int pixel_units = 1;    ///< The number of consecutive units of one pixel.
+  int channel_axis = -1;  ///< For chw32, the outer axis whose indices represent 32 channels each.
 
   [[nodiscard]] __host__ __device__ std::int64_t row_units() const { return columns * inner; }
 };
 
-/// Returns the geometry of a problem. Whole 16-byte units are used only if `aligned`: x and y lie at multiples of 16
-/// bytes.
+/// Returns the geometry of a problem. Whole 16-byte units are used only if `aligned` is true, that is, if x and y lie
+/// at multiples of 16 bytes.
 [[nodiscard]] inline Geometry make_geometry(const Padding& op, const TensorDesc& x, bool aligned) {
   constexpr int vector_bytes = 16;
-  // From this length on, the elements inside the padded axis are rows of their own.
+  // From this length on, the elements inside the padded axis form rows of their own.
   constexpr std::int64_t long_inner_bytes = 4096;
 
   struct Axis {
     std::int64_t size, begin, end;
-    bool alone;  // must not be merged
+    bool alone;  // The axis must not be merged.
   };
   std::array<Axis, Extents::max_rank + 1> axes{};
   int count = 0;

@@ -1,4 +1,4 @@
-// The source of a row of Padding's y, and definitions that the kernels share.
+// Finds the row of x from which a row of Padding's y is copied, and contains definitions that the kernels share.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,27 @@ struct PaddingTask {
   std::int64_t x_bytes = 0;
   Geometry geometry;
   unsigned outside = 0;  ///< The constant in the type of y, repeated to fill the word.
-  float ratio = 1;       ///< i8: x_scale / y_scale.
+  float ratio = 1;       ///< For i8, x_scale / y_scale.
 };
 
 namespace detail {
 
 /// Finds the rows of up to two padded axes, within volumes of which y has as many as x. The struct is small, because
-/// reading parameters is a noticeable part of a kernel that takes three microseconds.
+/// reading parameters takes a noticeable part of a kernel of three microseconds.
 struct PlaneLines {
   Divisor by_height = {};
   AxisMap<int> map = {};
   int height = 1;
-  bool is_deep = false;          ///< Whether there is a second padded axis: depth and the members after it.
-  std::int64_t line_stride = 0;  ///< In bytes of x, as are the other strides.
+  /// Whether there is a second padded axis, to which `depth` and the following members belong.
+  bool is_deep = false;
+  std::int64_t line_stride = 0;  ///< The stride in bytes of x, as for the other strides.
   std::int64_t volume_stride = 0;
   std::int64_t plane_stride = 0;
   int depth = 1;
   AxisMap<int> depth_map = {};
   Divisor by_depth = {};
 
-  static constexpr bool repeats = false;  ///< Whether pads may be longer than one turn of the continuation.
+  static constexpr bool repeats = false;  ///< Whether pads may be longer than one period of the continuation.
   [[nodiscard]] static bool is_plain(const Geometry& geometry, int axis) {
     return geometry.outer_maps[axis].size == geometry.outer_extents[axis] && geometry.outer_maps[axis].begin == 0;
   }
@@ -91,7 +92,7 @@ struct AnyLines {
   int extents[Geometry::max_outer] = {};
   Divisor by[Geometry::max_outer] = {};
   AxisMap<int> maps[Geometry::max_outer] = {};
-  std::int64_t strides[Geometry::max_outer] = {};  ///< Strides in bytes of x.
+  std::int64_t strides[Geometry::max_outer] = {};  ///< The strides in bytes of x.
   int channel_axis = -1;
 
   static constexpr bool repeats = true;
@@ -127,7 +128,7 @@ struct AnyLines {
 /// Finds the units within a row.
 struct Columns {
   AxisMap<int> map = {};
-  int inner = 1;  ///< Units of a column.
+  int inner = 1;  ///< The number of units in a column.
   Divisor by_inner = {};
 
   explicit Columns(const Geometry& geometry)

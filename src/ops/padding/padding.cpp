@@ -30,8 +30,8 @@ std::string for_axis(std::string_view text, int axis, int rank) {
 }
 
 /// Returns lines of an ONNX function that compute `index_<axis>`, the index into x for each element of y along one
-/// axis. The function gathers, because ONNX's Pad has no symmetric mode, wraps only from opset 19 on, and refuses to
-/// reflect by more than the size of the axis.
+/// axis. The function uses Gather, because ONNX's Pad has no symmetric mode, wraps only from opset 19 on, and refuses
+/// to reflect by more than the size of the axis.
 std::string index_lines(PaddingMode mode, int axis, int rank) {
   const char* continuation = "";
   switch (mode) {
@@ -182,8 +182,8 @@ std::optional<std::string> Padding::native_form(const FunctionInputs& inputs) co
              "y = Pad<mode=\"constant\">(x, pads, outside)";
     case PaddingMode::reflect: return pads_line + "y = Pad<mode=\"reflect\">(x, pads)";
     case PaddingMode::edge: return pads_line + "y = Pad<mode=\"edge\">(x, pads)";
-    case PaddingMode::symmetric:  // not in ONNX
-    case PaddingMode::wrap:       // in ONNX from opset 19 on; the bodies are written in opset 17
+    case PaddingMode::symmetric:  // ONNX has no such mode.
+    case PaddingMode::wrap:       // ONNX has this mode from opset 19 on; the bodies are written in opset 17.
       return std::nullopt;
   }
   return std::nullopt;

@@ -10,10 +10,10 @@ namespace graft::ops {
 /// The values outside the tensor.
 enum class PaddingMode : std::uint8_t {
   constant,
-  reflect,    ///< b c [a b c] b a
-  symmetric,  ///< b a [a b c] c b
-  edge,       ///< a a [a b c] c c
-  wrap,       ///< b c [a b c] a b
+  reflect,    ///< The axis continues mirrored without the border element: b c [a b c] b a.
+  symmetric,  ///< The axis continues mirrored with the border element: b a [a b c] c b.
+  edge,       ///< The border element is repeated: a a [a b c] c c.
+  wrap,       ///< The axis continues periodically: b c [a b c] a b.
 };
 constexpr std::array<Choice<PaddingMode>, 5> choices(PaddingMode /*tag*/) {
   return {{{"constant", PaddingMode::constant},
@@ -36,7 +36,8 @@ struct Padding {
       "TensorRT";
   static constexpr auto why_plugin_for_floats =
       "TensorRT's padding has no symmetric mode; plugins named ReflectPad are not part of TensorRT";
-  // "rows" or "tiles" were faster than "fastest" in 2 of 60 random problems on an H200: .88 to .92 of its time.
+  // TensorRT times the variants, because "rows" or "tiles" were faster than "fastest" in 2 of 60 random problems on an
+  // H200: .88 to .92 of its time.
   static constexpr bool timed_variants = true;
 
   PaddingMode mode = PaddingMode::constant;
@@ -47,13 +48,14 @@ struct Padding {
 
   static constexpr auto attributes() {
     constexpr Range pad_range{.lowest = -2147483647., .highest = 2147483647.};
-    return std::tuple{
-        attribute("mode", &Padding::mode, "how x is continued outside its axes"),
-        required_attribute("pads", &Padding::pads,
-                           "elements to add before each axis, then after each axis; negative numbers crop", pad_range),
-        attribute("value", &Padding::value, "mode constant only: the value outside x"),
-        attribute("x_scale", &Padding::x_scale, x_scale_doc, positive_and_finite()),
-        attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
+    return std::tuple{attribute("mode", &Padding::mode, "the rule by which x continues outside its axes"),
+                      required_attribute("pads", &Padding::pads,
+                                         "the number of elements to add before each axis, followed by the numbers "
+                                         "after each axis; negative numbers crop",
+                                         pad_range),
+                      attribute("value", &Padding::value, "for the mode constant, the value outside x"),
+                      attribute("x_scale", &Padding::x_scale, x_scale_doc, positive_and_finite()),
+                      attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "any", "a tensor of any rank up to 8").scaled_by("x_scale"),

@@ -69,7 +69,7 @@ namespace graft::ops {
         add({dtype, Layout::linear, {2, 3, 9, 21}}, mode, {0, 0, 2, 1, 0, 0, 1, 3}, what).shift = shift;
       }
     }
-    // An input without elements, or an output without elements.
+    // The cases have an input without elements, or an output without elements.
     add({dtype, Layout::linear, {0, 3, 5}}, "reflect", {0, 0, 2, 0, 0, 2});
     add({dtype, Layout::linear, {2, 0, 5}}, "constant", {0, 1, 2, 0, 1, 2});
     add({dtype, Layout::linear, {2, 3, 5}}, "reflect", {0, -3, 2, 0, 0, 2});
@@ -142,7 +142,7 @@ namespace graft::ops {
   return list;
 }
 
-/// Draws signals, images and volumes that are padded along their spatial axes by up to half their size.
+/// Generates random signals, images and volumes that are padded along their spatial axes by up to half their size.
 [[nodiscard]] inline TimedCase draw(const Padding& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   constexpr std::int64_t most_padding = 32;
@@ -155,7 +155,7 @@ namespace graft::ops {
   });
   const int rank = extents.rank();
   std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank));
-  const bool is_equal = draw.chance(60);  // the same pad on both sides of all axes
+  const bool is_equal = draw.chance(60);  // The pad is the same on both sides of all axes.
   const std::int64_t usual = draw.size({1, 3});
   for (int axis = 2; axis < rank; ++axis) {
     for (const int at : {axis, rank + axis}) {

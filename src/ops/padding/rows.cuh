@@ -1,6 +1,6 @@
 // Padding row by row, in vectors at multiples of 16 bytes of y. Vectors inside a row are shifted out of two aligned
-// loads, by neighboring lanes of a warp. Vectors around the border of two rows are assembled element by element, one
-// lane per vector, for all rows of a warp at a time.
+// loads, by neighboring lanes of a warp. Vectors around the border between two rows are assembled element by element,
+// one lane per vector, for all rows of a warp at a time.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace graft::ops {
 namespace detail {
 
-/// The sizes that were tuned on an H200.
+/// The sizes of the work per thread and block, tuned on an H200.
 struct RowsPolicy {
   static constexpr int threads = 256;
   static constexpr int warps = threads / 32;
-  static constexpr int slots = 2;       ///< Vectors that a thread loads at a time.
-  static constexpr int steps = 8;       ///< The most vectors of a thread in a row.
+  static constexpr int slots = 2;       ///< The number of vectors that a thread loads at a time.
+  static constexpr int steps = 8;       ///< The maximum number of vectors of a thread in a row.
   static constexpr int entries = 1024;  ///< The largest size of the table of elements around a border.
 };
 
-/// The arguments of pad_rows. Bytes are counted from the begin of a row of y, unless stated otherwise.
+/// The arguments of pad_rows. Bytes are counted from the beginning of a row of y, unless stated otherwise.
 struct RowsTask {
   const std::byte* x;
   std::byte* y;
@@ -28,21 +28,21 @@ struct RowsTask {
   unsigned outside;
   int rows;
   int row_bytes;
-  int vectors_from;  ///< Vectors from here up to vectors_to may lie inside a row.
+  int vectors_from;  ///< The first vector that may lie inside a row; vectors_to is the end of these vectors.
   int vectors_to;
-  int shift;  ///< Offset of a byte in its row of y minus its offset in the row of x.
+  int shift;  ///< The offset of a byte in its row of y minus its offset in the row of x.
 
-  int warp_rows;  ///< Rows that a warp stores, at most 30.
-  int lanes_log;  ///< Binary logarithm of the number of lanes that store one row.
-  int steps;      ///< Vectors that each lane stores in a row.
-  int parts;      ///< Number of parts of a row; each warp stores one part.
+  int warp_rows;  ///< The number of rows that a warp stores, at most 30.
+  int lanes_log;  ///< The binary logarithm of the number of lanes that store one row.
+  int steps;      ///< The number of vectors that each lane stores in a row.
+  int parts;      ///< The number of parts into which a row is divided; each warp stores one part.
   Divisor by_parts;
 
-  int border_vectors;  ///< The most vectors around the begin of a row.
+  int border_vectors;  ///< The maximum number of vectors around the beginning of a row.
   Divisor by_border_vectors;
   int table_from;  ///< The first unit of the table, counted from the border between two rows.
   int table_to;    ///< The unit after the last unit of the table.
-  int row;         ///< Number of units in a row.
+  int row;         ///< The number of units in a row.
   Columns columns;
   AnyLines lines;
 };
@@ -77,9 +77,9 @@ struct ShiftedLoad {
 
 /// The rows, or the part of a row, that one warp stores.
 struct WarpRows {
-  int first;  ///< Row of y.
+  int first;  ///< The first row of y.
   int count;
-  int part;  ///< Index of the part of the row.
+  int part;  ///< The index of the part of the row.
   /// The address from which byte 0 of a row of y would be copied if x extended that far; 0 for a row of constants. Lane
   /// i holds the address of row `first` + i - 1.
   std::uint64_t source;
@@ -128,7 +128,7 @@ __device__ void store_insides(const RowsTask& task, const WarpRows& rows) {
 
 inline constexpr int nowhere = std::numeric_limits<int>::min();
 
-/// Stores the vectors around the begins of rows, and around the end of the last row.
+/// Stores the vectors around the beginnings of rows, and around the end of the last row.
 template <int Unit, bool Scaled>
 __device__ void store_borders(const RowsTask& task, const WarpRows& rows, const int* table) {
   using Element = UnitOf<Unit>;
@@ -154,7 +154,7 @@ __device__ void store_borders(const RowsTask& task, const WarpRows& rows, const 
     const int unit = at / Unit;
     const int* entries = table + (unit - task.table_from);
     unsigned words[4] = {};
-    unsigned constants = 0;  // one bit per element
+    unsigned constants = 0;  // One bit for each element.
 #pragma unroll
     for (int e = 0; e < count; ++e) {
       const int offset = entries[e];
@@ -229,9 +229,9 @@ __global__ void __launch_bounds__(RowsPolicy::threads) pad_rows(const __grid_con
 /// The division of rows of units smaller than 16 bytes, in units of a row of y.
 struct RowsPlan {
   std::int64_t per_vector = 0;
-  std::int64_t from = 0;  ///< Vectors from here up to `to` may lie inside a row.
+  std::int64_t from = 0;  ///< The first vector that may lie inside a row; `to` is the end of these vectors.
   std::int64_t to = 0;
-  std::int64_t border = 0;  ///< The most units in vectors around a border.
+  std::int64_t border = 0;  ///< The maximum number of units in the vectors around a border.
 
   explicit RowsPlan(const PaddingTask& task) : per_vector(16 / task.geometry.unit_bytes) {
     const Geometry& geometry = task.geometry;
@@ -286,7 +286,7 @@ template <int Unit, bool Scaled>
 
 }  // namespace detail
 
-/// Whether rows are long enough, and the vectors around their borders few enough for the table.
+/// Returns whether rows are long enough, and the vectors around their borders few enough for the table.
 [[nodiscard]] inline bool rows_fit(const PaddingTask& task) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
   const Geometry& geometry = task.geometry;

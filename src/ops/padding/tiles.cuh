@@ -1,5 +1,5 @@
 // Padding by tiles of y in shared memory. Elements that are contiguous in x are shifted into place in words of 8 bytes,
-// other elements are copied one by one. A tile is stored to memory in whole vectors, wherever its rows begin.
+// and other elements are copied one by one. A tile is stored to memory in whole vectors, wherever its rows begin.
 #pragma once
 
 #include <algorithm>
@@ -9,32 +9,32 @@
 namespace graft::ops {
 namespace detail {
 
-/// The sizes that were tuned on an H200.
+/// The sizes of tiles and of the work per thread, tuned on an H200.
 struct TilesPolicy {
   static constexpr int threads = 256;
-  static constexpr int bytes = 16384;  ///< The largest size of a tile.
-  static constexpr int rows = 256;     ///< The most rows in a tile.
-  static constexpr int batch = 4;      ///< Words or elements that a thread loads at a time.
-  static constexpr int word = 8;       ///< Bytes of a word.
+  static constexpr int bytes = 16384;  ///< The maximum size of a tile in bytes.
+  static constexpr int rows = 256;     ///< The maximum number of rows in a tile.
+  static constexpr int batch = 4;      ///< The number of words or elements that a thread loads at a time.
+  static constexpr int word = 8;       ///< The size of a word in bytes.
 };
 
 struct TilesTask {
   const std::byte* x;
   std::byte* y;
-  std::int64_t units;  ///< Units of y.
+  std::int64_t units;  ///< The number of units in y.
   unsigned outside;
   int tile_units;
-  int row;  ///< Units of a row, as all following members.
+  int row;  ///< The number of units in a row. All following members are in units too.
   Divisor by_row;
-  int words_from;  ///< Words from here up to words_to may lie inside a row.
+  int words_from;  ///< The first word that may lie inside a row; words_to is the end of these words.
   int words_to;
-  int words;  ///< The most words of a row in a tile.
+  int words;  ///< The maximum number of words of a row in a tile.
   Divisor by_words;
   int left;       ///< Elements before this one are copied one by one, except those in a word.
   int right;      ///< Elements from this one on are copied one by one, except those in a word.
   int ends;       ///< The number of elements that are copied one by one.
-  int end_lanes;  ///< Threads that share the ends of one row.
-  int end_rows;   ///< Rows whose ends are copied at a time.
+  int end_lanes;  ///< The number of threads that share the ends of one row.
+  int end_rows;   ///< The number of rows whose ends are copied at a time.
   Divisor by_end_lanes;
   Columns columns;
   AnyLines lines;
@@ -42,16 +42,16 @@ struct TilesTask {
 
 struct alignas(16) TileRow {
   const std::byte* source;  ///< The address from which byte 0 of the tile would be copied; null for constants.
-  int words_from;           ///< Begin of the words, in bytes of the tile.
+  int words_from;           ///< The beginning of the words, in bytes of the tile.
   int words_to;
 };
 
-/// A tile and the rows of which it has a part.
+/// A tile, and the rows of which it contains a part.
 struct Tile {
-  std::int64_t begin;  ///< First unit of y.
+  std::int64_t begin;  ///< The first unit of y in the tile.
   int count;
   int first_row;
-  int skipped;  ///< Units of the first row before the tile.
+  int skipped;  ///< The number of units of the first row that lie before the tile.
   int rows;
 
   __device__ explicit Tile(const TilesTask& task) {
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(TilesPolicy::threads) pad_tiles(const __grid_c
 /// The division of rows, in units of y.
 struct TilesPlan {
   std::int64_t word_units = 0;
-  std::int64_t from = 0;  ///< Words from here up to `to` may lie inside a row.
+  std::int64_t from = 0;  ///< The first word that may lie inside a row; `to` is the end of these words.
   std::int64_t to = 0;
 
   explicit TilesPlan(const PaddingTask& task) : word_units(TilesPolicy::word / task.geometry.unit_bytes) {
@@ -236,7 +236,7 @@ template <int Unit>
 
 }  // namespace detail
 
-/// Whether rows contain words, and units have 2 or 4 bytes.
+/// Returns whether rows contain words, and units have 2 or 4 bytes.
 [[nodiscard]] inline bool tiles_fit(const PaddingTask& task) {
   const Geometry& geometry = task.geometry;
   if (geometry.unit_bytes != 2 && geometry.unit_bytes != 4) return false;

@@ -6,14 +6,15 @@
 namespace graft::ops {
 namespace detail {
 
-/// The sizes that were tuned on an H100: two vectors per thread fill the memory's queues, elements need more. Small
-/// tensors use two units per thread: with one, a thread takes as long, but twice as many blocks start (on an H200 0.3
-/// us for each 500).
+/// The number of units per thread, tuned on an H100: two vectors per thread fill the memory's queues, whereas more
+/// elements are needed. Small tensors use two units per thread: with one, a thread takes as long, but twice as many
+/// blocks start (on an H200 0.3 us for each 500).
 template <int Unit>
 struct UnitsPolicy {
   static constexpr int threads = Unit == 16 ? 128 : 256;
-  static constexpr int many = Unit == 16 ? 2 : 4;  ///< Units of a thread.
-  static constexpr int few = 2;                    ///< Units of a thread for at most most_of_few units in all.
+  static constexpr int many = Unit == 16 ? 2 : 4;  ///< The number of units per thread.
+  /// The number of units per thread if there are at most most_of_few units in all.
+  static constexpr int few = 2;
   static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
 };
 
@@ -21,7 +22,7 @@ template <class Lines>
 struct UnitsTask {
   const std::byte* x;
   std::byte* y;
-  int last;  ///< Last unit of y.
+  int last;  ///< The last unit of y.
   int row;
   int first_row;
   unsigned outside;
@@ -29,7 +30,7 @@ struct UnitsTask {
   Columns columns;
   Lines lines;
   float ratio;
-  // For channel-vector layouts.
+  // The number of channels, for channel-vector layouts.
   int channels;
   int unit_channels;
   Divisor by_pixel;
@@ -84,7 +85,8 @@ __global__ void __launch_bounds__(UnitsPolicy<Unit>::threads) pad_units(const __
 template <int Unit, bool Scaled, bool Masked, bool Inner, class Lines>
 [[nodiscard]] Status start_units(const PaddingTask& task, const CudaContext& context) {
   using Policy = UnitsPolicy<Unit>;
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // the most units of a launch, unless a single row is longer
+  // The maximum number of units of a launch, unless a single row is longer.
+  constexpr std::int64_t most = std::int64_t{1} << 30;
   const Geometry& geometry = task.geometry;
   const auto row = static_cast<int>(geometry.row_units());
   const std::int64_t launch_rows = std::max<std::int64_t>(most / row, 1);

@@ -6,21 +6,21 @@
 namespace graft::ops {
 namespace detail {
 
-/// The sizes that were tuned on an H100.
+/// The sizes of the work per thread, tuned on an H100.
 struct VectorsPolicy {
   static constexpr int threads = 128;
-  static constexpr int many = 2;  ///< Vectors of a thread.
-  static constexpr int few = 1;   ///< Vectors of a thread for at most most_of_few vectors in all.
+  static constexpr int many = 2;  ///< The number of vectors per thread.
+  static constexpr int few = 1;   ///< The number of vectors per thread if there are at most most_of_few vectors in all.
   static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
   static constexpr std::int64_t long_row =
-      512;  ///< Length of rows of 2-byte elements from which most vectors are contiguous in x.
+      512;  ///< The length of rows of 2-byte elements from which on most vectors are contiguous in x.
 };
 
 template <class Lines>
 struct VectorsTask {
   const std::byte* x;
   std::byte* y;
-  int units;  ///< Units of y.
+  int units;  ///< The number of units in y.
   int row;
   int rows;
   int first_row;
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
   constexpr int count = 16 / Unit;
   const int first = static_cast<int>(blockIdx.x) * (Policy::threads * Count) + static_cast<int>(threadIdx.x);
   Element values[Count][count];
-  unsigned moved[Count];  // one bit per element
+  unsigned moved[Count];  // One bit for each element.
 #pragma unroll
   for (int j = 0; j < Count; ++j) {
     const int unit = ::min((first + j * Policy::threads) * count, task.units - 1);
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
     if constexpr (Runs) {
       static_assert(Unit == 2 && Count == 1 && !Scaled);
       if (at + count <= task.row && here_inside && first * count + count <= task.units) {
-        // The index in x rises by at most 1 from one element to the next, so all elements are contiguous if the last
-        // one has the index from + count - 1.
+        // The index in x increases by at most 1 from one element to the next, so all elements are contiguous if the
+        // last one has the index from + count - 1.
         const int from = task.columns.template source<Lines::repeats, Inner>(at);
         const int last = task.columns.template source<Lines::repeats, Inner>(at + count - 1);
         if (from >= 0 && last == from + count - 1) {
@@ -129,8 +129,9 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
 template <int Unit, bool Scaled, bool Inner, class Lines>
 [[nodiscard]] Status start_vectors(const PaddingTask& task, const CudaContext& context) {
   using Policy = VectorsPolicy;
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // the most units of a launch, unless 16 rows are longer
-  constexpr std::int64_t whole = 16;                    // this many rows are a multiple of 16 bytes
+  // The maximum number of units of a launch, unless 16 rows are longer.
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  constexpr std::int64_t whole = 16;  // This many rows are a multiple of 16 bytes.
   const Geometry& geometry = task.geometry;
   const auto row = static_cast<int>(geometry.row_units());
   const std::int64_t launch_rows = std::max<std::int64_t>(most / row / whole, 1) * whole;
@@ -179,10 +180,10 @@ template <bool Inner, class Lines>
 
 }  // namespace detail
 
-/// Whether a vector lies in at most two rows.
+/// Returns whether a vector lies in at most two rows.
 [[nodiscard]] inline bool vectors_fit(const PaddingTask& task) {
   const Geometry& geometry = task.geometry;
-  constexpr std::int64_t most_row = std::int64_t{1} << 26;  // the units of 16 rows can be counted in 31 bits
+  constexpr std::int64_t most_row = std::int64_t{1} << 26;  // The units of 16 rows can be counted in 31 bits.
   return geometry.unit_bytes < 16 && is_aligned(task.y, 16) && geometry.row_units() >= 16 / geometry.unit_bytes &&
          geometry.row_units() <= most_row;
 }

@@ -8,7 +8,7 @@
 
 namespace graft::ops {
 
-/// Whether integer coordinates denote the centers of pixels (half_pixel) or points half a pixel away from them.
+/// Whether integer coordinates are the centers of pixels (half_pixel) or points half a pixel away from them.
 enum class RegionCoordinates : std::uint8_t { half_pixel, output_half_pixel };
 constexpr std::array<Choice<RegionCoordinates>, 2> choices(RegionCoordinates /*tag*/) {
   return {{{"half_pixel", RegionCoordinates::half_pixel}, {"output_half_pixel", RegionCoordinates::output_half_pixel}}};
@@ -44,22 +44,24 @@ struct RegionAlign {
     constexpr Range size{.lowest = 1, .highest = 1 << 15};
     return std::tuple{
         attribute("coordinate_transformation_mode", &Self::coordinate_transformation_mode,
-                  "half_pixel: half a pixel is subtracted from coordinates; output_half_pixel: it is not, and regions "
-                  "are at least a pixel wide and high"),
-        attribute("mode", &Self::mode, "how the samples of a bin are combined"),
-        attribute("output_height", &Self::output_height, "number of rows of bins", size),
-        attribute("output_width", &Self::output_width, "number of columns of bins", size),
-        attribute("sampling_ratio", &Self::sampling_ratio,
-                  "samples along each side of a bin; 0: the length of the side in pixels, rounded up",
-                  {.lowest = 0, .highest = 1 << 15}),
+                  "half_pixel subtracts half a pixel from coordinates; output_half_pixel does not, and regions are at "
+                  "least a pixel wide and high"),
+        attribute("mode", &Self::mode, "the way in which the samples of a bin are combined"),
+        attribute("output_height", &Self::output_height, "the number of rows of bins", size),
+        attribute("output_width", &Self::output_width, "the number of columns of bins", size),
+        attribute(
+            "sampling_ratio", &Self::sampling_ratio,
+            "the number of samples along each side of a bin; 0 stands for the length of the side in pixels, rounded up",
+            {.lowest = 0, .highest = 1 << 15}),
         attribute("spatial_scale", &Self::spatial_scale,
-                  "size of the map divided by the size of the image that regions refer to", positive_and_finite())};
+                  "the size of the map divided by the size of the image to which regions refer",
+                  positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{input("x", "T", "N,C,H,W", "the feature maps"),
-                      input("rois", "T", "R,4", "x1, y1, x2, y2 of each region"),
-                      input("batch_indices", DType::i64, "R", "the item of x of each region"),
-                      output("y", "T", "R,C,output_height,output_width", "a small map of each region")};
+                      input("rois", "T", "R,4", "the corners x1, y1, x2, y2 of each region"),
+                      input("batch_indices", DType::i64, "R", "the index of the item of x for each region"),
+                      output("y", "T", "R,C,output_height,output_width", "the pooled map of each region")};
   }
   static constexpr auto types() {
     using enum DType;
@@ -85,7 +87,7 @@ struct RegionAlign {
       return invalid_argument("RegionAlign: rois have shape " + to_string(rois) + " and batch_indices " +
                               to_string(items) + ", allowed are R,4 and R");
     }
-    constexpr std::int64_t most = 0x7FFFFFFF;  // kernels index the pixels of a map with 32 bits
+    constexpr std::int64_t most = 0x7FFFFFFF;  // The kernels index the pixels of a map in 32 bits.
     if (x[2] == 0 || x[3] <= most / x[2]) return {};
     return invalid_argument("RegionAlign: x has shape " + to_string(x) +
                             ", allowed are maps of at most 2147483647 pixels");

@@ -18,7 +18,7 @@ constexpr int window_threads = 128;
 constexpr int group_channels = 4;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// The addresses of the channels that a thread processes at a time. Channels after the last one are replaced by the
+/// The addresses of the channels that a thread processes at a time. Channels after the last one are replaced with the
 /// last one.
 template <class T>
 struct Planes {
@@ -51,10 +51,10 @@ struct WindowSizes {
   Divisor columns_of_bins;
   Divisor bins;
   int bin_count;
-  int chunks;        ///< Chunks into which a region's channels are divided; a block computes one chunk.
-  int chunk_groups;  ///< Groups of channels in a chunk.
-  int row_taps;      ///< Space for the taps of all rows of bins.
-  int column_taps;   ///< Space for the taps of all columns of bins.
+  int chunks;        ///< The number of chunks into which a region's channels are divided; a block computes one chunk.
+  int chunk_groups;  ///< The number of groups of channels in a chunk.
+  int row_taps;      ///< The space for the taps of all rows of bins.
+  int column_taps;   ///< The space for the taps of all columns of bins.
 };
 
 /// Returns the space for the taps of all bins of the same axis before this one.
@@ -249,7 +249,7 @@ __global__ void align_samples(const T* x, const T* rois, const std::int64_t* bat
     if (!row.is_inside) continue;
     ++inside;
     inside_of_row = 0;
-    float sum_of_row = 0;  // one sum per row, because a single sum of all samples might lose digits
+    float sum_of_row = 0;  // There is one sum per row, because a single sum of all samples might lose digits.
     for (int j = columns.first; j < columns.end; ++j) {
       const Sample column = sample_at(column_axis, sizes.columns, column_of_bins, j);
       if (!column.is_inside) continue;

@@ -15,9 +15,9 @@ namespace graft::ops {
 
 /// The sizes along one axis that all regions share.
 struct RegionGrid {
-  int size = 0;   ///< Pixels of the map.
-  int bins = 0;   ///< Bins of a region.
-  int ratio = 0;  ///< Samples of a bin; 0: one per pixel of the bin, rounded up.
+  int size = 0;   ///< The number of pixels of the map along the axis.
+  int bins = 0;   ///< The number of bins of a region along the axis.
+  int ratio = 0;  ///< The number of samples of a bin; 0 stands for one per pixel of the bin, rounded up.
   float scale = 1;
   bool is_half_pixel = true;
 
@@ -32,8 +32,8 @@ struct RegionGrid {
 /// The part of an axis that one region covers, in pixels of the map.
 struct RegionAxis {
   float start = 0;
-  float bin = 0;    ///< Size of a bin.
-  int samples = 0;  ///< Samples of a bin.
+  float bin = 0;    ///< The size of a bin.
+  int samples = 0;  ///< The number of samples of a bin.
 };
 
 /// The weight of a pixel. `index` counts elements of memory.

@@ -1,4 +1,4 @@
-// ScatterReduceElements: adds elements to, or otherwise reduces them into, the elements that indices select.
+// ScatterReduceElements: adds elements to the elements that indices select, or reduces them in another way.
 #pragma once
 
 #include "core/scatter.hpp"
@@ -26,19 +26,21 @@ struct ScatterReduceElements {
   static constexpr auto attributes() {
     using Self = ScatterReduceElements;
     return std::tuple{
-        required_attribute("reduction", &Self::reduction,
-                           "how updates are combined; without a reduction, use TensorRT's own layer"),
+        required_attribute(
+            "reduction", &Self::reduction,
+            "the operation that combines updates with data; without a reduction, use TensorRT's own layer"),
         attribute("axis", &Self::axis, "the axis of the indices; negative axes count from the last one"),
         attribute("deterministic", &Self::deterministic,
-                  "1: updates are sorted by their target and reduced in their order, so that every run computes the "
-                  "same bits; 0: floating-point numbers may be added in any order, and in their own type")};
+                  "1 sorts updates by their target and reduces them in order, so that every run computes the same "
+                  "bits; 0 allows floating-point numbers to be added in any order, and in their own type")};
   }
   static constexpr auto ports() {
     return std::array{
-        input("data", "T", "any", "1 to 8 dimensions"),
-        input("indices", "Tind", "any", "has the rank of data, and is not larger than data except along the axis"),
-        input("updates", "T", "as indices", "an element for each index"),
-        output("y", "T", "as data", "data after the updates")};
+        input("data", "T", "any", "a tensor of 1 to 8 dimensions"),
+        input("indices", "Tind", "any",
+              "the indices along the axis, with the rank of data and not larger than data except along the axis"),
+        input("updates", "T", "as indices", "the update for each index"),
+        output("y", "T", "as data", "the data after the updates")};
   }
   static constexpr auto types() { return scatter_type_constraints(); }
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterElements", .needs_override = true}; }

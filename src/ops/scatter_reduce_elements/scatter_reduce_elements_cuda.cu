@@ -12,9 +12,9 @@ struct ElementRow {
   const Index* indices;
   int rank;
   int axis;
-  std::int64_t axis_size;                     ///< Size of the axis of the data.
-  std::int64_t strides[Extents::max_rank];    ///< Strides of the data.
-  Divisor by_index_sizes[Extents::max_rank];  ///< The first is not used.
+  std::int64_t axis_size;                     ///< The size of the data along the axis.
+  std::int64_t strides[Extents::max_rank];    ///< The strides of the data in elements.
+  Divisor by_index_sizes[Extents::max_rank];  ///< The divisors are the sizes of the indices; the first one is not used.
 
   [[nodiscard]] __device__ std::int64_t operator()(int update) const {
     const std::int64_t along_axis = index_from_front(indices[update], axis_size);

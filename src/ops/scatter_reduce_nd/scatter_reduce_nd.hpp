@@ -1,4 +1,4 @@
-// ScatterReduceND: adds slices to, or otherwise reduces them into, the slices of data that indices select.
+// ScatterReduceND: adds slices to the slices of data that indices select, or reduces them in another way.
 #pragma once
 
 #include <stdexcept>
@@ -27,17 +27,18 @@ struct ScatterReduceND {
 
   static constexpr auto attributes() {
     return std::tuple{
-        required_attribute("reduction", &ScatterReduceND::reduction,
-                           "how updates are combined; without a reduction, use TensorRT's own layer"),
+        required_attribute(
+            "reduction", &ScatterReduceND::reduction,
+            "the operation that combines updates with data; without a reduction, use TensorRT's own layer"),
         attribute("deterministic", &ScatterReduceND::deterministic,
-                  "1: updates are sorted by their index and reduced in their order, so that every run computes the "
-                  "same bits; 0: floating-point numbers may be added in any order, and in their own type")};
+                  "1 sorts updates by their index and reduces them in order, so that every run computes the same bits; "
+                  "0 allows floating-point numbers to be added in any order, and in their own type")};
   }
   static constexpr auto ports() {
-    return std::array{input("data", "T", "any", "1 to 8 dimensions"),
-                      input("indices", "Tind", "...,depth", "indices into the first `depth` dimensions of data"),
-                      input("updates", "T", "...,rest", "a slice for each index"),
-                      output("y", "T", "as data", "data after the updates")};
+    return std::array{input("data", "T", "any", "a tensor of 1 to 8 dimensions"),
+                      input("indices", "Tind", "...,depth", "the indices into the first `depth` dimensions of data"),
+                      input("updates", "T", "...,rest", "the slice for each index"),
+                      output("y", "T", "as data", "the data after the updates")};
   }
   static constexpr auto types() { return scatter_type_constraints(); }
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterND", .needs_override = true}; }

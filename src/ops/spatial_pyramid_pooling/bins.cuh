@@ -13,7 +13,7 @@ struct BinsPlan {
   std::int64_t channels = 0;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::int64_t side = 0;          ///< Bins of the level, along one side.
+  std::int64_t side = 0;          ///< The number of bins of the level along one side.
   std::int64_t first_output = 0;  ///< The first output of the level within an item.
   std::int64_t item_outputs = 0;
   Binning binning = Binning::adaptive;

@@ -1,4 +1,4 @@
-// The positions of the bins of a pyramid level along one axis. Shared by the reference and the CUDA kernels.
+// The positions of the bins of a pyramid level along one axis, shared by the reference and the CUDA kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 namespace graft::ops {
 
 enum class Binning : std::uint8_t {
-  adaptive,  ///< PyTorch: the smallest bins that cover everything, overlapping where n does not divide the size.
-  window,    ///< He et al. 2015: a window of ceil(size/n) with a stride of floor(size/n).
-  caffe,     ///< Caffe's SPPLayer: a window and stride of ceil(size/n), with the axis padded to n windows.
+  adaptive,  ///< PyTorch's rule: the smallest bins that cover everything, overlapping if n does not divide the size.
+  window,    ///< The rule of He et al. 2015: a window of ceil(size/n) with a stride of floor(size/n).
+  caffe,     ///< The rule of Caffe's SPPLayer: a window and stride of ceil(size/n), with the axis padded to n windows.
 };
 
 struct Bin {
   std::int64_t begin;
   std::int64_t end;
-  std::int64_t divisor;  ///< The factor of this axis in the divisor of an average; caffe counts padding as zeros.
+  /// The factor of this axis in the divisor of an average. The rule `caffe` counts padding as zeros.
+  std::int64_t divisor;
 };
 
 /// Returns the number of padding elements before the axis that the bins of `caffe` cover.
@@ -25,8 +26,8 @@ struct Bin {
   return (kernel * bins - size + 1) / 2;
 }
 
-/// Whether every bin has an element; axes of other sizes cannot be pooled. PyTorch's binning pools every size from 1
-/// on, and Caffe refuses a padding as large as the kernel.
+/// Returns whether every bin has an element; axes of other sizes cannot be pooled. PyTorch's rule pools every size from
+/// 1 on, and Caffe refuses a padding as large as the kernel.
 [[nodiscard]] inline bool can_bin(Binning binning, std::int64_t size, std::int64_t bins) {
   if (size < 1) return false;
   if (binning == Binning::window) return size >= bins;

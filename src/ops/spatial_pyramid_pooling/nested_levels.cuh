@@ -15,23 +15,25 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H200.
+/// The sizes of blocks and the work per thread, tuned on an H200.
 struct NestedLevelsPolicy {
-  static constexpr int warps = 4;  ///< Warps of a block in which each warp pools a plane.
-  /// Number of loads that a thread issues before it uses the first, where a block or a cluster pools a plane.
+  static constexpr int warps = 4;  ///< The number of warps in a block in which each warp pools a plane.
+  /// The number of loads that a thread issues before it uses the first one, if a block or a cluster pools a plane.
   static constexpr int loads = 4;
-  static constexpr int most_shares = 4;    ///< Warps that share a quarter of the rows where a block pools a plane.
-  static constexpr int enough_planes = 4;  ///< Planes per multiprocessor from which on a warp may pool a plane.
-  static constexpr int bin_threads = 512;  ///< Threads of a block that are divided equally between bins.
-  static constexpr int bin_loads = 8;      ///< Number of these loads in a block of bin_threads without a cluster.
+  /// The number of warps that share a quarter of the rows if a block pools a plane.
+  static constexpr int most_shares = 4;
+  /// The number of planes per multiprocessor from which on a warp may pool a plane.
+  static constexpr int enough_planes = 4;
+  static constexpr int bin_threads = 512;  ///< The number of threads in a block that are divided equally between bins.
+  static constexpr int bin_loads = 8;      ///< The number of these loads in a block of bin_threads without a cluster.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  /// The least number of blocks on a multiprocessor. With two, which is all that 2x16x1024x1024 needs, two of its 32
-  /// clusters would not fit next to the others.
+  /// The minimum number of blocks on a multiprocessor. With two, which is all that 2x16x1024x1024 needs, two of its 32
+  /// clusters would have to wait for the others.
   static constexpr int cluster_blocks = 3;
 #else
   static constexpr int cluster_blocks = 1;  // no clusters
 #endif
-  static constexpr std::int64_t long_plane = 262144;  ///< Bytes from which on a cluster pools a plane.
+  static constexpr std::int64_t long_plane = 262144;  ///< The size in bytes from which on a cluster pools a plane.
 };
 
 struct NestedLevelsPlan {
@@ -39,14 +41,14 @@ struct NestedLevelsPlan {
   void* y = nullptr;
   int planes = 0;
   int width = 0;
-  int quarter = 0;            ///< Rows of a bin of level 4.
-  int log2_column_lanes = 0;  ///< Binary logarithm of the vectors of a row.
-  int bins = 0;               ///< Number of bins of all levels in one channel.
+  int quarter = 0;            ///< The number of rows in a bin of level 4.
+  int log2_column_lanes = 0;  ///< The binary logarithm of the number of vectors in a row.
+  int bins = 0;               ///< The number of bins of all levels in one channel.
   int channels = 0;
   int first_bin[3] = {-1, -1, -1};  ///< The first bin of levels 4, 2 and 1; -1 for a level that is not requested.
-  Divisor by_row_vectors = {};      ///< Divides by the number of vectors in a row of a bin of level 4.
+  Divisor by_row_vectors = {};      ///< The divisor is the number of vectors in a row of a bin of level 4.
   Divisor by_channels = {};
-  float count = 0;  ///< Number of elements in a bin of level 4.
+  float count = 0;  ///< The number of elements in a bin of level 4.
   float x_scale = 1;
   Quantizer quantizer = {};
 };
@@ -67,7 +69,7 @@ requires(N > 1) class BinSum<std::int8_t, N, Average> {
   int sum_ = 0;
 };
 
-/// The output of a lane of a warp that finishes a plane: lanes 0 to 15 write the bins of level 4, lanes 16 to 19 the
+/// The output of a lane of the warp that completes a plane: lanes 0 to 15 write the bins of level 4, lanes 16 to 19 the
 /// bins of level 2, lane 20 the bin of level 1. It may be constructed before the plane has arrived, while the warp
 /// waits.
 template <class T, class Reduce>
@@ -85,7 +87,7 @@ class LevelOutput {
           (std::int64_t{channel} * 16 >> (2 * level_)) + index;
   }
 
-  /// Stores the output of the lane, which it reduces from the bins of level 4, row after row.
+  /// Stores the output of the lane, which it reduces from the bins of level 4, row by row.
   __device__ void store(const NestedLevelsPlan& plan, const float* fourths) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const float* corner = fourths + (lane & 2) * 4 + (lane & 1) * 2;
@@ -134,7 +136,7 @@ class QuarterLanes {
   int log2_columns_;
 };
 
-/// Pools one plane per warp. K: loads of a lane in each quarter of the rows.
+/// Pools one plane per warp. K is the number of loads of a lane in each quarter of the rows.
 template <class T, class Reduce, int K>
 __global__ void __launch_bounds__(NestedLevelsPolicy::warps * 32, 8)  // a thread may have 64 registers
     pool_short_nested_levels(const __grid_constant__ NestedLevelsPlan plan) {
@@ -267,7 +269,8 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? Nes
   if (cluster.rank() == 0 && threadIdx.x < 32) output.store(plan, fourths);
 }
 
-/// The kernel that pools a problem.
+/// The kernel for a problem: `rows` pools planes with rows of at most 32 vectors, `bins` and `elements` pool bin by bin
+/// in words or in single elements, and `cluster` pools long planes; `none` if no kernel supports the problem.
 enum class NestedLevels : std::uint8_t { none, rows, bins, elements, cluster };
 
 /// Returns the kernel for a problem, or `none`, and fills the plan except for addresses.

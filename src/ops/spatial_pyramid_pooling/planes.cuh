@@ -15,66 +15,70 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H200.
+/// The sizes of blocks and the work per thread, tuned on an H200.
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
-  static constexpr int rows_in_flight = 4;  ///< Number of loads that a thread issues before it uses the first.
-  /// Threads of all blocks on a multiprocessor from which on blocks have fewer threads: while a small block computes,
-  /// other blocks load.
+  static constexpr int rows_in_flight = 4;  ///< The number of loads that a thread issues before it uses the first one.
+  /// The number of threads of all blocks on a multiprocessor from which on blocks have fewer threads: while a small
+  /// block computes, other blocks load.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
-  static constexpr std::int64_t staged_bytes = 12288;  ///< Bytes of the short planes that a block stages.
-  /// Blocks per multiprocessor from which on a block pools several planes.
+  /// The number of bytes of the short planes that a block stages in shared memory.
+  static constexpr std::int64_t staged_bytes = 12288;
+  /// The number of blocks per multiprocessor from which on a block pools several planes.
   static constexpr std::int64_t enough_blocks = 8;
-  /// Accesses to a short plane. An unstaged block of short planes has at least 2 * least_threads; a staged block of
-  /// fewer accesses has most_threads / 2.
+  /// The number of accesses to a short plane. An unstaged block of short planes has at least 2 * least_threads; a
+  /// staged block of fewer accesses has most_threads / 2.
   static constexpr std::int64_t short_plane = 256;
-  static constexpr int most_shared = 46 * 1024;      ///< Bytes of shared memory without the pyramid.
-  static constexpr std::int64_t long_plane = 65536;  ///< Bytes of a plane from which on several blocks may share it.
+  static constexpr int most_shared = 46 * 1024;  ///< The number of bytes of shared memory without the pyramid.
+  /// The size in bytes of a plane from which on several blocks may share it.
+  static constexpr std::int64_t long_plane = 65536;
 };
 
-/// The division of planes into blocks and threads.
+/// The division of planes between blocks and threads.
 struct PlanesPlan {
   const void* x = nullptr;
   void* y = nullptr;
-  void* partials = nullptr;  ///< Strips of each block, where several blocks share a plane.
+  void* partials = nullptr;  ///< The strips of each block, if several blocks share a plane.
   int planes = 0;
   int height = 0;
   int width = 0;
   int block_planes = 1;
-  int log2_blocks = 0;     ///< Binary logarithm of the number of blocks that share a plane.
-  int log2_pieces = 0;     ///< Binary logarithm of the number of pieces into which a block divides the rows of a cell.
-  int accesses = 0;        ///< Number of accesses to a row.
-  int staged_vectors = 0;  ///< Vectors of 16 bytes at the beginning of shared memory that hold staged planes.
-  int column_stride = 0;   ///< Elements from one piece of a cell of rows to the next.
-  int strip_stride = 0;    ///< Elements from one cell of rows to the next.
-  /// Binary logarithm of the number of columns that a thread reduces to one before it stores them in shared memory: N
-  /// or one.
+  int log2_blocks = 0;  ///< The binary logarithm of the number of blocks that share a plane.
+  /// The binary logarithm of the number of pieces into which a block divides the rows of a cell.
+  int log2_pieces = 0;
+  int accesses = 0;  ///< The number of accesses to a row.
+  /// The number of vectors of 16 bytes at the beginning of shared memory that contain staged planes.
+  int staged_vectors = 0;
+  int column_stride = 0;  ///< The number of elements from one piece of a cell of rows to the next.
+  int strip_stride = 0;   ///< The number of elements from one cell of rows to the next.
+  /// The binary logarithm of the number of columns that a thread reduces to one before it stores them in shared memory:
+  /// N or one.
   int log2_step = 0;
-  Divisor by_row = {};    ///< Divides by `accesses`.
-  Divisor by_plane = {};  ///< Divides by the number of pieces of a plane in a block.
+  Divisor by_row = {};    ///< The divisor is `accesses`.
+  Divisor by_plane = {};  ///< The divisor is the number of pieces of a plane in a block.
   Divisor by_row_cells = {};
   Divisor by_axis_bins = {};
   Divisor by_channels = {};
-  int log2_bin_lanes = 0;  ///< Binary logarithm of the number of lanes that share a bin along a row.
+  int log2_bin_lanes = 0;  ///< The binary logarithm of the number of lanes that share a bin along a row.
   float x_scale = 1;
   Quantizer quantizer = {};
 };
 
-/// Copies the axes to shared memory, without a barrier. Kernel arguments lie in constant memory, which serves the
-/// addresses of a warp one after the other; shared memory serves them together.
+/// Copies the axes to shared memory, without a barrier. Kernel arguments are in constant memory, which serves the
+/// different addresses of a warp one after the other, whereas shared memory serves them together.
 __device__ inline void copy_to_shared(const PyramidAxes& argument, PyramidAxes& copy) {
   static_assert(sizeof(PyramidAxes) % sizeof(int) == 0);
   const PyramidAxes* address = &argument;
-  asm volatile("" : "+l"(address));  // hides from the compiler that this is the address of an argument
+  asm volatile("" : "+l"(address));  // Hides from the compiler that this is the address of an argument.
   const auto* from = reinterpret_cast<const int*>(address);
   auto* to = reinterpret_cast<int*>(&copy);
   for (unsigned i = threadIdx.x; i < sizeof(PyramidAxes) / sizeof(int); i += blockDim.x) to[i] = from[i];
 }
 
 /// Reduces the strips of `planes` planes, beginning with plane `first`, and stores y. The block must have 2^n threads.
-/// A strip is the part of a bin's columns in one cell of rows: strips[cell of rows][plane][bin along a row, level after
-/// level].
+/// A strip is the part of a bin's columns in one cell of rows. Strips are stored as strips[cell of rows][plane][bin
+/// along a row, level after level].
 template <class T, class Reduce, class V>
 __device__ void reduce_strips_to_bins(const Pyramid& pyramid, const PyramidAxes& axes, const PlanesPlan& plan,
                                       const V* strips, int first, int planes) {
@@ -180,8 +184,8 @@ __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* st
   for (int i = static_cast<int>(threadIdx.x) * bytes; i < vectors; i += static_cast<int>(blockDim.x) * bytes) {
     copy_async(shared_address(staged) + i, from + i, bytes);
   }
-  // The tensor may end within the last vector. compute-sanitizer reports any asynchronous copy from such a vector, of
-  // however few bytes.
+  // The tensor may end within the last vector. compute-sanitizer reports any asynchronous copy from such a vector,
+  // however few bytes it copies.
   for (int i = vectors + static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
     reinterpret_cast<char*>(staged)[i] = from[i];
   }
@@ -425,7 +429,7 @@ template <class T, int N, class Reduce, bool Staged>
   return launch("SpatialPyramidPooling", pool_partials<T, Reduce>, last, context, pyramid, plan);
 }
 
-/// Whether a plane and its intermediate results fit into the shared memory of a block.
+/// Returns whether a plane and its intermediate results fit into the shared memory of a block.
 template <class T>
 [[nodiscard]] bool can_stage(const Pyramid& pyramid, const Extents& extents) {
   const std::int64_t bytes = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T));

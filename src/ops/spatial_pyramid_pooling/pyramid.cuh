@@ -1,5 +1,5 @@
-// The form of a problem in the CUDA kernels of SpatialPyramidPooling: the bins of all levels are unions of cells, and
-// each element is in exactly one cell, so that one pass over the input serves every level.
+// A problem of SpatialPyramidPooling in the form that its CUDA kernels use: the bins of all levels are unions of cells,
+// and each element is in exactly one cell, so that one pass over the input serves every level.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@ inline constexpr int most_levels = 16;
 /// The bins of all levels along one axis.
 struct PyramidAxis {
   int cells = 0;
-  int borders[most_axis_cells + 1] = {};    ///< Cell i spans borders[i] to borders[i + 1].
+  int borders[most_axis_cells + 1] = {};    ///< The borders of the cells: cell i spans borders[i] to borders[i + 1].
   std::uint8_t first[most_axis_bins] = {};  ///< The first cell of each bin, level after level.
-  std::uint8_t last[most_axis_bins] = {};   ///< The end of the cells of each bin (exclusive).
+  std::uint8_t last[most_axis_bins] = {};   ///< The index after the last cell of each bin.
 
   [[nodiscard]] __device__ int length(int bin) const { return borders[last[bin]] - borders[first[bin]]; }
 };
 
 struct PyramidLevel {
-  int side = 0;            ///< Bins along each side.
-  int first_axis_bin = 0;  ///< Index of the first bin among the bins of all levels along one side.
-  int first_bin = 0;       ///< Index of the first bin among the bins of all levels of a channel.
+  int side = 0;            ///< The number of bins along each side.
+  int first_axis_bin = 0;  ///< The index of the first bin among the bins of all levels along one side.
+  int first_bin = 0;       ///< The index of the first bin among the bins of all levels of a channel.
   int divisor = 0;         ///< The divisor of averages, or 0 if it is the number of elements.
   Divisor by_side = {};
-  Divisor by_bins = {};  ///< Divides by the number of bins of this level in one channel.
+  Divisor by_bins = {};  ///< The divisor is the number of bins of this level in one channel.
 };
 
 struct PyramidAxes {
@@ -41,14 +41,15 @@ struct PyramidAxes {
 
 struct Pyramid {
   int levels = 0;
-  int bins = 0;       ///< Number of bins of all levels in one channel.
-  int axis_bins = 0;  ///< Number of bins of all levels along one side.
+  int bins = 0;       ///< The number of bins of all levels in one channel.
+  int axis_bins = 0;  ///< The number of bins of all levels along one side.
   int channels = 0;
   PyramidLevel level[most_levels] = {};
   PyramidAxes axes;
 };
 
-/// Returns false if there are more bins or cells than a pyramid holds. Allocates no memory.
+/// Computes the cells and bins of an axis. Returns false if there are more bins or cells than a pyramid can store.
+/// Allocates no memory.
 [[nodiscard]] inline bool make_axis(const SpatialPyramidPooling& op, std::int64_t size, PyramidAxis& axis) {
   std::array<Bin, most_axis_bins> bins{};
   std::array<std::int64_t, std::size_t{2} * most_axis_bins> borders{};

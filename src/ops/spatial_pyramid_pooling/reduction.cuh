@@ -9,7 +9,7 @@
 namespace graft::ops::detail {
 
 struct Maximum {
-  /// The type in which shared memory holds reduced columns.
+  /// The type in which reduced columns are stored in shared memory.
   template <class T>
   using Stored = T;
   template <class T>
@@ -51,7 +51,7 @@ __device__ T to_output(float value, float x_scale, const Quantizer& quantizer) {
   return static_cast<T>(value);
 }
 
-/// Reduces the values of groups of 2^log2_lanes lanes. All lanes of a warp call it together.
+/// Reduces the values of groups of 2^log2_lanes lanes. All lanes of a warp call this function together.
 template <class Reduce, class V>
 __device__ V reduce_lanes(V value, int log2_lanes) {
   for (int distance = (1 << log2_lanes) / 2; distance > 0; distance /= 2) {

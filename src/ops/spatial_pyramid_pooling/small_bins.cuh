@@ -10,11 +10,11 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H100.
+/// The sizes of problems and the work per lane, tuned on an H100.
 struct SmallBinsPolicy {
   static constexpr int log2_lanes = 3;
   static constexpr int lanes = 1 << log2_lanes;
-  /// Number of loads that a lane issues before it uses the first.
+  /// The number of loads that a lane issues before it uses the first one.
   static constexpr int loads = 6;
   static constexpr std::int64_t most = std::int64_t{1} << 20;  ///< The largest number of elements of x, and of y.
 };
@@ -43,7 +43,7 @@ struct SmallBinsPlan {
   Divisor by_side;
   Divisor by_bins;
   int side;
-  int bins;  ///< Bins of all planes.
+  int bins;  ///< The number of bins in all planes.
   bool is_adaptive;
   bool is_caffe;
   float x_scale;

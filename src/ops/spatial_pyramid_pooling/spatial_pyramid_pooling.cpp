@@ -25,10 +25,10 @@ class Body {
     for (const std::string& input : inputs) list += (list.empty() ? "" : ", ") + input;
     return add(type + "(" + list + ")");
   }
-  /// Adds a constant list of one integer.
+  /// Adds a constant list with one integer, and returns its name.
   std::string integer(std::int64_t value) { return add("Constant<value=int64([" + std::to_string(value) + "])>()"); }
   std::string binary(const std::string& type, const std::string& a, const std::string& b) { return call(type, {a, b}); }
-  /// Adds floor(a / b) of numbers that are not negative.
+  /// Adds floor(a / b) for numbers that are not negative, and returns its name.
   std::string floor_divide(const std::string& a, std::int64_t b) { return binary("Div", a, integer(b)); }
   std::string ceil_divide(const std::string& a, std::int64_t b) {
     return floor_divide(binary("Add", a, integer(b - 1)), b);
@@ -42,7 +42,8 @@ class Body {
 struct BodyBin {
   std::string begin;
   std::string end;
-  std::string divisor;  ///< The factor of this axis in the divisor of an average with binning caffe; empty otherwise.
+  /// The factor of this axis in the divisor of an average, for the rule `caffe`; otherwise empty.
+  std::string divisor;
 };
 
 /// Writes bin_at() in ONNX operators.
@@ -100,7 +101,7 @@ std::int64_t SpatialPyramidPooling::bins_per_channel() const {
 
 std::vector<Shape> SpatialPyramidPooling::infer_shapes(std::span<const Shape> inputs) const {
   const Shape& x = inputs[0];
-  if (x.size() != 4) return {x};  // accepts() rejects other ranks
+  if (x.size() != 4) return {x};  // The function accepts() rejects other ranks.
   return {{x[0], x[1] * bins_per_channel()}};
 }
 
@@ -143,7 +144,7 @@ std::vector<DropIn> SpatialPyramidPooling::drop_ins() {
            .fields = {{.name = "levels", .attribute = "levels"},
                       {.name = "mode", .attribute = "mode"},
                       {.name = "binning", .attribute = "binning"}},
-           .doc = "the name that hand-written networks use"}};
+           .doc = "the plugin name that hand-written networks use"}};
 }
 
 }  // namespace graft::ops

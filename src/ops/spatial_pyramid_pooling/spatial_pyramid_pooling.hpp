@@ -38,12 +38,13 @@ struct SpatialPyramidPooling {
   float y_scale = 1;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("levels", &SpatialPyramidPooling::levels, "bins along each side, level by level",
-                                {.lowest = 1, .highest = 1024}),
-                      attribute("mode", &SpatialPyramidPooling::mode, "how a bin is pooled"),
-                      attribute("binning", &SpatialPyramidPooling::binning, "which elements the bins cover"),
-                      attribute("x_scale", &SpatialPyramidPooling::x_scale, x_scale_doc, positive_and_finite()),
-                      attribute("y_scale", &SpatialPyramidPooling::y_scale, y_scale_doc, positive_and_finite())};
+    return std::tuple{
+        attribute("levels", &SpatialPyramidPooling::levels, "the number of bins along each side, level by level",
+                  {.lowest = 1, .highest = 1024}),
+        attribute("mode", &SpatialPyramidPooling::mode, "the pooling of a bin: its maximum or its average"),
+        attribute("binning", &SpatialPyramidPooling::binning, "the rule that determines the elements of each bin"),
+        attribute("x_scale", &SpatialPyramidPooling::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &SpatialPyramidPooling::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
     return std::array{
@@ -61,8 +62,8 @@ struct SpatialPyramidPooling {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Bytes of the workspace for the strips of planes that blocks share. The size does not depend on the shape, so that
-  /// it serves a whole range of shapes.
+  /// The size in bytes of the workspace for the strips of planes that blocks share. It does not depend on the shape, so
+  /// that one workspace serves a whole range of shapes.
   static constexpr std::size_t shared_planes_workspace = 262144;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return shared_planes_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;

@@ -64,7 +64,7 @@ namespace graft::ops {
           if (binnable) add({dtype, Layout::linear, extents}, mode, "caffe", levels);
         }
       }
-      // These are many planes of few vectors.
+      // This shape has many planes of few vectors.
       add({dtype, Layout::linear, {4, 136, 32, dtype == DType::i8 ? 64 : 32}}, mode, "adaptive", {4, 2, 1});
       for (const std::int64_t shift : {1, 3}) {
         add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_shift" + std::to_string(shift))
@@ -115,7 +115,7 @@ namespace graft::ops {
   return in_formats(linear_formats, shapes);
 }
 
-/// Draws feature maps of any size, pooled to one to four levels of up to 8 bins a side.
+/// Generates random feature maps of any size, pooled to one to four levels of up to 8 bins a side.
 [[nodiscard]] inline TimedCase draw(const SpatialPyramidPooling& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 64};
   constexpr SizeRange image{8, 256};

@@ -8,7 +8,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns the average of the bin, or its maximum, which is NaN if the bin has a NaN.
+/// Returns the average of the bin, or its maximum, which is NaN if the bin contains a NaN.
 template <class Element>
 double pool(const SpatialPyramidPooling& op, const Element* plane, std::int64_t width, const Bin& rows,
             const Bin& columns) {

@@ -31,14 +31,14 @@ namespace {
 constexpr std::array<std::pair<ops::Binning, std::string_view>, 3> binnings{
     {{ops::Binning::adaptive, "adaptive"}, {ops::Binning::window, "window"}, {ops::Binning::caffe, "caffe"}}};
 constexpr std::size_t image_rank = 4;
-/// The maximum number of bins of a level along one axis. Pyramids have a handful; a few bytes of a hostile file may
-/// request billions.
+/// The maximum number of bins of a level along one axis. Usual pyramids have few bins, but a malicious file of a few
+/// bytes may request billions.
 constexpr std::int64_t most_bins = 4096;
 
 /// The bins of a pool along one axis.
 using Bins = std::vector<ops::Bin>;
 
-using Sizes = std::array<std::int64_t, 2>;  ///< Height and width.
+using Sizes = std::array<std::int64_t, 2>;  ///< The height and width of an image.
 
 /// The windows of a pool along one axis.
 struct Windows {
@@ -55,9 +55,9 @@ struct Level {
   bool includes_padding = false;  ///< Whether the divisor of an average counts padding.
   bool by_cells = false;          ///< Whether the level is flattened in the order of n x n x C.
   std::array<Windows, 2> windows;
-  std::array<Bins, 2> bins;  ///< Bins along H and W; empty where the pool covers the whole axis.
-  Sizes sizes{};             ///< Height and width of the image; 0 where unknown.
-  std::string text;          ///< The windows, for messages.
+  std::array<Bins, 2> bins;  ///< The bins along H and W; empty if the pool covers the whole axis.
+  Sizes sizes{};             ///< The height and width of the image; 0 if unknown.
+  std::string text;          ///< A description of the windows, for messages.
 
   [[nodiscard]] bool is_whole_image() const { return windows[0].kernel == 0; }
 };
@@ -78,8 +78,8 @@ bool is_whole_image(const onnx::Node& node) {
   return *axes == std::vector<std::int64_t>{2, 3};
 }
 
-/// Returns the level that a pool of an image computes, without its bins. `why_not` is set if the pool has unusual
-/// attributes.
+/// Returns the level that a pool of an image computes, without its bins. If the pool has unsupported attributes,
+/// `why_not` is set to the reason.
 std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
   onnx::Value* x = node.input(0);
   if (x == nullptr || !x->shape || x->shape->size() != image_rank) return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
   return level;
 }
 
-/// Returns the elements of an axis of this size that each of `count` windows covers, or nothing if a window of an
+/// Returns the elements that each of `count` windows covers on an axis of this size, or nothing if a window of an
 /// average reaches beyond the padding.
 std::optional<Bins> bins_of(const Level& level, std::size_t axis, std::int64_t size, std::int64_t count) {
   const Windows& windows = level.windows[axis];
@@ -137,7 +137,7 @@ std::string set_bins(Level& level) {
       return fmt::format("{} windows along one axis, and a level has at most {}", count, most_bins);
     }
     auto bins = bins_of(level, axis, level.sizes[axis], count);
-    if (!bins) return "an average over a window that reaches beyond the padding";
+    if (!bins) return "a window of an average reaches beyond the padding";
     level.bins[axis] = *std::move(bins);
   }
   return "";
@@ -159,7 +159,7 @@ const onnx::Node* pool_behind(const onnx::Value* value, bool& by_cells) {
   return nullptr;
 }
 
-/// Whether `bins` are the `count` bins of a rule along one axis.
+/// Returns whether `bins` are the `count` bins of a rule along one axis.
 bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t count, ops::Binning binning) {
   if (static_cast<std::int64_t>(bins.size()) != count || !can_bin(binning, size, count)) return false;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -179,7 +179,7 @@ bool has_bins(const Level& level, std::int64_t count, ops::Binning binning) {
   return true;
 }
 
-/// Whether `value` has the shape [N, C * n * n] of n x n bins of each channel of x.
+/// Returns whether `value` has the shape [N, C * n * n], for n x n bins of each channel of x.
 bool is_flat(const onnx::Value& value, const onnx::Value& x, std::int64_t count) {
   const auto channels = size_of(x, 1);
   return value.shape && value.shape->size() == 2 && channels > 0 && (*value.shape)[1].is_constant() &&
@@ -200,7 +200,7 @@ std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
 /// Returns the sizes of an axis at which the windows of all levels are the bins of the rule.
 std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                        std::size_t axis, ops::Binning binning) {
-  // There are as many windows as bins, which leaves a range of sizes because of the stride.
+  // There are as many windows as bins. Because of the stride, this leaves a range of sizes.
   std::int64_t lowest = 1;
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -235,10 +235,11 @@ struct Pyramid {
   onnx::Value* x = nullptr;
   std::shared_ptr<Operator> op;
   std::size_t pools = 0;
-  std::vector<std::int64_t> order;  ///< The order of the elements if it differs from the order of the operator.
+  /// The order of the elements if it differs from the order of the operator; otherwise empty.
+  std::vector<std::int64_t> order;
   /// The size for which the windows were made, if the size of the image is not fixed.
   std::optional<Sizes> frozen;
-  std::vector<std::string_view> binnings;  ///< All rules that yield these bins; the operator uses the first.
+  std::vector<std::string_view> binnings;  ///< All rules that yield these bins; the operator uses the first one.
   std::string obstacle;
 };
 
@@ -321,7 +322,8 @@ Pyramid read(const onnx::Node& concat) {
     if (height != width) return fail(fmt::format("a level has {} x {} bins, not n x n", height, width));
     counts.push_back(static_cast<std::int64_t>(height));
     if (!is_flat(*concat.inputs[i], x, counts.back())) {
-      return fail(fmt::format("'{}' is not the pooled image as one vector for each item", concat.inputs[i]->name));
+      return fail(
+          fmt::format("'{}' does not contain the pooled image as one vector for each item", concat.inputs[i]->name));
     }
   }
   const std::int64_t axis = concat.int_or("axis", 0);
@@ -369,7 +371,8 @@ Pyramid read(const onnx::Node& concat) {
   return fail("the levels follow different rules of binning");
 }
 
-/// Returns the edit that adds the operator and a Gather, which brings its elements into the order of cells of channels.
+/// Returns the edit that adds the operator and a Gather. The Gather arranges the elements in the order of cells of
+/// channels.
 std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx::Value& y) {
   return [op = std::shared_ptr<const Operator>(found.op), x = found.x->name, y = y.name,
           order = found.order](onnx::Graph& graph) {

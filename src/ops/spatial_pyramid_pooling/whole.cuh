@@ -1,5 +1,5 @@
-// SpatialPyramidPooling where every level has one bin: each plane is a row of contiguous elements that is reduced to
-// one number.
+// SpatialPyramidPooling if every level has one bin: each plane is a row of contiguous elements that is reduced to one
+// number.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@
 namespace graft::ops {
 namespace detail {
 
-/// Tuned on an H100.
+/// The sizes of blocks and the work per thread, tuned on an H100.
 struct WholePolicy {
-  /// Number of loads that a thread issues before it uses the first, if a block pools a plane.
+  /// The number of loads that a thread issues before it uses the first one, if a block pools a plane.
   static constexpr int in_flight = 4;
-  static constexpr int in_lane = 2;  ///< Number of these loads if lanes of a warp pool a plane.
+  static constexpr int in_lane = 2;  ///< The number of these loads if lanes of a warp pool a plane.
   static constexpr int most_threads = 512;
-  static constexpr int most_in_warp = 128;  ///< Vectors of a plane up to which lanes of one warp pool it.
+  static constexpr int most_in_warp = 128;  ///< The largest number of vectors of a plane that lanes of one warp pool.
 };
 
 struct WholePlan {
   Rows planes;
   std::int64_t channels = 0;
-  int levels = 0;  ///< All levels have one bin.
+  int levels = 0;  ///< The number of levels, all of which have one bin.
   float count = 1;
   float x_scale = 1;
   Quantizer quantizer = {};
@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(WholePolicy::most_threads)
 
 }  // namespace detail
 
-/// Whether run_whole() suits the problem. Long planes that are too few for all multiprocessors are better shared by
-/// blocks.
+/// Returns whether run_whole() suits the problem. Long planes that are too few for all multiprocessors are better
+/// shared by blocks.
 [[nodiscard]] inline bool is_whole(const SpatialPyramidPooling& op, const Extents& x, const DeviceTraits& device) {
   constexpr std::int64_t long_plane = 16384;
   constexpr std::int64_t most = std::int64_t{1} << 30;

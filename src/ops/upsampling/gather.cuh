@@ -13,24 +13,25 @@ struct GatherTask {
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
-  unsigned count = 0;   ///< Number of vectors of V elements of y.
+  unsigned count = 0;   ///< The number of vectors of V elements in y.
   bool is_flat = true;  ///< Whether there is a single slice.
-  int parts = 1;        ///< Vectors of a column.
-  int in_row = 0;       ///< Elements of x.
+  int parts = 1;        ///< The number of vectors in a column.
+  int in_row = 0;       ///< The number of elements in a row of x.
   int in_slice = 0;
   std::int64_t in_volume = 0;
   QuickDivision by_parts = {};
-  QuickDivision by_row = {};  ///< Columns of y.
+  QuickDivision by_row = {};  ///< The divisor is the number of columns of y.
   QuickDivision by_height = {};
   QuickDivision by_depth = {};
   int pitch = 1;
-  // Channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels` channels and padding.
+  // The number of channel ranges in channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels`
+  // channels and padding.
   int blocks = 1;
   int channels = 0;
   float cubic_a = 0;
   float ratio = 1;
 
-  /// Whether all numbers of the task fit into 31 bits.
+  /// Returns whether all numbers of the task fit into 31 bits.
   [[nodiscard]] static bool fits(const std::array<SampledAxis, 3>& axes, std::int64_t outputs, std::int64_t volume) {
     return std::all_of(axes.begin(), axes.end(), ShortAxis::fits) && outputs < UpsamplingTask::most_quick_items &&
            volume < UpsamplingTask::most_quick_items;

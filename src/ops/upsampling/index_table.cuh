@@ -1,6 +1,6 @@
 // Upsampling to the nearest element, by any factor along any axes, in the linear layout. A block computes a piece of y
-// of whole vectors, wherever its rows begin. Tables in shared memory hold the row and the column of x for each row and
-// column of the piece.
+// of whole vectors, wherever its rows begin. Tables in shared memory contain the row and the column of x for each row
+// and column of the piece.
 #pragma once
 
 #include "ops/upsampling/short_axis.cuh"
@@ -12,21 +12,22 @@ struct IndexTableTask {
   static constexpr int threads = 256;
   static constexpr int most_vectors = 8;  ///< The largest piece has threads * most_vectors vectors.
   static constexpr int blocks_per_multiprocessor = 8;
-  static constexpr int narrowest = 8;  ///< Columns of y from which on the table of rows fits.
-  static constexpr std::int64_t longest_row = std::int64_t{1}
-                                              << 16;  ///< Columns of x up to which 16 bits hold an index.
-  /// The smallest y in bytes. For less, or for single rows, computing each position took less time on an H100 than a
-  /// table.
+  static constexpr int narrowest = 8;  ///< The minimum number of columns of y for which the table of rows fits.
+  /// The maximum number of columns of x, so that 16 bits can store an index.
+  static constexpr std::int64_t longest_row = std::int64_t{1} << 16;
+  /// The minimum size of y in bytes. For a smaller y, and for single rows, computing each position took less time on an
+  /// H100 than a table.
   static constexpr std::int64_t fewest_bytes = std::int64_t{1} << 22;
 
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
-  unsigned count = 0;  ///< Elements of y.
-  int piece = 0;       ///< Elements of y that a block computes.
-  int columns = 0;  ///< Entries of the table of columns: one per column of a row or, for longer rows, one per element
-                    ///< of the piece.
-  QuickDivision by_row = {};  ///< Columns of y.
+  unsigned count = 0;  ///< The number of elements in y.
+  int piece = 0;       ///< The number of elements of y that a block computes.
+  /// The number of entries in the table of columns: one per column of a row or, for longer rows, one per element of the
+  /// piece.
+  int columns = 0;
+  QuickDivision by_row = {};  ///< The divisor is the number of columns of y.
   QuickDivision by_height = {};
   QuickDivision by_depth = {};
 
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(IndexTableTask::threads)
     index_table(const T* x, T* y, const __grid_constant__ IndexTableTask task, int most_rows) {
   constexpr int N = widest<T>;
   constexpr int threads = IndexTableTask::threads;
-  extern __shared__ int row_of[];  // offsets in x at which rows begin
+  extern __shared__ int row_of[];  // The offsets in x at which rows begin.
   unsigned short* const column_of = reinterpret_cast<unsigned short*>(row_of + most_rows);
   const int thread = static_cast<int>(threadIdx.x);
   const int width = task.x.out;
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(IndexTableTask::threads)
     make(begin, elements);
     Vector<T, N>::of(elements).store_streaming(to + begin);
   }
-  const int left = size - size % N + thread;  // the elements of the last piece that do not fill a vector
+  const int left = size - size % N + thread;  // The elements of the last piece that do not fill a vector.
   if (left < size) {
     T elements[1];
     make(left, elements);

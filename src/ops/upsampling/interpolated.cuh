@@ -1,4 +1,4 @@
-// Upsampling by linear or cubic interpolation, by any factor. A thread computes its columns row by row and holds the
+// Upsampling by linear or cubic interpolation, by any factor. A thread computes its columns row by row and keeps the
 // input rows that it needs, interpolated along x (and z), in registers: each input row is read once for a whole strip.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Linear upsampling by any factor, in the linear layout. A warp computes contiguous columns of several planes, row by
-// row. It holds two rows of the input, interpolated along the row, and loads the input of the next output row before it
+// row. It keeps two rows of the input, interpolated along the row, and loads the input of the next output row before it
 // computes the current one.
 #pragma once
 
@@ -15,7 +15,7 @@ inline constexpr int line_buffer_threads = 128;
 struct Neighbours {
   int first;
   int second;
-  float weight;  ///< Weight of the second neighbor.
+  float weight;  ///< The weight of the second neighbor.
 
   __device__ Neighbours(const ShortAxis& axis, const ShortAxis::Place& place)
       : first(axis.clamp(place.index)),
@@ -28,10 +28,10 @@ struct LineBufferTask {
   ShortAxis y;
   ShortAxis x;
   unsigned planes = 0;
-  int rows = 1;                  ///< Rows of the output that a warp computes.
-  std::int64_t blocks = 0;       ///< Less than 2^31.
-  QuickDivision by_pieces = {};  ///< Pieces of a row, 32 * N columns wide.
-  QuickDivision by_strips = {};  ///< Strips of as many rows as a block computes.
+  int rows = 1;                  ///< The number of rows of the output that a warp computes.
+  std::int64_t blocks = 0;       ///< The number of blocks, less than 2^31.
+  QuickDivision by_pieces = {};  ///< The divisor is the number of pieces of a row, which are 32 * N columns wide.
+  QuickDivision by_strips = {};  ///< The divisor is the number of strips of as many rows as a block computes.
   QuickDivision by_slices = {};
   float ratio = 1;
 };
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(line_buffer_threads) line_buffer(const T* x, T
   ShortAxis::Place place = task.y.at(begin);
   int upper = task.y.clamp(place.index);
   int lower = task.y.clamp(place.index + 1);
-  int held_lower = -1;  // the row in `below`
+  int held_lower = -1;  // The row in `below`.
   bool is_new_upper = true;
   bool is_new_lower = !place.is_whole();
   Loaded loaded_upper = load(upper);

@@ -27,7 +27,7 @@ struct SampledAxis {
   std::int64_t divisor = 1;
 
   struct Position {
-    std::int64_t index = 0;      ///< Rounded down; may lie outside of the input.
+    std::int64_t index = 0;      ///< The index of the element, rounded down; may lie outside of the input.
     std::int64_t remainder = 0;  ///< The part after `index`, in units of 1 / divisor.
   };
   [[nodiscard]] Position at(std::int64_t i) const {

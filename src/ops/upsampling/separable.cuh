@@ -10,14 +10,14 @@ namespace detail {
 
 inline constexpr int separable_threads = 128;
 inline constexpr int separable_warps = separable_threads / 32;
-inline constexpr int separable_columns = 4;  ///< Columns that a lane computes of each row.
+inline constexpr int separable_columns = 4;  ///< The number of columns that a lane computes in each row.
 
 struct SeparableTask {
   UpsamplingTask task;
-  std::int64_t lines;  ///< Rows of the output.
-  int lines_each;      ///< Rows that a warp computes.
-  int pieces;          ///< Pieces of a row, 32 * separable_columns wide.
-  int window;          ///< The most elements of an input row that a piece needs.
+  std::int64_t lines;  ///< The number of rows in the output.
+  int lines_each;      ///< The number of rows that a warp computes.
+  int pieces;          ///< The number of pieces of a row, which are 32 * separable_columns wide.
+  int window;          ///< The maximum number of elements of an input row that a piece needs.
 };
 
 /// Stores N neighboring columns at once. Wide: rows are read in vectors of 128 bits.

@@ -11,10 +11,10 @@ struct ShortAxis {
   int in;
   int out;
   unsigned step;
-  unsigned start;       ///< Offset plus divisor, so that nothing is negative.
-  unsigned whole_step;  ///< step = whole_step * divisor + part_step
+  unsigned start;       ///< The offset plus the divisor, so that no number is negative.
+  unsigned whole_step;  ///< The integer part of step / divisor: step = whole_step * divisor + part_step.
   unsigned part_step;
-  float inverse;  ///< 1 / divisor
+  float inverse;  ///< The value 1 / divisor.
   QuickDivision by_divisor;
 
   [[nodiscard]] static bool fits(const SampledAxis& axis) {
@@ -32,7 +32,7 @@ struct ShortAxis {
   }
 
   struct Place {
-    int index;           ///< Rounded down; may lie outside of the input.
+    int index;           ///< The index of the element, rounded down; may lie outside of the input.
     unsigned remainder;  ///< The part after `index`, in units of 1 / divisor.
     [[nodiscard]] __device__ bool is_whole() const { return remainder == 0; }
   };

@@ -16,9 +16,9 @@ struct IncrementalAxis {
   std::int64_t step;
   std::int64_t offset;
   std::int64_t divisor;
-  std::int64_t whole_step;  ///< step = whole_step * divisor + part_step
+  std::int64_t whole_step;  ///< The integer part of step / divisor: step = whole_step * divisor + part_step.
   std::int64_t part_step;
-  float inverse;  ///< 1 / divisor
+  float inverse;  ///< The value 1 / divisor.
   bool identity;
 
   [[nodiscard]] static IncrementalAxis make(const SampledAxis& axis) {
@@ -34,7 +34,7 @@ struct IncrementalAxis {
   }
 
   struct Place {
-    int index;               ///< Rounded down; may lie outside of the input.
+    int index;               ///< The index of the element, rounded down; may lie outside of the input.
     std::int64_t remainder;  ///< The part after `index`, in units of 1 / divisor.
   };
   [[nodiscard]] __device__ Place at(int i) const {
@@ -83,25 +83,26 @@ struct UpsamplingTask {
   IncrementalAxis y;
   IncrementalAxis x;
   std::int64_t planes = 0;
-  std::int64_t in_row = 0;   ///< Elements.
-  std::int64_t out_row = 0;  ///< Elements.
-  int pitch = 1;             ///< Elements from one column to the next.
-  int parts = 1;             ///< Groups of a column: vectors of channels.
+  std::int64_t in_row = 0;   ///< The number of elements in a row of x.
+  std::int64_t out_row = 0;  ///< The number of elements in a row of y.
+  int pitch = 1;             ///< The number of elements from one column to the next.
+  int parts = 1;             ///< The number of groups in a column: vectors of channels.
   std::int64_t groups = 0;
   int strips = 0;
   int rows = 0;
-  std::int64_t items = 0;  ///< Threads.
+  std::int64_t items = 0;  ///< The number of threads.
   QuickDivision by_groups = {};
   QuickDivision by_strips = {};
   QuickDivision by_slices = {};
   QuickDivision by_parts = {};
-  // Channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels` channels and padding.
+  // The number of channel ranges in channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels`
+  // channels and padding.
   std::int64_t blocks = 1;
   int channels = 0;
   float cubic_a = 0;
   float x_scale = 1;
   float y_scale = 1;
-  float ratio = 1;  ///< x_scale / y_scale of i8, otherwise 1.
+  float ratio = 1;  ///< The ratio x_scale / y_scale for i8, otherwise 1.
 
   /// Returns the number of channels from this one to the end of the block, without padding. Not positive within
   /// padding.

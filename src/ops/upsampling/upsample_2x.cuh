@@ -45,7 +45,7 @@ struct Upsample2xTask {
 struct Upsample2xShare {
   std::int64_t plane;
   int group;
-  int first;  ///< First row of the input.
+  int first;  ///< The first row of the input.
   bool live;
 
   [[nodiscard]] __device__ static Upsample2xShare of_thread(const UpsamplingTask& task) {
@@ -60,8 +60,8 @@ struct Upsample2xShare {
 template <class T, int K, bool Shuffled>
 class Upsample2xColumns {
  public:
-  static constexpr int results = 2 * K;  ///< Results of a row.
-  static constexpr int pieces = 1;       ///< Number of contiguous pieces of the results.
+  static constexpr int results = 2 * K;  ///< The number of results in a row.
+  static constexpr int pieces = 1;       ///< The number of contiguous pieces of the results.
   struct Loaded {
     Vector<T, K> middle;
     T left;
@@ -83,7 +83,7 @@ class Upsample2xColumns {
       second_[2 * i] = upsample_2x.along_x.even_at(column + i);
       second_[2 * i + 1] = upsample_2x.along_x.odd_at(column + i, task.x.in);
     }
-    if constexpr (is_i8 && Shuffled) {  // the number from another row, which is finite, then has weight 0
+    if constexpr (is_i8 && Shuffled) {  // The number from another row, which is finite, then has weight 0.
       if (is_first_) second_[0] = 1.F;
       if (is_last_) second_[results - 1] = 0.F;
     }
@@ -140,7 +140,7 @@ class Upsample2xColumns {
   float ratio_;
   bool is_first_;
   bool is_last_;
-  float second_[results];  ///< Weights of the second neighbor.
+  float second_[results];  ///< The weights of the second neighbor.
 };
 
 /// Computes V channels of one column, in channel-vector layouts.

@@ -8,7 +8,7 @@ namespace detail {
 
 inline constexpr int upsample_2x_nearest_threads = 256;
 
-/// Returns a, a, b, b, ... for a, b, ...
+/// Returns a, a, b, b, ... for the elements a, b, ...
 template <class T, int K>
 [[nodiscard]] __device__ Vector<T, 2 * K> each_twice(const Vector<T, K>& vector) {
   if constexpr (K == 1) {
@@ -67,10 +67,10 @@ struct CopiedTask {
   static constexpr int most_units = threads * units_each;
 
   UpsamplingTask task;
-  std::int64_t all_lines = 0;  ///< Rows of the input in all planes; planes need not be distinguished.
+  std::int64_t all_lines = 0;  ///< The number of rows of the input in all planes; planes need not be distinguished.
   int lines = 1;
   int line_units = 0;
-  int units = 0;  ///< Units of a piece.
+  int units = 0;  ///< The number of units in a piece.
   QuickDivision by_units = {};
   QuickDivision by_pieces = {};
   bool is_padded = false;  ///< Whether vectors contain channels that x does not have.

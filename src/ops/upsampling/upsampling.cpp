@@ -151,8 +151,8 @@ Status Upsampling::check(const Problem& problem) const {
     }
     if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "it has no elements to sample from");
     if (scales.empty()) continue;
-    // The frameworks compute the size in float. The exact size differs if the float product is rounded across an
-    // integer.
+    // The frameworks compute the size in float. The exact size differs if the float product is rounded to the other
+    // side of an integer.
     const float scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(axis - 2)];
     const auto expected = static_cast<std::int64_t>(std::floor(static_cast<float>(in[axis]) * scale));
     if (expected != out[axis]) {
@@ -217,7 +217,7 @@ std::vector<DropIn> Upsampling::drop_ins() {
   };
   return {{.plugin_name = "UpsamplePlugin",
            .version = "1",
-           .fields = {{"scaleFactor", "", AttributeType::integer, "factor of all spatial axes"},
+           .fields = {{"scaleFactor", "", AttributeType::integer, "the factor of all spatial axes"},
                       {"alignCorners", "", AttributeType::integer, "1: align_corners, 0: half_pixel"}},
            .doc = "torch.nn.Upsample(mode=\"bilinear\") in networks from before TensorRT had Resize",
            .defaults = {{"mode", std::string("linear")}},
@@ -227,7 +227,7 @@ std::vector<DropIn> Upsampling::drop_ins() {
            .fields = {{.name = "scale",
                        .attribute = {},
                        .type = AttributeType::float_number,
-                       .doc = "factor of the last two axes",
+                       .doc = "the factor of the last two axes",
                        .is_required = true}},
            .doc = "NVIDIA's plugin of TensorRT 5 to 11, for N,C,H,W",
            .defaults = {{"mode", std::string("nearest")},

@@ -14,9 +14,9 @@ constexpr std::array<Choice<Interpolation>, 3> choices(Interpolation /*tag*/) {
 
 /// The position of the center of output element i in the input.
 enum class CoordinateMode : std::uint8_t {
-  half_pixel,     ///< (i + 0.5) / scale - 0.5
-  align_corners,  ///< i * (in - 1) / (out - 1); 0 where out is 1
-  asymmetric,     ///< i / scale
+  half_pixel,     ///< Output element i lies at (i + 0.5) / scale - 0.5.
+  align_corners,  ///< Output element i lies at i * (in - 1) / (out - 1), or at 0 if out is 1.
+  asymmetric,     ///< Output element i lies at i / scale.
 };
 constexpr std::array<Choice<CoordinateMode>, 3> choices(CoordinateMode /*tag*/) {
   return {{{"half_pixel", CoordinateMode::half_pixel},
@@ -52,7 +52,8 @@ struct Upsampling {
   static constexpr auto why_plugin_for_floats =
       "TensorRT's Resize rounds coordinates to float; plugins named UpsamplePlugin and ResizeNearest_TRT are not part "
       "of TensorRT 11";
-  // A later variant took .47 to .82 of the time of the first one that fits in 3 of 60 random problems on an H200.
+  // TensorRT times the variants, because a later variant took .47 to .82 of the time of the first one that fits in 3 of
+  // 60 random problems on an H200.
   static constexpr bool timed_variants = true;
   static constexpr int max_spatial = 3;
   static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two sizes fit into 64 bits.
@@ -68,14 +69,18 @@ struct Upsampling {
 
   static constexpr auto attributes() {
     return std::tuple{
-        attribute("mode", &Upsampling::mode, "how values between elements are interpolated"),
-        attribute("scales", &Upsampling::scales, "output size / input size: one for all spatial axes or one for each",
+        attribute("mode", &Upsampling::mode, "the method by which values between elements are interpolated"),
+        attribute("scales", &Upsampling::scales,
+                  "the output size divided by the input size, one number for all spatial axes or one for each",
                   positive_and_finite()),
-        attribute("sizes", &Upsampling::sizes, "sizes of the spatial axes, instead of scales",
+        attribute("sizes", &Upsampling::sizes, "the output sizes of the spatial axes, instead of scales",
                   {.lowest = 1, .highest = largest_size}),
-        attribute("coordinate_mode", &Upsampling::coordinate_mode, "where an output element lies in the input"),
-        attribute("nearest_mode", &Upsampling::nearest_mode, "nearest only: which neighbor is used"),
-        attribute("cubic_a", &Upsampling::cubic_a, "cubic only: slope of the kernel at distance 1", {.finite = true}),
+        attribute("coordinate_mode", &Upsampling::coordinate_mode,
+                  "the formula for the position of an output element in the input"),
+        attribute("nearest_mode", &Upsampling::nearest_mode,
+                  "for the mode nearest, the rounding that selects the neighbor"),
+        attribute("cubic_a", &Upsampling::cubic_a, "for the mode cubic, the slope of the kernel at distance 1",
+                  {.finite = true}),
         attribute("x_scale", &Upsampling::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &Upsampling::y_scale, y_scale_doc, positive_and_finite())};
   }

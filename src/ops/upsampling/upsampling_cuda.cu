@@ -13,7 +13,8 @@
 namespace graft::ops {
 namespace {
 
-/// Rows of the output that a thread computes, if there are enough threads; for "upsample_2x" rows of the input.
+/// The number of rows of the output that a thread computes, if there are enough threads; for "upsample_2x", rows of the
+/// input.
 struct Policy {
   static constexpr int rows = 32;
   static constexpr int line_buffer_rows = 8;
@@ -21,7 +22,8 @@ struct Policy {
   static constexpr int nearest_rows = 2;
 };
 
-// For linear "upsample_2x": rows of the input per thread, and blocks that share a multiprocessor's registers.
+// For linear "upsample_2x": the number of rows of the input per thread, and the number of blocks that share a
+// multiprocessor's registers.
 template <class T>
 constexpr int strip_rows = sizeof(T) == 1 ? 4 : 2;
 template <class T>
@@ -29,14 +31,14 @@ constexpr int strip_blocks = sizeof(T) == 4   ? 10
                              : sizeof(T) == 2 ? 8
                                               : 5;
 constexpr int strip_ahead = 3;
-// For linear "upsample_2x" in channel-vector layouts.
+// The number of rows per thread for linear "upsample_2x" in channel-vector layouts.
 template <class T>
 constexpr int cell_rows = sizeof(T) == 1 ? 8 : 3;
 template <class T>
 constexpr int cell_blocks = sizeof(T) == 1 ? 6 : 5;
 constexpr int cell_ahead = 2;
 
-/// The largest ratio of the packed kernels. Larger ratios run in "scalar": results that saturate anyway might become
+/// The largest ratio of the packed kernels. Larger ratios run in "scalar", because results that saturate might become
 /// infinite, and their differences NaN.
 constexpr float most_steps = 16384.F;
 
@@ -48,7 +50,7 @@ float ratio_of(const Upsampling& op, const Problem& problem) {
 float gain_of(const Upsampling& op, const Problem& problem) {
   const float overshoot = op.mode == Interpolation::cubic ? 2 + std::abs(op.cubic_a) : 1.F;
   const float ratio = ratio_of(op, problem);
-  // With "nearest", a larger ratio saturates every step except 0 as well.
+  // With "nearest", a larger ratio also saturates every step except 0.
   return op.mode == Interpolation::nearest ? std::min(ratio, most_steps) : ratio * overshoot * overshoot * overshoot;
 }
 
@@ -125,8 +127,8 @@ Status fits_line_buffer(const Upsampling& op, const Problem& problem) {
   const auto axes = sampled_axes(op, problem);
   if (axes[2].out < narrowest) return unsupported("supports rows of 40 elements and more");
   if (axes[1].out < axes[1].in || (axes[0].is_identity() && axes[1].is_identity())) {
-    return unsupported(
-        "supports images whose number of rows changes and does not shrink");  // other images use no input row twice
+    // Other images do not use any input row twice.
+    return unsupported("supports images whose number of rows changes and does not shrink");
   }
   if (op.mode != Interpolation::linear || problem.inputs[0].layout != Layout::linear) {
     return unsupported("supports linear interpolation in the linear layout");
@@ -176,7 +178,7 @@ UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
   return task;
 }
 
-/// Calls `f(task, device, x, y)` with typed addresses, unless y is empty.
+/// Calls `f(task, device, x, y)` with typed addresses. Does nothing if y is empty.
 template <class F>
 Status with_task(const Upsampling& op, const Problem& problem, const Buffers& buffers, F&& f) {
   if (problem.outputs[0].extents.element_count() == 0) return {};
@@ -192,8 +194,8 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
   });
 }
 
-/// Returns the most elements of an input row that a piece of an output row needs, as a multiple of 16, so that they
-/// begin and end with whole vectors.
+/// Returns the maximum number of elements of an input row that a piece of an output row needs, as a multiple of 16, so
+/// that they begin and end with whole vectors.
 std::int64_t window_of(const SampledAxis& axis) {
   constexpr int taps = 4;
   const std::int64_t columns = std::min<std::int64_t>(32 * detail::separable_columns, axis.out);
@@ -258,7 +260,7 @@ Status run_separable(const Upsampling& op, const Problem& problem, const Buffers
                    });
 }
 
-/// Assigns as many rows to a thread as leave enough threads to fill the GPU.
+/// Assigns as many rows to a thread as possible while enough threads remain to fill the GPU.
 void distribute(UpsamplingTask& task, int columns, int channels, const DeviceTraits& device) {
   task.parts = task.pitch / channels;
   const std::int64_t groups = ceil_divide(task.x.out, columns) * task.parts;
@@ -449,7 +451,7 @@ Status run_gather_vectors(const Upsampling& op, const detail::GatherTask& task, 
   constexpr int N = V == 1 ? 4 : 1;
   constexpr int of_nearest = V == 1 ? widest<T> : 1;
   const bool is_deep = task.z.in > 1 || task.z.out > 1;
-  // Whether each row of y is computed from the row of x with the same number.
+  // Returns whether each row of y is computed from the row of x with the same number.
   const unsigned part = task.y.start - task.y.by_divisor.divisor;
   const bool is_whole = part == 0 || (op.mode == Interpolation::nearest && part < task.y.by_divisor.divisor);
   const bool are_rows = !is_deep && task.y.in == task.y.out && task.y.step == task.y.by_divisor.divisor && is_whole;

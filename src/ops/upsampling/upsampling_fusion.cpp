@@ -139,11 +139,11 @@ MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const
 
 // ---- Deconvolution with fixed weights
 
-/// The weights of a deconvolution along one axis.
+/// The shape of the weights of a deconvolution along one axis.
 enum class Kernel {
-  repeat,          ///< f ones.
-  linear_even,     ///< 2f numbers that fall off linearly from the middle, f even: half_pixel.
-  linear_centered  ///< 2f - 1 numbers that fall off linearly from 1 in the middle: asymmetric.
+  repeat,          ///< A window of f ones, which repeats elements: nearest.
+  linear_even,     ///< 2f numbers that decrease linearly from the middle, with f even: half_pixel.
+  linear_centered  ///< 2f - 1 numbers that decrease linearly from 1 in the middle: asymmetric.
 };
 
 /// Returns weight i of a kernel: it falls off linearly with the distance from the middle.
@@ -164,8 +164,10 @@ std::optional<Kernel> kernel_of(std::int64_t size, std::int64_t factor) {
 struct Deconvolution {
   std::vector<std::int64_t> factors;
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> begins;  ///< Elements that the node removes from the full result.
-  std::vector<std::int64_t> ends;    ///< Negative if it adds output_padding.
+  /// The number of elements at the beginning of each axis that the node removes from the full result.
+  std::vector<std::int64_t> begins;
+  /// The number of elements at the end of each axis that the node removes; negative if it adds output_padding.
+  std::vector<std::int64_t> ends;
   Kernel kernel = Kernel::repeat;
   std::string obstacle;
 };
@@ -275,7 +277,7 @@ Crop crop_of(const Deconvolution& found) {
   for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {
     const std::int64_t f = found.factors[axis];
     const std::int64_t size = found.sizes[axis];
-    if (found.kernel == Kernel::repeat) {  // reads no neighbors, so x is not padded with zeros
+    if (found.kernel == Kernel::repeat) {  // This kernel reads no neighbors, so x is not padded with zeros.
       crop.begins.push_back(found.begins[axis]);
       crop.ends.push_back(found.ends[axis]);
       continue;
@@ -428,14 +430,15 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
         spatial_sizes.push_back(static_cast<std::int64_t>(all[axis] > 0 ? all[axis] : known ? dim.value() : 0));
       if (is_spatial && spatial_sizes.back() < 1) return fail("a size is unknown");
       if (!is_spatial && !(y.shape && axis < y.shape->size() && (*y.shape)[axis] == dim)) {
-        return fail("batch or channels are resized");
+        return fail("it resizes the batch axis or the channel axis");
       }
       factors.push_back(known ? all[axis] / static_cast<double>(dim.value())
                               : std::numeric_limits<double>::quiet_NaN());
     }
   }
-  if (factors.size() != rank) return fail(fmt::format("it has {} scales for rank {}", factors.size(), rank));
-  if (scales && (factors[0] != 1 || factors[1] != 1)) return fail("batch or channels are resized");
+  if (factors.size() != rank)
+    return fail(fmt::format("it has {} scales, and its input has rank {}", factors.size(), rank));
+  if (scales && (factors[0] != 1 || factors[1] != 1)) return fail("it resizes the batch axis or the channel axis");
   const auto spatial = [&](auto holds) { return std::all_of(factors.begin() + first_spatial, factors.end(), holds); };
 
   if (node.int_or("antialias", 0) != 0) {
@@ -466,7 +469,7 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
   }
   if (mode == "cubic") {
     if (node.int_or("exclude_outside", 0) != 0)
-      return fail("it ignores the weights of elements outside (exclude_outside)");
+      return fail("it has `exclude_outside`, which ignores the weights of elements outside the input");
     constexpr std::size_t rank_of_images = 4;
     if (rank > rank_of_images && found.why.empty())
       found.why = "TensorRT supports cubic interpolation only along two axes";

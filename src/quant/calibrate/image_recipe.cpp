@@ -69,7 +69,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] std::string text_of(const YAML::Node& node, std::string_view what) const {
-    if (!node.IsScalar()) fail(node, fmt::format("{} has to be a single word", what));
+    if (!node.IsScalar()) fail(node, fmt::format("the value of {} has to be a single word", what));
     return node.Scalar();
   }
 

@@ -58,9 +58,9 @@ double least_squared_error(const Histogram& histogram, EightBits type) {
 
 /// The sums over the first i bins, for each i.
 struct PrefixSums {
-  std::vector<double> counts;   ///< c
-  std::vector<double> entropy;  ///< c log c
-  std::vector<double> filled;   ///< For each bin, 1 if its count c is not 0, otherwise 0.
+  std::vector<double> counts;   ///< The sums of the counts c.
+  std::vector<double> entropy;  ///< The sums of c log c.
+  std::vector<double> filled;   ///< The numbers of counts that are not 0.
 
   explicit PrefixSums(const std::vector<double>& bins)
       : counts(bins.size() + 1), entropy(bins.size() + 1), filled(bins.size() + 1) {

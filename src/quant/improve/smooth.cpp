@@ -183,7 +183,7 @@ class Division {
   std::string why_not_;
 };
 
-/// A tensor and the layers that read it.
+/// A tensor whose channels were divided, and the layers that read it.
 struct Readers {
   const onnx::Value* x = nullptr;
   std::vector<WeightedLayer> layers;

@@ -32,12 +32,12 @@ bool pads_with_elements_or_zeros(const onnx::Node& node) {
 }
 
 bool is_data_movement(const onnx::Node& node, EightBits type) {
-  // TensorRT-RTX 1.7.1 pools f8 in f32. Only layers that move elements were tried with f8 besides.
+  // TensorRT-RTX 1.7.1 pools f8 in f32. Of the other operators, only those that move elements were tried with f8.
   if (type == EightBits::f8 && is_any_of(node, {"MaxPool", "Pad", "Resize"})) return false;
   if (node.is("MaxPool")) return node.outputs.size() == 1;
   if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
   if (node.is("Pad")) return pads_with_elements_or_zeros(node);
-  // TensorRT has these layers, but they were not tried with int8.
+  // TensorRT has layers for these operators, but they were not tried with int8.
   const bool untried = is_any_of(node, {"Compress", "GatherElements", "GatherND", "ReverseSequence"});
   return has_trait(node, onnx::trait::moves_data) && !untried;
 }
@@ -63,15 +63,15 @@ bool is_finite(const onnx::TensorData& tensor) {
          std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
 }
 
-/// Returns whether the node is a mean, and the only reader of its input. If others read the input in f32, nothing is
-/// gained: TensorRT-RTX stores it in f32.
+/// Returns whether the node is a mean and the only reader of its input. If other nodes read the input in f32, int8
+/// gains nothing, because TensorRT-RTX then stores the input in f32.
 bool is_mean_of_its_own(const onnx::Node& node) {
   return is_any_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
          node.input(0)->output_count == 0;
 }
 
-/// Returns whether an activation function follows a node that passes on or writes int8 itself, so that there are no
-/// sums of whose kernel it could be part.
+/// Returns whether an activation function follows a node that passes on or writes int8 itself. It can then not be fused
+/// with a kernel that computes sums.
 bool is_between_int8(const onnx::Node& node, const Int8Forms& forms) {
   const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;

@@ -16,9 +16,9 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether a node computes each number from one number of its input, with constants for channels or for all. No
-/// trait of the schemas covers this list: TensorRT makes these operators part of the kernel before them, also
-/// BatchNormalization, and not every elementwise operator.
+/// Returns whether a node computes each output element from one input element, with constants per channel or for all.
+/// The list of operators does not match any trait of the schemas: it contains those that TensorRT fuses into the
+/// preceding kernel, which includes BatchNormalization and excludes some elementwise operators.
 bool is_pointwise(const onnx::Node& node) {
   return is_any_of(node, {"Abs",       "Add",         "BatchNormalization",
                           "Celu",      "Clip",        "Div",
@@ -39,7 +39,7 @@ bool is_activation_function(const onnx::Node& node) {
          (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
 }
 
-/// Groups of tensors that share one scale.
+/// Groups of tensors that share a scale.
 class Groups {
  public:
   void join(const std::string& a, const std::string& b) { parents_[root(a)] = root(b); }
@@ -80,7 +80,7 @@ class Planner {
  private:
   using What = Int8Form::What;
 
-  // ---- What reads what
+  // ---- Readers and producers of values
 
   [[nodiscard]] bool takes_int8(const onnx::Use& use) const {
     const auto found = inputs_.find(use.node);

@@ -13,31 +13,31 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether inputs of this letter may be of f32 or f16. Inputs of Resize after its first are regions and sizes,
-/// which are f32 in files of every age.
+/// Returns whether inputs with this letter may be f32 or f16. The inputs of Resize after its first one are regions and
+/// sizes, which are f32 in files of every opset.
 bool can_narrow(const onnx::SchemaTypes& types, char letter) {
   const onnx::TypeSet* allowed = types.types_of(letter);
   return allowed != nullptr && allowed->contains(onnx::ElementType::f32) && allowed->contains(onnx::ElementType::f16) &&
          (types.name != "Resize" || letter == types.input_letter(0));
 }
 
-/// Returns whether a number that is too large for the type may become its largest number, because the node only needs a
-/// number larger than all others.
+/// Returns whether a number that is too large for the type may become the type's largest number, because the node only
+/// requires a number larger than all others.
 bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
-/// Returns whether a constant that is too small for the type may become the smallest number: an epsilon only must not
-/// be 0, and a bias is added to larger numbers.
+/// Returns whether a constant that is too small for the type may become the type's smallest number: an epsilon only has
+/// to be different from 0, and a bias is added to larger numbers.
 bool may_grow(const onnx::Node& node, std::size_t input) {
   constexpr std::size_t bias = 2;
   return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}) ||
          (input == bias && is_any_of(node, {"Conv", "ConvTranspose", "Gemm"}));
 }
 
-// ---- The plan of a node by itself
+// ---- The plan of a single node
 
 NodePlan kept(std::string reason, bool by_form = true) {
   NodePlan plan;
@@ -69,7 +69,7 @@ std::optional<std::string> reason_to_keep(const onnx::Node& node, const TypedOpt
   return std::nullopt;
 }
 
-/// Plans a node of Graft by the row of types that begins with this type.
+/// Plans a Graft node by the type row that begins with this type.
 NodePlan operator_plan(const onnx::Node& node, onnx::ElementType narrow) {
   const auto op = make_operator(node);
   if (op == nullptr) return kept(unknown_operator_reason());
@@ -152,7 +152,7 @@ std::optional<std::string> constants_that_do_not_fit(const onnx::Node& node, con
 
 // ---- Nodes that work in any type
 
-/// The type in which a value is computed, or which a reader needs.
+/// The type in which a value is computed, or which a reader requires.
 enum class Side : std::uint8_t { f32, narrow, either };
 
 /// Returns the type in which a value is computed. Flexible nodes in `from` count as f32.
@@ -175,7 +175,7 @@ Side wanted_by(const NodePlans& plans, const onnx::Use& use) {
   return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
 }
 
-/// Returns whether there are fewer casts with the node in f32, given that its inputs are f32.
+/// Returns whether fewer casts are needed with the node in f32, given that its inputs are f32.
 bool is_wanted_in_f32(const NodePlans& plans, bool typed_io, const onnx::Node& node, const NodePlan& plan) {
   bool narrow = false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -301,7 +301,7 @@ void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nod
       from.erase(*node);
     }
   }
-  // Nodes that only read follow the types of their inputs, which are decided now.
+  // Nodes that only read tensors follow the types of their inputs, which are decided at this point.
   for (const onnx::Node* node : nodes) {
     NodePlan& plan = plans.at(node);
     const bool only_reads = std::none_of(node->outputs.begin(), node->outputs.end(), is_f32);

@@ -15,17 +15,17 @@
 
 namespace graft::quant {
 
-/// The decision about a node, and the types of its ports.
+/// The decision on a node, and the types of its inputs and outputs.
 struct NodePlan {
   NodeType type = NodeType::none;
-  /// Whether the node works in any type without rounding, so that the casts around it decide.
+  /// Whether the node works in any type without rounding, so that its type is chosen to need the fewest casts.
   bool flexible = false;
   bool by_form = false;
-  bool refused_in_f32 = false;  ///< Whether TypedOptions::refusal refuses it in f32 too.
-  std::string key;              ///< The node's key_of, before tensors are renamed.
+  bool refused_in_f32 = false;  ///< Whether TypedOptions::refusal refuses the node in f32 too.
+  std::string key;              ///< The node's key_of before tensors are renamed.
   std::string reason;
-  std::vector<bool> inputs;   ///< Whether each input has the node's type.
-  std::vector<bool> outputs;  ///< Whether each output has the node's type.
+  std::vector<bool> inputs;   ///< For each input, whether it has the node's type.
+  std::vector<bool> outputs;  ///< For each output, whether it has the node's type.
 };
 using NodePlans = std::unordered_map<const onnx::Node*, NodePlan>;
 
@@ -39,23 +39,22 @@ using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 /// the graph, in its order.
 void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nodes, bool typed_io);
 
-/// A constant in the narrow type, and the numbers that the type does not hold.
+/// A constant in the narrow type, and the numbers that the type cannot represent.
 struct ConstantFit {
-  double beyond = 0;     ///< A number beyond the range of the type, or 0.
-  double vanishing = 0;  ///< A number that becomes 0 in the type, if all numbers do; otherwise 0.
-  /// The constant; numbers beyond the range become the largest number of the type, and vanishing ones the smallest.
+  double beyond = 0;     ///< A number beyond the range of the type, or 0 if no number is.
+  double vanishing = 0;  ///< A number that becomes 0 in the type, if all numbers become 0; otherwise 0.
+  /// The converted constant. Numbers beyond the range become the largest number of the type, and vanishing numbers the
+  /// smallest.
   onnx::TensorData converted{};
 };
 [[nodiscard]] ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow);
 
-/// Returns the types of the newest operator set that has the operator, or null if none of its inputs can be of another
-/// type.
+/// Returns the types in the newest opset that has the operator, or null if none of its inputs can have another type.
 [[nodiscard]] const onnx::SchemaTypes* types_to_narrow(std::string_view op_type);
-/// Returns the operator set from which on all inputs that can be of another type may be of this one; 0 if no set allows
-/// it.
+/// Returns the opset from which on all inputs that can change their type may have this one; 0 if no opset allows it.
 [[nodiscard]] std::int64_t narrow_since(const onnx::SchemaTypes& newest, onnx::ElementType narrow);
-/// Returns whether the node's `dtype` is the type of its output. Without the attribute the output has the type of the
-/// input, which the schemas do not express.
+/// Returns whether the node's attribute `dtype` is the type of its output. Without the attribute the output has the
+/// type of the input, which the schemas do not express.
 [[nodiscard]] bool has_type_of_output(const onnx::Node& node);
 
 [[nodiscard]] bool has_f32_tensor(const onnx::Node& node);

@@ -25,7 +25,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns f16, bf16 or f64 if a node has a tensor in one of them.
+/// Returns f16, bf16 or f64 if the node has a tensor of that type.
 std::optional<onnx::ElementType> other_float_of(const onnx::Node& node) {
   for (const std::vector<onnx::Value*>* values : {&node.outputs, &node.inputs}) {
     for (const onnx::Value* value : *values) {
@@ -64,7 +64,7 @@ class Typing {
     return std::move(result_);
   }
 
-  /// Returns the nodes in the narrow type that TypedOptions::refusal refuses in it.
+  /// Returns the nodes that TypedOptions::refusal refuses in the narrow type, with the reasons.
   [[nodiscard]] const RefusedNodes& refused() const { return refused_; }
 
  private:
@@ -222,7 +222,7 @@ class Typing {
   }
 
   const TypedOptions& options_;
-  const RefusedNodes& known_;  ///< Nodes that stay in f32 because they are refused in the type.
+  const RefusedNodes& known_;  ///< The nodes that are kept in f32 because they are refused in the narrow type.
   onnx::ElementType narrow_;
   TypedModel result_;
   RefusedNodes refused_;
@@ -325,7 +325,7 @@ std::string type_name(const TypedNode& node, verify::Precision precision) {
 }
 
 TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options) {
-  // A node that is kept changes the types around it, in which other nodes may be refused.
+  // Keeping a node in f32 changes the types around it, so that other nodes may be refused then.
   for (RefusedNodes known;;) {
     Typing typing(prepared, options, known);
     TypedModel typed = typing.run();

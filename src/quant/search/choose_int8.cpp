@@ -55,7 +55,7 @@ class Int8Chooser {
                               setting_name(Setting::improve), setting_name(Setting::data)));
     }
     keep_what_was_asked_for();
-    judge_.measure_f32();  // before calibration, which takes minutes: a metric that fails is noticed now
+    judge_.measure_f32();  // Called before calibration, which takes minutes, so that a failing metric is noticed first.
     improve_weights();
     if (options_.cache) {
       scaling_.read_cache();
@@ -131,7 +131,7 @@ class Int8Chooser {
     if (options_.improve.equalize) result_.equalized = equalize_across_layers(prepared_);
   }
 
-  /// Quantizes the model with these layers in f32, and judges it.
+  /// Quantizes the model with these layers kept in f32, and judges the result.
   [[nodiscard]] Candidate make(const KeptLayers& kept) {
     Candidate made{.kept = kept,
                    .plan = scaling_.plan_with(kept),
@@ -166,7 +166,7 @@ class Int8Chooser {
 
   // ---- Search
 
-  /// Judges each layer alone in int8, and sorts the worst first.
+  /// Judges each layer alone in int8, and sorts the layers with the worst first.
   void find_sensitivities(const KeptLayers& kept) {
     const Int8Plan plan = scaling_.plan_with(kept);
     std::vector<const Int8Node*> layers;
@@ -198,8 +198,8 @@ class Int8Chooser {
     return more;
   }
 
-  /// Searches for the fewest layers to keep in f32. Returns the best model with something in int8 if nothing is good
-  /// enough.
+  /// Searches for the smallest number of layers to keep in f32. Returns the best model with an int8 node if no model
+  /// meets the limits.
   [[nodiscard]] Candidate search(Candidate first) {
     find_sensitivities(asked_);
     const std::size_t layers = result_.sensitivities.size();

@@ -102,9 +102,9 @@ bool improve_by(TypeTrials& trials, const std::vector<NodeLoss>& losing, std::si
   return false;
 }
 
-/// Keeps more nodes if that helps, and returns whether it did: nodes that lose much, otherwise all nodes that lose a
-/// little each, as in a long chain. The latter only if the outputs then meet the limit and some node is left in the
-/// type.
+/// Keeps more nodes in f32 if that helps, and returns whether it did. First tries the nodes that lose much, then all
+/// nodes that lose a little each, as in a long chain. The second choice counts only if the outputs then meet the limit
+/// and some node is left in the narrow type.
 bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_db, Choice& choice) {
   constexpr std::size_t furthest = 3;
   constexpr double anything = 0.1;  // decibels
@@ -127,8 +127,8 @@ bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_
   return leaves_some;
 }
 
-/// Returns nodes to the type without which the outputs still meet the limit: half of them at a time first, then smaller
-/// parts.
+/// Changes kept nodes back to the narrow type as long as the outputs meet the limit: half of them at a time first, then
+/// smaller parts.
 void give_back(TypeTrials& trials, double wanted_db, Choice& choice) {
   std::vector<std::string> keys;
   for (const auto& [key, node] : choice.kept) {

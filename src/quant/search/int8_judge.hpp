@@ -33,13 +33,13 @@ class Int8Judge {
   [[nodiscard]] std::size_t samples() const { return reference_.size(); }
 
   [[nodiscard]] Judgment judge(const onnx::Model& model) const;
-  /// Compares the outputs of a model with the outputs of the f32 network, for this number of samples.
+  /// Compares the outputs of a model with the outputs of the f32 network on this number of samples.
   [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples) const;
   [[nodiscard]] bool is_good_enough(const Judgment& judgment) const;
   [[nodiscard]] bool is_better(const Judgment& a, const Judgment& b) const;
 
  private:
-  /// Returns the user's metric of a model.
+  /// Returns the user's metric for a model.
   [[nodiscard]] double measured(const onnx::Model& model) const;
 
   const runtime::Engine& engine_;

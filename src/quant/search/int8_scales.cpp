@@ -18,14 +18,14 @@ namespace {
 /// The middle of a bin, in bins.
 constexpr double middle_of_bin = 0.5;
 
-/// Computes, from the counts, the range, the loss by rounding and the share of saturated numbers.
+/// Computes, from the counts, the range, the rounding error and the share of saturated numbers.
 void judge_rounding(QuantizedTensor& tensor, const Histogram& histogram, EightBits type) {
   tensor.was_observed = true;
   tensor.lowest = histogram.figures().lowest;
   tensor.highest = histogram.figures().highest;
   const double scale = tensor.scale;
   const double largest = largest_of(type);
-  // A number up to half a step beyond the largest is still rounded to the largest; the steps of f8 are 32 there.
+  // A number up to half a step beyond the largest is still rounded to the largest. The steps of f8 are 32 at that end.
   const double half_a_step = type == EightBits::int8 ? middle_of_bin : 16;
   const double beyond_all = (largest + half_a_step) * scale;
   double signal = 0;
@@ -45,8 +45,8 @@ void judge_rounding(QuantizedTensor& tensor, const Histogram& histogram, EightBi
   tensor.snr_db = verify::decibels_between(signal, noise);
 }
 
-/// Returns the distribution of a tensor from 0 to the largest calibrated size or the threshold, whichever is larger. It
-/// has far fewer bins than the histogram.
+/// Returns the distribution of a tensor from 0 to the largest calibrated value or the threshold, whichever is larger.
+/// It has far fewer bins than the histogram.
 report::Distribution distribution_of(const Histogram& histogram, double threshold) {
   constexpr std::size_t bins = 60;
   const std::size_t used = histogram.used_bins();
@@ -61,8 +61,8 @@ report::Distribution distribution_of(const Histogram& histogram, double threshol
   return distribution;
 }
 
-/// Returns the tensors that are rounded and, if layers may be kept in f32, those that are rounded then. Fewer tensors
-/// leave the engine's fusions as they are.
+/// Returns the tensors that are quantized. If layers may be kept in f32, also returns the tensors that would be
+/// quantized then. Requesting fewer tensors disturbs fewer of the engine's fusions.
 std::vector<std::string> tensors_to_calibrate(const onnx::Model& prepared, const Int8Options& options,
                                               const KeptLayers& kept) {
   const Int8Plan plan = plan_int8(prepared, {.type = options.type, .kept = kept});
@@ -157,7 +157,7 @@ float Int8Scaling::own_scale(const std::string& tensor) const {
   if (found == thresholds_.end()) {
     throw Error(Error::Kind::internal, fmt::format("'{}' was not calibrated", tensor));
   }
-  // For zeros alone any step is right, and TensorRT refuses 0.
+  // A tensor of zeros may have any step, but TensorRT refuses 0.
   return found->second > 0 ? std::max(scale_of(found->second, options_.type), std::numeric_limits<float>::min()) : 1;
 }
 

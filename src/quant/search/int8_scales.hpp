@@ -27,10 +27,10 @@ class Int8Scaling {
   /// Uses the scales of the cache in the options. Throws Error if it has no scale for any tensor that becomes int8.
   void read_cache();
 
-  /// Returns a plan whose tensors all have a scale.
+  /// Returns a plan in which all tensors have a scale.
   [[nodiscard]] Int8Plan plan_with(const KeptLayers& kept) const;
-  /// Returns the steps of tensors; tensors that share a scale get the step of the widest. The scales of a cache are
-  /// used as they are.
+  /// Returns the step size of each tensor; tensors that share a scale get the step of the one with the widest range.
+  /// The scales of a cache are used unchanged.
   [[nodiscard]] Int8Scales scales_of(const Int8Plan& plan) const;
   /// Returns the rounded tensors, in the order of the network, with their scales and the effect of the rounding.
   [[nodiscard]] std::vector<QuantizedTensor> describe_tensors(const Int8Plan& plan) const;

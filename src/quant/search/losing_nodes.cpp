@@ -11,13 +11,14 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether the order of numbers decides the result of a node, so that rounding shows in no figure of a tensor
-/// before it.
+/// Returns whether the result of a node depends on the order of numbers, so that the error of its input does not show
+/// the error of its output.
 bool chooses(const onnx::Node& node) {
   return node.is("TopK") || node.is("ArgMax") || node.is("ArgMin") || node.is("NonMaxSuppression");
 }
 
-/// Returns whether rounding alone loses a tensor that the node reads or computes: f16 has nothing between 0 and 6e-8.
+/// Returns whether rounding alone loses a tensor that the node reads or computes: the smallest positive number of f16
+/// is 6e-8.
 bool handles_what_vanishes(const MeasuredTensors& measured, const onnx::Node& node) {
   constexpr double most_is_left_db = 3;
   const auto vanishes = [&](const onnx::Value* value) {
@@ -29,7 +30,8 @@ bool handles_what_vanishes(const MeasuredTensors& measured, const onnx::Node& no
          std::any_of(node.outputs.begin(), node.outputs.end(), vanishes);
 }
 
-/// Adds the nodes that compute the f32 inputs of a node. Nodes that work in any type are looked through.
+/// Adds the nodes that compute the f32 inputs of a node. Nodes that work in any type are skipped, and the search
+/// continues before them.
 void add_makers(const onnx::Node& node, std::vector<const onnx::Node*>& nodes) {
   std::vector<const onnx::Node*> readers{&node};
   for (std::size_t i = 0; i < readers.size(); ++i) {
@@ -43,7 +45,7 @@ void add_makers(const onnx::Node& node, std::vector<const onnx::Node*>& nodes) {
   }
 }
 
-/// Returns the node and the nodes that compute its inputs, `steps` steps back.
+/// Returns the node and the nodes that compute its inputs, up to `steps` steps back.
 std::vector<const onnx::Node*> region(const onnx::Node& node, std::size_t steps) {
   std::vector<const onnx::Node*> nodes{&node};
   std::size_t begin = 0;
@@ -71,7 +73,8 @@ std::vector<NodeLoss> find_losses(TypeTrials& trials, const MeasuredTensors& mea
       continue;
     }
     if (works_in_any_type(*node) || trials.is_random(*node)) continue;
-    // All such nodes, and not only the first: after it nothing is left to lose, but the others would lose it too.
+    // All such nodes are kept, not only the first: after the first one nothing is left to lose, but the others would
+    // lose it too.
     if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(measured, *node)) {
       if (!kept.contains(key_of(*node))) losses.push_back({node, verify::perfect_db, true});
       continue;
@@ -98,7 +101,7 @@ KeptNodes keep_losing(KeptNodes kept, const std::vector<NodeLoss>& losing, std::
     const auto& [node, lost_db, vanishes] = losing[i];
     const std::string lost =
         vanishes         ? fmt::format("computes numbers that are too small for {}", verify::to_string(precision))
-        : chooses(*node) ? std::string("chooses by the order of numbers, which rounding changes")
+        : chooses(*node) ? std::string("selects elements by the order of numbers, which rounding changes")
         : lost_db > verify::perfect_db ? "breaks"
                                        : fmt::format("loses {:.0f} dB", lost_db);
     for (const onnx::Node* member : region(*node, steps)) {

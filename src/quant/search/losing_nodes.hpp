@@ -9,10 +9,10 @@
 
 namespace graft::quant {
 
-/// The fewest decibels that a node must lose to be tried first.
+/// The minimum loss in dB for a node to be tried first.
 inline constexpr double worth_looking_at = 3;
 
-/// The decibels of signal-to-noise ratio that a node loses.
+/// The signal-to-noise ratio in dB that a node loses.
 struct NodeLoss {
   const onnx::Node* node;
   double lost_db;

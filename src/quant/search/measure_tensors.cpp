@@ -17,8 +17,8 @@ namespace {
 /// The nodes that sum inside, by the tensor that was added to compute the sum.
 using SummingNodes = std::map<std::string, const onnx::Node*, std::less<>>;
 
-/// Adds nodes that compute what a node sums inside, and returns their result. Returns null for an operator that sums
-/// nothing, or whose output is the sum.
+/// Adds nodes that compute the sums inside a node, and returns their result. Returns null for an operator
+/// without such a sum, or whose output is the sum.
 onnx::Value* add_sum(onnx::Graph& graph, onnx::Node& node) {
   onnx::Value* x = node.input(0);
   if (!is_f32(x) || !x->shape) return nullptr;
@@ -37,7 +37,7 @@ onnx::Value* add_sum(onnx::Graph& graph, onnx::Node& node) {
     if (const auto given = node.ints("axes")) axes = constant(*given);
     if (axes == nullptr) {
       if (node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;
-      // All axes: OpenVINO reads no ReduceSum without axes.
+      // All axes are listed, because OpenVINO does not accept a ReduceSum without axes.
       std::vector<std::int64_t> all(x->shape->size());
       std::iota(all.begin(), all.end(), 0);
       axes = constant(all);
@@ -83,7 +83,8 @@ void keep(KeptNodes& kept, const onnx::Node& node, WhyKept why, const std::strin
   kept.try_emplace(key_of(node), KeptNode{why, reason});
 }
 
-/// Returns whether the readers of a tensor compute the same from minus infinity as from its large negative numbers.
+/// Returns whether the readers of a tensor compute the same result from minus infinity as from the tensor's large
+/// negative numbers.
 bool may_be_minus_infinity(const MeasuredTensors& measured, const onnx::Value& value, double largest) {
   const verify::TypeEffect* found = measured.effect(value.name);
   if (found == nullptr || found->range.highest.value_or(0) > largest || value.output_count != 0) return false;
@@ -96,8 +97,8 @@ bool may_be_minus_infinity(const MeasuredTensors& measured, const onnx::Value& v
   });
 }
 
-/// Returns whether a tensor counts something: its producer rounds to integers or counts, or a reader casts it to
-/// integers. No trait of the schemas covers the operators that round to integers of any size, or count.
+/// Returns whether a tensor contains integers that count something: the node that computes it rounds to integers or
+/// counts, or a reader casts it to integers. No trait of the schemas marks these operators.
 bool is_counted(const onnx::Value& value) {
   const onnx::Node* maker = value.producer;
   const bool made = maker != nullptr && (is_any_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));

@@ -15,7 +15,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns the inputs in the types of the typed model.
+/// Returns the inputs, converted to the types of the typed model.
 runtime::TensorMap inputs_of(const onnx::Model& typed, runtime::TensorMap inputs) {
   for (const onnx::Value* input : typed.graph().inputs()) {
     const auto found = inputs.find(input->name);
@@ -134,7 +134,7 @@ Decibels TypeTrials::tensor_decibels(const KeptNodes& kept) {
   while (next < waiting.size()) {
     report_progress("searching for nodes that lose accuracy", next, waiting.size());
     const std::vector<const onnx::Value*> group =
-        reference_.next_group(waiting, next, options_.memory / 2);  // half of it for each of two models
+        reference_.next_group(waiting, next, options_.memory / 2);  // Each of the two models gets half of the memory.
     std::vector<const onnx::Value*> others;
     for (const onnx::Value* value : group) others.push_back(runs.model().graph().find_local(value->name));
     const std::unique_ptr<runtime::CompiledModel> reference = reference_.compile(group);

@@ -15,7 +15,7 @@
 
 namespace graft::quant {
 
-/// The most models that are run in the search for nodes that lose.
+/// The maximum number of models that the search for lossy nodes runs.
 inline constexpr std::size_t most_trials = 48;
 
 struct KeptNode {
@@ -58,13 +58,13 @@ class TypeTrials {
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const;
   /// Returns the figures of the outputs of the typed model, each in its worst run.
   [[nodiscard]] std::vector<verify::OutputFigures> try_types(const KeptNodes& kept);
-  /// Returns the signal-to-noise ratio of each tensor of the typed model, in the worst run; minus infinity if elements
-  /// are not finite that are finite in the reference.
+  /// Returns the signal-to-noise ratio in dB of each tensor of the typed model, in the worst run; minus infinity if
+  /// elements that are finite in the reference are not finite.
   [[nodiscard]] Decibels tensor_decibels(const KeptNodes& kept);
 
  private:
-  /// Returns the figures of an output. An output of random numbers does not count, because each run draws different
-  /// numbers.
+  /// Returns the error figures of an output. An output of random numbers does not count, because each run generates
+  /// different numbers.
   [[nodiscard]] verify::OutputFigures judged(const onnx::Value& output, const runtime::TensorMap& expected,
                                              const runtime::TensorMap& found) const;
 

@@ -1,4 +1,4 @@
-// Judges indices of largest scores: whether a different index is equally good if the candidate has a narrower type.
+// Judges the indices of largest scores: if the candidate has a narrower type, a different index may be equally good.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,17 @@ struct IndexChoice {
 /// A choice whose result may differ between two models.
 struct JudgedChoice {
   IndexChoice choice;
-  double share;  ///< The error allowed for a score of each model, as a fraction of the largest score of the row.
+  /// The error that is allowed for a score of each model, as a fraction of the largest score of the row.
+  double share;
 
   /// Returns the reference's scores, which are one of its inputs or a tensor that it computes.
   [[nodiscard]] const onnx::TensorData& scores(const runtime::TensorMap& inputs,
                                                const runtime::TensorMap& computed) const;
 };
 
-/// Returns the choice of a value of the reference if one of the two models rounds to a narrower type than the other or
-/// is quantized; nothing for other values. The types are those that rounding_type returns for the scores in the
-/// reference and for the indices in the candidate.
+/// Returns the choice that computes a value of the reference, if one of the two models rounds to a narrower type than
+/// the other or is quantized; nothing for other values. The types are those that rounding_type returns for the scores
+/// in the reference and for the indices in the candidate.
 [[nodiscard]] std::optional<JudgedChoice> judged_choice(const onnx::Model& reference, const onnx::Value& value,
                                                         const NarrowTypes& reference_narrow,
                                                         const NarrowTypes& candidate_narrow,

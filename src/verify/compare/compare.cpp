@@ -50,7 +50,7 @@ SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewes
   return largest;
 }
 
-/// An integer as TensorData::ints returns it. Numbers of u64 from 2^63 are negative there.
+/// An integer as TensorData::ints returns it. For u64, numbers from 2^63 on are represented as negative numbers.
 struct Integer {
   std::int64_t value = 0;
   bool is_u64 = false;
@@ -63,7 +63,7 @@ struct Integer {
   }
 };
 
-/// Returns |left - right|, computed in 64 bits: beyond 2^53, adjacent integers round to the same double.
+/// Returns |left - right|, computed in 64 bits, because beyond 2^53 adjacent integers round to the same double.
 double distance_between(const Integer& left, const Integer& right) {
   if (left.is_u64 != right.is_u64 && (left.value < 0 || right.value < 0))
     return std::abs(left.number() - right.number());
@@ -124,7 +124,7 @@ class Comparison {
   [[nodiscard]] std::optional<std::int64_t> first_position() const { return first_position_; }
 
  private:
-  /// Adds an element that is NaN or infinite in one tensor only. It is undecided where rounding alone makes the
+  /// Adds an element that is NaN or infinite in one tensor only. It counts as undecided if rounding alone makes the
   /// reference NaN or infinite, or finite instead.
   void add_other_kind(double reference, double candidate, std::int64_t& disagreements) {
     if (std::isinf(noise())) {
@@ -159,7 +159,7 @@ class Comparison {
     if (tolerance_.is_step) add_direction(reference, candidate);
     if (difference > 0 && differing_++ == 0) first_differing_ = {result_.count, reference, candidate};
     if (difference > 0 && tolerance_.snr_db) {
-      // judge_all judges all elements together.
+      // The function judge_all judges all elements together.
     } else if (difference > 0) {
       double allowed = of_element_.at(result_.count, reference);
       if (difference > allowed && floor_ != nullptr && floor_->most_others() > 0) {
@@ -223,7 +223,7 @@ class Comparison {
   void judge_ratio(double least_db) {
     if (!(squares_reference_ > 0) || !(squares_error_ > 0)) return;
     if (!std::isfinite(squares_error_)) {
-      // A difference exceeds double, so nothing shows that the ratio is high enough.
+      // A difference exceeds the range of double, so it is not known whether the ratio is high enough.
       if (result_.mismatched == 0) keep_first(first_differing_);
       result_.excess = infinity;
       result_.mismatched = std::max(result_.mismatched, differing_);
@@ -243,9 +243,9 @@ class Comparison {
     result_.mismatched = std::max(result_.mismatched, differing_);
   }
 
-  /// Judges integers that have no size (an index, a class). Allowed are NoiseFloor::factor times as many differences as
-  /// in one draw, hardly any where no draw changed the integer, and few integers that no draw returned: when two
-  /// elements are tied, the third best is not one of them.
+  /// Judges integers that are identifiers (an index, a class). The limits are: NoiseFloor::factor times as many
+  /// differences as in one draw, hardly any differences where no draw changed the integer, and few integers that no
+  /// draw returned. The last limit detects a third-best element where two others are tied.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
@@ -275,9 +275,9 @@ class Comparison {
     }
   }
 
-  /// Judges integers that come from rounding. Rounding differently changes elements near the middle between two steps,
-  /// and these go up as well as down. If more than half of the elements, and more than NoiseFloor::factor times as many
-  /// as in one draw, are off in one direction, the cause is another. Elements that are saturated on both sides cannot
+  /// Judges integers that come from rounding. Different rounding changes elements near the middle between two steps, in
+  /// either direction. If more than half of the elements, and more than NoiseFloor::factor times as many as in one
+  /// draw, are off in the same direction, rounding is not the cause. Elements that are saturated in both tensors cannot
   /// move, and few elements may be off in one direction by chance.
   void judge_shift() {
     constexpr double few = 15;
@@ -332,14 +332,15 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Whether a size is as close to the sizes of the draws as they are to each other.
+/// Returns whether a size differs from the sizes of the draws by no more than these differ from each other.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;
 }
 
-/// Compares selections without their order. Allowed are NoiseFloor::factor times as many elements without a partner as
-/// between the draws, but at most half of all elements; the number between the draws itself is always allowed.
+/// Compares selections without regard to their order. NoiseFloor::factor times as many elements without a partner are
+/// allowed as between the draws, but at most half of all elements. The number between the draws itself is always
+/// allowed.
 Difference compare_selections(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                               const Tolerance& tolerance, const NoiseFloor& floor) {
   const std::optional<SelectionDifference> draws = floor.selection();
@@ -380,7 +381,7 @@ Difference compare_selections(const onnx::TensorData& reference, const onnx::Ten
 double epsilon_of(onnx::ElementType type) {
   switch (type) {
     case onnx::ElementType::f32:
-    case onnx::ElementType::f64: return std::ldexp(1.0, -23);  // OpenVINO and TensorRT compute f64 in f32
+    case onnx::ElementType::f64: return std::ldexp(1.0, -23);  // OpenVINO and TensorRT compute f64 in f32.
     case onnx::ElementType::f16: return std::ldexp(1.0, -10);
     case onnx::ElementType::bf16: return std::ldexp(1.0, -7);
     case onnx::ElementType::f8e4m3fn:
@@ -403,8 +404,8 @@ Tolerance of_epsilons(onnx::ElementType type, bool quantized, double in_f32, dou
           .by_slice = wide};
 }
 
-/// Returns the first value, upward through input 0 of nodes with one of these traits, whose producer has none of the
-/// traits.
+/// Returns the first value, searching upward through input 0 of nodes with one of these traits, whose producer has none
+/// of the traits.
 const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
   const onnx::Value* at = &value;
   while (at->producer != nullptr && has_trait(*at->producer, traits) && at->producer->input(0) != nullptr) {
@@ -491,7 +492,7 @@ double ElementTolerance::at(std::int64_t position, double number) {
   if (!largest_) {
     largest_ = largest_of_slices(*reference_, tolerance_.by_slice ? fewest_of_slice : reference_->element_count());
   }
-  // A slice of zeros may contain the remainder of an underflow on the other side.
+  // A slice of zeros may contain the remainder of an underflow in the other tensor.
   const double least = std::ldexp(largest_->whole(), -23);
   return own + tolerance_.of_largest * std::max(largest_->at(position), least);
 }
@@ -541,7 +542,7 @@ bool is_worse(const Difference& one, const Difference& other) {
   const auto badness = [](const Difference& d) {
     return std::tuple(!d.incomparable.empty(), d.mismatched != 0, d.undecided != 0, d.within_noise != 0, d.excess);
   };
-  return !(badness(one) <= badness(other));  // an excess that is NaN counts as worse
+  return !(badness(one) <= badness(other));  // An excess that is NaN counts as worse.
 }
 
 Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData& other, std::size_t axis,
@@ -549,7 +550,7 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
   Partners partners;
   const auto left = reference.numbers();
   const auto right = other.numbers();
-  if (!left || !right) throw Error(Error::Kind::internal, "find_partners: tensors of no numbers");
+  if (!left || !right) throw Error(Error::Kind::internal, "find_partners: the tensors do not contain numbers");
   const double of_largest = tolerance.of_largest > 0 ? tolerance.of_largest * largest_finite(reference) : 0;
   const auto product = [&](std::size_t begin, std::size_t end) {
     return std::accumulate(reference.dims.begin() + static_cast<std::ptrdiff_t>(begin),

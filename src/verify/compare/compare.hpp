@@ -19,15 +19,17 @@ using report::Difference;
 using report::SelectionDifference;
 using report::Tolerance;
 
-/// Whether `one`, the difference of a tensor in one run, says more against it than `other`, that in another run. A run
-/// that is equal only because of the noise floor is more informative than one within the tolerance.
+/// Returns whether `one`, the difference of a tensor in one run, is stronger evidence against the tensor than `other`,
+/// the difference in another run. A run that is equal only because of the noise floor is stronger evidence than one
+/// within the tolerance.
 [[nodiscard]] bool is_worse(const Difference& one, const Difference& other);
 
 /// Returns the tolerance for a rewrite of a few nodes. Epsilon is the distance from 1 to the next number of the type.
-/// In f32: relative 64 epsilon (8e-6) and 32 epsilon of the largest. In f16, bf16 and f8, whose results are rounded
-/// once from f32: 2 and 1 epsilon. f64 counts as f32, in which OpenVINO and TensorRT compute it. One step for 8-bit
-/// integers that come from rounding real numbers (`quantized`), unless most of them are off in the same direction; 0
-/// for other integers. L is by slice in f32 and f64; larger differences are left to the noise floor.
+/// In f32 the tolerance is 64 epsilon (8e-6) relative, plus 32 epsilon of the largest. In f16, bf16 and f8, whose
+/// results are rounded once from f32, it is 2 and 1 epsilon. f64 counts as f32, in which OpenVINO and TensorRT compute
+/// it. For 8-bit integers that come from rounding real numbers (`quantized`), it is one step, unless most of them are
+/// off in the same direction; for other integers it is 0. L is by slice in f32 and f64; larger differences are left to
+/// the noise floor.
 [[nodiscard]] Tolerance rewrite_tolerance(onnx::ElementType type, bool quantized = false);
 /// Returns the tolerance for the outputs of a whole network, whose layers amplify rounding: in f32 relative 1024
 /// epsilon (1.2e-4) and 256 epsilon of the largest; in other types the same as rewrite_tolerance.
@@ -48,12 +50,12 @@ class ElementTolerance {
   std::optional<SliceMaxima> largest_;  ///< Computed on first use.
 };
 
-/// Whether a value results from rounding: the output of QuantizeLinear, of another ONNX operator that
-/// quantizes its result, or of an operator of Graft, possibly in another shape or order. Other integers, such as
-/// indices and classes, are exact.
+/// Returns whether a value results from rounding: the output of QuantizeLinear, of another ONNX operator that quantizes
+/// its result, or of an operator of Graft, possibly in another shape or order. Other integers, such as indices and
+/// classes, are exact.
 [[nodiscard]] bool is_quantized(const onnx::Value& value);
 
-/// Whether a node of the model rounds real numbers to 8 bits.
+/// Returns whether a node of the model rounds real numbers to 8 bits.
 [[nodiscard]] bool quantizes(const onnx::Model& model);
 
 /// The narrow type of each value of a main graph that is f16 or bf16 or that depends on such a value; if it depends on
@@ -82,10 +84,10 @@ using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
 
 /// The result of pairing the numbers of two tensors whose sizes differ along at most one axis.
 struct Partners {
-  std::int64_t without = 0;          ///< Number of elements of either tensor without a partner in the other.
-  std::int64_t nan_on_one_side = 0;  ///< Number of NaN in the second tensor without a NaN as partner in the first.
-  std::int64_t finite = 0;           ///< Number of pairs whose numbers are finite.
-  double largest_difference = 0;     ///< Largest difference between the numbers of a pair.
+  std::int64_t without = 0;          ///< The number of elements of either tensor without a partner in the other.
+  std::int64_t nan_on_one_side = 0;  ///< The number of NaN in the second tensor without a NaN as partner in the first.
+  std::int64_t finite = 0;           ///< The number of pairs whose numbers are finite.
+  double largest_difference = 0;     ///< The largest difference between the numbers of a pair.
 };
 [[nodiscard]] Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData& other, std::size_t axis,
                                      const Tolerance& tolerance);

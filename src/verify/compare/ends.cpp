@@ -1,4 +1,4 @@
-// Pairs inputs and outputs by name and order, and finds sizes for synthetic inputs, from small to large and then from
+// Pairs inputs and outputs by name and order. Searches sizes for synthetic inputs, from small to large and then among
 // the constants in the network.
 #include "verify/compare/ends.hpp"
 
@@ -29,7 +29,7 @@ std::size_t count_empty(const runtime::TensorMap& tensors) {
                                                 [](const auto& entry) { return entry.second.element_count() == 0; }));
 }
 
-/// A size that a node of the main graph holds as a constant.
+/// A size that is a constant in a node of the main graph.
 struct HeldSize {
   std::int64_t size;
   const onnx::Node* node;
@@ -37,8 +37,8 @@ struct HeldSize {
 
 bool has_shape_operand(const onnx::Node& node) { return node.is("Reshape") || node.is("Expand"); }
 
-/// Returns the elements of a shape; nothing for those that are not constant. A Concat of shapes is resolved into its
-/// parts.
+/// Returns the elements of a shape, with nothing for those that are not constant. A Concat of shapes is resolved into
+/// its parts.
 std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape) {
   constexpr std::int64_t most = 16;
   if (const auto constant = shape.constant()) {
@@ -85,7 +85,7 @@ std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   return held;
 }
 
-/// Returns up to 12 symbols of the inputs that are not a batch and have no given size.
+/// Returns up to 12 symbols of the inputs that are not a batch and whose sizes the caller did not set.
 std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOptions& options) {
   constexpr std::size_t most = 12;
   std::set<std::string, std::less<>> settled;
@@ -104,7 +104,7 @@ std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOp
   return symbols;
 }
 
-/// Returns "the size 'K'", or "one size of input 'mask'" if the user gave the size no name.
+/// Returns "the size 'K'", or "one size of input 'mask'" if the model does not name the size.
 std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   if (!onnx::is_unknown(Dim::symbol(symbol))) return fmt::format("the size '{}'", symbol);
   for (const onnx::Value* input : fed_inputs(model)) {
@@ -117,8 +117,8 @@ std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   return "one size";
 }
 
-/// Returns a Reshape whose shape is constant and begins with 1, so that it does not follow the batch; null if there is
-/// no such node.
+/// Returns a Reshape whose shape is constant and begins with 1, so that its output does not follow the batch; null if
+/// there is no such node.
 const onnx::Node* holder_of_batch(const onnx::Model& model) {
   for (const onnx::Node* node : model.graph().nodes()) {
     if (!node->is("Reshape") || node->input(0) == nullptr || node->input(1) == nullptr) continue;
@@ -152,7 +152,7 @@ std::string advice_on_sizes(const onnx::Model& model) {
       setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
-/// Returns the next step for the message if no synthetic numbers worked.
+/// Returns the next step for the message if no synthetic values worked.
 std::string advice_on_numbers(const onnx::Model& model, bool offers_ranges) {
   constexpr std::size_t most_named = 4;
   const std::vector<const onnx::Value*> inputs = fed_inputs(model);
@@ -314,7 +314,7 @@ std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data, 
 }
 
 bool MadeUpInputs::narrow(const onnx::Model& model, const InputRanges& given) {
-  // The last ranges are for indices from which a constant is subtracted.
+  // The last ranges are for indices from which the model subtracts a constant.
   constexpr std::array<std::pair<double, double>, 7> narrower{
       {{0, 3}, {0, 1}, {1, 1}, {0, 0}, {4, 7}, {12, 15}, {100, 103}}};
   const auto is_inferred = [](const auto& entry) { return !entry.second.why.empty(); };
@@ -376,11 +376,11 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
       why_numbers_ = fit_ < fitting.size() ? fitting[fit_].why : "";
       return true;
     } catch (const runtime::EngineLimit&) {
-      throw;  // Another engine may run the network with these inputs
+      throw;  // Another engine may run the network with these inputs.
     } catch (const runtime::OverLimit& limit) {
       if (!refusal_) over_limit_ = std::current_exception();
       if (!refusal_) refusal_ = limit;
-      return false;  // other numbers take as much
+      return false;  // Other values would need as much memory.
     } catch (const Error& error) {
       if (!options.large_integers.empty()) {
         refuses_large_ = true;
@@ -433,7 +433,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
     const Sizes sizes = attempts[i];
     InputOptions shaped = options;
     apply(sizes, shaped);
-    // If a size runs but leads to empty outputs, the same size with a different batch would do so too.
+    // If a size runs but leads to empty outputs, the same size with another batch would do so too.
     const bool needs_other_batch = !with_empty || chosen_->size != sizes.size;
     if ((needs_other_batch || !sizes.first) && tried.insert(input_shapes(model, shaped)).second) {
       narrowings_ = 0;
@@ -447,7 +447,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
           why_sizes_ = why(model, options, sizes);
           return take(run);
         }
-        // An output may be empty for every size: other sizes are better than the usual ones only if fewer outputs are
+        // An output may be empty for every size. Other sizes are better than the usual ones only if fewer outputs are
         // empty.
         if (!with_empty || empty < fewest_empty) {
           chosen_ = sizes;
@@ -466,7 +466,7 @@ runtime::TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const 
         attempts.push_back({.first = held.size, .size = options.size, .holder = held.node});
       }
       for (const std::string& symbol : symbols_to_vary(model, options)) {
-        // Sizes for one new token, and for as many new tokens as the cache holds.
+        // The sizes are those for one new token, and for as many new tokens as the cache contains.
         for (const std::int64_t size : {options.size + 1, 2 * options.size}) {
           attempts.push_back(
               {.first = std::nullopt, .size = options.size, .holder = nullptr, .other = {{symbol, size}}});

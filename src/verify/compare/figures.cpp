@@ -1,4 +1,4 @@
-// Computes figures in one pass over each tensor, in pieces.
+// Computes ranges and error figures in one pass over each tensor, in pieces.
 #include "verify/compare/figures.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::Tensor
   ErrorFigures figures;
   const std::int64_t elements = reference.element_count();
   if (elements != candidate.element_count() || !is_real(reference.type) || !is_real(candidate.type)) {
-    throw Error(Error::Kind::internal, "error_figures: tensors of different size, or of no numbers");
+    throw Error(Error::Kind::internal, "error_figures: the tensors have different sizes, or do not contain numbers");
   }
   const double largest = range_of(reference).largest();
   SumOfSquares signal = 0;

@@ -1,4 +1,4 @@
-// The range of a tensor's numbers, and the distribution of another tensor's errors.
+// The range of a tensor's values, and the distribution of the errors of another tensor.
 #pragma once
 
 #include <algorithm>

@@ -25,14 +25,14 @@ bool is_computed(const onnx::Value& value) {
   return value.producer != nullptr && !value.constant() && holds_numbers(value);
 }
 
-/// Whether both tensors hold integers or both hold real numbers, as far as the types are known: quantized integers
-/// differ from the real numbers they represent.
+/// Returns whether both tensors contain integers or both contain real numbers, as far as the types are known. A
+/// quantized integer is not equal to the real number that it represents.
 bool same_kind(const onnx::Value& a, const onnx::Value& b) {
   if (!a.type || !b.type) return true;
   return is_whole(*a.type) == is_whole(*b.type);
 }
 
-/// Whether both tensors may have the same number of elements. False only if both numbers are known and differ.
+/// Returns whether both tensors may have the same number of elements. False only if both numbers are known and differ.
 bool can_have_as_many(const onnx::Value& a, const onnx::Value& b) {
   const auto count = [](const onnx::Value& value) -> std::optional<std::int64_t> {
     if (!value.shape) return std::nullopt;
@@ -113,7 +113,7 @@ void TensorMatcher::match_origins() {
     for (const std::string& name : origin_of(*tensor->producer)) {
       const onnx::Value* other = reference_.graph().find_local(name);
       if (other == nullptr || !is_computed(*other) || !can_match(*other, *tensor)) continue;
-      // the node was one step of that tensor's computation, which stays unmatched
+      // The node was one step in the computation of that tensor, which stays unmatched.
       if (other->producer->op_type != tensor->producer->op_type) continue;
       add(*other, *tensor, MatchedBy::origin);
       break;
@@ -122,7 +122,7 @@ void TensorMatcher::match_origins() {
 }
 
 void TensorMatcher::match_structure() {
-  // The operator and the tensors that it reads. Constants count only by their position, since their values may be
+  // The operator and the tensors that it reads. Constants count only by their position, because their values may be
   // wrong.
   using Key = std::pair<std::string, std::vector<const onnx::Value*>>;
   const auto key_of = [](const onnx::Node& node, const auto& partner) -> std::optional<Key> {

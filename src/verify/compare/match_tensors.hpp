@@ -27,8 +27,9 @@ class TensorMatcher {
 
   /// Adds a pair. Throws Error (internal) if one of the tensors already has a partner.
   void add(const onnx::Value& reference, const onnx::Value& candidate, MatchedBy how);
-  /// Pairs tensors by name, by the origins that rewrites recorded, and by structure from the existing pairs. After any
-  /// change of a network, names that are numbers denote other tensors: then `trust_names` should be false.
+  /// Pairs tensors by name, by the origins that rewrites recorded, and by structure, starting from the existing pairs.
+  /// `trust_names` should be false if names are numbers and the network was changed, because such a name then denotes
+  /// another tensor.
   void match(bool trust_names = true);
 
   [[nodiscard]] const onnx::Value* reference_of(const onnx::Value& candidate) const;
@@ -44,7 +45,8 @@ class TensorMatcher {
   void match_origins();
   void match_structure();              ///< Pairs the results of equal operators on corresponding tensors.
   void match_inputs_of_equal_nodes();  ///< Pairs the inputs of equal operators whose results correspond.
-  void match_in_sequence();            ///< Pairs nodes with the same operator and weights that occur in the same order.
+  /// Pairs nodes with the same operator and weights by the longest common subsequence of both models.
+  void match_in_sequence();
 
   const onnx::Model& reference_;
   const onnx::Model& candidate_;

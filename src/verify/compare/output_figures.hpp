@@ -10,8 +10,8 @@
 
 namespace graft::verify {
 
-/// The signal-to-noise ratio in dB that counts for a signal without an error; errors without a signal count as its
-/// negative.
+/// The signal-to-noise ratio in dB that is used for a signal without an error. For errors without a signal its negative
+/// is used.
 inline constexpr double perfect_db = 150;
 
 using report::OutputFigures;
@@ -31,9 +31,9 @@ void add_worst_run(OutputFigures& figures, const OutputFigures& other);
 /// The quality of all outputs together.
 struct Score {
   std::int64_t not_finite = 0;
-  double snr_db = 0;  ///< The ratio of the worst output.
+  double snr_db = 0;  ///< The signal-to-noise ratio in dB of the worst output.
   [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
-  /// Whether the score is better by enough to justify another node.
+  /// Returns whether the score is better by enough to justify keeping another node in f32.
   [[nodiscard]] bool is_better_than(const Score& other) const;
 };
 [[nodiscard]] Score score_of(const std::vector<OutputFigures>& outputs);

@@ -9,11 +9,11 @@
 
 namespace graft::verify {
 
-/// Whether all elements are integers or booleans.
+/// Returns whether all elements of the type are integers or booleans.
 [[nodiscard]] inline bool is_whole(onnx::ElementType type) {
   return is_integer(type) || type == onnx::ElementType::boolean;
 }
-/// Whether the elements are numbers that TensorData::numbers() returns.
+/// Returns whether the elements of the type are numbers that TensorData::numbers() returns.
 [[nodiscard]] inline bool is_real(onnx::ElementType type) {
   return is_whole(type) || (is_floating_point(type) && has_numbers(type));
 }

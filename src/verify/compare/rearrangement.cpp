@@ -1,4 +1,4 @@
-// Guesses orders, tests them on a few elements, and then on all elements.
+// Guesses orders, tests each of them on a few elements, and then on all elements.
 #include "verify/compare/rearrangement.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 constexpr std::size_t highest_permuted_rank = 5;
-/// Limit for an axis whose slices are compared with each other.
+/// The largest number of slices along an axis that are compared with each other.
 constexpr std::int64_t most_slices = 4096;
 
 std::int64_t product(const Dims& dims) {
@@ -134,7 +134,7 @@ class Search {
       return expected_[static_cast<std::size_t>(source(static_cast<std::int64_t>(i)))];
     };
     constexpr std::size_t few = 64;
-    constexpr std::size_t stride = 7919;  // a prime, so that the samples cover every axis
+    constexpr std::size_t stride = 7919;  // A prime number, so that the samples cover every axis.
     for (std::size_t i = 0; i < few; ++i) {
       const std::size_t at = i * stride % found_.size();
       if (!near_.holds(expected(at), found_[at])) return false;
@@ -147,7 +147,8 @@ class Search {
     return is_far_better(squares);
   }
 
-  /// Whether both tensors have the same numbers except for rounding, with enough different numbers to be sure.
+  /// Returns whether both tensors have the same numbers except for rounding, with enough different numbers to be
+  /// certain.
   [[nodiscard]] bool same_numbers() const {
     std::vector<double> left = expected_;
     std::vector<double> right = found_;
@@ -170,8 +171,8 @@ class Search {
   }
 
   /// Returns the order in which candidate slice i equals the reference's slice order[i], or nothing if no order fits. A
-  /// slice that agrees at its own position stays there. Short slices, which are close to many others, must agree except
-  /// for rounding. With `any`, so must all slices, because there are so many possible orders.
+  /// slice that agrees at its own position stays there. Short slices, which are similar to many others, must agree
+  /// except for rounding. With `any`, all slices must, because there are so many possible orders.
   [[nodiscard]] std::optional<Dims> order_of_slices(std::size_t axis, bool any) const {
     const Dims& dims = reference_.dims;
     const std::int64_t slices = dims[axis];
@@ -222,7 +223,7 @@ class Search {
   std::vector<double> found_;
   Nearness near_;
   Nearness rounding_;
-  double straight_ = 0;  ///< Sum of squared errors in the order of the reference.
+  double straight_ = 0;  ///< The sum of squared errors in the order of the reference.
 };
 
 /// Returns the names of an image's axes in this order, for example "NCHW"; empty for ranks other than 3, 4 and 5.
@@ -252,8 +253,8 @@ Dims channels_to_last(std::size_t rank) {
   return axes;
 }
 
-/// Returns a text for the two usual exchanges: channels last if the reference has them first, and vice versa; otherwise
-/// empty.
+/// Returns a text for the two most common layout changes: channels last if the reference has them first, and vice
+/// versa; otherwise empty.
 std::string known_exchange(std::size_t rank, const Dims& axes) {
   if (rank < 3) return "";
   const Dims to_last = channels_to_last(rank);
@@ -264,15 +265,15 @@ std::string known_exchange(std::size_t rank, const Dims& axes) {
   return "";
 }
 
-/// Returns the layouts that differ in the order of the axes of `dims`, exchanges of channels first and last before the
-/// others.
+/// Returns the layouts that differ in the order of the axes of `dims`, with the changes between channels first and
+/// channels last before the others.
 std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_dims) {
   std::vector<Rearrangement> layouts;
   const auto longer = std::count_if(dims.begin(), dims.end(), [](std::int64_t size) { return size > 1; });
   if (dims.size() > highest_permuted_rank || longer < 2) return layouts;
   Dims axes = in_order(dims.size());
   while (std::next_permutation(axes.begin(), axes.end())) {
-    Dims order;  // order of the axes longer than 1: if it is unchanged, so is the order of the elements
+    Dims order;  // The order of the axes longer than 1: if it is unchanged, so is the order of the elements.
     for (const std::int64_t axis : axes) {
       if (dims[static_cast<std::size_t>(axis)] > 1) order.push_back(axis);
     }
@@ -298,8 +299,8 @@ std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_d
   return layouts;
 }
 
-/// Returns the layouts to try if the shape before flattening is unknown: the elements of a row are split into two axes,
-/// which are exchanged.
+/// Returns the layouts to try if the shape before flattening is unknown. They split the elements of a row into two axes
+/// and swap these axes.
 std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidate) {
   std::vector<Rearrangement> layouts;
   const auto try_split = [&](std::int64_t rows, std::int64_t row) {
@@ -323,7 +324,8 @@ std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidat
   return layouts;
 }
 
-/// Returns for example "[3, 9] are the reference's [9, 3]": the slices that are not at their own position.
+/// Returns a text such as "[3, 9] are the reference's [9, 3]", which lists the slices that are not at their own
+/// position.
 std::string moved_text(const Dims& order) {
   constexpr std::size_t few = 8;
   Dims to;
@@ -357,7 +359,8 @@ std::optional<Rearrangement> order_along(const Search& search, const onnx::Tenso
   bool rotated = true;
   for (std::int64_t i = 0; i < slices; ++i)
     rotated = rotated && (*order)[static_cast<std::size_t>(i)] == (i + turn) % slices;
-  const bool may_be_channels = slices == 3 || slices == most_colors;  // the order alone identifies the axis well enough
+  // For this number of slices the order alone identifies the axis well enough.
+  const bool may_be_channels = slices == 3 || slices == most_colors;
   if (may_be_channels) {
     layout.kind = Rearrangement::Kind::channels;
     layout.text =
@@ -389,7 +392,7 @@ onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangemen
   result.dims = layout.final_dims;
   if (layout.axes.empty() && layout.order.empty()) return result;
   const auto bits = static_cast<std::size_t>(bits_of(reference.type));
-  if (bits < 8) throw Error(Error::Kind::internal, "rearrange: elements smaller than a byte");
+  if (bits < 8) throw Error(Error::Kind::internal, "rearrange: the elements are smaller than a byte");
   const std::size_t size = bits / 8;
   const Source source(layout);
   std::string bytes(reference.bytes.size(), '\0');
@@ -425,7 +428,8 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
   const auto more = [&](std::vector<Rearrangement> layouts) {
     guesses.insert(guesses.end(), std::make_move_iterator(layouts.begin()), std::make_move_iterator(layouts.end()));
   };
-  if (reference.dims != candidate.dims) {  // the exchange that results in the candidate's dimensions is the most likely
+  // The swap that results in the candidate's dimensions is the most likely one.
+  if (reference.dims != candidate.dims) {
     std::stable_partition(guesses.begin(), guesses.end(),
                           [](const Rearrangement& layout) { return layout.kind == Rearrangement::Kind::transposed; });
   }
@@ -444,8 +448,8 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
   for (const Rearrangement& guess : splits_of(reference.dims, candidate.dims)) {
     if (search.fits(guess)) return guess;
   }
-  if (search.has_nan() || !search.same_numbers()) return std::nullopt;  // NaN cannot be sorted
-  // Any order of the elements of a row is also an order of its slices, so this explanation comes last.
+  if (search.has_nan() || !search.same_numbers()) return std::nullopt;  // NaN cannot be sorted.
+  // Any order of the elements of a row is also an order of its slices, so this explanation is tried last.
   if (reference.dims == candidate.dims) {
     for (std::size_t axis = 0; axis < reference.dims.size(); ++axis) {
       auto layout = order_along(search, reference, axis, true);
@@ -461,7 +465,7 @@ std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& refer
                                                    const onnx::TensorData& candidate) {
   if (!comparable(reference, candidate) || bits_of(reference.type) < 8) return std::nullopt;
   std::optional<Rearrangement> best;
-  constexpr double worth_naming = 6;  // in dB: the order explains half of the signal
+  constexpr double worth_naming = 6;  // In dB: the order explains half of the signal.
   double best_snr = worth_naming;
   if (reference.dims == candidate.dims) {
     const ErrorFigures same = error_figures(reference, candidate);
@@ -541,7 +545,7 @@ std::optional<std::string> find_scale(const onnx::TensorData& reference, const o
   if (std::abs(offset) <= smallest) offset = 0;
   if (factor == 0 || (factor == 1 && offset == 0)) return std::nullopt;
 
-  // The error of the fit adds to the tolerance.
+  // The error of the fit is added to the tolerance.
   constexpr double slack = 4;
   const double allowed = slack * (tolerance.absolute + tolerance.of_largest * right.largest());
   bool fits = true;

@@ -33,19 +33,19 @@ using report::Rearrangement;
 [[nodiscard]] std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& reference,
                                                                  const onnx::TensorData& candidate);
 
-/// Returns the transposition that follows from the dimensions alone, regardless of the numbers: an exchange of
-/// channels, or the only possible transposition. Returns nothing if the dimensions are equal, or if several or no
-/// transpositions explain them.
+/// Returns the transposition that follows from the dimensions alone, regardless of the numbers: a move of the channel
+/// axis, or the only possible transposition. Returns nothing if the dimensions are equal, or if several transpositions
+/// or none explain them.
 [[nodiscard]] std::optional<Rearrangement> transposition_between(const std::vector<std::int64_t>& reference,
                                                                  const std::vector<std::int64_t>& candidate);
 
-/// Returns the layout with channels last for `dims` with channels first, or vice versa: the one of the two whose
-/// dimensions satisfy `fits`. Returns nothing if neither does.
+/// Returns the layout with channels last for `dims` with channels first, or vice versa: the one whose dimensions
+/// satisfy `fits`. Returns nothing if neither does.
 [[nodiscard]] std::optional<Rearrangement> exchange_channels(
     const std::vector<std::int64_t>& dims, const std::function<bool(const std::vector<std::int64_t>&)>& fits);
 
 /// Returns a text if the candidate is a linear function of the reference: "1.01 times the reference", "the reference +
-/// 0.5", "the reference with the other sign". Returns nothing otherwise.
+/// 0.5", "the reference with the other sign". Otherwise returns nothing.
 [[nodiscard]] std::optional<std::string> find_scale(const onnx::TensorData& reference,
                                                     const onnx::TensorData& candidate, const Tolerance& tolerance);
 

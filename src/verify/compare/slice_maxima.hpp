@@ -13,7 +13,8 @@ namespace graft::verify {
 /// whichever axis holds the channels.
 class SliceMaxima {
  public:
-  /// Slices of fewer than `fewest` elements are left out. The maximum of the whole tensor applies if no slice does.
+  /// Creates an empty table. Slices of fewer than `fewest` elements are ignored. If no slice applies to an element, the
+  /// maximum of the whole tensor does.
   explicit SliceMaxima(std::vector<std::int64_t> dims, std::int64_t fewest = 1) : dims_(std::move(dims)) {
     std::int64_t count = 1;
     for (const std::int64_t size : dims_) count *= size;
@@ -47,7 +48,7 @@ class SliceMaxima {
 
  private:
   std::vector<std::int64_t> dims_;
-  std::vector<std::vector<double>> slices_;  ///< The maxima by axis; empty for axes that are left out.
+  std::vector<std::vector<double>> slices_;  ///< The maxima by axis; empty for axes that are ignored.
   double whole_ = 0;
 };
 

@@ -36,7 +36,7 @@ bool can_be_the_same(const Shape& reference, const Shape& candidate) {
       [](const Dim& left, const Dim& right) { return !left.is_constant() || !right.is_constant() || left == right; });
 }
 
-/// Whether the shapes differ only in that one has its channels first and the other last.
+/// Returns whether the shapes differ only in the position of the channels, first in one and last in the other.
 bool are_exchanged(const Shape& reference, const Shape& candidate) {
   std::vector<std::int64_t> axes(reference.size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -48,8 +48,8 @@ bool are_exchanged(const Shape& reference, const Shape& candidate) {
   return exchanged.has_value();
 }
 
-/// Whether both values may have the same type and shape. With `across` (VerifyOptions::across_formats), inputs are
-/// converted for the candidate, so that real types and the place of channels may differ.
+/// Returns whether both values may have the same type and shape. With `across` (VerifyOptions::across_formats), inputs
+/// are converted for the candidate, so that real types and the position of the channels may differ.
 bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool across) {
   const bool are_real =
       reference.type && candidate.type && is_floating_point(*reference.type) && is_floating_point(*candidate.type);
@@ -172,7 +172,7 @@ class Verification {
   }
 
  private:
-  /// Finds outputs that one of the models lacks among its inner tensors.
+  /// Finds outputs that one of the models lacks among the model's inner tensors.
   void find_inside() {
     LayerOptions options;
     options.seeds = options_.seeds;
@@ -204,11 +204,11 @@ class Verification {
     }
   }
 
-  /// Whether an output is the same by its tolerance alone, but may differ by more than rounding explains. A tolerance
-  /// with a reason allows a narrower type, whose rounding the noise does not have.
+  /// Returns whether an output is the same by its tolerance alone, but may differ by more than rounding explains. A
+  /// tolerance with a stated reason allows a narrower type, whose rounding is not part of the noise.
   [[nodiscard]] bool may_be_beyond_rounding(const ComparedOutput& output) const {
-    // The default tolerance is up to 1280 epsilons of f32: smaller differences are up to 13 epsilons, and most
-    // operations alone round by as much. They are left out also where rounding changes nothing.
+    // The default tolerance is up to 1280 epsilons of f32. Smaller differences are up to 13 epsilons, which is about
+    // the rounding error of single operations. They are ignored even if rounding changes nothing.
     constexpr double least_excess = 0.01;
     const onnx::Value* reference = reference_.graph().find_local(output.reference.name);
     const bool is_wide = reference != nullptr && reference->is_output() &&
@@ -259,7 +259,7 @@ class Verification {
            inputs_.size() == fed_inputs(candidate_).size();
   }
 
-  /// Returns inputs at the edges. Their first dimension differs from the first dimension of the other runs.
+  /// Returns inputs with extreme values. Their first dimension differs from that of the other runs.
   static const std::vector<InputOptions>& edge_inputs() {
     static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
                                                {.values = InputValues::negative, .first_size = 3},
@@ -343,12 +343,12 @@ class Verification {
 
   /// The comparison of one output in one run.
   struct Compared {
-    onnx::TensorData reference;  ///< The reference in the candidate's order.
+    onnx::TensorData reference;  ///< The tensor of the reference in the candidate's order.
     std::string reference_type;
     std::optional<Rearrangement> order;
     std::optional<NoiseFloor> floor;
     Difference difference;
-    std::string note;  ///< The text about indices that were judged by their scores.
+    std::string note;  ///< A note about indices that were judged by their scores.
   };
 
   void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
@@ -437,7 +437,7 @@ class Verification {
       output.figures = std::move(figures);
     }
     if (run != 0 && !is_worse(difference, output.worst)) return;
-    // Runs after one that failed measure no floor; what that one measured remains worth reading.
+    // Runs after a failed run do not measure floors; the floor of the failed run is still reported.
     if (output.failed_runs <= 1) output.floor = summary_of(compared.floor, difference);
     output.is_worst_lost = is_lost;
     output.worst = std::move(difference);
@@ -458,7 +458,7 @@ class Verification {
   bool rounds_in_kernels_ = false;
   std::vector<IoPair> inputs_;
   std::map<std::string, JudgedChoice> choices_;  ///< The judged indices, by the name of the reference's output.
-  bool is_exchanged_ = false;  ///< Whether an input has its channels at another axis in the candidate.
+  bool is_exchanged_ = false;  ///< Whether an input has its channel axis at another position in the candidate.
   std::optional<NoisyModel> noisy_;
   /// The noisy model in the second engine, which confirms floors; empty without a second engine.
   std::optional<NoisyModel> second_noisy_;

@@ -27,16 +27,18 @@ using report::VerifyReport;
 
 /// The settings of verify_models.
 struct VerifyOptions {
-  std::size_t seeds = 3;     ///< Number of runs with synthetic inputs, if `data` is empty.
-  bool edge_values = false;  ///< Whether to add runs with zeros, negative, large and small numbers, with another batch.
-  std::vector<runtime::TensorMap> data = {};  ///< Inputs of the runs. A name that the models do not have is refused.
+  std::size_t seeds = 3;  ///< Number of runs with synthetic inputs, if `data` is empty.
+  /// Whether to add runs with zeros, negative, large and small numbers, with another batch size.
+  bool edge_values = false;
+  /// The inputs of the runs. A name that the models do not have is refused.
+  std::vector<runtime::TensorMap> data = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions; see InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
   InputRanges ranges = {};  ///< Ranges of synthetic inputs; see InputOptions.
   /// Inputs with large integers in all runs but the first; see InputOptions.
   std::set<std::string, std::less<>> large_integers = {};
-  /// Replaces the default tolerances (network_tolerance, output_tolerance) and the noise floor; if only one of
-  /// `relative` and `absolute` is given, the other one is 0.
+  /// Replaces the default tolerances (network_tolerance, output_tolerance) and the noise floor. If only one of
+  /// `relative` and `absolute` is set, the other one is 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
   /// Minimum signal-to-noise ratio of real outputs, instead of the element tolerances.
@@ -44,14 +46,14 @@ struct VerifyOptions {
   runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
   runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
   int threads = 0;  ///< Number of threads; see runtime::CompileOptions.
-  /// Whether the models may have different formats: an input whose channels are at another axis in the candidate (NHWC,
-  /// NCHW) is transposed for it, and then outputs are too; an output that one model has only as an inner tensor is
-  /// found there.
+  /// Whether the models may have different formats. An input whose channel axis is at another position in the candidate
+  /// (NHWC, NCHW) is transposed for it, and outputs are then transposed too. An output that one model has only as an
+  /// inner tensor is found there.
   bool across_formats = false;
-  /// Whether one model may be narrower than the other (f16 against f32) or quantized: f16 and bf16 tensors are rounded
-  /// after the nodes that compute them, and results that depend on them have the tolerance of compare_layers.
+  /// Whether one model may be narrower than the other (f16 against f32) or quantized. f16 and bf16 tensors are then
+  /// rounded after the nodes that compute them, and results that depend on them have the tolerance of compare_layers.
   bool may_be_narrower = false;
-  bool offers_ranges = true;     ///< Whether an error may advise to set `ranges`.
+  bool offers_ranges = true;     ///< Whether an error message may suggest to set `ranges`.
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   /// Whether to fill ComparedOutput::beyond_rounding, for which the reference may be compiled and run with noise.
   bool finds_beyond_rounding = false;
@@ -59,8 +61,8 @@ struct VerifyOptions {
 };
 
 /// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
-/// noise floor of the reference, which is mostly measured only then: how much rounding alone changes the reference on
-/// these inputs.
+/// noise floor of the reference: how much rounding alone changes the reference on these inputs. In most cases the floor
+/// is measured only then.
 ///
 /// Inputs and outputs are paired by name, and the remaining ones by order if both models have equally many. Sizes of
 /// symbolic dimensions are tried from small to large until the reference runs. If the models differ and

@@ -27,9 +27,10 @@ Names names_of(const std::vector<onnx::Value*>& values) {
   return names;
 }
 
-/// Whether an attribute has no effect on the result of a node, or only together with others.
+/// Returns whether an attribute has no effect on the result of a node, or only together with other attributes.
 bool is_left_out(const onnx::Node& node, const std::string& name) {
-  if (name == "kernel_shape" || name == "seed" || name == "saturate") return true;  // follow from weights and types
+  // These attributes follow from weights and types.
+  if (name == "kernel_shape" || name == "seed" || name == "saturate") return true;
   if (name == "momentum") return node.int_or("training_mode", 0) == 0;
   const bool is_padding = name == "pads" || name == "auto_pad" || name == "output_padding" || name == "output_shape";
   return is_padding && node.string_or("auto_pad", "NOTSET") != "NOTSET";
@@ -40,7 +41,8 @@ std::optional<AttributeValue> value_of(const onnx::Node& node, const std::string
   return attribute != nullptr ? attribute->value() : onnx::default_attribute(node.op_type, name, node.graph->opset());
 }
 
-/// Counts an axis, or several in any order, from the front. Returns nothing for a negative axis of an unknown rank.
+/// Returns an axis, or several axes in any order, counted from the front. Returns nothing for a negative axis of an
+/// unknown rank.
 std::optional<AttributeValue> from_the_front(const onnx::Node& node, AttributeValue value) {
   const onnx::Value* counted = node.is("Unsqueeze") ? node.output() : node.input(0);
   const std::optional<std::int64_t> rank = counted == nullptr ? std::nullopt : counted->rank();
@@ -59,7 +61,7 @@ std::optional<AttributeValue> from_the_front(const onnx::Node& node, AttributeVa
   return is_known ? std::optional(std::move(value)) : std::nullopt;
 }
 
-/// Whether an attribute holds two real types, of which one may be narrower: "to" of Cast and its like.
+/// Returns whether an attribute contains two real types, of which one may be narrower, such as "to" of Cast.
 bool are_real_types(const std::string& name, const AttributeValue& left, const AttributeValue& right) {
   constexpr std::array<std::string_view, 6> types{
       "to", "dtype", "output_dtype", "precision", "qk_matmul_output_type", "softmax_precision"};

@@ -1,4 +1,4 @@
-// Derives the values from the nodes that read them, or tries values in shape inference.
+// Derives the values from the nodes that read them, or searches values with shape inference.
 #include "verify/inputs/fitting_sizes.hpp"
 
 #include <fmt/format.h>
@@ -43,8 +43,8 @@ std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t r
 }
 
 /// Returns sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty if no sizes are
-/// known. With `is_other`, sizes that differ from the data's: reversed (Reshape), axes of 1 enlarged (Expand), images
-/// enlarged (Resize); otherwise the data's own.
+/// known. With `is_other`, returns sizes that differ from the data's: reversed (Reshape), with axes of 1 enlarged
+/// (Expand), or enlarged images (Resize). Otherwise returns the data's own sizes.
 std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool is_other) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr || rank == 0) return {};
@@ -70,7 +70,8 @@ std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool
   return sizes;
 }
 
-/// Returns the sizes of the inputs and constants, the numbers of their elements, and the divisors of these, each once.
+/// Returns the sizes of the inputs and constants, the numbers of their elements, and the divisors of these, without
+/// duplicates.
 std::vector<std::int64_t> likely_sizes(const onnx::Model& model, const Sizes& inputs) {
   constexpr std::size_t most_tensors = 16;
   constexpr std::size_t most_sizes = 48;
@@ -132,7 +133,7 @@ std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const Inp
   }
   if (takers.empty()) return {};
   onnx::Model inferred = model.clone();
-  // A fault is reported when the model runs
+  // A fault is reported when the model runs.
   infer_around_faults(inferred, shapes_of(shapes), [](const onnx::Node&, const Error&) {});
   std::vector<FittingSizes> fitting;
   for (const bool is_other : {true, false}) {
@@ -164,7 +165,7 @@ std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const I
   constexpr std::size_t most_inferred_nodes = 20000;
   Sizes shapes = input_shapes(model, options);
   const auto any_integers = inputs_of_any_integers(model);
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> searched;  // inputs with their dimensions
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> searched;  // The inputs with their dimensions.
   std::int64_t integers = 0;
   for (const onnx::Value* input : model.graph().inputs()) {
     const auto dims = shapes.find(input->name);
@@ -176,7 +177,7 @@ std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const I
   }
   if (searched.empty() || integers < 1 || integers > most_integers) return {};
   std::vector<std::int64_t> sizes = likely_sizes(model, shapes);
-  std::size_t nodes = 0;  // with those of bodies, which are inferred too
+  std::size_t nodes = 0;  // The number includes nodes in subgraphs, whose types are inferred too.
   model.graph().for_each_node([&](const onnx::Node&) { ++nodes; });
   const std::size_t trials = std::min(most_trials, most_inferred_nodes / std::max<std::size_t>(nodes, 1));
   const auto combinations = [&] {

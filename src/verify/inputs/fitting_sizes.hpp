@@ -10,10 +10,11 @@
 
 namespace graft::verify {
 
-/// Values for integer inputs that a model uses as the sizes of a tensor, by the name of the input.
+/// The values for integer inputs that a model uses as the sizes of a tensor, by the name of the input.
 struct FittingSizes {
   std::map<std::string, std::vector<double>, std::less<>> numbers;
-  std::string why;  ///< "synthetic 's' is [2, 3], sizes that fit node 'view' (Reshape)".
+  /// The reason for these values, such as "synthetic 's' is [2, 3], sizes that fit node 'view' (Reshape)".
+  std::string why;
 };
 
 /// Returns sizes for the inputs that a Reshape, Expand or Resize reads as sizes, directly or through Cast, unless the
@@ -22,7 +23,7 @@ struct FittingSizes {
 
 /// Searches the sizes of the model's inputs and constants, and their divisors, for values of at most three integers of
 /// the inputs from which the model computes sizes, such that shape inference finds no contradiction. Inputs whose range
-/// the caller set are left out. Returns the first few.
+/// the caller set are not searched. Returns the first few results.
 [[nodiscard]] std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const InputOptions& options);
 
 }  // namespace graft::verify

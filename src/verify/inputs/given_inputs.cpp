@@ -1,4 +1,4 @@
-// Pairs the data, shapes and ranges of a caller with the inputs of two models.
+// Assigns the data, shapes and ranges of a caller to the inputs of two models.
 #include "verify/inputs/given_inputs.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,8 @@ class GivenInputs {
     pairs_ = pair_io(references_, fed_inputs(candidate), "input", ignored);
   }
 
-  /// Throws Error for a name that neither model has, and for sizes that neither model accepts.
+  /// Returns the input with this name. Throws Error for a name that neither model has, and for sizes that neither model
+  /// accepts.
   [[nodiscard]] IoPair find(const std::string& option, const std::string& name,
                             const std::vector<std::int64_t>& sizes) const {
     const IoPair pair = find(option, name);
@@ -59,7 +60,7 @@ class GivenInputs {
     return pair;
   }
 
-  /// Throws Error for a name that neither model has.
+  /// Returns the input with this name. Throws Error for a name that neither model has.
   [[nodiscard]] IoPair find(const std::string& option, const std::string& name) const {
     for (const IoPair& pair : pairs_) {
       if (pair.reference->name == name) return pair;
@@ -84,7 +85,7 @@ class GivenInputs {
   std::vector<IoPair> pairs_;
 };
 
-/// Splits the data into runs of as many samples as a model with a fixed batch takes.
+/// Splits the data into runs whose number of samples equals the fixed batch of a model.
 void split_data(const onnx::Model& reference, const onnx::Model& candidate, std::vector<runtime::TensorMap>& data,
                 const std::string& option) {
   std::map<std::string, std::int64_t, std::less<>> batches;
@@ -103,7 +104,7 @@ void split_data(const onnx::Model& reference, const onnx::Model& candidate, std:
   data = std::move(runs);
 }
 
-/// Fixes dynamic dimensions of the reference at the sizes that the candidate fixes (for example if the candidate comes
+/// Sets dynamic dimensions of the reference to the sizes that the candidate fixes (for example if the candidate comes
 /// from Caffe).
 void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& candidate,
                             std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
@@ -130,7 +131,7 @@ InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& can
     ranges.emplace(input == nullptr ? name : input->name, range);
   }
   ranges.merge(infer_input_ranges(reference));
-  // A quantized candidate shows the range for which it was calibrated.
+  // The scale of a quantized candidate shows the range for which it was calibrated.
   for (auto& [name, range] : infer_input_ranges(candidate)) {
     const onnx::Value* input = reference.graph().find_local(name);
     if (input != nullptr && input->is_input && input->type && is_floating_point(*input->type))
@@ -139,7 +140,7 @@ InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& can
   return ranges;
 }
 
-/// Returns the inputs of the reference that may be large in both models.
+/// Returns the inputs of the reference that may have large values in both models.
 std::set<std::string, std::less<>> find_large_integers(const onnx::Model& reference, const onnx::Model& candidate,
                                                        const InputRanges& ranges) {
   const auto needs_none = [&](const onnx::Value* input) {
@@ -149,7 +150,7 @@ std::set<std::string, std::less<>> find_large_integers(const onnx::Model& refere
   if (std::all_of(inputs.begin(), inputs.end(), needs_none)) return {};
   const auto find = [](const onnx::Model& model) {
     onnx::Model inferred = model.clone();
-    infer_around_faults(inferred, [](const onnx::Node&, const Error&) {});  // A fault is reported when the model runs
+    infer_around_faults(inferred, [](const onnx::Node&, const Error&) {});  // A fault is reported when the model runs.
     return inputs_of_large_integers(inferred);
   };
   const auto in_reference = find(reference);

@@ -1,5 +1,5 @@
-// Places the data, shapes and ranges that a caller gives for the inputs of two models, in the names and the layout of
-// either model.
+// Converts the data, shapes and ranges that a caller passes for the inputs of two models. They may have the names and
+// the layout of either model.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ struct GivenNames {
   std::string ranges = std::string(setting_name(Setting::synthetic_ranges));
 };
 
-/// The shapes of the given data and shapes, in the layout of each model's own inputs.
+/// The shapes of the caller's data and shapes, in the layout of each model's own inputs.
 struct PlacedShapes {
   std::map<std::string, Shape, std::less<>> reference;
   std::map<std::string, Shape, std::less<>> candidate;
@@ -37,8 +37,8 @@ void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, Ve
 /// Completes the options after place_inputs. Data are split into runs if a model has a fixed batch. Without data,
 /// dynamic dimensions of the reference that the candidate fixes get its sizes, ranges are converted to the names of the
 /// reference, missing ranges are inferred from the first layers of both models, and integers that may be large in both
-/// models are determined. Throws Error for a range of an input that neither model has, and for data that a fixed batch
-/// does not divide.
+/// models are determined. Throws Error for a range of an input that neither model has, and for data whose size is not a
+/// multiple of a fixed batch.
 void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
                      const GivenNames& names = {});
 

@@ -19,12 +19,12 @@ namespace {
 
 constexpr double largest_of_image = 255;
 
-/// Whether a node passes on the numbers of its input: in another type or size, or with padding.
+/// Returns whether a node passes on the values of its input, possibly in another type or size, or with padding.
 bool gives_on(const onnx::Node& node) {
   return has_trait(node, onnx::trait::moves_data) || is_any_of(node, {"Cast", "Pad", "Resize"});
 }
 
-/// Whether `holds` is true for all elements of a constant with 1 to 64 elements.
+/// Returns whether `holds` is true for all elements of a constant with 1 to 64 elements.
 bool all_of(const onnx::Value* value, const std::function<bool(double)>& holds) {
   constexpr std::int64_t few = 64;
   const auto constant = value == nullptr ? std::nullopt : value->constant();
@@ -49,7 +49,7 @@ bool is_mean_of_image(double number) {
   return number >= darkest && number <= brightest;
 }
 
-/// Whether the input has 1, 3 or 4 channels at an axis where images have them.
+/// Returns whether the input has 1, 3 or 4 channels along an axis where images have their channels.
 bool has_shape_of_image(const onnx::Value& input) {
   const auto are_channels = [](const Dim& dim) {
     return dim.is_constant() && (dim.value() == 1 || dim.value() == 3 || dim.value() == 4);
@@ -59,8 +59,8 @@ bool has_shape_of_image(const onnx::Value& input) {
   return are_channels((*input.shape)[input.shape->size() - (rank - 1)]) || are_channels(input.shape->back());
 }
 
-/// Whether a constant holds means of an image, one for all channels or one per channel. Masks have other numbers of
-/// elements.
+/// Returns whether a constant may contain the means of an image, one for all channels or one per channel. Masks have
+/// other numbers of elements.
 bool are_means_of_image(const onnx::Value* value, double sign) {
   const auto constant = value == nullptr ? std::nullopt : value->constant();
   if (!constant) return false;
@@ -69,8 +69,8 @@ bool are_means_of_image(const onnx::Value* value, double sign) {
          all_of(value, [sign](double number) { return is_mean_of_image(sign * number); });
 }
 
-/// Returns the range that 8 bits represent if scale and zero point are single constants. A calibrated network does not
-/// distinguish numbers beyond this range.
+/// Returns the real range that 8 bits represent if scale and zero point are single constants. A calibrated network does
+/// not distinguish numbers beyond this range.
 std::optional<InputRange> range_of_integers(const onnx::Node& node) {
   const auto constant_of = [&](std::size_t place) {
     auto constant = node.input(place) == nullptr ? std::nullopt : node.input(place)->constant();
@@ -92,22 +92,22 @@ std::optional<InputRange> range_of_integers(const onnx::Node& node) {
                     .why = fmt::format("{} rounds it to 8 bits of that range", onnx::describe(node))};
 }
 
-/// Returns a range in which most boxes of a NonMaxSuppression overlap in part, whichever form they have, or in which
-/// scores lie on both sides of the threshold.
+/// Returns a range in which most boxes of a NonMaxSuppression overlap partially, whichever format they have, or in
+/// which scores lie on both sides of the threshold.
 std::optional<InputRange> range_of_boxes(const onnx::Node& node, std::size_t place) {
   if (place == 0) return InputRange{.lowest = 0, .highest = 1, .why = fmt::format("{} reads boxes", describe(node))};
   constexpr std::size_t score_threshold = 4;
   const onnx::Value* limit = node.input(score_threshold);
   const auto constant = place != 1 || limit == nullptr ? std::nullopt : limit->constant();
   const auto threshold = constant ? constant->scalar() : std::nullopt;
-  // Other thresholds are among the normally distributed numbers that an input without a range has.
+  // Other thresholds lie among the normally distributed numbers that an input without a range receives.
   if (!threshold || !(std::abs(*threshold) >= 1) || !std::isfinite(*threshold)) return std::nullopt;
   return InputRange{.lowest = *threshold - 1,
                     .highest = *threshold + 1,
                     .why = fmt::format("{} selects scores above {:g}", describe(node), *threshold)};
 }
 
-/// Returns the range of an input if what the node computes from it shows the range.
+/// Returns the range of an input if the computation of the node that reads it shows the range.
 std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Node& node, std::size_t place) {
   if (!node.domain.empty()) return std::nullopt;
   const onnx::Value* other = node.inputs.size() == 2 ? node.input(1 - place) : nullptr;
@@ -158,8 +158,7 @@ std::optional<std::int64_t> smallest_axis(const onnx::Value& data, const onnx::V
   return smallest;
 }
 
-/// Returns the number n if a node accepts the integers 0 to n - 1 at one of its inputs, or nothing if the file does not
-/// show it.
+/// Returns n if a node accepts the integers 0 to n - 1 at one of its inputs, or nothing if the file does not show n.
 std::optional<std::int64_t> rows_of(const onnx::Node& node, std::size_t place) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr) return std::nullopt;
@@ -188,8 +187,8 @@ std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
 }
 
 /// Returns a range around the constants with which a node compares its input, or to which it clips the input. Returns
-/// nothing if the range 0 to 3 has numbers on both sides of the constants, or if the constants are large, because such
-/// numbers may become sizes.
+/// nothing if the default range 0 to 3 has numbers on both sides of the constants, or if the constants are large,
+/// because such numbers may become sizes.
 std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place) {
   constexpr double largest = 1024;
   std::optional<std::pair<double, double>> limits;
@@ -209,7 +208,7 @@ std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place
                                        limits->first == limits->second ? "" : fmt::format(" to {:g}", limits->second))};
 }
 
-/// Returns the number that a node adds to its input, or nothing if the number is not constant.
+/// Returns the constant that a node adds to its input, or nothing if it adds none.
 std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   if (!node.is("Add") && !(node.is("Sub") && place == 0)) return std::nullopt;
   const auto limits = limits_of(node.input(1 - place));
@@ -250,7 +249,7 @@ std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx:
           else
             rows = found;
         }
-        // The rows that all tables have in common; if they have none in common, the rows of the smallest table.
+        // The rows that all tables have in common; if there are no such rows, the rows of the smallest table.
         const double lowest = std::max(found.lowest, rows->lowest);
         const double highest = std::min(found.highest, rows->highest);
         if (lowest <= highest) {

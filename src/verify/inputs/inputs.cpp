@@ -1,5 +1,5 @@
-// Generates inputs that are the same on every machine: generator and transformation are implemented here, down to the
-// last bit.
+// Generates inputs that are the same on every machine. The random generator and the transformation are implemented here
+// to guarantee identical bits.
 #include "verify/inputs/inputs.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ double largest_of(onnx::ElementType type) {
   }
 }
 
-/// Whether a node of ai.onnx maps every integer to a range that is known before the run.
+/// Returns whether a node of ai.onnx maps every integer to a range that is known before the run.
 bool bounds_numbers(const onnx::Node& node) {
   const auto is_constant = [&](std::size_t i) { return node.input(i) != nullptr && node.input(i)->constant(); };
   if (node.is("Mod")) return is_constant(1);
@@ -147,8 +147,8 @@ std::pair<std::int64_t, std::int64_t> integer_range(onnx::ElementType type, bool
   }
 }
 
-/// Returns the lowest and highest number of a type. 64-bit integers are limited to those that f64, in which ranges are
-/// given, holds exactly.
+/// Returns the lowest and highest number of a type. 64-bit integers are limited to those that f64, the type of ranges,
+/// represents exactly.
 std::pair<double, double> limits_of(onnx::ElementType type) {
   if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
   constexpr double of_32_bits = 2147483647;
@@ -376,7 +376,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
   std::map<std::string, std::int64_t, std::less<>> sizes = options.dims;
   std::set<std::string, std::less<>> names;
   for (const onnx::Value* input :
-       model.graph().inputs()) {  // a symbol has one size, so that a given shape fixes it for all inputs
+       model.graph().inputs()) {  // A symbol has one size, so a shape that the caller sets fixes it for all inputs.
     const auto given = options.shapes.find(input->name);
     if (has_default(*input) || given == options.shapes.end() || !input->shape) continue;
     for (std::size_t axis = 0; axis < std::min(input->shape->size(), given->second.size()); ++axis) {

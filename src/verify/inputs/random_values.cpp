@@ -1,4 +1,4 @@
-// Visits the nodes in the order of computation.
+// Visits the nodes in topological order.
 #include "verify/inputs/random_values.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ bool draws_numbers(const onnx::Node& node) {
     const auto constant = node.input(input) == nullptr ? std::nullopt : node.input(input)->constant();
     return constant && constant->scalar() == 0.0;
   };
-  return !is_zero(2) && !is_zero(1);  // the training mode, and the ratio of dropped elements
+  return !is_zero(2) && !is_zero(1);  // The training mode, and the ratio of dropped elements.
 }
 
 class RandomValueFinder {
@@ -34,8 +34,8 @@ class RandomValueFinder {
   }
 
  private:
-  /// Returns the random node that a node depends on, or an empty string. A body counts as a whole: the search does not
-  /// follow which outputs a random tensor in it reaches.
+  /// Returns the random node on which a node depends, or an empty string. A subgraph counts as a whole: it is not
+  /// examined which of its outputs depend on a random tensor inside it.
   [[nodiscard]] std::string source_of(const onnx::Node& node) {
     if (draws_numbers(node)) return onnx::describe(node);
     if (has_trait(node, onnx::trait::reads_shape)) return "";

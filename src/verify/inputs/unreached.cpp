@@ -1,5 +1,5 @@
-// Finds weights, attributes and branches that no run reached: replaces the weights of the reference that differ in the
-// candidate, compares nodes, and counts the executions of branches.
+// Finds weights, attributes and branches that no run exercised: replaces the weights of the reference that differ in
+// the candidate, compares nodes, and counts the executions of branches.
 #include "verify/inputs/unreached.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,8 @@ namespace {
 
 using Weights = std::map<std::string, onnx::Value*, std::less<>>;
 
-/// Adds the initializers of a graph and of its inner graphs by name; the first one if several have the same name.
+/// Adds the initializers of a graph and of its subgraphs by name. If several have the same name, the first one is
+/// added.
 void collect_weights(const onnx::Graph& graph, Weights& weights) {
   for (onnx::Value* value : graph.initializers()) {
     if (!value->is_input) weights.emplace(value->name, value);
@@ -53,9 +54,10 @@ std::int64_t count_differing(const onnx::TensorData& left, const onnx::TensorDat
   return differing;
 }
 
-/// Returns the reference's weight with its differing elements moved to the candidate's and beyond, by up to the same
-/// distance again. The distance is a different random number for each element, so that changes of several weights do
-/// not cancel each other, as they do in equalized layers. Integers, which may be indices, become the candidate's.
+/// Returns the reference's weight, in which each differing element is moved to the candidate's value and beyond it, by
+/// up to the same distance again. The distance is a different random number for each element, so that changes of
+/// several weights do not cancel each other, as they do in equalized layers. Integers, which may be indices, are set to
+/// the candidate's values.
 onnx::TensorData move_differing(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   if (!is_floating_point(reference.type)) return candidate;
   std::vector<double> numbers = *reference.numbers();
@@ -104,9 +106,10 @@ bool are_same(const runtime::TensorMap& left, const runtime::TensorMap& right) {
 
 /// A branch of an If or a body of a Loop, with a value of the main graph that counts its executions in a run.
 struct CountedBody {
-  std::string name;  ///< "then_branch of node 'choose' (If)"; other bodies may have it too.
+  /// The description of the branch or body, such as "then_branch of node 'choose' (If)". It need not be unique.
+  std::string name;
   const onnx::Graph* graph = nullptr;
-  std::vector<const onnx::Graph*> outer;  ///< The counted bodies around it, outermost first.
+  std::vector<const onnx::Graph*> outer;  ///< The counted branches and bodies that contain it, outermost first.
   onnx::Value* executions = nullptr;
 };
 
@@ -146,7 +149,7 @@ class BodyCounters {
   }
 
   void add_to_loop(onnx::Node& node) {
-    std::vector<onnx::Value*> factors;  // 0 if the loop has no iteration
+    std::vector<onnx::Value*> factors;  // The factors are 0 if the loop has no iteration.
     const auto is_computed = [](const onnx::Value* value) { return value != nullptr && !value->constant(); };
     if (is_computed(node.input(0))) {
       onnx::Value* zero = graph_.add_constant("zero", integer(0));
@@ -162,7 +165,7 @@ class BodyCounters {
     add_inner(node, body, !factors.empty());
   }
 
-  /// Counts in a body of a node of this graph. `is_counted`: the body is counted itself.
+  /// Adds counters to a subgraph of a node of this graph. `is_counted` states whether the subgraph itself is counted.
   void add_inner(onnx::Node& node, onnx::Graph* body, bool is_counted) {
     if (body == nullptr || body->outputs().size() != node.outputs.size() + (node.is("Loop") ? 1 : 0)) return;
     for (CountedBody& inner : BodyCounters(*body).add()) {
@@ -172,7 +175,7 @@ class BodyCounters {
     }
   }
 
-  /// Returns a count of the body as a value of this graph.
+  /// Returns the count of a subgraph as a value of this graph.
   onnx::Value* return_from(onnx::Node& node, onnx::Graph& body, onnx::Value& count) {
     body.add_output(count);
     for (onnx::Graph* other : node.subgraphs()) {
@@ -264,8 +267,8 @@ class UnreachedSearch {
     }
   }
 
-  /// Whether different weights change the outputs. True also if the reference does not run with these weights, since
-  /// nothing is known about them then.
+  /// Returns whether other values of these weights change the outputs. Also returns true if the reference does not run
+  /// with them, because nothing is known about the weights then.
   [[nodiscard]] bool changes_outputs(const std::vector<const ChangedWeight*>& group) {
     onnx::Model model = reference_.model.clone();
     Weights weights;
@@ -363,7 +366,7 @@ class UnreachedSearch {
   std::size_t runs_;
   std::unique_ptr<runtime::CompiledModel> compiled_;  ///< The compiled reference; null until it is needed.
   std::vector<std::string> found_;
-  std::set<std::string> bodies_;  ///< The names in `found_`: a body of the same name gives no second sentence.
+  std::set<std::string> bodies_;  ///< The names in `found_`. A second body with the same name is not reported again.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Finds differences between two models that no run could have shown.
+// Finds differences between two models that none of the runs could show.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@ namespace graft::verify {
 /// A function that returns the inputs of a model in a run.
 using InputsOfRun = std::function<runtime::TensorMap(std::size_t run)>;
 
-/// A model with the options and the inputs that it ran with.
+/// A model, with the options and the inputs of its runs.
 struct ModelThatRan {
   const onnx::Model& model;
   runtime::CompileOptions options;
   InputsOfRun inputs_of;
 };
 
-/// Returns a sentence for each part that the runs did not reach, for two models whose outputs agree.
+/// Returns a sentence for each part that the runs did not exercise, for two models whose outputs agree.
 ///
 /// Reported are weights of the same name, type and shape whose elements differ in the two files, if the reference
 /// returns the same bits with other numbers in place of these elements: "the weights 'w' differ in 24 of 40 elements,
 /// and no output shows it: the inputs may not reach them". Weights that change the outputs are not reported, because
 /// another change in the candidate compensates for them. Reported are also the nodes of find_changed_nodes, whether or
-/// not an output depends on them: the inputs may not reach the difference, as equal outputs show. Also reported are
-/// branches of an If and bodies of a Loop that no run executed, if the condition or the number of iterations is
-/// computed: "no run executed else_branch of node 'choose' (If), so nothing in it was compared"; those of the candidate
-/// are reported if the reference has no such node. An If or Loop in a function counts, and so does one inside the
-/// branch or body of an If, Loop or Scan; it is not reported if the branch or body around it is.
+/// not an output depends on them, because equal outputs show that the inputs may not reach the difference. Also
+/// reported are branches of an If and bodies of a Loop that no run executed, if the condition or the number of
+/// iterations is computed: "no run executed else_branch of node 'choose' (If), so nothing in it was compared". Those of
+/// the candidate are reported if the reference has no such node. An If or Loop in a function counts, and so does one
+/// inside the branch or body of an If, Loop or Scan; it is not reported if the enclosing branch or body is.
 ///
 /// Models without such weights, Ifs and Loops are not run. The number of groups of weights that are tested is limited,
 /// and untested weights are not reported.

@@ -1,4 +1,4 @@
-// Reports that two engines compute one model differently, so that the result of neither engine is trusted.
+// Reports that two engines compute one model differently, so that the results of neither engine can be trusted.
 #pragma once
 
 #include <stdexcept>
@@ -10,8 +10,8 @@ namespace graft::verify {
 
 using report::Dispute;
 
-/// Ends a run whose results are disputed. It is not an Error, because passes and proofs catch an Error and continue:
-/// comparisons and proofs turn a Disputed into a verdict.
+/// Thrown to end a run whose results are disputed. It is not an Error, because passes and proofs catch Errors and
+/// continue. Comparisons and proofs convert a Disputed to a verdict.
 class Disputed : public std::runtime_error {
  public:
   explicit Disputed(Dispute dispute) : std::runtime_error(dispute.text()), dispute_(std::move(dispute)) {}

@@ -1,4 +1,5 @@
-// Runs both engines, compares their results as verify_models does, and finds the node by comparing layers.
+// Runs both engines, compares their results as verify_models does, and finds the node at which they differ by comparing
+// layers.
 #include "verify/judge/judges.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +39,7 @@
 namespace graft::verify {
 namespace {
 
-/// Runs marked models in the second engine and all others in the first. A comparison of two models then compares two
+/// Runs marked models in the second engine and all others in the first, so that a comparison of two models compares two
 /// engines.
 class SplitEngine final : public runtime::Engine {
  public:
@@ -77,9 +78,9 @@ bool has_finite_numbers_alone(const runtime::TensorMap& inputs) {
   return true;
 }
 
-/// The absolute tolerance for results near 0. Functions are accurate relative to 1 rather than to their result, and the
-/// engines differ: ONNX Runtime computes Elu near 0 as exp(x) - 1, OpenVINO computes Erf(1e-15) as 0. A real fault of
-/// an engine also shows in larger numbers.
+/// The absolute tolerance for results near 0. Engines compute functions accurately relative to 1, not relative to the
+/// result: ONNX Runtime computes Elu near 0 as exp(x) - 1, and OpenVINO computes Erf(1e-15) as 0. A real fault of an
+/// engine also affects larger numbers.
 constexpr double near_zero = 4 * 0x1p-23;
 
 /// A model that both engines have compiled, and the tolerances for comparing their results.
@@ -156,7 +157,7 @@ struct JudgedModel {
     return different;
   }
 
-  /// Whether the outputs differ only in NaN and infinities, for inputs that contain some. Runtimes treat these
+  /// Returns whether the outputs differ only in NaN and infinities, for inputs that contain some. Runtimes treat these
   /// differently, and ONNX does not specify the results.
   static bool is_of_infinite_inputs(const runtime::TensorMap& inputs, const Difference& difference) {
     const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
@@ -181,11 +182,11 @@ struct JudgedModel {
       if (layer != nullptr) {
         dispute.node = layer->reference_node;
         dispute.tensor = layer->reference.name;
-        // A fault that depends on the surrounding nodes does not show when the node runs alone.
+        // A fault that depends on the surrounding nodes does not occur when the node runs alone.
         dispute.difference = text_of(layer->local && !layer->local->equal() ? *layer->local : layer->difference);
       }
     } catch (const Error& refused) {
-      // If an inner tensor cannot be returned, the node is not known, but the dispute stands.
+      // If an inner tensor cannot be returned, the node is not known, but the dispute remains.
       if (refused.kind() == Error::Kind::internal) throw;
     }
     dispute.known_fault = known_fault(dispute.tensor);
@@ -221,7 +222,7 @@ struct JudgedModel {
   std::map<std::string, Tolerance> tolerances_;  ///< The tolerances of the compared outputs, by name.
 };
 
-/// Runs the second engine in parallel with the first, in all runs or only in the first run.
+/// Compares the second engine with the first one in all runs, or only in the first run. Both engines run in parallel.
 class CheckedModel final : public runtime::CompiledModel {
  public:
   CheckedModel(std::shared_ptr<const JudgedModel> judged, std::unique_ptr<runtime::CompiledModel> first,
@@ -264,11 +265,12 @@ class CheckedModel final : public runtime::CompiledModel {
   std::shared_ptr<const JudgedModel> judged_;
   std::unique_ptr<runtime::CompiledModel> first_;
   std::unique_ptr<runtime::CompiledModel> second_;
-  /// Whether the first run was compared; shared by all requests for one model. Null if all runs are compared.
+  /// Whether the first run was compared. All requests for one model share it. Null if all runs are compared.
   std::shared_ptr<std::atomic<bool>> is_sampled_;
 };
 
-/// Calls `function`, which uses the second engine. Its Error also states why the first engine is not used.
+/// Calls `function`, which uses the second engine. If it throws an Error, adds the reason why the first engine is not
+/// used.
 template <class Function>
 auto by_second_alone(const std::string& fault_of_first, const Function& function) {
   try {
@@ -300,12 +302,12 @@ std::uint64_t fingerprint(const onnx::Model& model) {
       if (output != nullptr) add(output->name);
     }
   });
-  constexpr std::uint64_t high_half = 32;  // the low bits depend only on the last letters
+  constexpr std::uint64_t high_half = 32;  // The low bits depend only on the last letters.
   return hash >> high_half;
 }
 
 /// A compiled model that reports which engine runs it. If that engine contradicts itself or cannot compute the inputs
-/// (runtime::EngineLimit), another engine compiles the model and replaces it.
+/// (runtime::EngineLimit), another engine compiles the model and takes its place.
 class AnsweringModel final : public runtime::CompiledModel, public runtime::KeepsOutputs, public runtime::HasAnswer {
  public:
   struct Replacement {
@@ -318,7 +320,7 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
   struct Shared {
     Replace replace;
     std::mutex mutex;
-    std::unique_ptr<runtime::CompiledModel> replaced_by;  ///< The replacement; null until one is needed.
+    std::unique_ptr<runtime::CompiledModel> replaced_by;  ///< The replacement; null until it is needed.
     runtime::Answer answer;
   };
 
@@ -371,7 +373,7 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
     follow();
   }
 
-  /// Switches to the replacement, which another request may have compiled.
+  /// Switches to the replacement if another request has already compiled it.
   void follow() {
     const std::scoped_lock lock(shared_->mutex);
     if (is_replaced_ || shared_->replaced_by == nullptr) return;
@@ -454,7 +456,7 @@ class TwoJudges final : public Judges {
           model, options, std::move(rewritten));
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::bad_input) throw;
-      // by the only engine that supports it
+      // Only this engine supports the model.
       return answering(std::move(compiled), model, options, std::move(rewritten));
     }
   }
@@ -502,7 +504,7 @@ class TwoJudges final : public Judges {
   }
 
  private:
-  /// The known faults of each engine; empty strings if there are none.
+  /// The known faults of each engine; an empty string for an engine without known faults.
   struct Faults {
     std::string first;
     std::string second;
@@ -538,7 +540,8 @@ class TwoJudges final : public Judges {
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
 
-  /// Returns the model as the first engine compiled it, with a replacement by the second.
+  /// Returns the model as the first engine compiled it, wrapped so that the second engine replaces the first one if
+  /// necessary.
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> answering(std::unique_ptr<runtime::CompiledModel> compiled,
                                                                   const onnx::Model& model,
                                                                   const runtime::CompileOptions& options,
@@ -561,7 +564,8 @@ class TwoJudges final : public Judges {
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
 
-  /// Whether the engine is installed. With Asked::always it must be: its errors are reported when it is used.
+  /// Returns whether the first engine is used: it is installed, or Asked::always requires it, in which case its errors
+  /// are reported when it is used.
   [[nodiscard]] bool has_first() const { return asks_always() || is_there(first_, has_first_, &why_no_first_); }
   [[nodiscard]] bool has_second() const { return asks_always() || is_there(second_, has_second_, nullptr); }
 
@@ -582,7 +586,8 @@ class TwoJudges final : public Judges {
   const runtime::Engine& first_;
   const runtime::Engine& second_;
   JudgesOptions options_;
-  std::unique_ptr<TwoJudges> unchecked_;  ///< Null if this engine makes no checks and is its own unchecked form.
+  /// Null if this engine makes no checks, so that it is itself the engine without checks.
+  std::unique_ptr<TwoJudges> unchecked_;
   std::unique_ptr<TwoJudges> checked_;
   mutable std::mutex mutex_;
   mutable std::string name_;

@@ -1,4 +1,4 @@
-// An engine that combines two engines, which check each other.
+// Combines two engines that check each other.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,24 @@
 
 namespace graft::verify {
 
-/// The use of the second engine, and the faults that decide between the engines.
+/// The role of the second engine, and the names under which the table lists the engines' faults.
 struct JudgesOptions {
   enum class Asked : std::uint8_t {
     never,  ///< The second engine runs the models that the first does not run, and checks nothing.
     /// The second engine also checks a sample of runs, and confirms differences that the first engine found.
     where_in_doubt,
-    always,  ///< Both engines run every model that both support and that neither is known to compute wrongly.
+    /// Both engines run every model that both support, unless one of them is known to compute the model wrongly.
+    always,
   };
   Asked second = Asked::where_in_doubt;
-  /// The first run is compared for models with at least this many nodes, and for models that both engines are known to
-  /// compute wrongly; 0 disables both.
+  /// The minimum number of nodes of models whose first run is compared. The first run is also compared for models that
+  /// both engines are known to compute wrongly. With 0, neither is done.
   std::size_t sampled_nodes = 50;
-  /// The first run is compared for one in this many smaller models, always the same ones; 0 disables it.
+  /// The first run is compared for one in this many smaller models, always for the same ones; with 0, for none.
   std::size_t sampled_share = 0;
   const KnownFaults* faults = &known_faults();
-  std::string first_in_table = "OpenVINO";  ///< KnownFault::engine of the first engine.
+  /// The name of the first engine in the table of known faults, KnownFault::engine.
+  std::string first_in_table = "OpenVINO";
   std::string second_in_table = "ONNX Runtime";
 };
 
@@ -42,13 +44,13 @@ struct JudgesOptions {
 /// Asked::always; otherwise the other engine runs all models.
 class Judges : public runtime::Engine {
  public:
-  /// Returns why an engine is left out ("OpenVINO is not used for model.onnx: node 'fft' (DFT), which OpenVINO is known
+  /// Returns why an engine is not used ("OpenVINO is not used for model.onnx: node 'fft' (DFT), which OpenVINO is known
   /// to compute wrongly where ..."), or why a model with known faults is run nevertheless; empty if no fault is known.
   [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
 };
 
 /// Returns the engine. Its checked() uses Asked::always, or is null with Asked::never. Its unchecked() compares no
-/// samples and has no checked form. Both engines and the faults must outlive it.
+/// samples and has no checked() of its own. Both engines and the faults must outlive it.
 [[nodiscard]] std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
                                                   const JudgesOptions& options);
 

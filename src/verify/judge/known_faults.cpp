@@ -1,4 +1,4 @@
-// Evaluates the conditions of the table on demand, since few nodes have one of its operators.
+// Evaluates the conditions of the table on demand, because few nodes have one of its operators.
 #include "verify/judge/known_faults.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace graft::verify {
 namespace {
 
-/// The table, followed by an empty entry that is not a fault.
+/// The table, followed by an empty entry that does not stand for a fault.
 constexpr auto faults = std::to_array<KnownFault>({
 #include "verify/judge/known_faults.inc"
     {},
@@ -28,8 +28,8 @@ constexpr auto faults = std::to_array<KnownFault>({
 /// The number of producers that a search visits on one path.
 constexpr int longest_look = 8;
 
-/// Whether a value is computed from constants only. `beyond` is the answer for a longer path: by default such a value
-/// counts as a constant, so that the other engine is used.
+/// Returns whether a value is computed from constants only. If the path is too long to follow, returns `beyond`. By
+/// default such a value counts as constant, so that the other engine is used.
 bool is_of_constants(const onnx::Value& value, bool beyond = true, int steps = longest_look) {
   if (value.constant()) return true;
   if (steps == 0) return beyond;
@@ -45,7 +45,7 @@ bool is_dynamic(const onnx::Value& value) {
          std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
-/// Whether an If, Loop or Scan computes a value, directly or through nodes that move data.
+/// Returns whether an If, Loop or Scan computes a value, directly or through nodes that move data.
 bool is_of_control_flow(const onnx::Value& value, int steps = longest_look) {
   const onnx::Node* producer = value.producer;
   if (producer == nullptr || steps == 0) return false;
@@ -75,8 +75,8 @@ std::optional<std::size_t> input_in(std::string_view text, std::string_view word
   return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
 }
 
-/// Whether the sizes of the first input times these scales are fractions; nothing if that depends on unknown sizes or
-/// scales.
+/// Returns whether the sizes of the first input times these scales are fractions, or nothing if that depends on unknown
+/// sizes or scales.
 std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   const onnx::Value* input = node.input(0);
   const std::optional<onnx::TensorData> constant = node.input(scales)->constant();
@@ -84,7 +84,7 @@ std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   if (!numbers || input == nullptr || !input->shape || input->shape->size() != numbers->size()) {
     return std::nullopt;
   }
-  constexpr double rounding = 1e-3;  // of scales in f32
+  constexpr double rounding = 1e-3;  // The rounding error of scales in f32.
   bool depends = false;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     if (!(*input->shape)[i].is_constant()) {
@@ -97,7 +97,7 @@ std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   return depends ? std::nullopt : std::optional(false);
 }
 
-/// Whether a part of a condition holds, or may hold where a size, type or rank is unknown.
+/// Returns whether a part of a condition is true, or may be true because a size, type or rank is unknown.
 bool literal_holds(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
@@ -141,8 +141,8 @@ std::vector<std::string_view> literals_of(std::string_view condition) {
   return literals;
 }
 
-/// Returns a part of a condition that holds for a node as a clause, such as "input 1 ('boxes') is not a constant". If
-/// that is not known, the clause says that it may be so.
+/// Returns a clause that describes a true part of a condition for a node, such as "input 1 ('boxes') is not a
+/// constant". If the part is not known to be true, the clause says so.
 std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
@@ -174,7 +174,8 @@ std::string clause_of(std::string_view literal, const onnx::Node& node) {
   return right == "absent" ? fmt::format("`{}` is left out", left) : fmt::format("`{}` is {}", left, right);
 }
 
-/// Returns what the engine computes wrongly of a node, where, and in which version that was found.
+/// Returns a description of a fault for a node: what the engine computes wrongly, under which condition, and in which
+/// version that was found.
 std::string description_of(const KnownFault& fault, const onnx::Node& node) {
   const bool has_wrong_shape = fault.evidence.find(": shape (") != std::string_view::npos;
   std::string text = has_wrong_shape ? "its output has a wrong shape" : "its values are wrong";
@@ -240,7 +241,7 @@ std::vector<std::string> KnownFaults::of(const onnx::Model& model, std::span<con
     inline_functions(opened);
     infer_shapes(opened);
   } catch (const Error&) {
-    // No engine runs such a model, and the engine reports why, for example that a node of a function lacks an input
+    // No engine runs such a model, and the engine reports why, for example that a node of a function lacks an input.
     return found;
   }
   std::transform(engines.begin(), engines.end(), found.begin(),

@@ -1,4 +1,4 @@
-// The operators that a CPU engine is known to compute wrongly. tools/seeded_nodes.py writes the data.
+// The operators that a CPU engine is known to compute wrongly. tools/seeded_nodes.py generates the table.
 #pragma once
 
 #include <span>
@@ -16,36 +16,36 @@ struct KnownFault {
   std::string_view engine;   ///< The name of the engine, for example "OpenVINO".
   std::string_view version;  ///< The version in which the fault was found.
   std::string_view op;       ///< The operator, of ONNX's own domain.
-  /// The condition, for example "layout=1, type(0)=f16": all parts must hold; empty if every such node is computed
-  /// wrongly.
+  /// The condition under which the fault occurs, for example "layout=1, type(0)=f16". All parts must be true. Empty if
+  /// every such node is computed wrongly.
   std::string_view condition;
-  std::string_view evidence;  ///< A test of ONNX or a seeded model, and the wrong result.
+  std::string_view evidence;  ///< The evidence: a test of ONNX or a seeded model, and its wrong result.
 };
 
 [[nodiscard]] std::span<const KnownFault> known_fault_table();
 
-/// Whether a condition holds for a node. A part of a condition is one of:
+/// Returns whether a condition is true for a node. A part of a condition is one of:
 /// - `name=value`: an attribute as text, `absent` if the node does not have it;
 /// - `given(i)`: input i exists; `constant(i)`: it is computed from constants only; `computed(i)`: it is not;
 /// - `type(i)=f16`, `rank(i)=3`, `fraction(i)` (the sizes of the first input times the scales in input i are not
-/// integers): hold also if the type, rank or number is unknown;
+/// integers): also true if the type, rank or number is unknown;
 /// - `dynamic(i)`: a size of input i is unknown; `control(i)`: an If, Loop or Scan computes it, directly or through
 /// nodes that move data.
 [[nodiscard]] bool holds_of(std::string_view condition, const onnx::Node& node);
 
-/// A table of faults by operator. Engines are named with or without a version: a fault counts for all versions until
-/// the table is regenerated.
+/// A table of faults by operator. Engines may be named with or without a version: a fault is assumed for all versions
+/// until the table is generated again.
 class KnownFaults {
  public:
-  /// The strings of the table must outlive this object.
+  /// Creates the table. The strings in `table` must outlive this object.
   explicit KnownFaults(std::span<const KnownFault> table);
 
   /// Returns the fault of a node: "node 'last' (GRU), which OpenVINO is known to compute wrongly: its values are wrong
   /// where `layout` is 1 (found in OpenVINO 2026.4.1)"; empty if no fault is known.
   [[nodiscard]] std::string of(const onnx::Node& node, std::string_view engine) const;
 
-  /// Returns the fault of the first such node of a model, with functions and Graft's operators inlined and shapes
-  /// inferred. Properties that stay unknown count as a fault. A model without operators of the table costs one pass
+  /// Returns the fault of the first node with a known fault in a model, with functions and Graft's operators inlined
+  /// and shapes inferred. Unknown properties count as a fault. A model without operators of the table costs one pass
   /// over its nodes.
   [[nodiscard]] std::string of(const onnx::Model& model, std::string_view engine) const;
   /// Returns the fault for each of several engines. The functions of the model are inlined only once.

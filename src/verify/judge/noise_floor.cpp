@@ -15,7 +15,8 @@ namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// Whether the type has 8 bits. Its numbers come from rounding to steps, so that the size of a deviation has a meaning.
+/// Returns whether the type has 8 bits. Its integers come from rounding to steps, so that the magnitude of a deviation
+/// has a meaning.
 bool has_steps(onnx::ElementType type) { return type == onnx::ElementType::i8 || type == onnx::ElementType::u8; }
 
 /// Returns the width of the range that 0 and the finite elements span.
@@ -101,7 +102,7 @@ void NoiseFloor::add(const onnx::TensorData& reference, const onnx::TensorData& 
 }
 
 void NoiseFloor::add_integer(double integer) {
-  constexpr std::size_t most = 32;  // more than the draws can produce for one element
+  constexpr std::size_t most = 32;  // More than the draws can produce for one element.
   if (integers_.size() < most) integers_.insert(integer);
 }
 
@@ -141,7 +142,8 @@ double NoiseFloor::expected_new() const {
     for (const double integer : integers) {
       if (std::count(integers.begin(), integers.end(), integer) == 1) ++given_once;
     }
-    if (integers.size() == runs_) ++given_once;  // the reference's own integer, which no draw repeated
+    // If every draw returned another integer, the reference's own integer occurred only once.
+    if (integers.size() == runs_) ++given_once;
   }
   return static_cast<double>(given_once) / static_cast<double>(runs_ + 1);
 }

@@ -1,4 +1,4 @@
-// Runs a model several times with arithmetic that rounds differently each time.
+// Runs a model several times with arithmetic that is rounded differently each time.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ namespace graft::verify {
 /// compiled model computes both, so that a fault of the engine does not count as noise.
 using LookAtDraw = std::function<void(const runtime::TensorMap& still, const runtime::TensorMap& moved)>;
 
-/// Runs a model with noise. The model is compiled on the first run, since most comparisons need no floor.
+/// Runs a model with noise. The model is compiled in the first run, because most comparisons need no floor.
 class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
 
-  /// Engine and model must outlive this object.
+  /// Creates the runner. Engine and model must outlive this object.
   NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options,
              F64Noise f64_noise = F64Noise::of_engine)
       : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)), f64_noise_(f64_noise) {}
 
-  /// Calls `look` with the outputs of each draw. Draws with which the model does not run are left out; without any draw
+  /// Calls `look` with the outputs of each draw. Draws with which the model does not run are skipped; without any draw
   /// there is no floor.
   void run(const runtime::TensorMap& inputs, const LookAtDraw& look);
 
@@ -50,22 +50,23 @@ class NoisyModel {
   bool is_refused_ = false;
 };
 
-/// A tensor that differs by more than its tolerance and is to be judged by the noise floor of the reference.
+/// A tensor that exceeds its tolerance and is judged by the noise floor of the reference.
 struct DoubtfulTensor {
-  std::string name;  ///< The name of the tensor in the outputs of the draws.
+  std::string name;  ///< The name of the tensor among the outputs of the draws.
   const onnx::TensorData* reference;
   const onnx::TensorData* candidate;
   Tolerance tolerance;
-  Difference* difference;            ///< Replaced by the difference beyond the floor.
+  /// The difference within the tolerance and the floor; replaced by the second comparison.
+  Difference* difference;
   std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
-  /// Brings a tensor of a draw into the order of `reference`; empty if the order is the same.
+  /// Rearranges a tensor of a draw to the order of `reference`; empty if the order is the same.
   std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
   /// Whether the tensor is f64, which the second engine measures with the rounding of f32, and the first engine with
-  /// the rounding of f64.
+  /// that of f64.
   bool is_of_f64 = false;
 };
 
-/// Runs the reference with noise in one engine and shows draws that contain the named tensors.
+/// Runs the reference with noise in one engine and passes draws that contain the named tensors to a callback.
 using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
 
 /// Returns a function that runs a model whose draws contain all of its outputs; empty without a model. Both arguments

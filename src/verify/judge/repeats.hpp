@@ -16,8 +16,8 @@ class Unstable : public runtime::EngineLimit {
 };
 
 /// Returns an engine that repeats the first run of each compiled model and throws Unstable if an output has different
-/// bits the second time, for example because the engine reads memory that it did not write. Models that draw random
-/// numbers are not repeated. `engine` must outlive the result.
+/// bits the second time, for example because the engine reads memory that it did not write. Models with random numbers
+/// are not repeated. `engine` must outlive the result.
 [[nodiscard]] std::unique_ptr<runtime::Engine> make_repeating_engine(const runtime::Engine& engine);
 
 }  // namespace graft::verify

@@ -1,4 +1,4 @@
-// y = Add(x, c) becomes raw = Add(x, c * factors), y = raw * factors: each place reads a different window of the input
+// y = Add(x, c) becomes raw = Add(x, c * factors), y = raw * factors. Each place uses a different window of the input
 // `factors`.
 #include "verify/judge/rounding_noise.hpp"
 
@@ -31,13 +31,13 @@ using onnx::Node;
 using onnx::TensorData;
 using onnx::Value;
 
-/// The number of epsilons of its type by which a result is moved: vector instructions for exp, tanh and similar
-/// functions have errors of this size.
+/// The number of epsilons of its type by which a result is changed. Vectorized functions such as exp and tanh have
+/// errors of this size.
 constexpr double epsilons = 4;
-/// The largest integer that is not moved. Arithmetic on integers up to this size is exact: they are indices, sizes and
-/// counts in f32.
+/// The largest integer that is not changed. Arithmetic on integers up to this size is exact: they are indices, sizes
+/// and counts in f32.
 constexpr double largest_kept_integer = 65536;
-/// The largest numbers that are moved. Larger numbers could overflow.
+/// The largest numbers that are changed. Larger numbers could overflow.
 constexpr double largest_moved_f32 = 1e38;
 constexpr double largest_moved_f64 = 1e307;
 /// The epsilon of f64 in epsilons of f32.
@@ -67,8 +67,8 @@ bool is_one_of(const Node& node, const std::set<std::string_view>& names) {
   return node.domain.empty() && names.contains(node.op_type);
 }
 
-/// Whether the results are as exact as the inputs. That includes a Cast from f64 to f32: every engine rounds the same
-/// number to the same result, and where its f64 input has noise, this decides about the result.
+/// Returns whether the results are as exact as the inputs. That includes a Cast from f64 to f32: every engine rounds
+/// the same number to the same result, and noise in its f64 input already affects the result.
 bool is_exact(const Node& node) {
   static const std::set<std::string_view> names{"Abs",
                                                 "ArgMax",
@@ -137,10 +137,10 @@ bool is_exact(const Node& node) {
   return is_one_of(node, names);
 }
 
-/// Whether the node is elementwise arithmetic, whose constants another model may have rounded differently.
+/// Returns whether the node is elementwise arithmetic. Another model may have rounded its constants differently.
 bool is_arithmetic(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div", "Sum", "Mean"}); }
 
-/// Whether the node computes sums of products of two inputs.
+/// Returns whether the node computes sums of products of two inputs.
 bool is_product(const Node& node) {
   return has_trait(node, onnx::trait::weighted | onnx::trait::recurrent) ||
          is_one_of(node, {"Einsum", "DeformConv", "Attention", "LinearAttention"});
@@ -158,7 +158,8 @@ bool is_reduction(const Node& node) {
   return is_one_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare"});
 }
 
-/// Whether the node computes sums of many terms of the first input. Operators outside ai.onnx count as such.
+/// Returns whether the node computes sums of many terms of the first input. Operators outside ai.onnx are assumed to do
+/// so.
 bool adds_up(const Node& node) {
   static const std::set<std::string_view> names{"ReduceLogSum",
                                                 "ReduceLogSumExp",
@@ -193,7 +194,7 @@ bool adds_up(const Node& node) {
   return is_product(node) || is_reduction(node) || is_one_of(node, names) || !node.domain.empty();
 }
 
-/// Whether the result is an integer if all inputs are integers.
+/// Returns whether the result is an integer if all inputs are integers.
 bool keeps_integers(const Node& node) {
   return is_one_of(node, {"Add", "Sub", "Mul", "Sum", "Conv", "MatMul", "Gemm", "ReduceSum", "Cast", "CastLike"});
 }
@@ -236,7 +237,7 @@ Value* add_ints(Graph& graph, const std::vector<std::int64_t>& ints) {
   return graph.root().add_constant("noise", TensorData::from_ints(ints));
 }
 
-/// Replaces normalizations by the mean, variance and division of which they consist.
+/// Replaces normalizations with the mean, variance and division of which they consist.
 class Normalizations {
  public:
   explicit Normalizations(Graph& graph) : graph_(graph) {}
@@ -346,7 +347,7 @@ class Normalizations {
     return y;
   }
 
-  /// Returns the form that exporters fold: one factor and one term per channel.
+  /// Returns the form to which exporters fold a BatchNormalization: one factor and one term per channel.
   Value* batch(const Node& node) {
     const auto rank = node.input(0)->rank();
     if (!rank || *rank < 2 || node.int_or("training_mode", 0) != 0) return nullptr;
@@ -417,8 +418,8 @@ class Noise {
     }
   }
 
-  /// Whether all constant operands other than the bias are small integers. A product of integers is exact only in this
-  /// case.
+  /// Returns whether all constant operands other than the bias are small integers. A product of integers is exact only
+  /// in this case.
   static bool has_integer_weights(const Node& node, std::optional<std::size_t> bias) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto constant = i == bias || node.inputs[i] == nullptr ? std::nullopt : node.inputs[i]->constant();
@@ -541,7 +542,8 @@ class Noise {
     Value* shape = add_node(graph, "Shape", {&value}, ElementType::i64);
     Value* size = add_node(graph, "Size", {&value}, ElementType::i64);
     size = add_node(graph, "Reshape", {size, ints({1})}, ElementType::i64);
-    // up to two for the start of the window (in a loop the iteration adds to it), one for the remainder of the division
+    // Up to two for the start of the window (in a loop the iteration is added to it), and one for the remainder of the
+    // division.
     constexpr std::int64_t more = 3;
     Value* times = add_node(graph, "Div", {size, ints({factor_count})}, ElementType::i64);
     times = add_node(graph, "Add", {times, ints({more})}, ElementType::i64);
@@ -550,7 +552,7 @@ class Noise {
     return with_attribute(add_node(graph, "Reshape", {found, shape}, type), "allowzero", std::int64_t{1});
   }
 
-  /// Returns the start of the window in an iteration. With the same factors in each iteration of a loop, the errors
+  /// Returns the start of the window in an iteration. If each iteration of a loop used the same factors, the errors
   /// would accumulate too fast.
   Value* start_of_turn(Graph& graph, std::int64_t start) {
     Value* turn = add_node(graph, "Reshape", {turn_, ints({1})}, ElementType::i64);
@@ -611,7 +613,7 @@ void infer_what_follows(onnx::Model& model) {
   }
 }
 
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64
+std::uint64_t mixed(std::uint64_t x) {  // The splitmix64 generator.
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;

@@ -1,4 +1,4 @@
-// Builds a model whose arithmetic rounds differently in each run, in plain ONNX, so that every engine can run it.
+// Builds a model whose arithmetic is rounded differently in each run, in plain ONNX, so that every engine can run it.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace graft::verify {
 
-/// The noise of f64 tensors.
+/// The size of the noise in f64 tensors.
 enum class F64Noise : std::uint8_t {
   /// The rounding of the type in which the engine computes f64 tensors: f64 in ONNX Runtime, f32 in OpenVINO. Two
   /// models that the same engine computes differ by no more.
   of_engine,
-  /// The rounding of f32: for a comparison with TensorRT, which computes f64 tensors in f32, for one of two engines,
-  /// and for a second engine that confirms the floor of a first one, since either may compute in f32.
+  /// The rounding of f32. It is used for comparisons with TensorRT, which computes f64 tensors in f32, for comparisons
+  /// of two engines, and for a second engine that confirms the floor of a first one, because either may compute in f32.
   of_f32,
 };
 
 /// A copy of a model in which each f32 or f64 result that an operation rounds is multiplied by a factor close to 1.
 struct NoisyGraph {
   onnx::Model model;
-  std::string input;            ///< The input that holds the factors; see noise_factors().
+  std::string input;            ///< The name of the input for the factors; see noise_factors().
   runtime::NarrowTypes narrow;  ///< Inputs and outputs that were f16 or bf16 and are f32 in the copy.
 };
 
@@ -39,8 +39,8 @@ struct NoisyGraph {
 [[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options,
                                             F64Noise f64_noise = F64Noise::of_engine);
 
-/// Whether f64 tensors lead to a value, so that the kind of F64Noise changes its noise. A function that computes in f64
-/// inside alone does not count.
+/// Returns whether a value depends on f64 tensors, so that F64Noise affects its noise. A function that uses f64 only
+/// internally does not count.
 [[nodiscard]] bool depends_on_f64(const onnx::Value& value);
 
 /// Returns the factors of a draw, each 1 plus or minus four epsilons of f32; the noisy model derives the factors of f64

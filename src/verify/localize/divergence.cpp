@@ -35,7 +35,7 @@ class DivergenceSearch {
     }
     std::size_t next = 0;
     for (std::size_t group = 1; next < open.size(); group *= 2) {
-      state_.tell("looking for the first divergence", next, open.size());
+      state_.tell("searching for the first divergence", next, open.size());
       const std::size_t end = std::min(open.size(), next + group);
       if (find_divergence_among(
               {open.begin() + static_cast<std::ptrdiff_t>(next), open.begin() + static_cast<std::ptrdiff_t>(end)},
@@ -50,7 +50,7 @@ class DivergenceSearch {
   }
 
  private:
-  /// Whether an operator computes NaN from numbers, such as the logarithm of a negative number or 0 / 0.
+  /// Returns whether an operator computes NaN from numbers, such as the logarithm of a negative number or 0 / 0.
   [[nodiscard]] bool makes_nan(std::size_t index) const {
     const auto& made_of = state_.rows[index].candidate_region.inputs;
     return state_.rows[index].candidate_nan + state_.rows[index].reference_nan != 0 &&
@@ -61,8 +61,9 @@ class DivergenceSearch {
            });
   }
 
-  /// Concludes that rounding causes NaN: the candidate's node returns NaN for its own inputs, which differ from the
+  /// Reports rounding as the cause of NaN: the candidate's node returns NaN for its own inputs, which differ from the
   /// reference's only by rounding, and no NaN for the reference's. The inputs are at the edge of the operator's domain.
+  /// Returns false if that is not the case.
   bool blame_for_nan(std::size_t index, const runtime::TensorMap& inputs) {
     const LayerRow& row = state_.rows[index];
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
@@ -74,14 +75,14 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Whether the candidate's tensor has the reference's numbers and name, but in another order. That is correct only if
-  /// the nodes that read it expect this order.
+  /// Returns whether the candidate's tensor has the reference's numbers and name, but in another order. That is correct
+  /// only if the nodes that read it expect this order.
   [[nodiscard]] bool is_suspect(std::size_t index) const {
     const ComparedLayer& layer = state_.report.layers[index];
     return layer.layout.has_value() && !state_.rows[index].is_arranged && !layer.difference.equal();
   }
 
-  /// Whether the tensor has another order that its dimensions do not show.
+  /// Returns whether the tensor has another order, which its dimensions do not show.
   [[nodiscard]] bool is_reordered(std::size_t index) const {
     return state_.report.layers[index].layout.has_value() && !state_.rows[index].has_other_dims;
   }
@@ -95,8 +96,8 @@ class DivergenceSearch {
     return reordered;
   }
 
-  /// Concludes that a node is at fault if it changes the order although its inputs have the reference's order. Searches
-  /// upward from the given tensors. Returns false if there is no such node.
+  /// Reports the node that changes the order although its inputs have the reference's order. Searches upward from the
+  /// given tensors. Returns false if there is no such node.
   bool blame_the_order_of(std::vector<std::size_t> waiting, const runtime::TensorMap& inputs) {
     std::set<std::size_t> known;
     while (!waiting.empty()) {
@@ -135,7 +136,7 @@ class DivergenceSearch {
     return false;
   }
 
-  /// Whether the engine could return all tensors that a run of this node alone needs.
+  /// Returns whether the engine could return all tensors that a run of this node alone needs.
   [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
     const std::vector<const onnx::Value*> needed = needed_for(state_.rows[index]);
     return std::none_of(needed.begin(), needed.end(),
@@ -180,8 +181,8 @@ class DivergenceSearch {
 
   /// The order of the tensors that a node gets when it runs alone, and the expected order of its result.
   enum class Order : std::uint8_t {
-    of_candidate,  ///< The order of the candidate.
-    of_reference,  ///< The order of the reference, unless the dimensions differ.
+    of_candidate,  ///< The tensors have the order of the candidate.
+    of_reference,  ///< The tensors have the order of the reference, unless the dimensions differ.
   };
 
   /// Returns the tensor that a correct candidate would have here, in its order and type.
@@ -264,7 +265,7 @@ class DivergenceSearch {
     }
   }
 
-  /// Compares with the noise of the reference's nodes, run alone on the same inputs.
+  /// Compares with a noise floor measured by running the reference's nodes alone on the same inputs.
   [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const runtime::TensorMap& expected,
                                                    const onnx::TensorData& found, Order order) const {
     const LayerRow& row = state_.rows[index];
@@ -284,7 +285,7 @@ class DivergenceSearch {
     return compare(arranged, found, state_.report.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
   }
 
-  /// Whether a node is wrong when it runs alone. A tensor that differs is not the fault of its node if the node
+  /// Returns whether a node is wrong when it runs alone. A tensor that differs is not the fault of its node if the node
   /// computes the reference's numbers from the reference's inputs, in either order: the nodes that read the tensor show
   /// which order is correct.
   bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
@@ -311,7 +312,7 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Whether the node, run alone, also returns the reference's numbers in an order that cannot be described.
+  /// Returns whether the node, run alone, also returns the reference's numbers in an order that cannot be described.
   [[nodiscard]] bool is_shuffled(std::size_t index, const runtime::TensorMap& expected,
                                  const onnx::TensorData& found) const {
     if (state_.report.layers[index].layout->is_known()) return false;
@@ -371,8 +372,8 @@ class DivergenceSearch {
     state_.report.reduced = reduce(state_.rows[index], inputs, own);
   }
 
-  /// Returns the two parts as models of their own. An input that only one part has, or that differs between them,
-  /// becomes a constant.
+  /// Returns the two parts as separate models. An input that only one part has, or that differs between them, becomes a
+  /// constant.
   [[nodiscard]] ReducedCase reduce(const LayerRow& row, const runtime::TensorMap& inputs,
                                    const std::optional<runtime::TensorMap>& own) const {
     const std::vector<const onnx::Value*> needed = needed_for(row);

@@ -43,7 +43,7 @@ onnx::ElementType type_of(Precision precision) {
   return precision == Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
-/// Returns the smallest number that keeps all its digits.
+/// Returns the smallest normal number of the type, below which numbers lose digits.
 double smallest_normal(Precision precision) {
   constexpr int f16_exponent = -14;
   constexpr int bf16_exponent = -126;
@@ -114,8 +114,8 @@ void for_each_rounded(const onnx::TensorData& tensor, Precision precision, F&& f
   }
 }
 
-/// Whether an input of a Resize holds scales or sizes. ONNX allows only f32 for scales, so that they must not be
-/// rounded.
+/// Returns whether an input of a Resize contains scales or sizes, which must not be rounded. ONNX allows only f32 for
+/// scales.
 bool is_size(const onnx::Use& use) { return use.node->is("Resize") && use.index != 0; }
 
 bool is_f32(const onnx::Value& value) { return value.type == onnx::ElementType::f32; }
@@ -225,7 +225,7 @@ std::vector<onnx::Value*> tensors_to_round(const onnx::Graph& graph) {
     if (graph.parent() == nullptr && is_f32(*input) && !input->initializer) tensors.push_back(input);
   }
   for (const onnx::Node* node : graph.nodes()) {
-    if (has_trait(*node, onnx::trait::moves_data)) continue;  // reads tensors that are already rounded
+    if (has_trait(*node, onnx::trait::moves_data)) continue;  // The node reads tensors that are already rounded.
     for (onnx::Value* output : node->outputs) {
       if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
     }

@@ -1,4 +1,4 @@
-// Determines what a narrower type would do to a network, without a device.
+// Determines the effect that a narrower type would have on a network, without a device.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// rounded, and neither are bodies, whose tensors have no scales. The rounded tensor keeps the name.
 [[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
-/// Returns the large constants of f32, including those in sub-graphs; none for int8, whose steps cover the range of the
-/// numbers.
+/// Returns the f32 constants, including those in subgraphs, with numbers that become infinite in the type. Returns none
+/// for int8, whose steps cover the range of the numbers.
 [[nodiscard]] std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision);
 
 /// Returns the node whose result a rounding node of an emulated model rounds, or the node itself if it is not a
@@ -64,7 +64,7 @@ struct TypeEffect {
   TensorRange range;
   RoundingEffect rounding;
   bool all_whole = true;
-  bool changed = false;  ///< Whether rounding changes an element, counted only while all elements are integers.
+  bool changed = false;  ///< Whether rounding changes an element. Counted only while all elements are integers.
 
   [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
   /// Adds the result of another run for the same tensor.

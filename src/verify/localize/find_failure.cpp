@@ -27,7 +27,7 @@ class Search {
   FoundFailure run(std::string message) {
     FoundFailure found;
     found.failure.message = std::move(message);
-    if (!fails(nodes_.size())) return found;  // with more outputs than the model itself has, it may run
+    if (!fails(nodes_.size())) return found;  // The part has more outputs than the model itself, so it may run.
     std::size_t runs = 0;
     std::size_t fails_with = nodes_.size();
     while (fails_with - runs > 1) {
@@ -41,7 +41,7 @@ class Search {
   }
 
  private:
-  /// Returns the results of the first `count` nodes that none of these nodes reads.
+  /// Returns those results of the first `count` nodes that none of these nodes reads.
   [[nodiscard]] std::vector<const onnx::Value*> ends_of(std::size_t count) const {
     const std::unordered_set<const onnx::Node*> members(nodes_.begin(),
                                                         nodes_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -103,7 +103,7 @@ class Search {
       if (!computed.empty()) given.merge(model_.run(computed, inputs_));
       part = extract(model_.model(), region.inputs, outputs);
     } catch (const Error&) {
-      return false;  // an input has no known type: begin further back
+      return false;  // The type of an input is unknown, so the part must begin further back.
     }
     try {
       static_cast<void>(model_.run(part, given));

@@ -1,4 +1,4 @@
-// Finds the node with which a model does not run.
+// Finds the node that keeps a model from running.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 namespace graft::verify {
 namespace {
 
-/// Adds the shapes through which the unchanged elements of a value passed.
+/// Adds all shapes that a value had while its elements were only reshaped.
 void collect_shapes(const onnx::Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
   while (value->producer != nullptr && has_trait(*value->producer, onnx::trait::rearranges)) {
     value = value->producer->input(0);
@@ -83,8 +83,8 @@ class PairComparison {
     }
   }
 
-  /// Whether the tensor is not compared: its numbers are random, or one of the models does not run if this tensor is
-  /// returned.
+  /// Returns whether the tensor is not compared, because its numbers are random or because one of the models does not
+  /// run if this tensor is returned.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
     const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
@@ -126,8 +126,8 @@ class PairComparison {
                                         state_.quantized);
   }
 
-  /// Whether the candidate's tensor may have another order. Rewrites put the tensors that they create into the order
-  /// that they need, but a tensor that keeps its name must keep its order.
+  /// Returns whether the candidate's tensor may have another order. Rewrites choose the order of the tensors that they
+  /// create, but a tensor that keeps its name must keep its order.
   [[nodiscard]] static bool may_be_in_other_order(const TensorMatch& match, const onnx::TensorData& reference,
                                                   const onnx::TensorData& candidate) {
     return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
@@ -141,7 +141,7 @@ class PairComparison {
     onnx::TensorData arranged;  ///< The reference, in the candidate's order if `is_arranged`.
     bool is_arranged = false;
     std::optional<NoiseFloor> floor;
-    std::string note;  ///< The text about indices that were judged by their scores.
+    std::string note;  ///< A note about indices that were judged by their scores.
   };
 
   [[nodiscard]] Compared compare_row(std::size_t index, const runtime::TensorMap& inputs,
@@ -167,7 +167,7 @@ class PairComparison {
         find_rearrangement(reference, candidate, state_.usual_tolerance(row, reference.type, candidate.type), shapes);
     const bool expected = may_be_in_other_order(row.match, reference, candidate);
     if (!layout && expected) layout = nearest_transposition(reference, candidate);
-    // Rewrites move transpositions. If the numbers differ too much to show the order, the dimensions show it.
+    // Rewrites move Transposes. If the numbers differ too much to show the order, the dimensions show it.
     if (!layout && expected) layout = transposition_between(reference.dims, candidate.dims);
     if (layout && layout->is_known() && expected) {
       compared.arranged = rearrange(reference, *layout);
@@ -260,9 +260,10 @@ class PairComparison {
     layer.diagnosis += (layer.diagnosis.empty() || found.empty() ? "" : "; ") + found;
   }
 
-  /// Adds a problem if a program that calls the candidate instead of the reference would misread the output: one type
-  /// is an integer and the other real, or the dimensions differ although the inputs have the same order. Different real
-  /// types are judged by their numbers, as verify_models does with VerifyOptions::may_be_narrower.
+  /// Adds a problem if a program that calls the candidate instead of the reference would misread the output, because
+  /// one type is an integer and the other real, or because the dimensions differ although the inputs have the same
+  /// order. Different real types are judged by their numbers, as verify_models does with
+  /// VerifyOptions::may_be_narrower.
   void check_output(const LayerRow& row, const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;
     const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);

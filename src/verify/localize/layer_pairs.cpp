@@ -1,4 +1,4 @@
-// Pairs the tensors of both models by their places in the graph, by their names, and the remaining ones by their
+// Pairs the tensors of both models by their position in the graph, by their names, and the remaining ones by their
 // numbers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +23,7 @@ bool is_close(double a, double b, double scale) {
   return std::abs(a - b) <= relative * scale;
 }
 
-/// Whether two tensors have the same numbers in any order, as far as their sums show.
+/// Returns whether two tensors have the same numbers in any order, as far as their sums show.
 bool same_numbers(const TensorRange& a, const TensorRange& b) {
   if (a.count != b.count || a.nan != b.nan || a.infinite != b.infinite || !a.lowest || !b.lowest) return false;
   const double largest = std::max(a.largest(), b.largest());
@@ -32,7 +32,7 @@ bool same_numbers(const TensorRange& a, const TensorRange& b) {
          is_close(a.sum, b.sum, std::sqrt(a.squares * static_cast<double>(a.count)));
 }
 
-/// Whether a range identifies a tensor. Equal numbers, or few of them, occur in many tensors.
+/// Returns whether a range identifies a tensor. Constant values, or few different ones, occur in many tensors.
 bool tells_apart(const TensorRange& range) {
   constexpr std::int64_t few = 4;
   return range.count >= few && range.lowest && *range.lowest != *range.highest;

@@ -25,7 +25,7 @@ struct CandidateFails {
   std::string message;
 };
 
-/// A pair of tensors. The layer with the same index in LayerReport::layers reports on it.
+/// A pair of tensors. LayerReport::layers has its report at the same index.
 struct LayerRow {
   TensorMatch match;
   onnx::GraphRegion reference_region;
@@ -34,7 +34,7 @@ struct LayerRow {
   bool has_other_dims = false;
   /// Whether the tensor may have another order in the candidate and was compared in that order.
   bool is_arranged = false;
-  std::int64_t reference_nan = 0;  ///< Number of NaN in the most recent run.
+  std::int64_t reference_nan = 0;  ///< The number of NaN in the most recent run.
   std::int64_t candidate_nan = 0;
 };
 
@@ -51,7 +51,7 @@ struct LayerState {
   NarrowTypes reference_narrow{};
   NarrowTypes candidate_narrow{};
   std::vector<IoPair> inputs{};
-  bool inputs_are_exchanged = false;  ///< Whether an input has its channels at another axis in the candidate.
+  bool inputs_are_exchanged = false;  ///< Whether an input has its channel axis at another position in the candidate.
   std::vector<LayerRow> rows{};
   std::unordered_map<const onnx::Value*, std::size_t> rows_by_candidate{};
   LayerReport report{};
@@ -63,25 +63,25 @@ struct LayerState {
     return inputs_for(inputs, fed);
   }
   void tell(const std::string& what, std::size_t done, std::size_t total) const;
-  /// Returns the tolerance that applies if the caller gave none. It also serves to distinguish orders, of which many
-  /// would lie within a wide tolerance.
+  /// Returns the default tolerance, which applies if the caller set none. It also serves to distinguish orders, because
+  /// many orders would be within a wide tolerance.
   [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, onnx::ElementType left, onnx::ElementType right) const;
   [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const;
-  /// Whether the row holds indices whose scores the engine can return.
+  /// Returns whether the row holds indices whose scores the engine can return.
   [[nodiscard]] bool may_judge_choice(const LayerRow& row) const;
 };
 
-/// Pairs the tensors of both models after a first run of each. Throws CandidateFails.
+/// Pairs the tensors of both models after a first run of each. Throws CandidateFails if the candidate does not run.
 void pair_layers(LayerState& state, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed,
                  bool trust_names);
-/// Compares all pairs in one run. Throws CandidateFails.
+/// Compares all pairs in one run. Throws CandidateFails if the candidate does not run.
 void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap& inputs,
                    const runtime::TensorMap& renamed);
 /// Computes how much of the signal each layer loses.
 void measure_losses(LayerState& state);
 /// Finds the first layer that computes NaN from inputs without NaN.
 void find_nan(LayerState& state, const runtime::TensorMap& inputs);
-/// Finds the first tensor that is wrong although the tensors it is computed from are right.
+/// Finds the first tensor that is wrong although the tensors from which it is computed are correct.
 void find_divergence(LayerState& state, const runtime::TensorMap& inputs);
 
 }  // namespace graft::verify

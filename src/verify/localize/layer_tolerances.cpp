@@ -1,4 +1,4 @@
-// The tolerances for tensors of networks, by the types in which they are computed.
+// Computes the tolerances for tensors of networks, by the types in which they are computed.
 #include <fmt/format.h>
 
 #include <algorithm>

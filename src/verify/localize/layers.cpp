@@ -91,8 +91,8 @@ bool is_number(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// Whether the pair of the first divergence may be wrong: different nodes compute the two tensors, only the name is the
-/// same, and the name is a number or many names have moved to other nodes.
+/// Returns whether the pair of the first divergence may be wrong: different nodes compute the two tensors, only the
+/// name is the same, and the name is a number or many names have moved to other nodes.
 bool may_be_misnamed(const LayerReport& report) {
   if (!report.first) return false;
   const auto by_other_node = [](const ComparedLayer& layer) {
@@ -107,8 +107,8 @@ bool may_be_misnamed(const LayerReport& report) {
          std::count_if(report.layers.begin(), report.layers.end(), by_other_node) > many;
 }
 
-/// Whether the pairing without names is more plausible: that tensor exists in the candidate under a name that belongs
-/// to another tensor of the reference or is only a number, and more tensors agree.
+/// Returns whether the pairing without names is more plausible: that tensor exists in the candidate under a name that
+/// belongs to another tensor of the reference or is only a number, and more tensors agree.
 bool explains_more(const LayerReport& other, const LayerReport& report, const onnx::Model& reference) {
   const ComparedLayer& first = report.layers[report.first->layer];
   const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const ComparedLayer& layer) {
@@ -136,8 +136,8 @@ VerifyOptions outputs_alone(const LayerOptions& options) {
 
 LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
                        const LayerOptions& options) {
-  // Checks by a second engine are left out for parts that return inner tensors: they are needed only for the models'
-  // own results.
+  // Parts that return inner tensors are run without the checks by a second engine, which are needed only for the
+  // models' own results.
   const runtime::Engine& engine = any.unchecked();
   if (!options.emulated) {
     LayerReport report = Layers(engine, reference, candidate, options, {}, true).run();

@@ -30,7 +30,7 @@ struct LayerOptions {
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
   InputRanges ranges = {};                                 ///< Ranges of synthetic inputs; see InputOptions.
   std::set<std::string, std::less<>> large_integers = {};  ///< Inputs with large integers; see VerifyOptions.
-  /// Replaces layer_tolerance and output_tolerance; if only one of `relative` and `absolute` is given, the other one is
+  /// Replaces layer_tolerance and output_tolerance. If only one of `relative` and `absolute` is set, the other one is
   /// 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
@@ -41,15 +41,16 @@ struct LayerOptions {
   int threads = 0;
   /// If set, the candidate is compared after `emulate`, with the scales of run 0.
   std::optional<Precision> emulated = {};
-  /// Maximum number of bytes of tensors that are kept at a time: the models run once per group of tensors of this size.
+  /// The maximum size in bytes of tensors that are kept at a time. The models run once for each group of tensors of
+  /// this size.
   std::int64_t memory = std::int64_t{1} << 30;
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Returns the tolerance of a tensor inside a network. f32 against f32: network_tolerance. If a side is f16 or bf16
-/// or is computed from such a type (see rounding_type): 16 epsilon of that type, relative and of the largest. If the
-/// candidate is `quantized`: 5 % of the largest for real numbers. 8-bit integers that come from rounding (`rounded`):
-/// one step. Other integers: 0.
+/// Returns the tolerance of a tensor inside a network. f32 against f32: network_tolerance. If one of the tensors is f16
+/// or bf16 or is computed from such a type (see rounding_type): 16 epsilon of that type, relative and of the largest.
+/// If the candidate is `quantized`: 5 % of the largest for real numbers. 8-bit integers that come from rounding
+/// (`rounded`): one step. Other integers: 0.
 [[nodiscard]] Tolerance layer_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
                                         bool rounded);
 
@@ -62,10 +63,10 @@ inline constexpr double quantized_limit_db = 20;
 /// Returns nothing for other types.
 [[nodiscard]] std::optional<double> narrow_limit_db(onnx::ElementType type);
 
-/// Returns the tolerance of an output. The errors of many 8-bit layers accumulate, and the error that an element may
-/// have depends on the use of the network. Therefore a `quantized` candidate is judged as a whole: the noise may be a
-/// tenth of the signal, an SNR of 20 dB. For f16 and bf16 against a wider type, narrow_limit_db applies to the whole
-/// output in addition to the tolerance of each element.
+/// Returns the tolerance of an output. The errors of many 8-bit layers accumulate, and the acceptable error of an
+/// element depends on the use of the network. Therefore the output of a `quantized` candidate is judged as a whole: the
+/// noise may be a tenth of the signal, an SNR of 20 dB. For f16 and bf16 against a wider type, narrow_limit_db applies
+/// to the whole output in addition to the tolerance of each element.
 [[nodiscard]] Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
                                          bool rounded);
 
@@ -81,22 +82,22 @@ inline constexpr double quantized_limit_db = 20;
 
 /// The parts of both models that show the first divergence or the failure when they run alone.
 struct ReducedCase {
-  onnx::Model reference;  ///< Empty if the candidate does not run.
+  onnx::Model reference;  ///< The part of the reference; empty if the candidate does not run.
   onnx::Model candidate;
   runtime::TensorMap inputs;  ///< The inputs of both parts.
 };
 
 /// The result of compare_layers.
 struct LayerReport : report::LayersReport {
-  /// Set if the report has a first divergence, or a failure with nodes.
+  /// The reduced case, if the report has a first divergence or a failure with nodes.
   std::optional<ReducedCase> reduced = {};
 };
 
 /// Compares two models layer by layer. Tensors are paired by TensorMatcher, and the remaining ones by their numbers.
-/// Inputs and outputs are paired as in verify_models; an input whose channels are at another axis in the candidate
-/// (NHWC, NCHW) is transposed for it. Both models compute in f32, and f16 and bf16 tensors are rounded after the nodes
-/// that compute them. If the engine has checks (Engine::checked), they are applied to the outputs, always or when the
-/// outputs differ, unless a type is emulated. Throws Error if the reference cannot run.
+/// Inputs and outputs are paired as in verify_models; an input whose channel axis is at another position in the
+/// candidate (NHWC, NCHW) is transposed for it. Both models compute in f32, and f16 and bf16 tensors are rounded after
+/// the nodes that compute them. If the engine has checks (Engine::checked), they are applied to the outputs, always or
+/// when the outputs differ, unless a type is emulated. Throws Error if the reference cannot run.
 [[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const LayerOptions& options = {});
 

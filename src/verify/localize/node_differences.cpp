@@ -35,7 +35,7 @@ std::string input_text(const onnx::Value* value, const std::optional<onnx::Tenso
 }
 
 /// Returns how a weight differs from the weight of the other model, with the order or the factor if that explains the
-/// difference; empty if they agree.
+/// difference; empty if both agree.
 std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {
     const Tolerance left = rewrite_tolerance(reference.type);
@@ -62,7 +62,7 @@ bool holds_graphs(const onnx::NodeAttribute* attribute) {
   return attribute != nullptr && (attribute->kind() == "graph" || attribute->kind() == "graphs");
 }
 
-/// Returns the bodies in an attribute.
+/// Returns the subgraphs in an attribute.
 std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) {
   std::vector<const onnx::Graph*> graphs;
   if (attribute == nullptr) return graphs;
@@ -73,7 +73,7 @@ std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) 
   return graphs;
 }
 
-/// Returns the nodes without constants, which are compared as inputs of the nodes that read them.
+/// Returns the nodes without Constant nodes, which are compared as inputs of the nodes that read them.
 std::vector<const onnx::Node*> computing_nodes(const onnx::Graph& graph) {
   std::vector<const onnx::Node*> nodes;
   for (const onnx::Node* node : graph.nodes()) {
@@ -184,14 +184,14 @@ class Comparison {
     return found == inner_.end() ? models_.partner(of_candidate) : found->second;
   }
 
-  /// Whether both values exist and are known not to correspond to each other.
+  /// Returns whether both values exist and are known not to correspond to each other.
   [[nodiscard]] bool is_another(const onnx::Value* reference, const onnx::Value* candidate) const {
     if (reference == nullptr || candidate == nullptr) return false;
     const onnx::Value* expected = partner(*candidate);
     return expected != nullptr && expected != reference;
   }
 
-  /// Returns a text on both values if they are known to differ; otherwise an empty string.
+  /// Returns a description of both values if they are known to differ; otherwise an empty string.
   [[nodiscard]] std::string value_text(const onnx::Value& reference, const onnx::Value& candidate) const {
     const auto expected = reference.constant();
     const auto given = candidate.constant();
@@ -200,7 +200,7 @@ class Comparison {
     return sides(input_text(&reference, expected), input_text(&candidate, given));
   }
 
-  /// Returns the index of the input that is exchanged with the input at `first` between the two models, or nothing.
+  /// Returns the index of the input that is swapped with the input at `first` between the two models, or nothing.
   [[nodiscard]] std::optional<std::size_t> exchanged_with(const onnx::Node& reference, const onnx::Node& candidate,
                                                           std::size_t first) const {
     const onnx::Value* left = reference.input(first);
@@ -244,7 +244,7 @@ class Comparison {
   }
 
   const ModelPair& models_;
-  /// The values of bodies and compared nodes: the candidate's, with the reference's.
+  /// Maps the candidate's values in subgraphs and compared nodes to the reference's values.
   std::unordered_map<const onnx::Value*, const onnx::Value*> inner_;
 };
 

@@ -1,4 +1,4 @@
-// Compares a node of one model with a node of another: operator, attributes, weights, inputs, types.
+// Compares a node of one model with a node of another: operator, attributes, weights, inputs and types.
 #pragma once
 
 #include <functional>

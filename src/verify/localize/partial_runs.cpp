@@ -105,7 +105,7 @@ void PartialRuns::measure_sizes(const std::vector<const onnx::Value*>& values, c
       sizes_[open[i]] = bytes;
     }
   } catch (const Error& refused) {
-    if (refused.kind() == Error::Kind::internal) throw;  // otherwise the estimates are used
+    if (refused.kind() == Error::Kind::internal) throw;  // Otherwise the estimated sizes are used.
   }
 }
 

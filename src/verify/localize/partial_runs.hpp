@@ -38,8 +38,8 @@ class PartialRuns {
   /// Returns these tensors for the model's inputs. Nodes that they do not depend on are not run.
   [[nodiscard]] runtime::TensorMap run(const std::vector<const onnx::Value*>& outputs,
                                        const runtime::TensorMap& inputs) const;
-  /// Returns these tensors, without those that the model cannot return although it runs by itself; their reasons are
-  /// added to `refused`. Throws Error if the model does not run by itself.
+  /// Returns these tensors, except those that cannot be returned although the model itself runs; their reasons are
+  /// added to `refused`. Throws Error if the model itself does not run.
   [[nodiscard]] runtime::TensorMap run_what_can_be(const std::vector<const onnx::Value*>& outputs,
                                                    const runtime::TensorMap& inputs, Refusals& refused) const;
   /// Runs a part that was extracted from the model.

@@ -1,4 +1,4 @@
-// Runs the trials of a proof: sizes x numbers x implementations of Graft's operators.
+// Runs the trials of a proof: all combinations of sizes, numbers and implementations of Graft's operators.
 #include "verify/prove/prove.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ struct Numbers {
   bool every_seed;
 };
 
-// The magnitudes detect a different epsilon: its effect shows only for numbers near its square root or near itself.
+// The magnitudes detect a different epsilon, which has an effect only for numbers near its square root or near itself.
 constexpr std::array<Numbers, 16> all_numbers{{
     {InputValues::normal, 1, true},
     {InputValues::zeros, 1, false},
@@ -49,7 +49,7 @@ constexpr std::array<Numbers, 16> all_numbers{{
     {InputValues::normal, 1e-6, false},
     {InputValues::normal, 1e-4, false},
     {InputValues::normal, 1e-2, false},
-    {InputValues::normal, 30, false},  // beyond the limits of clipping layers, and with a square that f16 holds
+    {InputValues::normal, 30, false},  // Beyond the limits of clipping layers, with a square that f16 can represent.
     {InputValues::normal, 1e3, false},
     {InputValues::normal, 1e9, false},
     {InputValues::normal, 1e15, false},
@@ -118,9 +118,9 @@ std::vector<double> numbers_of(const onnx::Model& model) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Whether every output element depends only on the input elements at its position, so that an infinity stays at its
-/// position (a mean would spread it). The list contains only arithmetic, comparisons and logic, and not all elementwise
-/// operators.
+/// Returns whether every output element depends only on the input elements at its position, so that an infinity stays
+/// at its position (a mean would spread it). The list contains only arithmetic, comparisons and logic, not all
+/// elementwise operators.
 bool is_element_by_element(const onnx::Model& model) {
   static const std::set<std::string_view> element_by_element{
       "Abs",      "Add",   "And",   "Cast", "Clip",        "Constant", "Div", "Equal", "Greater", "GreaterOrEqual",
@@ -135,9 +135,9 @@ bool is_element_by_element(const onnx::Model& model) {
 /// A number beyond this magnitude counts as infinite.
 constexpr double huge = 1e30;
 
-/// Replaces elements of the rewrite's result that need not agree by the elements of the original: where the original is
-/// infinite or NaN, and where the rewrite is infinite and the original is a huge number of the same sign. Exporters
-/// clip to the largest float where no limit was meant.
+/// Replaces elements of the rewrite's result that need not agree with the elements of the original: those for which the
+/// original is infinite or NaN, and those for which the rewrite is infinite and the original is a huge number of the
+/// same sign. Exporters clip to the largest float if no limit was intended.
 void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
   if (!is_floating_point(reference.type) || reference.dims != other.dims) return;
   const auto expected = reference.numbers();
@@ -204,7 +204,7 @@ std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
   return "";
 }
 
-/// Whether a size that is computed from other sizes, after layers that shrink, lies between `lowest` and 2. A
+/// Returns whether a size that is computed from other sizes, after layers that shrink, lies between `lowest` and 2. A
 /// normalization over two numbers that are close returns little but rounding errors.
 bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const onnx::Value* input : model.graph().inputs()) {
@@ -247,7 +247,7 @@ void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   });
 }
 
-/// Whether with_open_sizes() replaced a size of an input that is so large that each run takes long.
+/// Returns whether with_open_sizes() replaced a size of an input that is so large that each run takes long.
 bool opens_large_input(const onnx::Model& before, const onnx::Model& opened) {
   const auto& inputs = before.graph().inputs();
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
@@ -328,7 +328,7 @@ std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_ele
       shapes = input_shapes(model, options);
     }
     const bool last = way + 1 == ways.size();
-    // A large region whose dimensions are all 1 shows little, so different sizes are tried as far as memory allows.
+    // A large region whose dimensions are all 1 proves little, so different sizes are tried as far as memory allows.
     constexpr std::int64_t at_most = 16;
     const bool needed = result.empty() && (last || (way == 0 && largest_count(shapes) / at_most <= max_elements));
     if (largest_count(shapes) > max_elements && !needed) continue;
@@ -337,8 +337,8 @@ std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_ele
   return result;
 }
 
-/// Returns sizes of which one is 1 and the others are larger. Only such sizes broadcast an input that otherwise has the
-/// shape of the others.
+/// Returns combinations of sizes in which one size is 1 and the others are larger. Only such sizes broadcast an input
+/// that otherwise has the shape of the others.
 std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::size_t most = 4;
   std::vector<std::string> symbols = symbols_of_inputs(model);
@@ -372,7 +372,7 @@ std::vector<Shapes> shapes_without_elements(const onnx::Model& model, const std:
     try {
       shapes = input_shapes(model, options);
     } catch (const Error&) {
-      return;  // a size of another input would be negative
+      return;  // A size of another input would be negative.
     }
     if (std::find(result.begin(), result.end(), shapes) == result.end()) result.push_back(std::move(shapes));
   };
@@ -411,8 +411,8 @@ bool has_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Whether f16 or bf16 tensors inside the model are inputs of arithmetic. The original computes these in f32, and
-/// Graft's kernels must do so too, because each further node would amplify their rounding. If a single operator
+/// Returns whether f16 or bf16 tensors inside the model are inputs of arithmetic. The original computes these in f32,
+/// and Graft's kernels must do so too, because each further node would amplify their rounding. If a single operator
 /// computes, its outputs are rounded like the original's, and its kernel is tested in the type in which it will run.
 bool narrow_inside(const onnx::Model& model) {
   onnx::Model inferred = model.clone();
@@ -557,8 +557,8 @@ class Proof {
     return "";
   }
 
-  /// Whether the rewrite agrees for these sizes. True also for sizes that the original refuses because they do not fit
-  /// together.
+  /// Returns whether the rewrite agrees for these sizes. Also true for sizes that the original refuses because they do
+  /// not fit together.
   bool agree_with(const Shapes& shapes, std::span<const Numbers> trials) {
     if (std::string why = runtime::refusal_of(*reference_, shapes); !why.empty()) {
       refusal_ = std::move(why);
@@ -567,7 +567,7 @@ class Proof {
     }
     bool has_run = false;
     for (const Numbers& numbers : trials) {
-      // If inner values overflow their type, the original's result depends on its runtime and proves nothing.
+      // If inner values overflow their type, the original's result depends on the runtime and proves nothing.
       if (numbers.scale * numbers.scale > largest_number(before_)) continue;
       const bool infinities_show = tries_infinities_ && largest_number(before_) > huge;
       if (numbers.values == InputValues::infinite && !infinities_show) continue;
@@ -588,7 +588,7 @@ class Proof {
           refusal_ = refused.what();
           ++result_.skipped;
           if (!has_run) return true;
-          continue;  // only these numbers are refused
+          continue;  // Only these numbers are refused.
         }
         has_run = true;
         const bool only_finite = numbers.values == InputValues::infinite || numbers.values == InputValues::nan;
@@ -674,13 +674,13 @@ class Proof {
     bool has_steps = false;  ///< Whether the elements are 8-bit integers that come from rounding real numbers.
   };
 
-  /// The evidence of the trials so far about an output.
+  /// The evidence about an output from the trials so far.
   struct Evidence {
     bool has_elements = false;
     bool has_finite = false;   ///< Whether most of the output was within the tolerance in a trial with a finite number.
     bool has_nonzero = false;  ///< Whether such a trial had a finite number other than 0.
-    bool is_in_noise = false;  ///< Whether the noise floor excused a difference in a trial.
-    bool has_lost = false;     ///< Whether only an unreliable noise floor excused a difference in a trial.
+    bool is_in_noise = false;  ///< Whether only the noise floor explained a difference in a trial.
+    bool has_lost = false;     ///< Whether only an unreliable noise floor explained a difference in a trial.
 
     /// Adds a trial in which most of the output was within the tolerance.
     void add(const onnx::TensorData& reference) {
@@ -697,8 +697,8 @@ class Proof {
       }
     }
 
-    /// Whether the trials are sufficient evidence. If inputs of 0 make the output 0 regardless of the computation, a 0
-    /// proves nothing about a region that is lost in noise for other inputs.
+    /// Returns whether the trials are sufficient evidence. If inputs of 0 make the output 0 regardless of the
+    /// computation, a 0 proves nothing about a region that is lost in noise for other inputs.
     [[nodiscard]] bool is_enough() const { return has_lost ? has_nonzero : has_finite; }
   };
 
@@ -740,12 +740,12 @@ class Proof {
     judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
                    second == nullptr ? "" : second->name());
     for (auto& [name, difference] : before) {
-      // A comparison without order proves nothing.
+      // A comparison without regard to order proves nothing.
       if (compared.at(name).difference.selection) compared.at(name).difference = std::move(difference);
     }
   }
 
-  /// Rejects results in which many elements are one step off. Different rounding only moves a number in the middle
+  /// Rejects results in which many elements are one step off. Different rounding only changes a number in the middle
   /// between two steps, which is rare.
   static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
@@ -850,7 +850,8 @@ ProofResult prove_with(const runtime::Engine& engine, const onnx::Model& before,
     for (const std::string& symbol : symbols_of_inputs(before)) ones.dims[symbol] = 1;
     const Shapes fixed = input_shapes(before, ones);
     ProofResult result = Proof(engine, opened->before, opened->after, options).run(&fixed);
-    // A rewrite that fails for smaller sizes may still hold for the fixed sizes, which are the only ones that count.
+    // A rewrite that fails for smaller sizes may still be valid for the fixed sizes, which are the only ones that
+    // matter.
     if (result.proven) return result;
   }
   return Proof(engine, before, after, options).run();

@@ -24,21 +24,22 @@ struct ProofOptions {
   std::int64_t max_elements = 1 << 20;
   /// Whether to run only normally distributed numbers and the region's constants, at one size.
   bool spot_check = false;
-  /// Inputs that have no elements in further runs; at least one such run must succeed. If Engine::second exists, it
-  /// performs all runs.
+  /// The inputs that have no elements in additional runs, of which at least one must succeed. If Engine::second exists,
+  /// it performs all runs.
   std::vector<std::string> emptied = {};
 };
 
 /// The result of a proof.
 struct ProofResult {
   bool proven = false;
-  std::size_t trials = 0;        ///< Number of runs that were compared.
-  std::size_t skipped = 0;       ///< Number of trials whose sizes or numbers `before` itself refuses.
-  std::size_t within_noise = 0;  ///< Number of trials in which only the noise floor of `before` explains a difference.
+  std::size_t trials = 0;   ///< Number of runs that were compared.
+  std::size_t skipped = 0;  ///< The number of trials whose sizes or numbers the original region refuses.
+  /// The number of trials in which only the noise floor of the original region explains a difference.
+  std::size_t within_noise = 0;
   std::size_t without_elements = 0;  ///< Number of trials in which an input of ProofOptions::emptied had no elements.
   std::string output;                ///< The output with the worst difference.
   Difference worst;
-  /// The result as text: "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the
+  /// A description of the result: "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the
   /// counterexample with its inputs, output and numbers.
   std::string text;
   std::optional<Dispute> dispute = {};  ///< If set, the region is not proven, and `text` states why.
@@ -49,21 +50,21 @@ struct OpenSizes {
   onnx::Model before;
   onnx::Model after;
   std::vector<std::string> symbols;  ///< The symbols that replace fixed sizes.
-  std::int64_t largest_named = 0;    ///< The largest integer in the two models, without those that mean "to the end".
+  std::int64_t largest_named = 0;    ///< The largest integer in the two models, ignoring those that mean "to the end".
 };
 
-/// Replaces fixed sizes of at least 9 by symbols if no integer in the two models equals them; equal sizes get the same
-/// symbol. A network of 224 x 224 is then run on images of a few pixels, and regions that differ only in such sizes
-/// become equal. Returns nothing if there is no such size, or if the shapes of inner values cannot be inferred.
+/// Replaces fixed sizes of at least 9 with symbols if no integer in the two models equals them; equal sizes get the
+/// same symbol. A network of 224 x 224 can then be run on images of a few pixels, and regions that differ only in such
+/// sizes become equal. Returns nothing if there is no such size, or if the shapes of inner values cannot be inferred.
 [[nodiscard]] std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::Model& after);
 
 /// Runs both models, which must have the same input and output names, on the same inputs and compares the outputs.
 ///
-/// Tried are several sizes of each symbolic dimension (all different, all the same, all 1, one of the first four 1),
-/// several seeds, magnitudes from 1e-15 to 1e15 whose squares the types can hold, zeros, ones, negative numbers, the
-/// region's own constants, infinities if the region computes element by element or contains IsInf, and NaN if a model
-/// contains IsNaN or IsInf. Integers are small if they may become indices, sizes or counts, otherwise up to 1000. If
-/// `after` has operators of Graft, both their functions and their own kernels are tried.
+/// The trials use several sizes of each symbolic dimension (all different, all the same, all 1, one of the first four
+/// 1), several seeds, magnitudes from 1e-15 to 1e15 whose squares the types can represent, zeros, ones, negative
+/// numbers, the region's own constants, infinities if the region computes element by element or contains IsInf, and NaN
+/// if a model contains IsNaN or IsInf. Integers are small if they may become indices, sizes or counts, otherwise up to
+/// 1000. If `after` has Graft operators, both their functions and their own kernels are tried.
 ///
 /// NaN and infinite results must agree too; for infinite and NaN inputs only the finite results must agree. A
 /// difference beyond the tolerance is judged by how much rounding alone changes `before`. The element types of the

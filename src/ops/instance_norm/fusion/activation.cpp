@@ -34,7 +34,8 @@ struct Norm {
   std::shared_ptr<Operator> op;
   std::vector<onnx::Value*> inputs;
   std::vector<std::vector<float>>
-      constants;  ///< Scale and bias, if they are constants that are converted to f32; replace inputs 1 and 2.
+      /// The scale and the bias, if they are constants that are converted to f32; they replace inputs 1 and 2.
+      constants;
 };
 
 std::optional<Norm> norm_of(const onnx::Node& node) {
@@ -69,7 +70,7 @@ void fuse_activations(Rewriter& rewriter, onnx::Graph& graph) {
     const auto norm = norm_of(*node);
     if (!norm || node->output() == nullptr || !node->output()->type || !node->input(0)->rank()) continue;
     onnx::Value& normalized = *node->output();
-    // A Transpose between the two nodes may stay: the activation is applied to each element by itself.
+    // A Transpose between the two nodes may stay, because the activation is applied to each element separately.
     onnx::Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
     onnx::Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
     if (between != nullptr) next = between->output()->uses.size() == 1 ? between->output()->uses[0].node : nullptr;

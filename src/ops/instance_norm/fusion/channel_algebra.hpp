@@ -16,7 +16,7 @@ namespace graft::passes::instance_norm {
 /// A number for each channel, or a single number for all channels.
 using PerChannel = std::vector<double>;
 
-/// mean^i * variance^j * deviation^k, where deviation = sqrt(variance + epsilon).
+/// The product mean^i * variance^j * deviation^k, where deviation = sqrt(variance + epsilon).
 struct Powers {
   int mean = 0;
   int variance = 0;
@@ -33,7 +33,7 @@ class Statistic {
 
   [[nodiscard]] const std::map<Powers, PerChannel>& terms() const { return terms_; }
   [[nodiscard]] bool is_zero() const { return terms_.empty(); }
-  /// Returns the factor of one product, or nothing if the sum does not contain it.
+  /// Returns the factor of one product in the sum, or nothing if the sum does not contain the product.
   [[nodiscard]] std::optional<PerChannel> factor(Powers powers) const;
   [[nodiscard]] bool is_constant() const { return is_zero() || (terms_.size() == 1 && factor({}).has_value()); }
 

@@ -1,5 +1,5 @@
-// Follows a tensor through the nodes that compute from it. Each value becomes a formula (channel_algebra.hpp), until
-// one is (x - mean) / deviation * scale + bias.
+// Follows a tensor through the nodes that compute from it. Each value is expressed as a formula (channel_algebra.hpp),
+// until a formula is (x - mean) / deviation * scale + bias.
 #include "ops/instance_norm/fusion/channel_follower.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ namespace {
 
 bool is_constant_dim(const Dim& dim, std::int64_t value) { return dim.is_constant() && dim.value() == value; }
 
-/// The formula of a value, and its axis of channels. Its first axis is the batch.
+/// The formula of a value, and its channel axis. Its first axis is the batch.
 struct Followed {
   ChannelFormula formula;
   std::size_t channel_axis = 1;
@@ -56,8 +56,8 @@ struct Followed {
 
 bool keeps_dims(const onnx::Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
 
-/// Returns the tensor whose number of elements a value holds, or nothing if the value is something else or was cast to
-/// a type that is neither f32 nor i64.
+/// Returns the tensor whose number of elements a value contains, or nothing if the value is something else or was cast
+/// to a type that is neither f32 nor i64.
 const onnx::Value* counted(const onnx::Value* number) {
   const auto is_wide = [](const onnx::Value& value) {
     return value.type == onnx::ElementType::f32 || value.type == onnx::ElementType::i64;
@@ -148,10 +148,10 @@ class Follower {
 
   [[nodiscard]] double epsilon() const { return epsilon_.value_or(0); }
 
-  /// Returns the obstacle that was met after the most nodes, or nothing if no variance was computed.
+  /// Returns the reason that stopped the search after the most nodes, or nothing if no variance was computed.
   [[nodiscard]] std::optional<onnx::NearMiss> near_miss() const {
     if (!saw_variance_ || obstacles_.empty()) return std::nullopt;
-    // If two obstacles come after equally many nodes, the first is returned: it causes the second.
+    // If two obstacles occur after the same number of nodes, the first is returned, because it causes the second.
     const auto furthest = std::max_element(obstacles_.begin(), obstacles_.end(),
                                            [](const auto& a, const auto& b) { return a.followed < b.followed; });
     return onnx::NearMiss{furthest->node, furthest->followed + 1, furthest->followed + 2,
@@ -476,7 +476,7 @@ FollowedTensor follow_channels(const onnx::Value& x, std::size_t channel_axis, c
   Follower follower(x, channel_axis);
   follower.run(nodes);
   FollowedTensor found;
-  found.normalized = follower.results();  // before near_miss(): results() adds obstacles
+  found.normalized = follower.results();  // Set before near_miss(), because results() adds obstacles.
   found.epsilon = follower.epsilon();
   found.near_miss = follower.near_miss();
   return found;

@@ -28,10 +28,10 @@ struct NormalizedValue {
 
 /// The result of following a tensor.
 struct FollowedTensor {
-  std::vector<NormalizedValue> normalized;  ///< The last value first.
+  std::vector<NormalizedValue> normalized;  ///< The values that are normalized, the last one first.
   double epsilon = 0;                       ///< The common epsilon of all normalized values.
   std::optional<onnx::NearMiss>
-      near_miss;  ///< The obstacle after the most nodes; nothing unless a variance was computed.
+      near_miss;  ///< The reason that stopped the search after the most nodes; nothing unless a variance was computed.
 };
 
 /// Follows the values that `nodes`, in topological order, compute from x, whose channels lie along channel_axis.

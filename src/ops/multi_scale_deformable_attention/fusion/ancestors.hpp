@@ -1,4 +1,4 @@
-// The tensors from which a tensor is computed by moving elements and by adding or multiplying with one number.
+// The tensors from which a tensor is computed by moving elements and by adding or multiplying with a single number.
 #pragma once
 
 #include <vector>
@@ -14,15 +14,16 @@ struct Ancestor {
   double offset = 0;
 };
 
-/// Whether a node only moves elements: Flatten, Gather, Identity, Reshape, Slice, Split, Squeeze, Transpose, Unsqueeze.
+/// Returns whether a node only moves elements: Flatten, Gather, Identity, Reshape, Slice, Split, Squeeze, Transpose,
+/// Unsqueeze.
 [[nodiscard]] bool moves_elements(const onnx::Node& node);
 
 /// Returns the input of a node that adds, subtracts, multiplies or divides by one constant number, with the scale and
-/// the offset. `value` is null for any other node.
+/// the offset. For any other node `value` is null.
 [[nodiscard]] Ancestor scaled_input(const onnx::Node& node);
 
-/// Returns a tensor and its ancestors, the nearest first: the inputs of nodes that move elements and, where
-/// `is_scaled`, of nodes that scaled_input follows.
+/// Returns a tensor and its ancestors, the nearest first: the inputs of nodes that move elements and, if `is_scaled`,
+/// of the nodes that scaled_input() accepts.
 [[nodiscard]] std::vector<Ancestor> ancestors_of(const Ancestor& of, bool is_scaled = false);
 
 }  // namespace graft::passes::deformable_attention

@@ -7,7 +7,7 @@
 namespace graft::passes::deformable_attention {
 namespace {
 
-/// Removes factors of size 1, and joins neighboring factors that together run over an axis as one factor does.
+/// Removes factors of size 1, and merges neighboring factors that one factor can represent.
 std::vector<AxisFactor> simplified(const std::vector<AxisFactor>& factors) {
   std::vector<AxisFactor> result;
   for (const AxisFactor& factor : factors) {

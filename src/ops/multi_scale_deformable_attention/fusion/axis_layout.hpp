@@ -14,17 +14,17 @@ namespace graft::passes::deformable_attention {
 /// The names of the axes of all tensors of an attention.
 enum AttentionAxis : std::size_t { item, pixel, query, head, channel, point, coordinate };
 
-/// An axis of the original tensor, or a part of one: `size` of its elements, `stride` elements apart.
+/// An axis of the original tensor or a part of one: `size` of its elements, `stride` elements apart.
 struct AxisFactor {
   std::size_t axis = 0;
   std::int64_t stride = 1;
-  std::int64_t size = 0;  ///< 0 if unknown; such a factor is a whole axis.
+  std::int64_t size = 0;  ///< The size; 0 if it is unknown. A factor of unknown size is a whole axis.
   friend bool operator==(const AxisFactor&, const AxisFactor&) = default;
 };
 
-/// The axes of a tensor as lists of the original tensor's factors that they run over, the last factor fastest, and the
-/// element of each original axis at which the tensor starts. For example, the heads of [B,S,M,D], transposed and
-/// reshaped to [B*M,D,S], are the second factor of axis 0.
+/// The axes of a tensor in terms of an original tensor. Each axis is a list of factors of the original axes, of which
+/// the last one varies fastest. The tensor starts at a given element of each original axis. For example, the heads of
+/// [B,S,M,D], transposed and reshaped to [B*M,D,S], are the second factor of axis 0.
 class AxisLayout {
  public:
   static constexpr std::size_t max_axes = 8;
@@ -32,8 +32,8 @@ class AxisLayout {
   using Starts = std::array<std::int64_t, max_axes>;
 
   AxisLayout(Axes axes, Starts starts);
-  /// Returns the layout of an original tensor whose axis i is called names[i]. Neighboring axes with one name are parts
-  /// of one axis. Returns nothing if such a part has no fixed size, or if the ranks differ.
+  /// Returns the layout of an original tensor whose axis i is called names[i]. Neighboring axes with the same name are
+  /// parts of one axis. Returns nothing if such a part has no fixed size, or if the ranks differ.
   [[nodiscard]] static std::optional<AxisLayout> of(const onnx::Value& value, const std::vector<std::size_t>& names);
 
   /// Returns the layout of `output` after a node that only moves elements, or nothing for another node and for a

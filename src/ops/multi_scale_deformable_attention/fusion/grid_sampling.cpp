@@ -1,11 +1,11 @@
-// Reads GridSample nodes, and bilinear sampling that is written with gathers.
+// Reads GridSample nodes, and bilinear sampling that is expressed with gathers.
 //
-// Networks for runtimes without GridSample write it out, each in its own way: they gather the pixels of the four
-// corners at row * width + column, from an image padded with zeros or with masks for positions outside, and sum the
-// pixels with weights. mmcv's bilinear_grid_sample is the best known form. The forms are not listed here. Instead, the
-// samples are read as a formula of one point of the grid, see SamplingProgram, and the formula is evaluated at all
-// columns and rows of the image and beyond, between pixels and on them. There it must have the weight of bilinear
-// sampling for each pixel, and no other pixel.
+// Networks for runtimes without GridSample express it in different ways: they gather the pixels of the four corners at
+// row * width + column, from an image padded with zeros or with masks for positions outside, and sum the pixels with
+// weights. mmcv's bilinear_grid_sample is the best known form. The forms are not listed here. Instead, the samples are
+// read as a formula of one point of the grid, see SamplingProgram, and the formula is evaluated at all columns and rows
+// of the image and beyond, between pixels and on them. There it must have the weight of bilinear sampling for each
+// pixel, and no other pixel.
 #include "ops/multi_scale_deformable_attention/fusion/grid_sampling.hpp"
 
 #include <fmt/format.h>
@@ -36,11 +36,11 @@ GridSampling read_grid_sample(const onnx::Node& node) {
   const std::string padding = node.string_or("padding_mode", "zeros");
   const auto layout = AxisLayout::of(*node.output(), {item, channel, query, point});
   if (mode != "linear" && mode != "bilinear") {
-    found.obstacle = fmt::format("mode of {} is {}", describe(node), mode);
+    found.obstacle = fmt::format("the attribute mode of {} is {}", describe(node), mode);
   } else if (padding != "zeros") {
-    found.obstacle = fmt::format("padding_mode of {} is {}", describe(node), padding);
+    found.obstacle = fmt::format("the attribute padding_mode of {} is {}", describe(node), padding);
   } else if (node.int_or("align_corners", 0) != 0) {
-    found.obstacle = fmt::format("align_corners of {} is 1", describe(node));
+    found.obstacle = fmt::format("the attribute align_corners of {} is 1", describe(node));
   } else if (rank_of(found.image) != 4 || rank_of(found.grid) != 4 || !layout) {
     found.obstacle = fmt::format("{} does not sample images", describe(node));
   } else {
@@ -77,7 +77,7 @@ const onnx::Node* nearest_node(const onnx::Node* from, bool (*is_it)(const onnx:
   return nullptr;
 }
 
-/// Whether a tensor is a constant or is computed from constants and shapes by few nodes.
+/// Returns whether a tensor is a constant or is computed from constants and shapes by few nodes.
 bool is_known_beforehand(const onnx::Value* value, int nodes = 6) {
   if (value == nullptr || nodes == 0) return false;
   if (value->constant()) return true;
@@ -193,8 +193,9 @@ GridSampling sampled_at(onnx::Value& samples, onnx::Value& grid) {
   GridSampling found;
   const auto program = SamplingProgram::of(samples, grid, found.obstacle);
   if (!program) {
-    found.obstacle = fmt::format("'{}' is not sampled from an image at '{}': {}", samples.name, grid.name,
-                                 found.obstacle.empty() ? "it is computed in another way" : found.obstacle);
+    found.obstacle = fmt::format(
+        "'{}' is not sampled from an image at '{}': {}", samples.name, grid.name,
+        found.obstacle.empty() ? "its computation does not have the form of bilinear sampling" : found.obstacle);
     return found;
   }
   const auto positions = program->positions();

@@ -11,11 +11,12 @@
 namespace graft::passes::deformable_attention {
 
 struct GridSampling {
-  std::string obstacle;          ///< Empty if the samples are bilinear, with zeros outside and without aligned corners.
-  onnx::Value* image = nullptr;  ///< [N,C,H,W], or [N,C,H*W].
+  /// Why the samples are not bilinear with zeros outside and without aligned corners; empty if they are.
+  std::string obstacle;
+  onnx::Value* image = nullptr;  ///< The image, [N,C,H,W] or [N,C,H*W].
   std::int64_t height = 0;
   std::int64_t width = 0;
-  onnx::Value* grid = nullptr;  ///< [N,Q,P,2]
+  onnx::Value* grid = nullptr;  ///< The grid, [N,Q,P,2].
   double scale = 1;  ///< The coordinate from -1 to 1 is scale * g + offset, where g is an element of the grid.
   double offset = 0;
   AxisLayout layout{{}, {}};  ///< The layout of the samples in terms of item, channel, query and point.

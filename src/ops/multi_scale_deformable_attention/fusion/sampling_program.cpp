@@ -13,8 +13,8 @@
 namespace graft::passes::deformable_attention {
 namespace {
 
-/// Whether the product of each axis' factors is its size. It is not where the axis was expanded. An axis of pixels with
-/// factors may have an unknown size.
+/// Returns whether the product of each axis' factors equals its size. This is not the case if the axis was expanded. An
+/// axis of pixels with factors may have an unknown size.
 bool accounts_for(const AxisLayout& layout, const onnx::Value& value) {
   for (std::size_t axis = 0; axis < layout.axes().size(); ++axis) {
     const std::int64_t size = fixed_size(&value, axis);
@@ -37,8 +37,8 @@ std::int64_t asked_dimension(const onnx::Node& gather) {
   return axis < 0 ? 0 : fixed_size(shape->input(0), static_cast<std::size_t>(axis));
 }
 
-/// Returns the axis along which a tensor counts 0, step, 2 * step ... while it is constant along the others, or nothing
-/// if there is no such axis.
+/// Returns the axis along which a tensor counts 0, step, 2 * step ... while it is constant along the other axes, or
+/// nothing if there is no such axis.
 std::optional<std::size_t> counted_axis(const std::vector<std::int64_t>& dims, const std::vector<double>& numbers,
                                         double step) {
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
@@ -73,7 +73,7 @@ bool has_coordinates(const AxisLayout& layout) {
 /// Returns the layout of an elementwise operation, or nothing if it would combine elements of different points.
 std::optional<AxisLayout> broadcast(const AxisLayout& a, const AxisLayout& b) {
   AxisLayout::Axes axes(std::max(a.axes().size(), b.axes().size()));
-  for (std::size_t i = 0; i < axes.size(); ++i) {  // from the last axis on
+  for (std::size_t i = 0; i < axes.size(); ++i) {  // Starts from the last axis.
     const auto factors_of = [&](const AxisLayout& layout) {
       return i < layout.axes().size() ? layout.axes()[layout.axes().size() - 1 - i] : std::vector<AxisFactor>{};
     };
@@ -160,7 +160,7 @@ std::optional<PixelSource> source_of_channels_last(const onnx::Value* value) {
 
 }  // namespace
 
-/// Compiles samples into a SamplingProgram, from the result backwards. Each tensor becomes one instruction.
+/// Compiles samples into a SamplingProgram, starting from the result. Each tensor becomes one instruction.
 class SamplingCompiler {
  public:
   SamplingCompiler(onnx::Value& grid, std::string& why_not) : grid_(grid), why_not_(why_not) {}
@@ -369,7 +369,7 @@ class SamplingCompiler {
     struct Known {
       std::string_view type;
       Operation operation;
-      bool is_swapped = false;  ///< a > b is compiled as b < a
+      bool is_swapped = false;  ///< The comparison a > b is compiled as b < a.
     };
     constexpr std::array two_inputs{Known{"Add", Operation::add},
                                     Known{"Sub", Operation::subtract},

@@ -15,10 +15,10 @@ namespace graft::passes::deformable_attention {
 /// The source of gathered pixels: an image [N,C,H,W], possibly padded with zeros, or the pixels of an image as [N,C,S].
 struct PixelSource {
   onnx::Value* image = nullptr;
-  std::int64_t height = 0;  ///< Includes the zeros; 0 for [N,C,S].
+  std::int64_t height = 0;  ///< The height including the zeros; 0 for [N,C,S].
   std::int64_t width = 0;
-  std::int64_t count = 0;  ///< Number of pixels, including the zeros.
-  std::int64_t top = 0;    ///< Rows of zeros above the image.
+  std::int64_t count = 0;  ///< The number of pixels, including the zeros.
+  std::int64_t top = 0;    ///< The number of rows of zeros above the image.
   std::int64_t left = 0;
   std::int64_t bottom = 0;
   std::int64_t right = 0;
