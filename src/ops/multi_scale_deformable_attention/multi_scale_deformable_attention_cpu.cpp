@@ -28,7 +28,8 @@ Status run(const MultiScaleDeformableAttention& op, const Problem& problem, cons
       std::vector<double> sums(static_cast<std::size_t>(channels));
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t item = row / (queries * heads);
-        const Element* of_head = value + (item * pixels * heads + row % heads) * channels;
+        // An offset, because a value tensor without pixels may be a null pointer.
+        const std::int64_t of_head = (item * pixels * heads + row % heads) * channels;
         std::fill(sums.begin(), sums.end(), 0.);
         std::int64_t point = row * static_cast<std::int64_t>(level_of.size());
         for (const AttentionLevel& level : level_of) {
@@ -38,7 +39,7 @@ Status run(const MultiScaleDeformableAttention& op, const Problem& problem, cons
           ++point;
           for (std::size_t corner = 0; corner < std::size(corners.pixels); ++corner) {
             if (corners.pixels[corner] < 0) continue;
-            const Element* from = of_head + corners.pixels[corner] * heads * channels;
+            const Element* from = value + of_head + corners.pixels[corner] * heads * channels;
             for (double& sum : sums) {
               sum += static_cast<double>(corners.weights[corner]) * static_cast<double>(static_cast<float>(*from++));
             }
