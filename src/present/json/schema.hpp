@@ -97,7 +97,8 @@ template <report::Reflected Report>
     if (field.key == nullptr) return;
     using Owner = decltype(owner(std::declval<const Report&>()));
     using Value = std::decay_t<std::invoke_result_t<decltype(field.member), Owner>>;
-    Json schema = {{"description", field.description}};
+    Json schema = Json::object();
+    schema["description"] = field.description;
     if (field.is_left_out) {
       schema.update(schema_of_value(std::type_identity<typename NonEmpty<Value>::Type>()));
     } else {
