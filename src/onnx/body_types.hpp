@@ -17,7 +17,7 @@ enum class BodyUse {
   layers
 };
 
-/// A row of an operator's types, for which the types inside a text are inferred.
+/// A row of an operator's types, from which the types inside a text are inferred.
 struct FollowedRow {
   std::string words;  ///< The types of the row for messages, such as "in f16".
   BodyUse use = BodyUse::function;

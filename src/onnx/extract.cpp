@@ -43,7 +43,7 @@ class Extractor {
         copies_.emplace(value, copy_value(*value, part_.graph()));
         continue;
       }
-      // A node is visited twice: before its inputs are added, and after they are added, when the node itself follows.
+      // A node is visited twice: before its inputs are added, and afterwards, when the node itself is added.
       const bool is_second_time = !entered_.insert(value->producer).second;
       if (!is_second_time) {
         const std::vector<const Value*> needed = values_read_by(*value->producer);

@@ -25,7 +25,8 @@ namespace graft::onnx {
 
 /// A region of a graph: the nodes that compute some values, and the values at which the region begins.
 struct GraphRegion {
-  std::vector<const Node*> nodes;  ///< The nodes in topological order; the last one computes the first output.
+  /// The nodes of the region. The last one computes the first output; the others need not be in topological order.
+  std::vector<const Node*> nodes;
   /// The values that the region reads from outside, without constants and duplicates.
   std::vector<const Value*> inputs;
 };

@@ -118,8 +118,8 @@ class Inliner {
     std::vector<Value*> inputs;
     std::vector<Value*> outputs;
     for (Value* value : node.inputs) inputs.push_back(look_up(value));
-    // An input that the call leaves out becomes an absent input. Absent inputs at the end are removed, because ONNX
-    // does not allow them.
+    // An input that the call leaves out becomes an absent input. Absent inputs at the end are dropped, because a node
+    // leaves out its last inputs by having fewer inputs.
     while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
     for (Value* value : node.outputs) {
       outputs.push_back(value == nullptr ? nullptr : target.make_value(prefix_ + value->name));

@@ -63,8 +63,8 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// input is returned as f32, and an unknown rank as -1.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
-/// Returns the function (native_form_of: the native form) that the operator's definition has for these inputs. Throws
-/// body_error() if the definition fails.
+/// Returns the function or the native form that the operator's definition has for these inputs, or nothing if it has
+/// none. Throws body_error() if the definition fails.
 [[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
 [[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
 
@@ -83,7 +83,7 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// function, or does not accept this type of its first input.
 [[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
 
-/// Parses the result of function_of() (parse_native_form: of native_form_of()), as make_function() does.
+/// Parses the result of function_of() or native_form_of(), as make_function() does.
 [[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
                                                 const Function& function, std::int64_t opset);
 [[nodiscard]] FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count,

@@ -633,8 +633,8 @@ class Search {
       if (is_new) values_.erase(name->name);
       return false;
     }
-    // An operator is compared with the producer first, then with the nodes before it, as long as these pass their input
-    // on unchanged.
+    // An operator is compared with the producer first. A node that passes its input on unchanged is skipped: the
+    // operator is then compared with the node before it.
     const std::size_t looked_through = passed_.size();
     for (Value* value = slot.value; value != nullptr; value = value->producer->input(0)) {
       if (value->producer == nullptr || value->graph != root_->graph) {

@@ -52,7 +52,7 @@ class Pattern {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Returns the op_types that the root can have, so that callers can skip other nodes.
   [[nodiscard]] const std::vector<std::string>& root_types() const;
-  /// Returns the names that a match can have in `values` (constant_names: in `constants`).
+  /// Returns the names that a match can have in `values` and, for constant_names, in `constants`.
   [[nodiscard]] const std::set<std::string, std::less<>>& value_names() const;
   [[nodiscard]] const std::map<std::string, Capture, std::less<>>& constant_names() const;
 
@@ -87,7 +87,7 @@ struct Match {
 struct NearMiss {
   Node* node = nullptr;  ///< The node that was compared with the pattern's root.
   std::size_t matched_nodes = 0;
-  std::size_t pattern_nodes = 0;  ///< The number of nodes in the pattern; of alternatives, the longest counts.
+  std::size_t pattern_nodes = 0;  ///< The number of nodes in the pattern; of alternatives, the largest counts.
   /// Why the match failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern needs 2".
   std::string reason;
 };

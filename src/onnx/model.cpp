@@ -637,7 +637,7 @@ void Graph::check() const {
   for (const auto& value : values_) {
     const auto entry = by_name_.find(value->name);
     if (value->graph != this || entry == by_name_.end() || entry->second->get() != value.get()) {
-      internal(fmt::format("the value '{}' is stored under another name", value->name));
+      internal(fmt::format("the value '{}' is not registered under its name in its graph", value->name));
     }
     if (!root().names_.contains(value->name)) internal(fmt::format("the name '{}' is not counted", value->name));
     if (value->producer != nullptr && value->producer->output(value->output_index) != value.get()) {

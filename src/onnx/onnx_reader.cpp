@@ -136,7 +136,8 @@ class Reader {
   // ---- Tensors
 
   void check_rank(std::size_t rank, const std::string& what) const {
-    if (rank > highest_rank) fail(fmt::format("{}: it has {} dimensions; allowed are {}", what, rank, highest_rank));
+    if (rank > highest_rank)
+      fail(fmt::format("{}: it has {} dimensions; allowed are at most {}", what, rank, highest_rank));
   }
 
   std::int64_t count_elements(const ::onnx::TensorProto& proto, const std::string& what) const {
@@ -731,7 +732,8 @@ class Reader {
   const Pieces& pieces_;
   std::string where_;  // The prefix of messages, such as "node 'a' (If): ".
   bool initializers_are_inputs_ = false;
-  std::set<std::string> names_of_elements_;  // of sizes in declared shapes of elements of sequences and optionals
+  // The symbolic names in the declared shapes of elements of sequences and optionals.
+  std::set<std::string> names_of_elements_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> by_target_;
   std::size_t external_files_ = 0;  // total bytes of these files

@@ -167,7 +167,7 @@ bool is_for_others(const Node& node, const OperatorType& type,
 
 using TypeAfterCast = ElementType (*)(ElementType);
 
-/// Returns the type after the Cast before a plugin, because plugins do not support booleans and u8.
+/// Returns the type of an input after the Cast before a plugin, which has no inputs of booleans and u8.
 ElementType cast_to_plugin(ElementType type) {
   return type == ElementType::boolean || type == ElementType::u8 ? ElementType::i32 : type;
 }
@@ -206,8 +206,8 @@ std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType
   return adoption;
 }
 
-/// Returns the conversion of a node, with types. Also returns nothing if the type of an input is unknown or not
-/// accepted by the operator.
+/// Returns the conversion of a node, with types. Also returns nothing if the type of an input that does not become an
+/// attribute is unknown or not accepted by the operator.
 std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
   std::optional<Adoption> adoption = untyped_adoption_of(node, type);
   if (!adoption) return std::nullopt;

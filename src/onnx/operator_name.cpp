@@ -1,4 +1,4 @@
-// A node under a drop-in name keeps that name here.
+// For a node under a drop-in name, the name is the one in the model.
 #include "onnx/operator_name.hpp"
 
 #include "onnx/operator_node.hpp"

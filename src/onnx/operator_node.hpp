@@ -59,7 +59,7 @@ struct OperatorMatch {
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
-/// An input whose type no type row of its operator contains.
+/// An input whose type is in none of its operator's rows of types.
 struct RefusedType {
   const Value* input = nullptr;
   std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the earlier inputs.

@@ -1,4 +1,4 @@
-// Records on a node which tensors of the original network it computes.
+// Records on a node which tensors of the original network it stands for.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace graft::onnx {
 /// of the original network.
 [[nodiscard]] std::vector<std::string> origin_of(const Node& node);
 
-/// Records that a node replaced other nodes. `tensors` are the outputs of those nodes; a tensor with an origin is
-/// recorded as its origin.
+/// Records that a node replaced other nodes. `tensors` are recorded unchanged: pass what stands_for() returns for the
+/// replaced nodes.
 void note_origin(Node& node, const std::vector<std::string>& tensors);
 
 /// Returns the original tensors of a node or, if none are recorded, its own outputs.

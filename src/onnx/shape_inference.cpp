@@ -427,7 +427,8 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
   Value* value = node_.output(output);
   if (value == nullptr) return;
   if (shape.size() > highest_rank)
-    fail(fmt::format("its output '{}' has {} dimensions; allowed are {}", value->name, shape.size(), highest_rank));
+    fail(fmt::format("its output '{}' has {} dimensions; allowed are at most {}", value->name, shape.size(),
+                     highest_rank));
   for (Dim& dim : shape) {
     dim = bounded(dim);
     if (!dim.is_constant() || dim.value() >= 0) continue;

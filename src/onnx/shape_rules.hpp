@@ -11,8 +11,8 @@
 
 namespace graft::onnx {
 
-/// The elements of a small integer tensor as dimensions. Inference tracks shapes that a model computes at run time with
-/// them.
+/// The elements of a small integer tensor as dimensions. With them, inference tracks shapes that a model computes at
+/// run time.
 using Contents = std::vector<Dim>;
 using ContentsMap = std::unordered_map<const Value*, Contents>;
 

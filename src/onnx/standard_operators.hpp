@@ -25,7 +25,7 @@ struct Node;
 /// considered misspelled.
 [[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
 
-/// Returns whether ONNX Runtime may have a kernel for a node: the operator is one of ONNX or of com.microsoft, or a
+/// Returns whether ONNX Runtime may be able to run a node: the operator is one of ONNX or of com.microsoft, or a
 /// function in the file.
 [[nodiscard]] bool may_be_of_onnxruntime(const Model& model, const Node& node);
 

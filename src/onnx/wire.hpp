@@ -1,4 +1,4 @@
-// Cuts large fields out of a protobuf message without copying them, as the protobuf library would do.
+// Cuts large fields out of a protobuf message without copying them. The protobuf library would copy them.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct CutMessage {
 /// that is not a protobuf, or that is nested deeper than protobuf allows.
 [[nodiscard]] std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<const WireField> fields);
 
-/// Returns the minimum size of a truncated message, computed from the field that its last bytes begin; nothing if
-/// another part of the message is wrong, or if the last field has another number.
+/// Returns the smallest size that a message can have had before it was truncated, computed from the field that its last
+/// bytes begin; nothing if another part of the message is wrong, or if the last field has another number.
 [[nodiscard]] std::optional<std::uint64_t> size_before_truncation(std::string_view message, std::uint32_t field);
 
 /// The pieces of a message while it is read.
@@ -62,7 +62,7 @@ void append_varint(std::string& out, std::uint64_t value);
 inline constexpr std::uint64_t wire_length = 2;  ///< The wire type of length-delimited fields.
 
 /// Removes the piece field from `unknown_fields`, in which the protobuf library keeps the fields that are not in a
-/// schema, and returns the field's number; nothing if there is no piece field.
+/// schema, and returns its value, the number of a piece; nothing if there is no piece field.
 [[nodiscard]] std::optional<std::uint64_t> take_piece(std::string& unknown_fields);
 
 }  // namespace graft::onnx
