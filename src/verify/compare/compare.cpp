@@ -159,7 +159,7 @@ class Comparison {
     if (tolerance_.is_step) add_direction(reference, candidate);
     if (difference > 0 && differing_++ == 0) first_differing_ = {result_.count, reference, candidate};
     if (difference > 0 && tolerance_.snr_db) {
-      // The function judge_all judges all elements together.
+      // judge_all() judges all elements together.
     } else if (difference > 0) {
       double allowed = of_element_.at(result_.count, reference);
       if (difference > allowed && floor_ != nullptr && floor_->most_others() > 0) {
@@ -332,7 +332,7 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Returns whether a size differs from the sizes of the draws by no more than these differ from each other.
+/// Returns whether a size is in the range of the draws' sizes, or no further outside it than the range is wide.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;

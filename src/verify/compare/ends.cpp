@@ -380,7 +380,7 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const onnx::Model& 
     } catch (const runtime::OverLimit& limit) {
       if (!refusal_) over_limit_ = std::current_exception();
       if (!refusal_) refusal_ = limit;
-      return false;  // Other values would need as much memory.
+      return false;  // Other values of the same sizes would be refused too.
     } catch (const Error& error) {
       if (!options.large_integers.empty()) {
         refuses_large_ = true;

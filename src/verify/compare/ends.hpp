@@ -61,10 +61,11 @@ struct IoPair {
 /// Returns the first dimension, the number of samples per run, if the model fixes it.
 [[nodiscard]] std::optional<std::int64_t> fixed_batch(const onnx::Value& input);
 
-/// Splits data into runs. If a model's batch is fixed and the size of a tensor is a multiple of it, there is one run
-/// for each part. A tensor with exactly the fixed size is used in all runs. Otherwise there is one run. `batches`
-/// contains the first dimensions that the models fix, by the name of the data. Throws Error, quoting the option, if the
-/// number of samples is not a multiple of the batch, or if two tensors would lead to different numbers of runs.
+/// Splits data into runs. If a model's batch is fixed and the first dimension of a tensor is a multiple of it, there is
+/// one run for each part. A tensor with exactly the fixed batch is used in all runs. Otherwise there is one run.
+/// `batches` contains the first dimensions that the models fix, by the name of the data. Throws Error, quoting the
+/// option, if the number of samples is not a multiple of the batch, or if two tensors would lead to different numbers
+/// of runs.
 [[nodiscard]] std::vector<runtime::TensorMap> split_into_runs(
     const runtime::TensorMap& data, const std::map<std::string, std::int64_t, std::less<>>& batches,
     const std::string& option);

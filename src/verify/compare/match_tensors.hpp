@@ -45,7 +45,7 @@ class TensorMatcher {
   void match_origins();
   void match_structure();              ///< Pairs the results of equal operators on corresponding tensors.
   void match_inputs_of_equal_nodes();  ///< Pairs the inputs of equal operators whose results correspond.
-  /// Pairs nodes with the same operator and weights by the longest common subsequence of both models.
+  /// Pairs nodes with the same operator and weights, in the longest common subsequence of the nodes of both models.
   void match_in_sequence();
 
   const onnx::Model& reference_;

@@ -428,7 +428,7 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
   const auto more = [&](std::vector<Rearrangement> layouts) {
     guesses.insert(guesses.end(), std::make_move_iterator(layouts.begin()), std::make_move_iterator(layouts.end()));
   };
-  // The swap that results in the candidate's dimensions is the most likely one.
+  // A transposition that results in the candidate's dimensions is the most likely guess.
   if (reference.dims != candidate.dims) {
     std::stable_partition(guesses.begin(), guesses.end(),
                           [](const Rearrangement& layout) { return layout.kind == Rearrangement::Kind::transposed; });

@@ -172,7 +172,7 @@ class Verification {
   }
 
  private:
-  /// Finds outputs that one of the models lacks among the model's inner tensors.
+  /// Compares outputs that one of the models has only as inner tensors.
   void find_inside() {
     LayerOptions options;
     options.seeds = options_.seeds;
@@ -259,7 +259,8 @@ class Verification {
            inputs_.size() == fed_inputs(candidate_).size();
   }
 
-  /// Returns inputs with extreme values. Their first dimension differs from that of the other runs.
+  /// Returns the options for inputs of zeros, of negative, large and small numbers. Their first dimension differs from
+  /// that of the other runs.
   static const std::vector<InputOptions>& edge_inputs() {
     static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
                                                {.values = InputValues::negative, .first_size = 3},

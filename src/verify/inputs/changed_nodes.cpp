@@ -29,7 +29,7 @@ Names names_of(const std::vector<onnx::Value*>& values) {
 
 /// Returns whether an attribute has no effect on the result of a node, or only together with other attributes.
 bool is_left_out(const onnx::Node& node, const std::string& name) {
-  // These attributes follow from weights and types.
+  // The weights determine kernel_shape, a seed only selects the random numbers, and saturate only affects f8.
   if (name == "kernel_shape" || name == "seed" || name == "saturate") return true;
   if (name == "momentum") return node.int_or("training_mode", 0) == 0;
   const bool is_padding = name == "pads" || name == "auto_pad" || name == "output_padding" || name == "output_shape";

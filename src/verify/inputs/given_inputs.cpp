@@ -85,7 +85,7 @@ class GivenInputs {
   std::vector<IoPair> pairs_;
 };
 
-/// Splits the data into runs whose number of samples equals the fixed batch of a model.
+/// Splits the data into runs, each with as many samples as the fixed batch of a model.
 void split_data(const onnx::Model& reference, const onnx::Model& candidate, std::vector<runtime::TensorMap>& data,
                 const std::string& option) {
   std::map<std::string, std::int64_t, std::less<>> batches;

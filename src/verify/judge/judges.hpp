@@ -11,13 +11,13 @@
 
 namespace graft::verify {
 
-/// The role of the second engine, and the names under which the table lists the engines' faults.
+/// When the second engine is used, which runs are compared, and where the known faults of both engines are listed.
 struct JudgesOptions {
   enum class Asked : std::uint8_t {
     never,  ///< The second engine runs the models that the first does not run, and checks nothing.
     /// The second engine also checks a sample of runs, and confirms differences that the first engine found.
     where_in_doubt,
-    /// Both engines run every model that both support, unless one of them is known to compute the model wrongly.
+    /// Both engines run every model that both support, unless exactly one of them is known to compute it wrongly.
     always,
   };
   Asked second = Asked::where_in_doubt;

@@ -84,7 +84,7 @@ std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   if (!numbers || input == nullptr || !input->shape || input->shape->size() != numbers->size()) {
     return std::nullopt;
   }
-  constexpr double rounding = 1e-3;  // The rounding error of scales in f32.
+  constexpr double rounding = 1e-3;  // The allowance for the rounding of scales to f32.
   bool depends = false;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     if (!(*input->shape)[i].is_constant()) {

@@ -39,10 +39,10 @@ class NoiseFloor {
   /// Adds the changes of one draw: the difference between `moved`, the tensor with noise, and `still`, the tensor that
   /// the same compiled model returns without noise. `reference` is the tensor that is compared; another engine may have
   /// computed it, or another form of the model. An integer without a magnitude (an index, a class) that changed, and a
-  /// number that became NaN or infinite (or the reverse), have no finite deviation. Such an element never counts as a
-  /// difference. It is undecided (Difference::undecided) if it is a number beyond the finite deviations of its slices,
-  /// or NaN or infinite in one tensor only. A draw in which `still` has other dimensions than `reference` counts only
-  /// if the noise changes the dimensions.
+  /// number that became NaN or infinite (or the reverse), have no finite deviation. Such an element alone is never a
+  /// difference; changed integers are judged by their number. A real number is undecided (Difference::undecided) if it
+  /// is beyond the finite deviations of its slices, or NaN or infinite in one tensor only. A draw in which `still` has
+  /// other dimensions than `reference` counts only if the noise changes the dimensions.
   void add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }

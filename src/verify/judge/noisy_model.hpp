@@ -22,7 +22,7 @@ namespace graft::verify {
 /// compiled model computes both, so that a fault of the engine does not count as noise.
 using LookAtDraw = std::function<void(const runtime::TensorMap& still, const runtime::TensorMap& moved)>;
 
-/// Runs a model with noise. The model is compiled in the first run, because most comparisons need no floor.
+/// Runs a model with noise. The model is compiled when it first runs, because most comparisons need no floor.
 class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
@@ -56,7 +56,7 @@ struct DoubtfulTensor {
   const onnx::TensorData* reference;
   const onnx::TensorData* candidate;
   Tolerance tolerance;
-  /// The difference within the tolerance and the floor; replaced by the second comparison.
+  /// The difference by the tolerance alone. judge_by_noise() replaces it with the difference by tolerance and floor.
   Difference* difference;
   std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
   /// Rearranges a tensor of a draw to the order of `reference`; empty if the order is the same.

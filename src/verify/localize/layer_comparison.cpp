@@ -15,7 +15,7 @@
 namespace graft::verify {
 namespace {
 
-/// Adds all shapes that a value had while its elements were only reshaped.
+/// Adds the shapes that a value had before nodes that only reshape or transpose it, up to the first unknown shape.
 void collect_shapes(const onnx::Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
   while (value->producer != nullptr && has_trait(*value->producer, onnx::trait::rearranges)) {
     value = value->producer->input(0);

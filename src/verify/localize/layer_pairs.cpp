@@ -32,7 +32,7 @@ bool same_numbers(const TensorRange& a, const TensorRange& b) {
          is_close(a.sum, b.sum, std::sqrt(a.squares * static_cast<double>(a.count)));
 }
 
-/// Returns whether a range identifies a tensor. Constant values, or few different ones, occur in many tensors.
+/// Returns whether a range identifies a tensor. Equal numbers, or fewer than four numbers, occur in many tensors.
 bool tells_apart(const TensorRange& range) {
   constexpr std::int64_t few = 4;
   return range.count >= few && range.lowest && *range.lowest != *range.highest;

@@ -135,9 +135,9 @@ bool is_element_by_element(const onnx::Model& model) {
 /// A number beyond this magnitude counts as infinite.
 constexpr double huge = 1e30;
 
-/// Replaces elements of the rewrite's result that need not agree with the elements of the original: those for which the
-/// original is infinite or NaN, and those for which the rewrite is infinite and the original is a huge number of the
-/// same sign. Exporters clip to the largest float if no limit was intended.
+/// Replaces those elements of the rewrite's result that need not agree by the elements of the original's result: where
+/// the original is infinite or NaN, and where the rewrite is infinite and the original is a huge number of the same
+/// sign. Exporters clip to the largest float if no limit was intended.
 void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
   if (!is_floating_point(reference.type) || reference.dims != other.dims) return;
   const auto expected = reference.numbers();
