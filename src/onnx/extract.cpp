@@ -69,7 +69,7 @@ class Extractor {
   }
 
   void add_node(const Node& node) {
-    std::unordered_set<const Value*> cut;  // outputs that are inputs of the region
+    std::unordered_set<const Value*> cut;  // Outputs of the node that are inputs of the region.
     for (const Value* output : node.outputs) {
       if (output == nullptr) continue;
       if (copies_.contains(output)) {

@@ -17,7 +17,7 @@ Model join(const Model& first, const Model& second, const std::vector<std::strin
     if (!whole.functions.contains(key)) whole.functions.emplace(key, function.clone());
   }
   std::unordered_map<const Value*, Value*> copies;
-  std::unordered_map<std::string, Value*> by_name;  // by the names in the two models
+  std::unordered_map<std::string, Value*> by_name;  // The values by their names in the two models.
   for (Value* value : graph.values()) by_name.emplace(value->name, value);
   for (const Value* value : second.graph().values()) {
     Value*& known = by_name[value->name];

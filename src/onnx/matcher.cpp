@@ -741,9 +741,9 @@ class Search {
   Node* root_ = nullptr;
   std::map<std::string, Value*, std::less<>> values_;
   std::map<std::string, TensorData, std::less<>> constants_;
-  std::vector<Node*> line_nodes_;    // the node of each line of the pattern
-  std::vector<Node*> matched_;       // each once, all in the root's graph
-  std::vector<const Node*> passed_;  // transparent nodes between matched ones
+  std::vector<Node*> line_nodes_;    // The node of each line of the pattern.
+  std::vector<Node*> matched_;       // The matched nodes without duplicates, all in the root's graph.
+  std::vector<const Node*> passed_;  // The transparent nodes between matched nodes.
   int most_steps_;
   int steps_ = 0;
   std::size_t furthest_ = 0;

@@ -167,8 +167,7 @@ struct Node {
 /// enclosing graphs. Not copyable; see Model::clone. Pointers to nodes and values stay valid until those are removed.
 class Graph {
  public:
-  /// Creates an empty graph. `parent` is the graph whose node contains this one in an attribute; null for a main graph
-  /// or a function's body.
+  /// `parent` is the graph whose node contains this one in an attribute; null for a main graph or a function's body.
   explicit Graph(Graph* parent = nullptr);
   ~Graph();
   Graph(const Graph&) = delete;

@@ -736,8 +736,8 @@ class Reader {
   std::set<std::string> names_of_elements_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> by_target_;
-  std::size_t external_files_ = 0;  // total bytes of these files
-  std::size_t external_total_ = 0;  // total bytes of the tensors in these files
+  std::size_t external_files_ = 0;  // The size of these files in bytes.
+  std::size_t external_total_ = 0;  // The size in bytes of the tensors in these files.
 };
 
 /// The fields of a model that may contain tensors, including those in subgraphs and functions.

@@ -94,7 +94,8 @@ std::string lines_of(const FunctionDefinition& function) {
 /// Calls `visit` for every combination of choices, type rows and number of inputs.
 template <class Visit>
 void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
-  const std::size_t most = std::min(type.input_count() + 1, type.most_inputs());  // at most two variadic inputs
+  // At most two variadic inputs are used.
+  const std::size_t most = std::min(type.input_count() + 1, type.most_inputs());
   for (const auto& op : with_every_choice(type)) {
     for (const TypeRow& row : type.type_rows) {
       for (std::size_t count = type.required_input_count(); count <= most; ++count) {
@@ -115,8 +116,9 @@ std::map<std::string, std::string> function_bodies(const OperatorType& type) {
 }
 
 void check_bodies(const OperatorType& type) {
-  std::map<std::string, std::pair<std::string, std::string>> bodies;  // of a single rank: the text and the parsed lines
-  std::set<std::string> known;                                        // bodies, with the number of inputs
+  // The text and the parsed lines of the bodies of one rank, by the name of the function.
+  std::map<std::string, std::pair<std::string, std::string>> bodies;
+  std::set<std::string> known;  // The bodies that were checked, with the number of inputs.
   const auto add_function = [&](const Function& function, std::size_t input_count) {
     const auto found = bodies.find(function.name);
     if (found != bodies.end() && found->second.first == function.body) return;

@@ -118,7 +118,7 @@ std::vector<std::string> unknown_attribute_warnings(const Model& model) {
     std::string warning;
     std::size_t nodes = 0;
   };
-  std::map<std::pair<std::string, std::string>, Found> found;  // by operator and attribute
+  std::map<std::pair<std::string, std::string>, Found> found;  // The warnings by operator and attribute.
   const auto look = [&](const Graph& graph, const std::string& where) {
     const std::int64_t opset = graph.opset();
     graph.for_each_node([&](const Node& node) {

@@ -32,7 +32,7 @@ constexpr std::size_t most_contents = 64;  // The largest number of elements of 
 
 class Inference {
  public:
-  /// Creates an inference. Without `on_fault`, the first node that contradicts itself ends the inference with an Error.
+  /// Without `on_fault`, the first node that contradicts itself ends the inference with an Error.
   explicit Inference(const OnFault& on_fault) : on_fault_(on_fault) {}
 
   void run(Graph& graph) {
@@ -70,7 +70,7 @@ class Inference {
       }
     } catch (const Error&) {
       throw;
-    } catch (const std::exception& error) {  // sizes that exceed 64 bits
+    } catch (const std::exception& error) {  // Thrown for sizes that exceed 64 bits.
       types.fail(error.what());
     }
   }
@@ -239,11 +239,12 @@ class Inference {
       types.set_type(i, value.type);
       if (value.container) {
         Container container = *value.container;
-        const Container* initial = i < carried ? types.container(i + 2) : nullptr;  // the result of no iterations
+        // Without iterations the initial value is the result.
+        const Container* initial = i < carried ? types.container(i + 2) : nullptr;
         container.shape = initial == nullptr ? std::nullopt : either_of(container.shape, initial->shape);
         types.set_container(i, container);
       }
-      if (i < carried && types.shape(i + 2) != nullptr) {  // the initial value is the result of no iterations
+      if (i < carried && types.shape(i + 2) != nullptr) {  // Without iterations the initial value is the result.
         if (auto shape = either_of(value.shape, *types.shape(i + 2))) types.set_shape(i, *std::move(shape));
       }
       if (i >= carried && value.shape) {

@@ -43,8 +43,7 @@ struct CutMessage {
 /// The pieces of a message while it is read.
 class Pieces {
  public:
-  /// Creates the list of pieces. `owner` keeps the bytes alive; if it is null, each piece is copied when it is
-  /// requested.
+  /// `owner` keeps the bytes alive. If it is null, each piece is copied when it is requested.
   Pieces(std::vector<std::string_view> pieces, std::shared_ptr<const void> owner)
       : pieces_(std::move(pieces)), owner_(std::move(owner)) {}
 

@@ -62,7 +62,7 @@ void p_relu(NodeTypes& t) {
 }
 
 void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
-  if (t.is_before(7)) {  // the second input has the shape of the first, or is broadcast from an axis on
+  if (t.is_before(7)) {  // The second input is broadcast to the shape of the first.
     if (t.shape(first) != nullptr) t.set_shape(0, *t.shape(first));
     return;
   }

@@ -348,7 +348,7 @@ void short_time_transform(NodeTypes& t) {
   if (t.shape(0) == nullptr || t.shape(0)->size() < 2) return;
   const Dim& elements = (*t.shape(0))[1];
   const auto step = t.ints(1);
-  std::optional<std::int64_t> length;  // of a frame
+  std::optional<std::int64_t> length;  // The length of a frame.
   if (const auto given = t.ints(3); given && given->size() == 1) length = given->front();
   const Shape* window = t.shape(2);
   if (!t.has_input(3) && window != nullptr && window->size() == 1 && window->front().is_constant()) {
