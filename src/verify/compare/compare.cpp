@@ -74,7 +74,7 @@ double distance_between(const Integer& left, const Integer& right) {
 }
 
 Integer integer_at(const onnx::TensorData& tensor, std::int64_t position) {
-  const std::int64_t before = position % 2;  // a piece of a 4-bit type begins at an even position
+  const std::int64_t before = position % 2;  // A piece of a 4-bit type must begin at an even position.
   return {piece_of(tensor, position - before, before + 1).ints()->back(), tensor.type == onnx::ElementType::u64};
 }
 
@@ -306,19 +306,20 @@ class Comparison {
   const NoiseFloor* floor_;
   /// The lowest and the highest number of an 8-bit type.
   std::pair<double, double> bounds_ = {-infinity, infinity};
-  std::int64_t shift_ = 0;      // number of elements that are higher in the candidate, minus those that are lower
-  std::int64_t saturated_ = 0;  // number of equal elements that are a bound of the type
+  std::int64_t shift_ = 0;  // The number of elements that are higher in the candidate, minus the number of lower ones.
+  std::int64_t saturated_ = 0;  // The number of equal elements that are a bound of the type.
   SumOfSquares product_ = 0;
   SumOfSquares squares_reference_ = 0;
   SumOfSquares squares_candidate_ = 0;
   SumOfSquares squares_error_ = 0;
-  std::int64_t others_ = 0;      // differing integers without a size
-  std::int64_t unexpected_ = 0;  // those of others_ that no draw changed
-  std::int64_t unseen_ = 0;      // those of others_ that draws changed, but not to this integer
-  std::int64_t differing_ = 0;   // number of elements that are not equal
+  std::int64_t others_ = 0;      // The number of differing integers without a magnitude.
+  std::int64_t unexpected_ = 0;  // The number of these that no draw changed.
+  std::int64_t unseen_ = 0;      // The number of these that draws changed, but not to this integer.
+  std::int64_t differing_ = 0;   // The number of elements that are not equal.
   Element first_differing_;
   std::optional<std::int64_t> first_position_;
-  SumOfSquares squares_floor_ = 0;  // sum of squares that the floor allows, if Tolerance::least_snr_db is judged
+  // The sum of squares that the floor allows, if Tolerance::least_snr_db is judged.
+  SumOfSquares squares_floor_ = 0;
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
   std::optional<std::int64_t> max_relative_at_;

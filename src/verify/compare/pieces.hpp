@@ -9,7 +9,7 @@
 
 namespace graft::verify {
 
-/// Returns whether all elements of the type are integers or booleans.
+/// Returns whether the type is an integer type or boolean.
 [[nodiscard]] inline bool is_whole(onnx::ElementType type) {
   return is_integer(type) || type == onnx::ElementType::boolean;
 }

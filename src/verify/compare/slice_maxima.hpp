@@ -13,8 +13,8 @@ namespace graft::verify {
 /// whichever axis holds the channels.
 class SliceMaxima {
  public:
-  /// Creates an empty table. Slices of fewer than `fewest` elements are ignored. If no slice applies to an element, the
-  /// maximum of the whole tensor does.
+  /// Slices of fewer than `fewest` elements are ignored. If no slice applies to an element, the maximum of the whole
+  /// tensor does.
   explicit SliceMaxima(std::vector<std::int64_t> dims, std::int64_t fewest = 1) : dims_(std::move(dims)) {
     std::int64_t count = 1;
     for (const std::int64_t size : dims_) count *= size;

@@ -37,7 +37,7 @@ struct KnownFault {
 /// until the table is generated again.
 class KnownFaults {
  public:
-  /// Creates the table. The strings in `table` must outlive this object.
+  /// The strings in `table` must outlive this object.
   explicit KnownFaults(std::span<const KnownFault> table);
 
   /// Returns the fault of a node: "node 'last' (GRU), which OpenVINO is known to compute wrongly: its values are wrong

@@ -33,7 +33,7 @@ class NoiseFloor {
   /// cannot detect anything.
   static constexpr double most_unseen = 0.25;
 
-  /// Creates an empty floor. `tolerance` decides which elements are partners in a SelectionDifference.
+  /// `tolerance` decides which elements are partners in a SelectionDifference.
   explicit NoiseFloor(const Tolerance& tolerance = {}) : tolerance_(tolerance) {}
 
   /// Adds the changes of one draw: the difference between `moved`, the tensor with noise, and `still`, the tensor that

@@ -27,7 +27,7 @@ class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
 
-  /// Creates the runner. Engine and model must outlive this object.
+  /// Engine and model must outlive this object.
   NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options,
              F64Noise f64_noise = F64Noise::of_engine)
       : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)), f64_noise_(f64_noise) {}

@@ -305,7 +305,7 @@ void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap&
 
 void measure_losses(LayerState& state) {
   state.report.weakest.reset();
-  constexpr double half = 6;  // in dB
+  constexpr double half = 6;  // In dB: half of the amplitude.
   double most = half;
   for (std::size_t i = 0; i < state.rows.size(); ++i) {
     ComparedLayer& layer = state.report.layers[i];
