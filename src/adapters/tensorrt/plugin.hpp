@@ -15,7 +15,8 @@
 
 namespace graft::tensorrt {
 
-/// The name of the field in which an engine stores the input order of a stand-in. No attribute can have this name.
+/// The name of the field in which an engine stores the input order of a stand-in, as a string. No attribute can have
+/// this name.
 inline constexpr const char* input_order_field = "graft.inputs";
 
 /// Returns the number by which TensorRT identifies the selected variant.

@@ -284,8 +284,8 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const 
   return result;
 }
 
-/// Checks that the plugin accepts a combination of formats at each position, and that a second round of calls has the
-/// same result.
+/// Checks that the plugin accepts a combination of formats at each position, and accepts it again in a second round of
+/// calls.
 void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1::DynamicPluginTensorDesc> in_out,
                    std::size_t input_count) {
   const auto inputs = static_cast<std::int32_t>(input_count);
@@ -341,7 +341,8 @@ class GuardedBuffer {
  public:
   static constexpr std::size_t guard = 256;
   static constexpr int guard_byte = 0xA5;
-  static constexpr int poison_byte = 0x7F;  // This byte is part of NaN in every floating-point type, and 127 in i8.
+  // The poison is NaN in f16 and f8e4m3fn, 3.4e38 in f32 and bf16, and 127 in i8.
+  static constexpr int poison_byte = 0x7F;
 
   GuardedBuffer(std::size_t bytes, std::size_t misalign) : bytes_(bytes), offset_(guard + misalign) {
     check_cuda(cudaMalloc(&memory_, total()), "cudaMalloc");
