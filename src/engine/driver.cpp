@@ -164,7 +164,7 @@ constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>(
 #undef GRAFT_SETTING
 });
 
-/// Returns the names of the settings in the driver's messages, as JSON.
+/// Returns a JSON object that maps each setting name in the driver's messages to the name that the application uses.
 std::string option_names() {
   json names = json::object();
   for (const auto& [option, setting] : driver_settings) {

@@ -32,7 +32,7 @@ constexpr std::chrono::seconds patience{5};
 /// The time for which the output of an ended child process is still read.
 constexpr std::chrono::seconds afterwards{1};
 
-/// A pipe from the child process, and its last line, which may be incomplete.
+/// A pipe from the child process, and the text of its last, incomplete line.
 struct Stream {
   Descriptor reader;
   Descriptor writer;

@@ -26,9 +26,9 @@ struct ProcessCallbacks {
 /// group receives SIGTERM, and SIGKILL 5 s later; the destructor waits for the child.
 class ChildProcess {
  public:
-  /// Starts `arguments[0]`, which is looked up in PATH unless it contains a slash, without a shell. `environment`
-  /// contains NAME=value entries that are added to this process's environment or replace its entries. Throws Error
-  /// (missing_tool) if the program cannot be started.
+  /// Starts a program without a shell. `arguments` begins with the program, which is looked up in PATH unless it
+  /// contains a slash. `environment` contains NAME=value entries that are added to this process's environment or
+  /// replace its entries. Throws Error (missing_tool) if the program cannot be started.
   ChildProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                ProcessCallbacks callbacks);
   ~ChildProcess();
