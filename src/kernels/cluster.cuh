@@ -23,7 +23,8 @@ class BlockCluster {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 // These functions replace cooperative_groups::cluster_group, whose header takes nvcc longer than most kernels.
 
-/// Returns the address of the variable `address` of this block in the shared memory of another block of the cluster.
+/// Returns the address, in the shared memory of block `rank` of the cluster, that corresponds to `address` in the
+/// shared memory of this block.
 template <class T>
 [[nodiscard]] __device__ T* in_block(T* address, int rank) {
   T* result;

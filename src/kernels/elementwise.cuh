@@ -203,9 +203,9 @@ struct ElementwiseKernels {
 
 }  // namespace kernels
 
-/// Returns the CUDA variants of a definition that derives from Elementwise. "vector16" moves 128 bits at a time, and
-/// computes i8 and f8e4m3fn with a table of all results. It does not support padded channels and addresses that are not
-/// multiples of 16. "scalar" supports every problem.
+/// Returns the CUDA variants of a definition that derives from Elementwise. Both variants support every problem.
+/// "vector16" moves 128 bits at a time, and computes i8 and f8e4m3fn with a table of all results. For padded channels,
+/// and for addresses that are not multiples of 16, it runs the kernel of "scalar".
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
   using Kernels = kernels::ElementwiseKernels<Op>;

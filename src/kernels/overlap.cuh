@@ -1,5 +1,5 @@
-// Lets a kernel begin while the previous kernel of the stream still runs (Grid::overlaps). Until that kernel has ended,
-// it may only load memory that the previous kernel does not write.
+// Lets a kernel begin while the previous kernel of the stream still runs (Grid::overlaps). Until the previous kernel
+// has ended, the new kernel may only load memory that the previous one does not write.
 #pragma once
 
 namespace graft {

@@ -36,7 +36,7 @@ class Quantizer {
   }
 
  private:
-  // Returns the quotient before rounding, with a magnitude of at most 256; 0 for NaN.
+  // Both functions return the quotient before rounding, with a magnitude of at most 256; 0 for NaN.
   [[nodiscard]] __device__ float divided(float value) const {
     return value == value ? fminf(fmaxf(value / scale_, -256.F), 256.F) : 0.F;
   }

@@ -37,7 +37,7 @@ template <int Warps, class Number>
     if (warp < own) sums.before += of_warps[warp];
     sums.all += of_warps[warp];
   }
-  __syncthreads();  // Before of_warps is written again.
+  __syncthreads();  // All threads have read of_warps, which may be written again.
   return sums;
 }
 

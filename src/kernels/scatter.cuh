@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(scatter_threads)
   const std::int64_t row = row_of(static_cast<int>(update));
   if (row < 0) return;
   const std::int64_t column = access * N;
-  // Loaded in one access.
+  // The update is loaded in one access.
   const auto loaded = *reinterpret_cast<const Elements<T, N>*>(updates + update * slice + column);
   wait_for_kernel_ahead();
   reduce_atomically(reduction, y, row * slice + column, elements, loaded);

@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(scatter_threads)
   reduce_extreme(is_max, y + row * slice + (number - update * slice), value);
 }
 
-/// Returns a rank, never 0, that is larger for a number nearer to the extreme. Zeros of both signs have the same rank.
+/// Returns a rank, never 0, that is larger for the number that wins over another as the minimum or maximum. Zeros of
+/// both signs have the same rank.
 [[nodiscard]] __device__ inline unsigned extreme_rank(bool is_max, float number) {
   constexpr unsigned sign = 0x80000000U;
   const unsigned bits = __float_as_uint(number == 0.F ? 0.F : number);
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(scatter_threads)
     if (threadIdx.x == 0) ticket = atomicAdd(&work.state->begun, 1U);
     __syncthreads();
     unsigned own = ticket;
-    __syncthreads();  // Before the ticket is written again.
+    __syncthreads();  // All threads have read the ticket, which may be written again.
     int step = 0;
     while (step < Work::steps && own >= work.parts(step)) own -= work.parts(step++);
     if (step == Work::steps) return;

@@ -14,7 +14,7 @@ namespace graft {
 }
 
 /// A loop over at most four strided dimensions, of which the last varies fastest. It represents the kept or the reduced
-/// dimensions of a tensor of rank 8.
+/// dimensions of a tensor of rank up to 8.
 struct StridedLoop {
   static constexpr int max_rank = Extents::max_rank / 2;
   int rank = 0;
