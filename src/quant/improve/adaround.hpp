@@ -27,7 +27,7 @@ struct Rounded {
   /// The error of the output before AdaRound (root mean square), relative to the output without its mean.
   double before = 0;
   double after = 0;     ///< The relative error after AdaRound, on the same data.
-  std::string why_not;  ///< Why the layer was not changed; empty if it was.
+  std::string why_not;  ///< Why AdaRound did not apply to the layer; otherwise empty.
 };
 
 /// Implements Nagel et al. 2020, Up or Down? Adaptive Rounding for Post-Training Quantization: for each Conv, Gemm and

@@ -183,7 +183,7 @@ class Division {
   std::string why_not_;
 };
 
-/// A tensor whose channels were divided, and the layers that read it.
+/// A tensor, the layers that read it, and how it can be divided or why it cannot.
 struct Readers {
   const onnx::Value* x = nullptr;
   std::vector<WeightedLayer> layers;

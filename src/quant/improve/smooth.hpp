@@ -21,7 +21,7 @@ struct SmoothOptions {
   ObserveOptions observe = {};
 };
 
-/// A tensor whose channels were divided, and the layers that read it.
+/// The result of SmoothQuant for a tensor and the layers that read it.
 struct Smoothed {
   std::string tensor;
   std::vector<std::string> layers;  ///< The descriptions of the nodes.

@@ -306,7 +306,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
       upgrade_opset(prepared, needed);
       if (needed > onnx::working_opset) prepared.ir_version = std::max(prepared.ir_version, onnx::bf16_ir_version);
     } catch (const Error& refused) {
-      // Otherwise a node has no equivalent in the newer opset, and more nodes are kept in f32.
+      // Any other error means that a node has no equivalent in the newer opset. More nodes are then kept in f32.
       if (refused.kind() == Error::Kind::internal) throw;
     }
   }

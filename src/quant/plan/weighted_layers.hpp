@@ -50,7 +50,8 @@ struct WeightedLayer {
 /// Returns the layers of the main graph, in order.
 [[nodiscard]] std::vector<WeightedLayer> weighted_layers(onnx::Model& model);
 
-/// Returns the only node that reads a value, or null if there are several or the value is an output of the graph.
+/// Returns the node that reads a value, if the value has exactly one use, in its own graph, and is not an output of the
+/// graph; otherwise null.
 [[nodiscard]] onnx::Node* only_reader(const onnx::Value& value);
 
 /// Returns whether scaling a channel of the node's input by a positive factor scales the same channel of its output.

@@ -43,7 +43,8 @@ struct Int8Options {
   /// The file that stores the counts between runs. See CalibrateOptions::state.
   std::filesystem::path state = {};
   std::optional<double> limit_db;  ///< The signal-to-noise ratio in dB that each output must reach.
-  /// The type, f16 or bf16, of nodes that are not int8, unless a node would miss the limits in it.
+  /// The type, f16 or bf16, of nodes that are not int8. Nodes in which the type would cost too much accuracy stay in
+  /// f32, and all of them do if the outputs would then miss the requested limits.
   std::optional<verify::Precision> rest;
   NodeRefusal refusal = {};  ///< Refuses nodes in the type `rest`. See TypedOptions::refusal.
   /// The largest allowed drop of the metric, in the metric's unit.
