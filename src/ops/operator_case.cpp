@@ -267,7 +267,7 @@ struct Allowed {
 
 template <class Element>
 Allowed allowed_for(double exact, double tolerance, float scale, double absolute) {
-  // The f32 result may also lose digits below the smallest normal number of f32.
+  // The f32 result may also lose digits below the smallest subnormal number of f32.
   const double slack =
       std::isfinite(exact) ? std::abs(exact) * tolerance + absolute + std::numeric_limits<float>::denorm_min() : 0;
   return {as_number(store<Element>(exact - slack, scale)), as_number(store<Element>(exact, scale)),

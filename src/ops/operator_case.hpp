@@ -43,8 +43,8 @@ struct OperatorCase {
   /// The name of the case, which is unique for the operator and consists of letters, digits and `_`.
   std::string name;
   std::shared_ptr<const Operator> op;
-  std::vector<TensorDesc>
-      inputs;  ///< The inputs that kernels receive. The values of shape inputs are in `shape_values`.
+  /// The inputs that kernels receive. The values of shape inputs are in `shape_values`.
+  std::vector<TensorDesc> inputs;
   Fill fill = Fill::normal;
   /// The bound on the relative error of the kernel's f32 arithmetic. Rounding to the output's type is allowed in
   /// addition.

@@ -403,7 +403,7 @@ def largest_k(
         k: the number of elements, at most the length of the axis (at least 0)
         axis: the axis; negative axes count from the last one
         largest: 1 selects the largest elements, 0 the smallest (at least 0 and at most 1)
-        sorted: 1 sorts the results; 0 allows any order, and the results are sorted as well (at least 0 and at most 1)
+        sorted: whether the results must be sorted; the operator also sorts them with 0 (at least 0 and at most 1)
 
     Returns values (as x, k along the axis): the largest first, or the smallest first, indices (as values): positions along the axis
 
@@ -457,7 +457,7 @@ def multi_scale_deformable_attention(
         attention_weights: the weights of the points; T is split as in the points (B,Q,M,T)
 
     Attributes:
-        points: the number of points per query and head in each map; if empty, P in each of L maps, which are axes of sampling_locations (at least 1 and at most 32768)
+        points: the number of points per query and head in each map; if empty, sampling_locations has axes L,P for P points in each of L maps (at least 1 and at most 32768)
 
     Returns y (B,Q,M,D): a sum for each query and head
 

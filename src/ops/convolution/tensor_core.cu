@@ -15,8 +15,8 @@ constexpr std::int64_t chunk_bytes = 16;
 constexpr std::int64_t most_chunks = 3072;
 constexpr std::int64_t most_window = 16;  // elements on each axis, one bit of a mask each
 
-/// Returns the number of channels to whose multiple groups are padded, or by which their number of channels must be
-/// divisible, so that no chunk contains channels of two groups.
+/// Returns the unit of the channels of a group. Each group is padded to a multiple of this number, or must have a
+/// multiple of it, so that no chunk contains channels of two groups.
 std::int64_t channels_per_unit(DType dtype, Layout layout) {
   if (layout != Layout::linear) return channels_per_vector(layout);
   return chunk_bytes / static_cast<std::int64_t>(size_of(dtype));

@@ -71,9 +71,11 @@ struct Sizes {
   int weight_chunk = 128;  ///< The number of bytes of weights that are copied at once, a multiple of `chunk`.
   int chunks_of_tap = 1;   ///< The number of chunks in the channels of a pixel.
   int stages = 1;          ///< The number of stages of depth in a sum.
-  bool flat = false;       ///< Whether each output pixel depends on a single input pixel; x is then copied as a matrix.
-  bool gathered = false;   ///< Whether pixels are copied 16 bytes at a time.
-  bool permuted = false;   ///< Whether filters are copied in an order that gives each thread adjacent channels of y.
+  /// Whether output pixel i is computed from input pixel i alone (1 x 1 window, stride 1); x is then copied as a
+  /// matrix.
+  bool flat = false;
+  bool gathered = false;  ///< Whether pixels are copied 16 bytes at a time.
+  bool permuted = false;  ///< Whether filters are copied in an order that gives each thread adjacent channels of y.
   int tiles_n = 1;
   /// The divisor of by_image is the number of output pixels of an image.
   Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};
@@ -479,7 +481,7 @@ template <class T, int N>
 #pragma unroll
       for (float& value : values) value = bounded(value, finish.low, finish.high);
     }
-    // Results too close to a tie are computed again in the way of the reference.
+    // Results too close to a tie are computed again as the reference computes them.
     unsigned near_tie = 0;
 #pragma unroll
     for (unsigned i = 0; i < 8; ++i) {

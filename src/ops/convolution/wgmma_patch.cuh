@@ -18,8 +18,8 @@ struct PatchSizes {
   int pad_w = 0, pad_h = 0;
 };
 
-/// The part of y that a block computes at a time: `Chunks` of 16 bytes of the channels of a pixel, N channels of y,
-/// `Warpgroups` that multiply, and `Buffers` for the pixels of a tile.
+/// The sizes of the work of a block: the channels of a pixel of x fill `Chunks` chunks of 16 bytes, the block computes
+/// N channels of y, `Warpgroups` warpgroups multiply, and `Buffers` buffers each hold the pixels of one tile.
 template <int Chunks, int N, int Warpgroups, int Buffers>
 struct Patch {
   static constexpr int chunks = Chunks;

@@ -24,7 +24,7 @@ struct ChannelsPolicy {
   static constexpr int medium = 4;
   static constexpr int many = 8;
   static constexpr int fewest_lanes = 8;  ///< 128 contiguous bytes.
-  /// The largest number of elements of a ragged channel for which single elements are faster.
+  /// The largest number of elements of a ragged channel for which single elements are less work than vectors.
   static constexpr int longest_single = 32;
   /// The largest number of vectors of a channel for which a thread holds `few` of them.
   static constexpr int longest_few = 384;

@@ -23,11 +23,11 @@ struct LargestK {
 
   static constexpr auto attributes() {
     using Self = LargestK;
-    return std::tuple{attribute("k", &Self::k, "the number of elements, at most the length of the axis", at_least(0)),
-                      attribute("axis", &Self::axis, "the axis; negative axes count from the last one"),
-                      attribute("largest", &Self::largest, "1 selects the largest elements, 0 the smallest"),
-                      attribute("sorted", &Self::sorted,
-                                "1 sorts the results; 0 allows any order, and the results are sorted as well")};
+    return std::tuple{
+        attribute("k", &Self::k, "the number of elements, at most the length of the axis", at_least(0)),
+        attribute("axis", &Self::axis, "the axis; negative axes count from the last one"),
+        attribute("largest", &Self::largest, "1 selects the largest elements, 0 the smallest"),
+        attribute("sorted", &Self::sorted, "whether the results must be sorted; the operator also sorts them with 0")};
   }
   static constexpr auto ports() {
     return std::array{

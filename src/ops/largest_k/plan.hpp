@@ -37,9 +37,9 @@ struct LargestRows {
   std::int64_t kept = 0;
 };
 
-/// The number of elements of a row that one block reads during the selection. The constants after it are the size of a
-/// digit of a key.
+/// The number of elements of a row that one block reads during the selection.
 inline constexpr int select_tile = 4096;
+/// The number of bits in a digit of a key.
 inline constexpr int select_digit_bits = 11;
 inline constexpr int select_digits = 1 << select_digit_bits;
 [[nodiscard]] constexpr int select_passes(int key_bits) {

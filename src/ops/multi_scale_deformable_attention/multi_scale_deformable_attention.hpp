@@ -30,8 +30,8 @@ struct MultiScaleDeformableAttention {
 
   static constexpr auto attributes() {
     return std::tuple{attribute("points", &MultiScaleDeformableAttention::points,
-                                "the number of points per query and head in each map; if empty, P in each of L maps, "
-                                "which are axes of sampling_locations",
+                                "the number of points per query and head in each map; if empty, "
+                                "sampling_locations has axes L,P for P points in each of L maps",
                                 {.lowest = 1, .highest = most_points})};
   }
   static constexpr auto ports() {

@@ -70,7 +70,7 @@ GRAFT_ATTENTION_INLINE AttentionCorners corners_at(float share_x, float share_y,
   const float y = deformable_attention::position(share_y, level.height);
   const bool is_inside =
       x > -1.F && x < static_cast<float>(level.width) && y > -1.F && y < static_cast<float>(level.height);
-  if (!is_inside) return corners;  // False for NaN and infinity as well.
+  if (!is_inside) return corners;  // NaN and infinity are not inside either.
   const float low_x = floorf(x);
   const float low_y = floorf(y);
   const float parts_x[2] = {1.F - (x - low_x), x - low_x};

@@ -35,9 +35,8 @@ struct ChunkTask {
   Box* selected_boxes;
   int* counts;
   TileBits* suppressed;  ///< For each tile, the candidates that overlap boxes selected in earlier chunks.
-  TileBits*
-      /// For each candidate of the chunk and each tile, the later candidates that it suppresses if it is selected.
-      overlapped;
+  /// For each candidate of the chunk and each tile, the later candidates that it suppresses if it is selected.
+  TileBits* overlapped;
   Segments sizes;
 
   /// Returns the number of candidates in a chunk; 0 if the segment has reached its limit.

@@ -1,5 +1,5 @@
-// Tests whether one box suppresses another. The result is bitwise equal on the CPU and on a GPU, because the operations
-// have ONNX Runtime's order.
+// Tests whether one box suppresses another. The result is bitwise equal on the CPU and on a GPU. The operations have
+// ONNX Runtime's order.
 #pragma once
 
 #ifdef __CUDACC__

@@ -49,7 +49,7 @@ namespace graft::ops {
   };
 
   const std::vector<Extents> shapes{
-      // The vectors are rows, with and without whole vectors of 128 bits.
+      // Each norm is over a contiguous row, whose length may be a multiple of 128 bits or not.
       {3, 5},
       {7, 64},
       {9, 48},
@@ -58,7 +58,7 @@ namespace graft::ops {
       {0, 3, 5},
       {2, 0, 5},
       {2, 3, 0, 5},
-      // The vectors are columns; with across_spatial, of one channel and of several.
+      // Each norm is over a column or, with across_spatial, over a row of one channel or of several.
       {1, 1, 1},
       {2, 3, 10, 16},
       {3, 17, 7, 7},
@@ -71,7 +71,7 @@ namespace graft::ops {
       {2, 3, 2, 5, 1, 4, 3, 2},
       {2, 300, 6, 6},
       {3, 512, 7, 7},
-      // The columns are too long for registers; with across_spatial, the vectors are too long for a cluster.
+      // The columns are too long for registers and, with across_spatial, the rows are too long for a cluster.
       {1, 2056, 2, 8},
       {1, 4100, 7, 7},
       {1, 600, 50, 50},

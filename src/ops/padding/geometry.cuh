@@ -16,7 +16,7 @@ template <class Int>
 struct AxisMap {
   Int size = 1;
   Int begin = 0;
-  Int period = 0;  ///< The period with which the axis continues; 0 if the pads are shorter than one period.
+  Int period = 0;  ///< The period with which x continues; 0 if first_turn() is sufficient for the pads.
   Int sign = 1;
   Int below = 0;  ///< The offset that is added to sign * index before the axis.
   Int above = 0;  ///< The offset that is added to sign * index after the axis.
@@ -30,7 +30,8 @@ struct AxisMap {
     }
     return first_turn(at + begin);
   }
-  /// Returns the index in x if the pads are not longer than one period of the continuation. The function has no branch.
+  /// Returns the index in x if no pad is longer than one turn. A turn continues x by its own length, or in mode reflect
+  /// by one element less; the modes constant and edge have a single turn of any length. The function has no branch.
   [[nodiscard]] __device__ Int first_turn(Int index) const {
     const Int at = index - begin;
     const Int before = sign * at + below;
@@ -47,7 +48,7 @@ struct AxisMap {
 [[nodiscard]] inline AxisMap<std::int64_t> make_axis_map(PaddingMode mode, std::int64_t size, std::int64_t begin,
                                                          std::int64_t end) {
   AxisMap<std::int64_t> map{.size = size, .begin = begin};
-  // Sets the period if the pads on either side are longer than the first period of the continuation.
+  // Sets the period if the pad on either side is longer than a turn, which has `reach` elements.
   const auto repeat = [&](std::int64_t reach, std::int64_t period) {
     if (begin > reach || end > reach) map.period = std::max<std::int64_t>(period, 1);
   };

@@ -38,7 +38,7 @@ struct PlaneLines {
   AxisMap<int> depth_map = {};
   Divisor by_depth = {};
 
-  static constexpr bool repeats = false;  ///< Whether pads may be longer than one period of the continuation.
+  static constexpr bool repeats = false;  ///< Whether pads may be longer than one turn; see AxisMap::first_turn().
   [[nodiscard]] static bool is_plain(const Geometry& geometry, int axis) {
     return geometry.outer_maps[axis].size == geometry.outer_extents[axis] && geometry.outer_maps[axis].begin == 0;
   }

@@ -6,9 +6,9 @@
 namespace graft::ops {
 namespace detail {
 
-/// The number of units per thread, tuned on an H100: two vectors per thread fill the memory's queues, whereas more
-/// elements are needed. Small tensors use two units per thread: with one, a thread takes as long, but twice as many
-/// blocks start (on an H200 0.3 us for each 500).
+/// The number of units per thread, tuned on an H100: two vectors per thread fill the memory's queues, whereas
+/// single elements need more. Small tensors use two units per thread: with one, a thread takes as long, but twice as
+/// many blocks start (on an H200 0.3 us for each 500).
 template <int Unit>
 struct UnitsPolicy {
   static constexpr int threads = Unit == 16 ? 128 : 256;
@@ -30,7 +30,7 @@ struct UnitsTask {
   Columns columns;
   Lines lines;
   float ratio;
-  // The number of channels, for channel-vector layouts.
+  // The following members are for channel-vector layouts; see Geometry.
   int channels;
   int unit_channels;
   Divisor by_pixel;

@@ -269,8 +269,9 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? Nes
   if (cluster.rank() == 0 && threadIdx.x < 32) output.store(plan, fourths);
 }
 
-/// The kernel for a problem: `rows` pools planes with rows of at most 32 vectors, `bins` and `elements` pool bin by bin
-/// in words or in single elements, and `cluster` pools long planes; `none` if no kernel supports the problem.
+/// The kernel for a problem: `rows` pools planes whose rows have a power of two of vectors, at most 32; `bins` and
+/// `elements` pool bin by bin, in words or in single elements; `cluster` pools long planes; `none` if these kernels do
+/// not support or do not suit the problem.
 enum class NestedLevels : std::uint8_t { none, rows, bins, elements, cluster };
 
 /// Returns the kernel for a problem, or `none`, and fills the plan except for addresses.

@@ -1,4 +1,4 @@
-// SpatialPyramidPooling if every level has one bin: each plane is a row of contiguous elements that is reduced to one
+// SpatialPyramidPooling with one bin in every level: each plane is a row of contiguous elements that is reduced to one
 // number.
 #pragma once
 

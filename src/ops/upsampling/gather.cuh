@@ -24,8 +24,7 @@ struct GatherTask {
   QuickDivision by_height = {};
   QuickDivision by_depth = {};
   int pitch = 1;
-  // The number of channel ranges in channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels`
-  // channels and padding.
+  // In channel-vector layouts, `blocks` ranges of `pitch` channels contain `channels` channels and padding.
   int blocks = 1;
   int channels = 0;
   float cubic_a = 0;

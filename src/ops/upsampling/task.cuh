@@ -95,8 +95,7 @@ struct UpsamplingTask {
   QuickDivision by_strips = {};
   QuickDivision by_slices = {};
   QuickDivision by_parts = {};
-  // The number of channel ranges in channel-vector layouts: `blocks` ranges of `pitch` channels contain `channels`
-  // channels and padding.
+  // In channel-vector layouts, `blocks` ranges of `pitch` channels contain `channels` channels and padding.
   std::int64_t blocks = 1;
   int channels = 0;
   float cubic_a = 0;

@@ -31,7 +31,7 @@ constexpr int strip_blocks = sizeof(T) == 4   ? 10
                              : sizeof(T) == 2 ? 8
                                               : 5;
 constexpr int strip_ahead = 3;
-// The number of rows per thread for linear "upsample_2x" in channel-vector layouts.
+// The corresponding constants for linear "upsample_2x" in channel-vector layouts.
 template <class T>
 constexpr int cell_rows = sizeof(T) == 1 ? 8 : 3;
 template <class T>
@@ -451,7 +451,7 @@ Status run_gather_vectors(const Upsampling& op, const detail::GatherTask& task, 
   constexpr int N = V == 1 ? 4 : 1;
   constexpr int of_nearest = V == 1 ? widest<T> : 1;
   const bool is_deep = task.z.in > 1 || task.z.out > 1;
-  // Returns whether each row of y is computed from the row of x with the same number.
+  // `are_rows` is true if each row of y is computed from the row of x with the same index.
   const unsigned part = task.y.start - task.y.by_divisor.divisor;
   const bool is_whole = part == 0 || (op.mode == Interpolation::nearest && part < task.y.by_divisor.divisor);
   const bool are_rows = !is_deep && task.y.in == task.y.out && task.y.step == task.y.by_divisor.divisor && is_whole;

@@ -33,9 +33,8 @@ std::optional<std::vector<NamedAttribute>> activation_of(const onnx::Node& node)
 struct Norm {
   std::shared_ptr<Operator> op;
   std::vector<onnx::Value*> inputs;
-  std::vector<std::vector<float>>
-      /// The scale and the bias, if they are constants that are converted to f32; they replace inputs 1 and 2.
-      constants;
+  /// The scale and the bias, if they are constants that are converted to f32; they replace inputs 1 and 2.
+  std::vector<std::vector<float>> constants;
 };
 
 std::optional<Norm> norm_of(const onnx::Node& node) {

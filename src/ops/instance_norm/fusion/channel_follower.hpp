@@ -30,8 +30,8 @@ struct NormalizedValue {
 struct FollowedTensor {
   std::vector<NormalizedValue> normalized;  ///< The values that are normalized, the last one first.
   double epsilon = 0;                       ///< The common epsilon of all normalized values.
-  std::optional<onnx::NearMiss>
-      near_miss;  ///< The reason that stopped the search after the most nodes; nothing unless a variance was computed.
+  /// The reason that stopped the search after the most nodes; nothing unless a variance was computed.
+  std::optional<onnx::NearMiss> near_miss;
 };
 
 /// Follows the values that `nodes`, in topological order, compute from x, whose channels lie along channel_axis.
