@@ -92,7 +92,7 @@ class Plugin final : public nvinfer1::IPluginV3,
   /// Returns the attributes that differ from their defaults, for TensorRT's inspector and log.
   const char* getMetadataString() noexcept override;
 
-  // The methods of IPluginV3OneRuntime follow.
+  // IPluginV3OneRuntime
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
   /// Prepares the kernels, unless a size of the inputs is not known yet (-1).
   std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
