@@ -61,8 +61,8 @@ bool may_be(const io::NpyArray& array, const onnx::Value& input) {
                           path.string(), input.name, listed, names_of(inputs)));
 }
 
-/// Reads the array of an archive that has the input's name. For a model with one input, reads the only array that fits.
-/// Of other arrays only the headers are read.
+/// Reads the array of an archive that has the input's name. If no array has it and the model has one input, reads the
+/// only array that fits. Of other arrays only the headers are read.
 io::NpyArray read_array(const std::filesystem::path& path, const io::NpzFile& archive, const onnx::Value& input,
                         const std::vector<const onnx::Value*>& inputs) {
   if (archive.contains(input.name)) return archive.read(input.name);

@@ -50,7 +50,8 @@ struct Int8Options {
   /// The largest allowed drop of the metric, in the metric's unit.
   std::optional<double> max_drop;
   /// Called once for the prepared f32 network, and once for each model that is tried; larger results are better.
-  /// Without a metric, the percentage of the outputs' rows is used whose largest element has the same index as in f32.
+  /// If it is not set, the metric is the percentage of rows of the outputs whose largest element has the same index as
+  /// in f32.
   std::function<double(const onnx::Model&)> metric = {};
   std::int64_t judged = 64;  ///< The maximum number of samples for which outputs are compared.
   int threads = 0;
