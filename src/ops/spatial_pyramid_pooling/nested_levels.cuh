@@ -20,7 +20,7 @@ struct NestedLevelsPolicy {
   static constexpr int warps = 4;  ///< The number of warps in a block in which each warp pools a plane.
   /// The number of loads that a thread issues before it uses the first one, if a block or a cluster pools a plane.
   static constexpr int loads = 4;
-  /// The number of warps that share a quarter of the rows if a block pools a plane.
+  /// The maximum number of warps that share a quarter of the rows if a block pools a plane.
   static constexpr int most_shares = 4;
   /// The number of planes per multiprocessor from which on a warp may pool a plane.
   static constexpr int enough_planes = 4;

@@ -217,8 +217,8 @@ namespace graft::ops {
 
 /// Generates random images, and some signals and volumes, resampled by a common factor, by any factor, or to any size.
 /// Factors are multiples of a quarter and signals are short, so that PyTorch, which computes coordinates in f32,
-/// selects the same elements; for the same reason "nearest" only has factors. PyTorch supports cubic interpolation of
-/// images only.
+/// selects the same elements; for the same reason cases of "nearest" have factors and no sizes. PyTorch supports cubic
+/// interpolation of images only.
 [[nodiscard]] inline TimedCase draw(const Upsampling& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 32};
   constexpr SizeRange quarters{2, 16};
