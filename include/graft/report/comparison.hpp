@@ -288,8 +288,8 @@ struct Dispute {
   std::optional<NodeRef> node;
   std::string tensor;
   std::string difference;
-  /// The entry in the table of known faults for one of the two engines and the node or, if the node is unknown, the
-  /// model; empty if no fault is known.
+  /// The entry in the table of known faults for one of the two engines and the node or, if the node is unknown, for the
+  /// engine and the model; empty if no fault is known.
   std::string known_fault = {};
 
   [[nodiscard]] std::optional<std::string> operator_name() const {

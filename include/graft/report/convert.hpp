@@ -77,8 +77,8 @@ struct ConvertReport : RewriteReport {
   toolkit::Model original = {};  ///< The given model.
   toolkit::Model model = {};
   std::filesystem::path file = {};
-  toolkit::ImportOptions import = {};  ///< The options with which the file was read. The progress callback is left out.
-  ConvertOptions options = {};         ///< The options of the conversion. Progress callbacks are left out.
+  toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
+  ConvertOptions options = {};         ///< The options of the conversion, without watches and callbacks.
   Origin origin = {};
   std::string release = {};             ///< See InspectReport::release.
   TensorRTIdentity rules = {};          ///< See InspectReport::rules.
@@ -95,7 +95,8 @@ struct ConvertReport : RewriteReport {
   std::vector<NodeSupport> failed_before = {};  ///< The nodes of `original` that TensorRT does not run.
   std::vector<NodeSupport> nodes = {};          ///< The verdicts on the nodes of `model`.
   bool can_be_cut = false;                      ///< Whether the network can be cut. See InspectReport::can_be_cut.
-  /// The GPUs for which the plugin library has no code. See InspectReport::targets_of_plugins.
+  /// The GPUs for which the plugin library has code; empty if it has code for all of them. See
+  /// InspectReport::targets_of_plugins.
   std::vector<std::string> targets_of_plugins = {};
   std::optional<ProbeSummary> check = {};
   std::string not_checked = {};

@@ -163,8 +163,8 @@ struct CutHalves {
 
 struct CutReport : CutHalves {
   std::filesystem::path file = {};
-  /// The verdict on the halves, which were run one after the other and compared with the whole network. Empty if the
-  /// outputs are the same but ONNX Runtime does not load the half for the host.
+  /// The verdict on the halves, which were run one after the other and compared with the whole network. Empty if they
+  /// were not compared, and if the outputs are the same but ONNX Runtime does not load the half for the host.
   std::optional<Verdict> verdict = {};
   std::string not_verified = {};
   std::string host_engine = {};

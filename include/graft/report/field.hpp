@@ -20,7 +20,7 @@ struct Field {
   const char* description;  ///< A sentence that describes the field in the schema and in the Python documentation.
   /// Whether JSON leaves out the key if the value is empty: a std::optional without a value, or an empty list.
   bool is_left_out = false;
-  Condition condition = {};  ///< The condition under which JSON has the key.
+  Condition condition = {};  ///< JSON leaves out the key if the condition is false.
 
   static constexpr bool has_condition = !std::is_null_pointer_v<Condition>;
   /// Returns whether the condition is true for `owner`, the struct that has the field.

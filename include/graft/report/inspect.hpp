@@ -61,7 +61,7 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
 
 /// Returns whether a node with this verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
-/// Returns whether this verdict leaves open if the node runs.
+/// Returns whether it is unknown, by this verdict, whether the node runs.
 [[nodiscard]] constexpr bool is_open(Support verdict) {
   return verdict == Support::unknown || verdict == Support::not_asked;
 }
@@ -357,7 +357,7 @@ struct NextCommand {
 struct InspectReport {
   toolkit::Model model = {};
   std::filesystem::path file = {};
-  toolkit::ImportOptions import = {};  ///< The options with which the file was read. The progress callback is left out.
+  toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
   Origin origin = {};
   bool is_converted = false;
   std::string release = {};  ///< The name of the release whose rules were requested; empty if none was.

@@ -442,8 +442,8 @@ struct LayersReport : ComparedModels {
     if (!equal()) return Verdict::different;
     return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
   }
-  /// Returns the first layer that differs, or null if none differs. The cause of the difference may lie in an earlier
-  /// layer.
+  /// Returns the first layer that differs, or null if none differs. This layer is not necessarily the origin of the
+  /// difference.
   [[nodiscard]] const ComparedLayer* first_different() const {
     const auto found =
         std::find_if(layers.begin(), layers.end(), [](const ComparedLayer& layer) { return !layer.equal(); });

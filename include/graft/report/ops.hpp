@@ -119,7 +119,8 @@ struct OnnxPlugin {
   }
 };
 
-/// The body of an operator's ONNX function, for one combination of types or attributes.
+/// An ONNX function of an operator. An operator has several if the body depends on the types, the attributes or the
+/// number of inputs.
 struct OperatorFunction {
   std::string name;
   std::string body;
@@ -130,7 +131,7 @@ struct OperatorFunction {
   }
 };
 
-/// The facts about an operator, as its definition declares them.
+/// The facts about an operator: its definition, its ONNX functions and its native form.
 struct OperatorFacts {
   std::string name;
   int version = 1;

@@ -29,7 +29,7 @@ struct CompletionsReport {
   }
 };
 
-/// The details of a failure, with facts about TensorRT if it happened in TensorRT's process.
+/// The details of a failure. A failure in TensorRT's process has further facts, such as its kind and cause.
 struct ErrorDetails {
   std::string kind;
   std::string message;

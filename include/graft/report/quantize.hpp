@@ -115,7 +115,7 @@ struct QuantizedNode {
   std::string type = {};
   std::optional<WhyKept> why = {};
   std::string explanation = {};
-  /// Whether the figures below are known. In f16 and bf16 they are known if the first output is f32.
+  /// Whether the figures below are known: in f16 and bf16, if the first output is f32; never in int8 and f8.
   bool has_figures = false;
   std::optional<double> lowest = {};
   std::optional<double> highest = {};
@@ -219,7 +219,8 @@ struct QuantizedTensor {
   }
 };
 
-/// The number of places where each improvement changed the model; empty for an improvement that was not applied.
+/// The number of places where each improvement changed the model; empty for an improvement that changed nothing, for
+/// example because it was not requested.
 struct AppliedImprovements {
   std::optional<std::size_t> equalize = {};
   std::optional<std::size_t> smooth = {};
@@ -350,8 +351,8 @@ struct QuantizeReport {
 
   [[nodiscard]] bool has_8_bits() const { return toolkit::has_8_bits(precision); }
   [[nodiscard]] bool has_16_bits() const { return !has_8_bits(); }
-  /// Returns whether every output meets the limits of the options and, if `verify` had to compare the result, whether
-  /// its verdict is `same`.
+  /// Returns whether every output meets the limits of the options and, if `verify` had to compare the result, the
+  /// comparison did not fail and its verdict is `same`.
   [[nodiscard]] bool met() const { return meets_limits && (!check || check->is_good()); }
   /// Returns the verdict of `verify` on the given model and the result, with the same data, shapes and limit. Empty if
   /// a metric or max_drop judges the result, and for a calibration cache without data.

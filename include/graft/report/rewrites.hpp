@@ -19,14 +19,18 @@ namespace graft::report {
 enum class Plugins : std::uint8_t {
   automatic,  ///< A plugin runs where no native layer is both exact and as fast.
   always,     ///< A plugin runs wherever one of Graft's operators can compute the node.
-  never,      ///< Standard operators run wherever they can express the node, and plugins elsewhere.
+  /// Standard operators run wherever they can express the node. Other Graft operators remain plugins, and an ONNX
+  /// operator that only a plugin runs counts as unsupported.
+  never,
 };
 
 /// How a rewrite was proven.
 enum class ProofKind : std::uint8_t {
-  own,         ///< The rewrite was proven by its own runs, or holds by definition.
-  spot_check,  ///< The rewrite was proven by a few runs, because a similar rewrite was proven by all of them.
-  /// The rewrite was not run. It differs only in the values of weights from another rewrite that was proven.
+  own,  ///< The rewrite was proven by its own runs, or holds by definition.
+  /// The rewrite was proven by a few runs of its own. It differs only in the values of weights from another rewrite,
+  /// which had all runs of a proof.
+  spot_check,
+  /// The rewrite was not run. It differs only in the values of weights from another rewrite, which was proven.
   one_of_a_kind
 };
 
@@ -217,9 +221,9 @@ struct RewriteReport {
     const auto found = std::ranges::find(passes, rewrite.pass, &PassSummary::pass);
     return found != passes.end() && found->is_cleanup;
   }
-  /// Returns whether every rule that is not optional was applied at every match.
+  /// Returns whether no rule failed: every rule that is not optional matched, and was applied at every match.
   [[nodiscard]] bool are_rules_done() const { return std::ranges::none_of(rules, &RuleOutcome::failed); }
-  /// Returns a message for each rule that was not applied at every match.
+  /// Returns a message for each rule that failed.
   [[nodiscard]] std::vector<std::string> failed_rules() const {
     std::vector<std::string> failures;
     for (const RuleOutcome& rule : rules) {

@@ -150,7 +150,8 @@ struct ComparedModels {
   std::set<std::string, std::less<>> large_integers = {};
   std::string why_sizes;
   std::size_t runs = 0;
-  std::vector<std::string> unreached = {};  ///< Changes that no run exercised. Set only if the outputs are compared.
+  /// A sentence for each part of the models that no run exercised. Set only if the outputs are compared.
+  std::vector<std::string> unreached = {};
   /// The dispute between two engines. If it is set, there is no verdict: no output was compared, and layers show the
   /// results of one engine only.
   std::optional<Dispute> dispute = {};
