@@ -35,8 +35,8 @@ class InputOrder {
   [[nodiscard]] static InputOrder of(const OperatorType& type, const DropIn* drop_in);
 
   [[nodiscard]] bool is_own() const { return count_ == 0; }
-  /// Returns the smallest number of inputs of a plugin node, and most() the largest. Both are defined only if is_own()
-  /// is false.
+  /// Returns the smallest number of inputs of a plugin node; most() returns the largest. Meaningful only if is_own() is
+  /// false.
   [[nodiscard]] std::size_t least() const { return least_; }
   [[nodiscard]] std::size_t most() const { return count_; }
 

@@ -9,8 +9,8 @@ namespace graft {
 /// The order in memory of the elements of a tensor with the logical shape N,C,spatial...
 enum class Layout : std::uint8_t {
   linear,  ///< Row-major without padding, for any rank.
-  /// N,spatial,C with C padded to a multiple of 8 (TensorRT's kHWC8). Inside TensorRT only for 16-bit types; f32 is
-  /// used outside of TensorRT.
+  /// N,spatial,C with C padded to a multiple of 8 (TensorRT's kHWC8), for 16-bit types; outside of TensorRT also for
+  /// f32.
   hwc8,
   chw32,  ///< N,ceil(C/32),spatial,32 (TensorRT's kCHW32), for i8.
 };

@@ -57,7 +57,7 @@ struct PortType {
 enum class PortKind {
   input,
   optional_input,  ///< An input that a node may leave out. The definition's member `constant` then supplies the input.
-  variadic_input,  ///< The last port of the inputs, for which a node has one or more tensors.
+  variadic_input,  ///< The last input port, for which a node has one or more tensors.
   /// An input of integers from which output sizes are computed, and which are known before the operator runs.
   shape_input,
   output,
@@ -197,8 +197,8 @@ struct DropIn {
   [[nodiscard]] const DropInField* find(std::string_view field) const;
 };
 
-/// The standard ONNX operator that a Graft operator implements. Both have the same attributes, and the outputs of the
-/// ONNX operator are the first outputs of the Graft operator.
+/// The standard ONNX operator that a Graft operator implements. Attributes of both have the same names, and the outputs
+/// of the ONNX operator are the first outputs of the Graft operator.
 struct OnnxForm {
   std::string_view name;
   /// For each input of the ONNX operator, the name of the operator's input or, if the ONNX input must be a constant, of
@@ -265,8 +265,8 @@ class Operator {
   [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
 
   /// Computes the shapes of the outputs. `inputs` contains the shape of each input; for a shape input, it contains the
-  /// input's values. Fails for a wrong number of inputs, for sizes beyond 64 bits, and if check_output_shapes refuses
-  /// the result.
+  /// input's values. Fails for a wrong number of inputs, if the definition throws an exception (for sizes beyond 64
+  /// bits), and if check_output_shapes refuses the result.
   [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
   /// Returns whether this node can use a type row. TensorRT reports only ranks at this point, and -1 stands for a rank
   /// that is not known yet; the rank of the first input is always known.
@@ -288,10 +288,10 @@ class Operator {
   [[nodiscard]] virtual Status prepare_cuda(const Problem& problem) const = 0;
   /// Queues a kernel on the context's stream; may be called during CUDA graph capture. Does not call `check`. Runs the
   /// variant that the context names or, if it names none, the first variant that fits the problem and runs on the
-  /// current device. Returns unsupported, with the reasons, if no variant fits.
+  /// current device. Returns unsupported, with the reasons, if no variant does both.
   [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers,
                                         const CudaContext& context) const = 0;
-  /// Returns the variants in order of preference, or an empty list in a program without kernels. Makes no CUDA call.
+  /// Returns the variants in order of preference, or an empty list in a program without kernels. Does not call CUDA.
   [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
 
   /// Writes the ONNX function of a node to `result`, or nothing if standard operators cannot express the operator.
