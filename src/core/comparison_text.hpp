@@ -90,7 +90,7 @@ namespace graft::report {
 }
 
 /// Returns a clause which states that an output has no verdict, with the reason: `not_compared` of the report, that the
-/// output is empty in all runs, or else the kind of numbers in the worst run.
+/// output is empty in all runs, or else which numbers the worst run has.
 [[nodiscard]] inline std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
                                                        bool is_lost_in_noise, bool is_empty, const Difference& worst) {
   if (!not_compared.empty() || !is_lost_in_noise) {

@@ -1,5 +1,5 @@
-// An advisory lock, which the system releases when its process ends, shows whether a temporary file is in use or was
-// left by a killed process.
+// Finds out with an advisory lock, which the system releases when its process ends, whether a temporary file is in use
+// or was left by a killed process.
 #include "core/leftovers.hpp"
 
 #include <fcntl.h>

@@ -69,7 +69,7 @@ Status check_onnx_form(const OperatorType& type) {
   return refuse(type.ports[next].name, "is required and missing");
 }
 
-/// Returns an error for a definition that is incomplete or inconsistent.
+/// Returns an error for a definition that no program can use, because it is incomplete, inconsistent or too large.
 Status check_type(const OperatorType& type) {
   const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
   if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " has an incomplete definition");

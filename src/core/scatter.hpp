@@ -91,8 +91,8 @@ struct ScatterPlan : WorkspaceParts {
   std::int64_t order[2] = {};    ///< The index of each update, before and after sorting.
   std::int64_t runs = 0;         ///< The begin and the end of each row's updates in the sorted order.
   std::int64_t sort = 0;
-  /// The bytes of scratch memory for CUB's radix sort. The plan reserves more than CUB needs: 1024 bytes for each 2304
-  /// updates.
+  /// The bytes of scratch memory for CUB's radix sort. This is more than CUB needs, which is 1024 bytes for each group
+  /// of at least 2304 updates.
   std::int64_t sort_bytes = 0;
 
  private:
@@ -125,7 +125,7 @@ struct ExtremesPlan : WorkspaceParts {
   return static_cast<std::size_t>(std::max(in_order, ExtremesPlan(sizes).bytes));
 }
 
-/// Returns a negative index counted from the end as an index from the front, or -1 if it is out of range.
+/// Returns the index counted from the front, or -1 if it is out of range. A negative index counts from the end.
 [[nodiscard]] GRAFT_HOST_DEVICE inline std::int64_t index_from_front(std::int64_t index, std::int64_t size) {
   if (index < 0) index += size;
   return index >= 0 && index < size ? index : -1;

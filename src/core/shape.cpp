@@ -11,8 +11,8 @@ namespace graft {
 struct Dim::Node {
   Kind kind;
   std::string name;          // The name of a symbol.
-  std::optional<Dim> left;   // The left operand of an expression.
-  std::optional<Dim> right;  // The right operand of an expression.
+  std::optional<Dim> left;   // The left operand of an expression; the optimum of a data size.
+  std::optional<Dim> right;  // The right operand of an expression; the largest value of a data size.
 };
 
 namespace {
