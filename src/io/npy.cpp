@@ -467,8 +467,8 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) { write
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there are no arrays to write");
-  // libzip writes to a temporary file in the folder of the archive. zip_close renames that file, which would replace a
-  // symbolic link.
+  // libzip writes to a temporary file in the folder of the archive. zip_close renames that file, which replaces a
+  // symbolic link and does not follow it.
   check_replaceable(path);
   Archive archive = new_archive(path);
   std::vector<std::string> contents;  // libzip reads these bytes in zip_close.

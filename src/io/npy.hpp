@@ -72,10 +72,10 @@ class NpzFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Reads a .npy file (a .npz archive with read_npz). Throws Error naming the file (and, in an archive, the array) if it
-/// cannot be read, is truncated or damaged, or contains a type that NpyArray lacks: strings, objects, records, complex
-/// numbers, big-endian numbers. An archive is refused before anything is inflated if the requested arrays take more
-/// than 256 MiB and more than 200 times the size of the file.
+/// Reads a .npy file or, with read_npz, a .npz archive. Throws Error naming the file (and, in an archive, the array) if
+/// it cannot be read, is truncated or damaged, or contains a type that NpyArray lacks: strings, objects, records,
+/// complex numbers, big-endian numbers. An archive is refused before anything is inflated if the requested arrays take
+/// more than 256 MiB and more than 200 times the size of the file.
 [[nodiscard]] NpyArray read_npy(const std::filesystem::path& path);
 [[nodiscard]] NpzArrays read_npz(const std::filesystem::path& path);
 
