@@ -1,8 +1,8 @@
 // The interface between a library of operators and a program that loads it: one C function, `graft_operators`.
 //
 // The library passes C++ objects to the program, so both must be compiled with the same headers and the same standard
-// library. The first three fields are the same in every version. If they do not match, the program reads no other
-// field.
+// library. The first three fields are the same in every version. If the version does not match, the program reads no
+// other field.
 #pragma once
 
 #include <cstddef>
