@@ -30,7 +30,7 @@ using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 constexpr double seconds_per_element = 2e-9;
 constexpr double seconds_per_cubic_element = 1e-6;  // Measured with ONNX Runtime: 1e-7 to 3.5e-6.
 constexpr double seconds_per_product = 5e-11;
-constexpr double seconds_per_drawn_number = 5e-8;  // The time of a normally distributed number in verify/inputs.cpp.
+constexpr double seconds_per_drawn_number = 5e-8;  // For a normally distributed number in verify/inputs.cpp.
 constexpr double seconds_per_call = 2e-6;          // The time per node of a subgraph, whatever the node computes.
 constexpr double seconds_per_compilation = 2e-3;
 constexpr double seconds_per_compiled_node = 2e-4;
@@ -331,8 +331,8 @@ class TensorLimit : public Budget {
   }
 };
 
-/// Returns the memory limit in bytes for sizes that Graft chooses itself: half of the usable memory, but at least 2 GiB
-/// and at most 16 GiB.
+/// Returns the memory limit in bytes for sizes that the model or the caller sets, not Graft: half of the usable memory,
+/// but at least 2 GiB and at most 16 GiB.
 double bytes_for_sizes_of_others() {
   return std::clamp(usable_memory() / 2, least_bytes_of_comparison, most_bytes_of_comparison);
 }

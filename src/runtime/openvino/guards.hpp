@@ -9,8 +9,8 @@
 
 namespace graft::runtime {
 
-/// A part of the message of a guard that found integers which the plugin would round. The message is recognized by it
-/// and becomes an EngineLimit.
+/// A part of the message of a guard that found integers which the plugin would round. A run that fails with such a
+/// message throws EngineLimit.
 inline constexpr std::string_view beyond_exact_integers =
     "the CPU engine computes such integers in f32, where those beyond 2^24 are rounded";
 

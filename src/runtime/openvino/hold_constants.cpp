@@ -1,4 +1,4 @@
-// Runs each node that depends only on constants as a model of its own, in topological order.
+// Runs each node that is replaced by a constant as a model of its own, in topological order.
 #include "runtime/openvino/hold_constants.hpp"
 
 #include <algorithm>

@@ -95,8 +95,8 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
   return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
 }
 
-/// Returns the value of a constant, also after Identity and Squeeze nodes, which the functions of Graft's operators
-/// contain.
+/// Returns the value of a constant, also if Identity and Squeeze nodes follow it, as in the functions of Graft's
+/// operators.
 std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
   const onnx::Node* node = value.producer;
   const bool hands_on = node != nullptr && (node->is("Identity") || node->is("Squeeze")) && node->input(0) != nullptr;

@@ -202,7 +202,8 @@ std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInpu
 /// A compiled segment of the model (see cut_into_segments). Most models have only one.
 struct Part {
   std::vector<std::optional<std::size_t>> inputs;
-  /// The number of outputs of this part that the model returns. One more output connects the part to the next one.
+  /// The number of outputs of the model that this part returns, as its first outputs. One more output connects the part
+  /// to the next one.
   std::size_t outputs = 0;
   ov::CompiledModel compiled;
   ov::InferRequest request;

@@ -47,7 +47,7 @@ void OutputShapes::infer(const std::map<std::string, Shape, std::less<>>& input_
     infer_shapes(inferred, input_shapes);
   } catch (const Error& refused) {
     if (refused.kind() != Error::Kind::bad_input) throw;
-    return;  // Shape inference refuses inputs that OpenVINO accepted, so there is no expected shape to compare with.
+    return;  // Shape inference refuses what OpenVINO computed, so there is no expected shape to compare with.
   }
   for (const auto& [name, tensor] : outputs) {
     const onnx::Value* value = std::as_const(inferred).graph().find_local(name);

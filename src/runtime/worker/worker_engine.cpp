@@ -186,7 +186,7 @@ class Worker {
   }
 
   Process process_;
-  std::mutex mutex_;  ///< The mutex protects root_.
+  std::mutex mutex_;  ///< Protects root_.
   Connection root_;
   std::string engine_;
 };
