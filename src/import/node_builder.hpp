@@ -68,7 +68,7 @@ class NodeBuilder {
   onnx::Value* cast(onnx::Value* value, onnx::ElementType type);
   /// Adds a Transpose. The data of a constant are permuted instead.
   onnx::Value* transpose(onnx::Value* value, const Ints& permutation);
-  /// Adds a Reshape. A constant gets the new dimensions instead.
+  /// Adds a Reshape. A constant gets the new dimensions instead if all of them are positive.
   onnx::Value* reshape(onnx::Value* value, const Ints& dims);
   /// Adds a Shape node, whose output is i64.
   onnx::Value* shape_of(onnx::Value* value) { return add("Shape", {value}); }

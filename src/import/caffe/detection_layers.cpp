@@ -153,8 +153,8 @@ std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value
 ///
 /// TensorRT does not run NonMaxSuppression (its parser accepts the node, but its builder has no kernel for it), so the
 /// suppression is built from operators that TensorRT runs. A matrix records which boxes overlap. A loop computes `keep`
-/// as the boxes that no better kept box overlaps, until nothing changes. The result is the same as visiting the boxes
-/// from the best to the worst, because each iteration decides at least one more box. If there are more boxes than
+/// as the boxes that no better kept box overlaps, until nothing changes. The result is the same as that of visiting the
+/// boxes from the best to the worst, and each iteration decides at least one more box. If there are more boxes than
 /// TensorRT's TopK sorts, or the matrix would be large, NonMaxSuppression is used nevertheless.
 onnx::Value* suppressed(LayerConverter& layer, onnx::Value* boxes, onnx::Value* scores, onnx::Value* valid,
                         float threshold) {

@@ -321,7 +321,7 @@ bool is_for_testing(const NetState& state, const LayerParameter& layer) {
   return std::none_of(layer.exclude().begin(), layer.exclude().end(), is_met);
 }
 
-/// Returns whether a layer reads data. In branches, too, the names of layers that read files end in Data
+/// Returns whether a layer reads data. The names of layers that read files end in Data, also in branches of Caffe
 /// (DenseImageData, VideoData).
 bool gives_data(const std::string& type) { return type == "Input" || type.ends_with("Data"); }
 

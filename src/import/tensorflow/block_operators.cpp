@@ -230,7 +230,7 @@ void extract_patches(NodeConverter& node) {
   constexpr std::int64_t most_numbers = 1 << 20;  // so that the product below does not overflow
   if (outputs > most_numbers)
     node.fail(fmt::format("a patch has {} elements; allowed are at most {}", outputs, most_numbers));
-  // Sets weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
+  // weights[k * channels + c][c][k] = 1 for each position k of the window and each channel c.
   node.check_budget(outputs * outputs, onnx::ElementType::f32);
   std::vector<float> weights(static_cast<std::size_t>(outputs * outputs), 0);
   for (std::int64_t k = 0; k < sizes[1] * sizes[2]; ++k) {

@@ -1,4 +1,5 @@
-// Converts diagonals, segments and spectra. ONNX has no operators for them, or operators that TensorRT lacks.
+// Converts diagonals, segments and spectra to other operators, because ONNX has no operator for them, or one that
+// TensorRT lacks.
 #include <fmt/format.h>
 
 #include <algorithm>

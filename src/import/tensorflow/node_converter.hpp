@@ -61,9 +61,9 @@ class NodeConverter : public NodeBuilder {
   onnx::Value* as_i64(std::size_t i) { return cast(input(i), onnx::ElementType::i64); }
 
   // ---- Results
-  //
-  // Sets output `index` of the TensorFlow node. The value gets the node's name unless it already has the name of
-  // another tensor.
+
+  /// Sets output `index` of the TensorFlow node. The value gets the node's name unless it already has the name of
+  /// another tensor.
   void give(std::size_t index, onnx::Value* value);
   void give(onnx::Value* value) { give(0, value); }
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }

@@ -119,7 +119,7 @@ void fake_quantize(NodeConverter& node) {
   node.give(put_on_grid(node, node.input(0), grid, axis));
 }
 
-/// Returns the scale of a symmetric range, which the larger of both bounds determines (quantize_and_dequantize_op.h).
+/// Returns a single scale for both signs, which the wider side of the range determines (quantize_and_dequantize_op.h).
 double scale_of_range(double low, double high, double lowest, double highest) {
   const double from_low = lowest * low > 0 ? lowest / low : std::numeric_limits<float>::max();
   const double from_high = highest * high > 0 ? highest / high : std::numeric_limits<float>::max();
