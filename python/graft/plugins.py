@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from graft.engine.events import EngineError
 from graft.engine.libraries import ENTRY_POINTS, check_library, refusal_by_loader
 from graft.errors import Error
+from graft.library_alias import add_library_alias
 
 # TensorRT's Python modules, in the order in which one is chosen where none is imported yet.
 MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
@@ -74,6 +75,26 @@ class Registration:
         return f"<graft.plugins.Registration in {self.tensorrt}: added {added}; {len(self.before)} before>"
 
 
+def library() -> pathlib.Path:
+    """Returns the path of Graft's plugin library, for TensorRT in another program (`trtexec --dynamicPlugins=...`).
+
+    Raises graft.Error, of the kind "missing_tool", where this package was built without CUDA.
+    """
+    folder = pathlib.Path(__file__).absolute().parent  # not resolved: in a build this file is a link into the sources
+    places = [pathlib.Path(os.path.normpath(folder / place / LIBRARY_NAME)) for place in BESIDE_PACKAGE]
+    for path in places:
+        if path.is_file():
+            return path
+    raise Error(
+        f"{LIBRARY_NAME} was not found with this package (searched for {', '.join(map(str, places))})\nA build without "
+        "CUDA does not have the library: build Graft with CUDA, or pass the path of a library: register(library=...)",
+        "missing_tool",
+    )
+
+
+_own_library = library  # `register` has an argument of this name
+
+
 def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType | str | None = None) -> Registration:
     """Loads a plugin library into TensorRT's registry. A library that is already registered is not loaded again.
 
@@ -82,12 +103,13 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
     tensorrt: the module, or its name: tensorrt, tensorrt_rtx or tensorrt_lean. None: the imported module, or, where
         none is imported, the first of these that is installed.
 
-    Warns where the ONNX parser of TensorRT-RTX would end the process. Raises graft.Error for a library that is missing,
+    Also lets the ONNX parser of TensorRT-RTX find its library, without which it ends the process for a model with
+    plugins; warns where that fails. Raises graft.Error for a library that is missing,
     cannot be loaded, has no plugins or whose plugin names are taken, and for a TensorRT that is missing or too old
     (before 10).
     """
     module = _module(tensorrt)
-    _warn_of_parser(module)
+    _help_parser(module)
     path = _own_library() if library is None else pathlib.Path(library)
     key = (module.__name__, os.path.realpath(path))
     was_open_before = _is_open(key[1]) and not any(loaded == key[1] for _, loaded in _loaded)
@@ -106,18 +128,24 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
     return Registration(_title(module), str(path), _creators(registry), before)
 
 
-def _warn_of_parser(module: ModuleType) -> None:
-    """Warns where TensorRT-RTX's parser would end the process. The loader reads LD_LIBRARY_PATH once, when Python
-    starts, so this function cannot add the missing folder."""
+def _help_parser(module: ModuleType) -> None:
+    """Loads TensorRT-RTX's library under the name by which its ONNX parser opens it. The wheel lacks the name, and the
+    parser ends the process for a model with plugins if it is missing."""
     if module.__name__ != "tensorrt_rtx":
         return
-    try:
+    with contextlib.suppress(OSError):
         ctypes.CDLL(PARSER_OPENS)
-    except OSError:
+        return
+    try:
+        loaded = re.search(re.escape(PARSER_OPENS) + r"\.\d+", pathlib.Path("/proc/self/maps").read_text())
+        if loaded is None:
+            raise OSError(f"{PARSER_OPENS} is not loaded")
+        add_library_alias(PARSER_OPENS, loaded[0])
+    except OSError as error:
         warnings.warn(
-            f"the ONNX parser of {_title(module)} opens {PARSER_OPENS}, which its wheel does not have, and ends the "
-            "process for a model with plugins. Before Python starts, add a folder with this symbolic link to "
-            "LD_LIBRARY_PATH (docs/guide/install.md), or build the engine with graft.build",
+            f"the ONNX parser of {_title(module)} will end the process for a model with plugins, because it opens "
+            f"{PARSER_OPENS}: {error}. Before Python starts, add a folder with this symbolic link to LD_LIBRARY_PATH "
+            "(docs/guide/install.md), or build the engine with graft.build",
             stacklevel=3,
         )
 
@@ -232,19 +260,6 @@ def _module_of(network: Any) -> ModuleType:
         if isinstance(kind, type) and isinstance(network, kind):
             return sys.modules[name]
     return _module(None)
-
-
-def _own_library() -> pathlib.Path:
-    folder = pathlib.Path(__file__).absolute().parent  # not resolved: in a build this file is a link into the sources
-    places = [pathlib.Path(os.path.normpath(folder / place / LIBRARY_NAME)) for place in BESIDE_PACKAGE]
-    for path in places:
-        if path.is_file():
-            return path
-    raise Error(
-        f"{LIBRARY_NAME} was not found with this package (searched for {', '.join(map(str, places))})\nPass its path: "
-        "register(library=...); a build without CUDA does not have the library",
-        "missing_tool",
-    )
 
 
 def _check(path: pathlib.Path) -> None:

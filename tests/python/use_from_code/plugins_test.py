@@ -81,19 +81,42 @@ def dedented(script: str) -> str:
     return "\n".join(line.removeprefix("    ") for line in script.splitlines())
 
 
+def test_the_parser_of_rtx_finds_its_library_after_register() -> None:
+    pytest.importorskip("tensorrt_rtx", reason="TensorRT-RTX is not installed")
+    script = """
+    import ctypes
+    def is_found():
+        try:
+            return ctypes.CDLL("libtensorrt_rtx.so").getInferLibVersion()
+        except OSError:
+            return 0
+    assert not is_found()
+    graft.plugins.register(sys.argv[1], "tensorrt_rtx")
+    assert is_found()
+    """
+    assert "ONNX parser" not in execute(dedented(script), LIBRARY, LD_LIBRARY_PATH="")
+
+
 def test_register_warns_of_a_parser_that_would_end_the_process() -> None:
     pytest.importorskip("tensorrt_rtx", reason="TensorRT-RTX is not installed")
+    script = """
+    import os
+    def no_file(name):
+        raise OSError("no files in memory")
+    os.memfd_create = no_file
+    graft.plugins.register(sys.argv[1], "tensorrt_rtx")
+    """
     said = "the ONNX parser of tensorrt_rtx"
-    assert said in execute("graft.plugins.register(sys.argv[1], 'tensorrt_rtx')", LIBRARY, LD_LIBRARY_PATH="")
+    assert said in execute(dedented(script), LIBRARY, LD_LIBRARY_PATH="")
     linked = Path(os.environ["GRAFT_SOURCE_DIR"]) / ".deps" / "lib-rtx"
-    found = execute("graft.plugins.register(sys.argv[1], 'tensorrt_rtx')", LIBRARY, LD_LIBRARY_PATH=str(linked))
-    assert said not in found
+    assert said not in execute(dedented(script), LIBRARY, LD_LIBRARY_PATH=str(linked))
 
 
 def test_register_finds_library_and_tensorrt(module: str) -> None:
     script = """
     registered = graft.plugins.register(tensorrt=sys.argv[1])
     assert pathlib.Path(registered.library).resolve() == pathlib.Path(sys.argv[2]), registered.library
+    assert str(graft.plugins.library()) == registered.library
     assert registered.tensorrt.startswith(sys.argv[1] + " ")
     assert graft.plugins.register().added == ()  # the one that is imported by now
     """
@@ -178,8 +201,10 @@ def test_a_package_without_the_library_says_where_it_looked(module: str, tmp_pat
     (tmp_path / "graft").symlink_to(Path(os.environ["GRAFT_SOURCE_DIR"]) / "python" / "graft")
     script = """
     importlib.import_module(sys.argv[1])
-    message = message_of(graft.plugins.register, kind="missing_tool")
-    assert "libgraft_plugins.so was not found" in message and sys.argv[2] in message, message
+    for call in (graft.plugins.register, graft.plugins.library):
+        message = message_of(call, kind="missing_tool")
+        assert "libgraft_plugins.so was not found" in message and sys.argv[2] in message, message
+        assert "without CUDA" in message, message
     """
     execute(dedented(script), module, tmp_path / "graft", PYTHONPATH=str(tmp_path))
 
