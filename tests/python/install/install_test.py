@@ -125,6 +125,19 @@ print(*{word for word in maps if "graft" in pathlib.Path(word).name and ".so" in
         assert (prefix / "share" / "graft" / "python" / "graft" / f"{module}.pyi").is_file()
 
 
+def test_the_module_is_the_program(prefix: Path, folder: Path) -> None:
+    done = subprocess.run(
+        [os.environ["GRAFT_PYTHON"], "-m", "graft", "--version"],
+        cwd=folder,
+        env=ENVIRONMENT | {"PYTHONPATH": str(prefix / "share" / "graft" / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("graft ")
+
+
 def test_doctor_finds_what_was_installed(prefix: Path, folder: Path) -> None:
     done = without_checkout(folder, prefix / "bin" / "graft", "doctor", "--json")
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}

@@ -79,6 +79,14 @@ def test_the_command_is_the_program(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 2 and "nothing.onnx" in done.stderr
 
 
+def test_the_module_is_the_program() -> None:
+    for arguments, code in ((["--version"], 0), (["inspect", "nothing.onnx"], 2)):
+        by_module = run(sys.executable, "-m", "graft", *arguments)
+        by_command = run(GRAFT, *arguments)
+        assert by_module.returncode == by_command.returncode == code
+        assert (by_module.stdout, by_module.stderr) == (by_command.stdout, by_command.stderr)
+
+
 def test_the_page_for_man_lies_where_man_looks() -> None:
     page = pathlib.Path(sys.prefix) / "share" / "man" / "man1" / "graft.1"
     assert page.read_text() == run(GRAFT, "help", "--man").stdout
