@@ -6,14 +6,20 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 
 Progress = Callable[[float, str], object]
 
 
+def is_notebook() -> bool:
+    """Whether the process is the kernel of a notebook."""
+    return "ipykernel" in sys.modules
+
+
 def is_watched() -> bool:
     """Whether a person sees the progress: standard error is a terminal, or the process is the kernel of a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr.isatty() or is_notebook()
 
 
 @contextlib.contextmanager
@@ -25,11 +31,16 @@ def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress | N
         yield None
         return
     try:
-        from tqdm.auto import tqdm
+        # In a notebook without ipywidgets tqdm warns that its bar is text.
+        with warnings.catch_warnings(action="ignore"):
+            from tqdm.auto import tqdm
     except ModuleNotFoundError:
         yield None
         return
-    with tqdm(total=100, desc=title, bar_format="{desc}: {percentage:3.0f} % {bar} {elapsed} {postfix}") as bar:
+    layout = "{desc}: {percentage:3.0f} % {bar} {elapsed} {postfix}"
+    # A notebook shows standard error in a red box.
+    file = sys.stdout if is_notebook() else sys.stderr
+    with tqdm(total=100, desc=title, bar_format=layout, file=file) as bar:
 
         def show(fraction: float, text: str) -> None:
             bar.set_postfix_str(text, refresh=False)

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import types
@@ -502,6 +503,23 @@ def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, network: 
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     graft.convert(network)
     assert shown
+
+
+def test_a_notebook_without_widgets_shows_a_bar_of_text_on_standard_output() -> None:
+    """A notebook shows standard error in a red box. Stand-ins represent its kernel."""
+    pytest.importorskip("tqdm.auto")
+    script = """
+    import sys
+    from unittest.mock import MagicMock
+    sys.modules |= {name: MagicMock() for name in ("ipykernel", "ipykernel.zmqshell", "IPython")} | {"ipywidgets": None}
+    from graft.progress import shown
+    with shown(None, "converting") as show:
+        show(1, "done")
+    """
+    command = [sys.executable, "-W", "always", "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "converting: 100 %" in done.stdout
 
 
 @pytest.mark.parametrize("error", [LookupError("enough"), KeyboardInterrupt(), SystemExit(3)])
