@@ -57,8 +57,12 @@ def test_what_pip_knows() -> None:
     assert "graft/bin/graft" in done.stdout and "graft/lib/libgraft_plugins.so" in done.stdout
     tags = importlib.metadata.distribution("graft-tensorrt").read_text("WHEEL")
     assert tags is not None and "Tag: cp311-abi3-manylinux_2_36_x86_64" in tags
-    extras = importlib.metadata.metadata("graft-tensorrt").get_all("Provides-Extra")
-    assert {"cuda", "rtx", "torch", "notebook"} <= set(extras or [])
+    metadata = importlib.metadata.metadata("graft-tensorrt")
+    assert {"cuda", "rtx", "torch", "notebook"} <= set(metadata.get_all("Provides-Extra") or [])
+    assert metadata["Author"] == "The Graft authors" and metadata["Keywords"]
+    assert {"Programming Language :: C++", "Environment :: GPU :: NVIDIA CUDA"} <= set(
+        metadata.get_all("Classifier") or []
+    )
 
 
 def test_versions_are_those_of_the_build() -> None:
