@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # Packs build/release as the wheel graft-tensorrt in dist: `make wheel` builds first and calls it.
 """scikit-build-core packs the wheel, and auditwheel adds Debian's libraries; only OpenVINO's libraries come from
-OpenVINO's own wheel."""
+OpenVINO's own wheel. Between the two, this script writes the readme and the bill of materials into the wheel."""
 
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
+
+from bill_of_materials import bill_of_materials
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RAW = ROOT / "build" / "wheel" / "raw"
@@ -16,6 +21,8 @@ DIST = ROOT / "dist"
 PLATFORM = "manylinux_2_36_x86_64"
 OTHERS = ("libopenvino*", "libtbb*")
 LARGEST = 40e6
+# The sections of README.md that are about the checkout.
+OF_CHECKOUT = ("Try it from the source", "The code")
 
 
 def run(*command: object) -> None:
@@ -37,12 +44,39 @@ def run(*command: object) -> None:
         sys.exit(f"wheel: error: {command[2]} failed (whole log: {log})")
 
 
+def readme() -> str:
+    """Returns README.md for an index of packages, which shows it without the pages that it links to: each link is the
+    path of its page, which the wheel installs into share/doc/graft."""
+    first, *sections = (ROOT / "README.md").read_text().split("\n## ")
+    kept = [section for section in sections if section.partition("\n")[0] not in OF_CHECKOUT]
+    text = "\n## ".join([first, *kept])
+    text = re.sub(r"\| to change Graft: .*\n", "", text)
+    return re.sub(r"\[([^]\n]+)\]\((?!https?://)([^)#\n]+)[^)\n]*\)", r"\1 (`\2`)", text)
+
+
+def complete(wheel: pathlib.Path) -> None:
+    """Writes the readme and the bill of materials into the wheel. auditwheel writes RECORD anew."""
+    whole = wheel.with_suffix(".complete")
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as target:
+        for entry in source.infolist():
+            data = source.read(entry)
+            folder, _, name = entry.filename.rpartition("/")
+            if name == "METADATA" and folder.endswith(".dist-info"):
+                headers = data.decode().partition("\n\n")[0]
+                data = f"{headers}\n\n{readme()}".encode()
+                bill = json.dumps(bill_of_materials(source.namelist()), indent=1)
+                target.writestr(f"{folder}/sboms/graft.cdx.json", f"{bill}\n")
+            target.writestr(entry, data)
+    whole.replace(wheel)
+
+
 def main() -> None:
     shutil.rmtree(RAW.parent, ignore_errors=True)
     RAW.mkdir(parents=True)
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
     run(*pip, "--wheel-dir", RAW, ROOT)
     (raw,) = RAW.glob("*.whl")
+    complete(raw)
     excluded = [word for library in OTHERS for word in ("--exclude", library)]
     DIST.mkdir(exist_ok=True)
     for old in DIST.glob("graft_tensorrt-*.whl"):

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from urllib.parse import unquote
 
 import graft
 import pytest
@@ -16,6 +17,7 @@ from conftest import DIGITS, ROOT
 
 PACKAGE = pathlib.Path(graft.__file__).parent
 GRAFT = pathlib.Path(sys.executable).parent / "graft"
+PINS = tomllib.loads((ROOT / "deps.toml").read_text())["pypi"]
 
 
 def run(*command: object) -> subprocess.CompletedProcess[str]:
@@ -65,14 +67,61 @@ def test_what_pip_knows() -> None:
     )
 
 
+def test_the_readme_of_the_index_has_no_relative_link() -> None:
+    """The page of an index of packages has no other pages of Graft. It names pages of the wheel by their path."""
+    text = importlib.metadata.metadata("graft-tensorrt").get_payload()
+    assert text.startswith("# Graft") and "## Install it" in text
+    assert re.findall(r"\]\((?!https?://).*?\)", text) == []
+    assert "make demo" not in text and "## The code" not in text
+    pages = set(re.findall(r"`((?:docs|examples)/[a-z0-9_/]+\.md)`", text, re.I))
+    folder = pathlib.Path(sys.prefix) / "share" / "doc" / "graft"
+    assert len(pages) > 20 and [page for page in pages if not (folder / page).is_file()] == []
+
+
+def test_the_bill_of_materials_has_the_code_of_others() -> None:
+    files = {path.name: path for path in importlib.metadata.files("graft-tensorrt") or []}
+    bill = json.loads(files["graft.cdx.json"].read_text())
+    assert (bill["bomFormat"], bill["specVersion"], bill["version"]) == ("CycloneDX", "1.6", 1)
+    assert bill["metadata"]["component"]["name"] == "graft-tensorrt"
+    assert bill["metadata"]["component"]["version"] == graft.__version__
+    components = {component["name"]: component for component in bill["components"]}
+    assert all(component["version"] in unquote(component["purl"]) for component in components.values())
+    assert bill["dependencies"][0]["dependsOn"] == [component["bom-ref"] for component in bill["components"]]
+    # Headers that have a license in the wheel, and the version of each pinned wheel.
+    assert {path.stem for path in (PACKAGE / "licenses").glob("*-dev.txt")} <= set(components)
+    pins = dict(pin.split("==") for pin in PINS["build"] + PINS["headers"] + PINS["cuda"])
+    for name in set(components) & set(pins):
+        assert components[name]["version"] == pins[name]
+    # Each static library from outside that is on the command that links a library or a program of the wheel.
+    owners = {
+        "libcudart_static.a": {"cuda-toolkit", "nvidia-cuda-runtime"},
+        "-static-libstdc++": {"libstdc++-12-dev"},
+        "-static-libgcc": {"libgcc-12-dev"},
+    }
+    empty = "librt.a"  # the functions are in libc
+    for linked in linked_statically() - {empty}:
+        assert owners[linked] & set(components), linked
+
+
+def linked_statically() -> set[str]:
+    """Returns the archives outside the build, and the options that link a library of the compiler."""
+    binaries = [*PACKAGE.glob("*.so"), *PACKAGE.glob("lib/*.so*"), *PACKAGE.glob("bin/*"), *PACKAGE.glob("libexec/*")]
+    linked: set[str] = set()
+    for command in (ROOT / "build" / "release" / "build.ninja").read_text().split("\nbuild "):
+        output = command.partition(":")[0].split(" ")[0]
+        if pathlib.Path(output).name in {path.name for path in binaries}:
+            linked |= {pathlib.Path(file).name for file in re.findall(r" (/\S+\.a)\b", command)}
+            linked |= set(re.findall(r"-static-lib\S+", command))
+    return linked
+
+
 def test_versions_are_those_of_the_build() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    pins = tomllib.loads((ROOT / "deps.toml").read_text())["pypi"]
     assert f"project(graft VERSION {project['project']['version']} " in (ROOT / "CMakeLists.txt").read_text()
-    assert set(project["build-system"]["requires"]) <= set(pins["wheel"])
+    assert set(project["build-system"]["requires"]) <= set(PINS["wheel"])
     for dependency in project["project"]["dependencies"]:  # libgraft.so is linked to one version of OpenVINO
         if "==" in dependency:
-            assert dependency in pins["build"]
+            assert dependency in PINS["build"]
 
 
 def test_the_command_is_the_program(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,70 @@
+# The bill of materials of the wheel, as CycloneDX JSON: tools/wheel.py writes it into the wheel.
+"""Lists the parts of others that are compiled or statically linked into the wheel (deps.toml, [wheel]), with the
+versions that are installed here. auditwheel lists the shared libraries that it adds to the wheel in a file of its own;
+a package that pip installs is a requirement in the wheel's metadata."""
+
+import pathlib
+import re
+import subprocess
+import tomllib
+from collections.abc import Collection
+from typing import Any
+from urllib.parse import quote
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release"
+# CUDA is part of a wheel with this file, and the headers of kernel-lens of a wheel with the other one.
+PLUGIN_LIBRARY = "graft/lib/libgraft_plugins.so"
+TENSORRT_HEADER = "graft/share/graft/tensorrt/NvInfer.h"
+
+
+def bill_of_materials(files: Collection[str]) -> dict[str, Any]:
+    """Returns the bill of materials of a wheel with these files."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    deps = tomllib.loads((ROOT / "deps.toml").read_text())
+    pins = dict(pin.split("==") for group in deps["pypi"].values() for pin in group)
+    parts = deps["wheel"]
+    pypi = list(parts["pypi"])
+    if TENSORRT_HEADER in files:
+        pypi += parts["tensorrt_headers"]
+    components = [_component(name, _debian_version(name), "deb/debian") for name in parts["debian"]]
+    if PLUGIN_LIBRARY in files and _is_cuda_from_wheels():
+        pypi += parts["cuda"]
+    elif PLUGIN_LIBRARY in files:
+        components.append(_component("cuda-toolkit", _cuda_version(), "generic"))
+    components += [_component(name, pins[name], "pypi") for name in pypi]
+    components.sort(key=lambda component: component["name"])
+    wheel = _component(project["name"], project["version"], "pypi") | {"licenses": [{"expression": project["license"]}]}
+    uses = [component["bom-ref"] for component in components]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": wheel},
+        "components": components,
+        "dependencies": [{"ref": wheel["bom-ref"], "dependsOn": uses}, *({"ref": reference} for reference in uses)],
+    }
+
+
+def _component(name: str, version: str, kind: str) -> dict[str, Any]:
+    url = f"pkg:{kind}/{name}@{quote(version, safe='')}"
+    return {"type": "library", "bom-ref": url, "name": name, "version": version, "purl": url}
+
+
+def _debian_version(package: str) -> str:
+    query = ["dpkg-query", "--show", "--showformat=${Version}", package]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout
+
+
+def _is_cuda_from_wheels() -> bool:
+    """Whether nvcc is one that tools/setup installed in .deps."""
+    compiler = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
+    return compiler is not None and "/.deps/" in compiler[1]
+
+
+def _cuda_version() -> str:
+    (record,) = BUILD.glob("CMakeFiles/*/CMakeCUDACompiler.cmake")
+    version = re.search(r'CMAKE_CUDA_COMPILER_VERSION "(.+)"', record.read_text())
+    if version is None:
+        raise ValueError(f"{record}: CMAKE_CUDA_COMPILER_VERSION is missing")
+    return version[1]
