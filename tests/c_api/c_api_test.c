@@ -5,6 +5,10 @@
 
 #include "graft/graft_c.h"
 
+/* Programs that were compiled with an earlier version have these sizes (docs/versions.md). */
+_Static_assert(sizeof(graft_tensor) == 96, "graft_tensor changed its size");
+_Static_assert(sizeof(graft_call) == 32, "graft_call changed its size");
+
 static void require(int condition, const char* what) {
   if (condition) return;
   fprintf(stderr, "failed: %s; last error: %s\n", what, graft_last_error());

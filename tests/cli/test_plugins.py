@@ -1,8 +1,9 @@
 # Tests graft plugins, which lists what a real plugin registry finds.
 import pathlib
+import sys
 
 import pytest
-from conftest import PLUGIN_LIBRARY, needs_plugin_library
+from conftest import PLUGIN_LIBRARY, PROGRAM, SOURCE, needs_plugin_library, run_command
 
 
 @needs_plugin_library
@@ -18,6 +19,12 @@ def test_every_operator_and_drop_in_is_a_creator_with_its_fields(graft, tensorrt
     assert own == {("graft", op["name"]): {a["name"] for a in op["attributes"]} for op in operators}
     drop_ins = [drop_in for op in operators for drop_in in op["drop_ins"]]
     assert stand_ins == {("", drop_in["name"]): {f["name"] for f in drop_in["fields"]} for drop_in in drop_ins}
+
+
+@needs_plugin_library
+def test_the_page_of_plugins_is_what_the_libraries_have():
+    """Engines and ONNX files contain these names: docs/versions.md says what may change."""
+    run_command(sys.executable, SOURCE / "tools" / "plugin_interface.py", "--check", "--graft", PROGRAM, code=0)
 
 
 @needs_plugin_library

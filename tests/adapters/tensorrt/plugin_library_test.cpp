@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "adapters/tensorrt/convert.hpp"
 #include "adapters/tensorrt/plugin_host.hpp"
@@ -236,6 +240,27 @@ TEST(PluginFormats, ChannelVectorLayoutsAreForNormsOverChannelsOnly) {
   auto& creator = *library().find("L2Normalize");
   EXPECT_NO_THROW(static_cast<void>(build_plugin(creator, {{"axes", std::vector<std::int64_t>{-3}}}, {&input, 1})));
   EXPECT_THROW(static_cast<void>(build_plugin(creator, {{"axes", std::vector<std::int64_t>{2}}}, {&input, 1})), Error);
+}
+
+/// Engines contain these bytes, so every later version of the library has to read them (docs/versions.md).
+TEST(PluginBuild, SerializesTheBytesThatEnginesContain) {
+  using Type = nvinfer1::PluginFieldType;
+  const auto bytes = [](std::string_view text) {
+    const auto view = std::as_bytes(std::span(text));
+    return std::vector<std::byte>(view.begin(), view.end());
+  };
+  const std::string_view axes("\x01\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 16);
+  const std::string_view half("\0\0\0\x3f", 4);
+  const std::string_view one("\0\0\x80\x3f", 4);
+  const std::vector<SerializedField> expected = {{"axes", Type::kINT64, 2, bytes(axes)},
+                                                 {"epsilon", Type::kFLOAT32, 1, bytes(half)},
+                                                 {"epsilon_mode", Type::kCHAR, 3, bytes("add")},
+                                                 {"x_scale", Type::kFLOAT32, 1, bytes(one)},
+                                                 {"y_scale", Type::kFLOAT32, 1, bytes(one)}};
+  const PluginFields fields = {
+      {"axes", std::vector<std::int64_t>{1, -1}}, {"epsilon", 0.5F}, {"epsilon_mode", std::string("add")}};
+  const TensorDesc input{DType::f32, Layout::linear, {2, 3, 4}};
+  EXPECT_EQ(build_plugin(*library().find("L2Normalize"), fields, {&input, 1}).serialized, expected);
 }
 
 TEST(PluginBuild, LoadsNoCudaDriver) {
