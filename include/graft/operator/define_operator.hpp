@@ -29,7 +29,7 @@ struct Variant {
 };
 
 /// The members that every definition must have. `types()` returns an array of the TypeConstraint that its ports name.
-/// docs/guide/add_an_operator.md explains a definition line by line.
+/// docs/guide/operator_definition.md explains a definition line by line.
 ///
 /// Optional members. A member of such a name that cannot be called as written here does not compile:
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const  whether a row fits the attributes and ranks;

@@ -49,8 +49,10 @@ def test_commands_name_programs_that_a_user_has(page: Path) -> None:
         assert block["kind"] != "sh" or "$GRAFT_PYTHON" not in block["text"], f"{page.name}: {block['text']}"
 
 
-def run_commands(page: Path, folder: Path) -> None:
-    script = "".join(block["text"] for block in blocks(page) if block["kind"] == "sh" and block["mark"] != "not run")
+def run_commands(folder: Path, *pages: Path) -> None:
+    """Runs the commands of pages, one page after another in one folder."""
+    all_blocks = [block for page in pages for block in blocks(page)]
+    script = "".join(block["text"] for block in all_blocks if block["kind"] == "sh" and block["mark"] != "not run")
     if not script:
         pytest.skip("the page has no commands to run")
     shutil.copytree(ROOT / "examples", folder / "examples")
@@ -64,14 +66,20 @@ def run_commands(page: Path, folder: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert result.returncode == 0, f"{page.name}:\n{script}\n{result.stdout}\n{result.stderr}"
+    assert result.returncode == 0, f"{pages[0].name}:\n{script}\n{result.stdout}\n{result.stderr}"
+
+
+ADD_AN_OPERATOR = ROOT / "docs" / "guide" / "add_an_operator.md"
+OPERATOR_DEFINITION = ROOT / "docs" / "guide" / "operator_definition.md"
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in GUIDES if page.stem != "add_an_operator"], ids=lambda page: page.stem
+    "page",
+    [page for page in GUIDES if page not in (ADD_AN_OPERATOR, OPERATOR_DEFINITION)],
+    ids=lambda page: page.stem,
 )
 def test_commands_work(page: Path, tmp_path: Path) -> None:
-    run_commands(page, tmp_path)
+    run_commands(tmp_path, page)
 
 
 def model_of(folder: Path, name: str, inputs: list[str], outputs: list[str], **attributes: object) -> Path:
@@ -90,14 +98,11 @@ def graft(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([GRAFT, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False)
 
 
-ADD_AN_OPERATOR = ROOT / "docs" / "guide" / "add_an_operator.md"
-
-
 @pytest.fixture(scope="module")
 def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder in which all commands of the guide have been run."""
+    """Returns a folder in which all commands of the tutorial, and then of the reference, have been run."""
     folder = tmp_path_factory.mktemp("add_an_operator")
-    run_commands(ADD_AN_OPERATOR, folder)
+    run_commands(folder, ADD_AN_OPERATOR, OPERATOR_DEFINITION)
     return folder
 
 

@@ -74,7 +74,7 @@ def test_a_pattern_that_cannot_be_read_ends_the_build(tmp_path: pathlib.Path) ->
 def test_the_commands_of_the_guide_find_the_wheel(tmp_path: pathlib.Path) -> None:
     """Runs the guide's commands for a library of operators without CUDA, which takes seconds; tests/python/guides
     runs all commands."""
-    guide = (DOCUMENTS / "docs" / "guide" / "add_an_operator.md").read_text()
+    guide = (DOCUMENTS / "docs" / "guide" / "operator_definition.md").read_text()
     blocks = [block for block in re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S) if "my_cpu_build" in block]
     shutil.copytree(DOCUMENTS / "examples", tmp_path / "examples")
     blocks = [block for block in blocks if "-DGRAFT_CUDA=OFF" in block or block.startswith("graft ops")]
