@@ -1,7 +1,7 @@
 # Graft's everyday commands; plain `make` lists them. CMake does the work, in build/release.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build build-all wheel demo test bench compat docs docs-check lint format install clean
+.PHONY: help deps build build-all wheel demo test bench compat docs docs-check site lint format install clean
 
 PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
@@ -65,6 +65,11 @@ docs-check: build
 	@$(python) tools/tensorrt_versions.py --check
 	@tools/build release $(settings) -- graft_write_schemas
 	@build/bin/graft_write_schemas docs/schema --check
+
+site: ## build/site, the documentation as web pages, which need no server
+	@tools/setup site
+	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
+	@echo "wrote build/site/index.html"
 
 lint: build-all ## clang-format, clang-tidy, shellcheck, ruff, mypy
 	@tools/setup lint

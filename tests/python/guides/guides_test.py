@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(os.environ["GRAFT_SOURCE_DIR"])
 GRAFT = Path(os.environ["GRAFT_BIN"])
 PYTHON = Path(os.environ["GRAFT_PYTHON"])
-GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+GUIDES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 BLOCK = re.compile(
     r"(?:<!-- (?P<mark>file|not run): (?P<what>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
 )
