@@ -13,6 +13,7 @@
 
 #include "graft/setting.hpp"
 #include "graft/suggest.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"
 #include "inspect/forecast.hpp"
@@ -30,7 +31,6 @@
 #include "rules/rule.hpp"
 #include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
-#include "graft/toolkit/commands.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/inspect.hpp"
 #include "toolkit/ports.hpp"

@@ -12,13 +12,13 @@
 #include "core/atomic_file.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/count_nodes.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
-#include "graft/toolkit/commands.hpp"
 #include "toolkit/tensors.hpp"
 
 namespace graft::toolkit {

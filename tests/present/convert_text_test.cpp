@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "graft/toolkit/commands.hpp"
 #include "passes/report.hpp"
 #include "present/json/convert_json.hpp"
 #include "present/text/next_steps_text.hpp"
 #include "tests/support/text_model.hpp"
 #include "toolkit/access.hpp"
-#include "graft/toolkit/commands.hpp"
 #include "toolkit/compare_models.hpp"
 #include "toolkit/value_check.hpp"
 
