@@ -325,7 +325,7 @@ def region_align(
         sampling_ratio: the number of samples along each side of a bin; 0 stands for the length of the side in pixels, rounded up (at least 0 and at most 32768)
         spatial_scale: the size of the map divided by the size of the image to which regions refer (more than 0 and finite)
 
-    Returns y (R,C,output_height,output_width): a small map of each region
+    Returns y (R,C,output_height,output_width): the pooled map of each region
 
     Types: x f32 rois f32 batch_indices i64 y f32; x f16 rois f16 batch_indices i64 y f16; x bf16 rois bf16 batch_indices i64 y bf16
 
@@ -351,7 +351,7 @@ def scatter_reduce_nd(
         reduction: the operation that combines updates with data; without a reduction, use TensorRT's own layer (add, mul, min, max)
         deterministic: 1 sorts updates by their index and reduces them in order, so that every run computes the same bits; 0 allows floating-point numbers to be added in any order, and in their own type (at least 0 and at most 1)
 
-    Returns y (as data): data after the updates
+    Returns y (as data): the data after the updates
 
     Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
 
@@ -379,7 +379,7 @@ def scatter_reduce_elements(
         axis: the axis of the indices; negative axes count from the last one
         deterministic: 1 sorts updates by their target and reduces them in order, so that every run computes the same bits; 0 allows floating-point numbers to be added in any order, and in their own type (at least 0 and at most 1)
 
-    Returns y (as data): data after the updates
+    Returns y (as data): the data after the updates
 
     Types: data f32 indices i64 updates f32 y f32; data f32 indices i32 updates f32 y f32; data f16 indices i64 updates f16 y f16; data f16 indices i32 updates f16 y f16; data bf16 indices i64 updates bf16 y bf16; data bf16 indices i32 updates bf16 y bf16; data i32 indices i64 updates i32 y i32; data i32 indices i32 updates i32 y i32; data i64 indices i64 updates i64 y i64; data i64 indices i32 updates i64 y i64
 
@@ -405,7 +405,7 @@ def largest_k(
         largest: 1 selects the largest elements, 0 the smallest (at least 0 and at most 1)
         sorted: whether the results must be sorted; the operator also sorts them with 0 (at least 0 and at most 1)
 
-    Returns values (as x, k along the axis): the largest first, or the smallest first, indices (as values): positions along the axis
+    Returns values (as x, k along the axis): the selected elements, the largest or the smallest first, indices (as values): the positions of the values along the axis
 
     Types: x f32 values f32 indices i64; x f16 values f16 indices i64; x bf16 values bf16 indices i64; x i32 values i32 indices i64; x i64 values i64 indices i64
 
@@ -433,7 +433,7 @@ def causal_conv_with_state(
         activation: the activation that is applied to the sums (none, silu, swish)
         in_place: with 1, TensorRT stores present_state in the memory of past_state, which is then required (at least 0 and at most 1)
 
-    Returns y (N,C,L): has the length of x, present_state (N,C,K-1): the past_state of the next chunk
+    Returns y (N,C,L): the results, with the length of x, present_state (N,C,K-1): the state after x, which is the past_state of the next chunk
 
     Types: x f32 weight f32 bias f32 past_state f32 y f32 present_state f32; x f16 weight f16 bias f16 past_state f16 y f16 present_state f16; x bf16 weight bf16 bias bf16 past_state bf16 y bf16 present_state bf16
 
@@ -459,7 +459,7 @@ def multi_scale_deformable_attention(
     Attributes:
         points: the number of points per query and head in each map; if empty, sampling_locations has axes L,P for P points in each of L maps (at least 1 and at most 32768)
 
-    Returns y (B,Q,M,D): a sum for each query and head
+    Returns y (B,Q,M,D): the sum for each query and head
 
     Types: value f32 spatial_shapes i64 sampling_locations f32 attention_weights f32 y f32; value f32 spatial_shapes i32 sampling_locations f32 attention_weights f32 y f32; value f16 spatial_shapes i64 sampling_locations f16 attention_weights f16 y f16; value f16 spatial_shapes i32 sampling_locations f16 attention_weights f16 y f16; value bf16 spatial_shapes i64 sampling_locations bf16 attention_weights bf16 y bf16; value bf16 spatial_shapes i32 sampling_locations bf16 attention_weights bf16 y bf16
 
