@@ -97,8 +97,7 @@ template <report::Reflected Report>
     if (field.key == nullptr) return;
     using Owner = decltype(owner(std::declval<const Report&>()));
     using Value = std::decay_t<std::invoke_result_t<decltype(field.member), Owner>>;
-    Json schema = Json::object();
-    schema["description"] = field.description;
+    Json schema = {{"description", field.description}};
     if (field.is_left_out) {
       schema.update(schema_of_value(std::type_identity<typename NonEmpty<Value>::Type>()));
     } else {
@@ -106,7 +105,13 @@ template <report::Reflected Report>
       if (!field.has_condition) required.push_back(field.key);
     }
     Json& property = properties[field.key];
-    if (!property.is_null()) schema = {{"anyOf", Json::array({property, schema})}};
+    if (!property.is_null()) {
+      Json both = Json::array();
+      both.push_back(std::move(property));
+      both.push_back(std::move(schema));
+      schema = Json::object();
+      schema["anyOf"] = std::move(both);
+    }
     property = std::move(schema);
   });
   return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
