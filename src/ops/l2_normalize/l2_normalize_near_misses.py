@@ -25,7 +25,7 @@ NORM = "r = ReduceL2<axes=[1], keepdims=1>(x) "
 MISSES = [
     miss("wrong_axis_unsqueezed",
          "summed over axis 1 without keepdims, put back as axis 2: divides by another column's norm",
-         "unsqueezed along other axes", "(float[N,4,4] x) => (float[N,4,4] y)",
+         "inserts other axes", "(float[N,4,4] x) => (float[N,4,4] y)",
          "r = ReduceL2<axes=[1], keepdims=0>(x) m = Clip(r, eps) u = Unsqueeze(m, axes2) y = Div(x, u)"),
     miss("wrong_axis_keepdims_0", "without keepdims the norm of row i is broadcast over column i", "`keepdims` is 0",
          SQUARE, "r = ReduceL2<axes=[1], keepdims=0>(x) m = Clip(r, eps) y = Div(x, m)"),
@@ -125,7 +125,7 @@ MISSES = [
          "not a constant, the pattern needs one for @axes", "(float[N,4,3,5] x, int64[1] a) => (float[N,4,3,5] y)",
          "q = Mul(x, x) s = ReduceSum<keepdims=1>(q, a) " + TAIL),
     miss("no_axes_no_sum", "no axes and noop_with_empty_axes=1: nothing is summed, the result is the sign of x",
-         "no axes to sum over", IMAGE,
+         "the sum has no axes", IMAGE,
          "q = Mul(x, x) s = ReduceSum<keepdims=1, noop_with_empty_axes=1>(q, no_axes) " + TAIL),
     same("expanded_further", "the norm is expanded to a larger batch than x has", "may differ from the shape of x",
          "(float[1,4,3,5] x) => (float[8,4,3,5] y)", NORM + "m = Clip(r, eps) e = Expand(m, larger) y = Div(x, e)"),
