@@ -194,6 +194,10 @@ report::QuantizeReport quantize_file(const Console& console, const QuantizeArgum
   const DeferInterrupts defer(true);
   Progress progress(console);
   options.watch = watch_of(progress);
+  options.on_warning = [&](const std::string& warning) {
+    progress.clear();
+    console.warn(warning);
+  };
   report::QuantizeReport report = toolkit::quantize(std::filesystem::path(arguments.model), options);
   progress.clear();
   return report;
@@ -213,7 +217,6 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   check_output(arguments);
   check_report(arguments.report);
   const report::QuantizeReport report = quantize_file(console, arguments, std::move(options));
-  for (const std::string& warning : report.data_warnings) console.warn(warning);
   console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, report.external_data),
                           present::quantize_summary(report)));
   console.say(present::quantize_text(report, arguments.explain));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "graft/toolkit/commands.hpp"
+#include "graft/toolkit/files.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/count_nodes.hpp"
 #include "onnx/onnx_io.hpp"
@@ -139,8 +141,7 @@ void check(const QuantizeOptions& options) {
     throw Error(fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::data_files),
                             setting_name(Setting::data)));
   }
-  if (!options.output.empty())
-    static_cast<void>(AtomicFile(options.output));  // throws Error where it cannot be written
+  if (!options.output.empty()) check_writable(options.output);
 }
 
 /// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
@@ -178,6 +179,7 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
     check_nodes(model_of(model));
     const std::string_view name = setting_name(options.data_files.empty() ? Setting::data : Setting::data_files);
     const Tensors files = read_tensors(options.data_files, name);
+    if (options.on_warning) std::ranges::for_each(nan_warnings(files, name), options.on_warning);
     const TensorViews views = options.data_files.empty() ? options.data_views : views_of(files);
     const runtime::TensorMap data = to_internal(options.data, views, std::string(name));
     QuantizeReport report = has_8_bits(options.precision) ? quantize_int8(model, options, data, work)
@@ -187,7 +189,6 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
     report.weight_bytes = onnx::bytes_of_weights(model_of(report.model));
     report.precision = options.precision;
     report.has_data = has_tensors(options) || !options.int8.data.empty();
-    report.data_warnings = nan_warnings(files, name);
     write(report, options);
     return report;
   });

@@ -312,7 +312,6 @@ struct QuantizeReport {
   std::uint64_t weight_bytes_before = 0;
   std::vector<QuantizedNode> nodes = {};
   std::vector<std::string> notes = {};
-  std::vector<std::string> data_warnings = {};  ///< Warnings about tensors of QuantizeOptions::data_files with NaN.
   std::vector<OutputFigures> outputs = {};
   std::vector<OutputFigures> plain_outputs = {};
 

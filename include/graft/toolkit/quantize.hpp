@@ -79,6 +79,8 @@ struct QuantizeOptions {
   Int8Options int8 = {};
   std::filesystem::path output = {};        ///< The ONNX file to which the result is written; empty: none.
   CpuEngine engine = CpuEngine::automatic;  ///< The engine for calibration and comparisons.
+  /// Called with a warning for each tensor of `data_files` that contains NaN, before the model is quantized.
+  std::function<void(const std::string& warning)> on_warning = {};
   Watch watch = {};
 };
 
