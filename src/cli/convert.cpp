@@ -18,6 +18,7 @@
 #include "cli/release_option.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "graft/toolkit/cut.hpp"
 #include "graft/toolkit/files.hpp"
 #include "present/html/convert_page.hpp"
@@ -251,6 +252,7 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
     if (halves) {
       present::write_cut(*halves, arguments.output);
       report.output = arguments.output;
+      if (report.values.can_be_repeated()) report.values.command = toolkit::verify_command(report, halves->file);
     } else {
       toolkit::save(report, arguments.output);
     }

@@ -25,7 +25,7 @@ class BuildArguments {
 
   std::vector<std::string> of(const BuildOptions& options) {
     words_ = choice_arguments(options);
-    for (const auto& shape : options.shapes) add("--shapes", text_of(shape));
+    for (const auto& shape : options.shapes) add("--shapes", to_string(shape));
     for (const ShapeRanges& profile : options.profiles) add_profile(profile);
     add_memory(options.memory);
     for (const auto& [name, format] : options.formats) add_format(name, format);
@@ -66,7 +66,7 @@ class BuildArguments {
 
   void add_profile(const ShapeRanges& profile) {
     std::vector<std::string> ranges;
-    for (const auto& shape : profile) ranges.push_back(text_of(shape));
+    for (const auto& shape : profile) ranges.push_back(to_string(shape));
     add("--profile", fmt::format("{}", fmt::join(ranges, ",")));
   }
 

@@ -41,7 +41,7 @@ SuggestedRanges suggest_ranges(const Model& model) {
   return found;
 }
 
-BuildNeeds needs_of_build(const Model& model) {
+BuildNeeds find_build_needs(const Model& model) {
   BuildNeeds needs;
   const onnx::Graph& graph = model_of(model).graph();
   for (const onnx::Value* input : graph.inputs()) {
@@ -63,7 +63,7 @@ BuildNeeds needs_of_build(const Model& model) {
   return needs;
 }
 
-std::string text_of(const ShapeRanges::value_type& shape) {
+std::string to_string(const ShapeRanges::value_type& shape) {
   const auto& [name, range] = shape;
   return fmt::format("{}={}..{}..{}", name, fmt::join(range.smallest, "x"), fmt::join(range.usual, "x"),
                      fmt::join(range.largest, "x"));

@@ -37,4 +37,9 @@ std::string verify_command(const ModelFiles& reference, const std::filesystem::p
   return command + library_options();
 }
 
+std::string verify_command(const report::ConvertReport& report, const std::filesystem::path& candidate) {
+  return verify_command({.model = report.file, .weights = report.import.weights, .outputs = report.import.outputs},
+                        candidate);
+}
+
 }  // namespace graft::toolkit

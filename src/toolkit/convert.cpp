@@ -311,9 +311,7 @@ void correct_advice(report::ConvertReport& report) {
 /// Sets the command that repeats the comparison of the values, which needs the file of the result.
 void set_command(report::ConvertReport& report) {
   if (report.output.empty() || !report.values.can_be_repeated()) return;
-  const ImportOptions& import = report.import;
-  report.values.command =
-      verify_command({.model = report.file, .weights = import.weights, .outputs = import.outputs}, report.output);
+  report.values.command = verify_command(report, report.output);
 }
 
 /// Converts the original of a report that has the facts about the file.

@@ -328,7 +328,7 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
   inner.trials.max_builds = options.budget.max_builds;
   inner.trials.max_seconds = options.budget.max_seconds;
   inner.shapes = options.shape_texts;
-  for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
+  for (const auto& shape : options.shapes) inner.shapes.push_back(to_string(shape));
   inner.reduce = options.reduce.string();
   return inner;
 }

@@ -29,7 +29,7 @@ struct ShapeRange {
 using ShapeRanges = std::map<std::string, ShapeRange>;
 
 /// Returns a range as NAME=MIN..OPT..MAX: "image=1x3x8x8..8x3x8x8..64x3x8x8".
-[[nodiscard]] GRAFT_API std::string text_of(const ShapeRanges::value_type& range);
+[[nodiscard]] GRAFT_API std::string to_string(const ShapeRanges::value_type& range);
 
 /// The maximum size of each of the builder's memory pools, in bytes; nothing: TensorRT's own limit.
 struct MemoryLimits {
@@ -133,7 +133,8 @@ struct BuildNeeds {
   std::vector<std::string> libraries = {};          ///< The libraries of these operators that have plugins.
 };
 
-[[nodiscard]] GRAFT_API BuildNeeds needs_of_build(const Model& model);
+/// Determines what a build of the model needs. The shapes are those that the model declares.
+[[nodiscard]] GRAFT_API BuildNeeds find_build_needs(const Model& model);
 
 /// Sets the Python interpreter that has TensorRT installed. GRAFT_PYTHON of the environment takes precedence. Call it
 /// before any other function of the toolkit.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "graft/report/convert.hpp"
+#include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/verify.hpp"
 
@@ -23,5 +25,10 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
                                                    const std::vector<std::string>& data = {}, const Shapes& shapes = {},
                                                    std::optional<double> snr_db = {});
+
+/// Returns the command that compares the original of a conversion with `candidate`: the file of the result, or the file
+/// that names both halves of the result.
+[[nodiscard]] GRAFT_API std::string verify_command(const report::ConvertReport& report,
+                                                   const std::filesystem::path& candidate);
 
 }  // namespace graft::toolkit

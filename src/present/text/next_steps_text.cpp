@@ -200,7 +200,7 @@ std::string trial_options(const toolkit::InspectOptions& options) {
   const toolkit::ProbeBudget& budget = options.budget;
   std::string text;
   for (const std::string& shape : options.shape_texts) text += " --shapes " + shell_argument(shape);
-  for (const auto& shape : options.shapes) text += " --shapes " + shell_argument(toolkit::text_of(shape));
+  for (const auto& shape : options.shapes) text += " --shapes " + shell_argument(toolkit::to_string(shape));
   if (!options.targets.empty()) text += fmt::format(" --target {}", fmt::join(options.targets, ","));
   if (options.tensorrt != usual.tensorrt) text += " --tensorrt " + options.tensorrt;
   for (const std::filesystem::path& library : options.plugin_libraries) text += " --plugin-lib " + shell_path(library);
@@ -341,7 +341,7 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
         return {"", why + "; no sizes were found for which the network is valid: set them with `graft build --shapes`"};
       }
       ranges.insert(ranges.end(), report.ranges_of_given_shapes.begin(), report.ranges_of_given_shapes.end());
-      const toolkit::BuildNeeds needs = needs_of_build(report.model);
+      const toolkit::BuildNeeds needs = find_build_needs(report.model);
       return {build_command(model, plugin_libraries(), target_option(report.nodes, needs, report.targets_of_plugins),
                             ranges),
               why + where_to_build(release) + note_on_values(needs, ranges)};
@@ -378,7 +378,7 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report) {
   }
   if (!report.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(report));
   if (!report.is_complete()) return commands;
-  const toolkit::BuildNeeds needs = needs_of_build(report.model);
+  const toolkit::BuildNeeds needs = find_build_needs(report.model);
   const std::vector<std::string> ranges = ranges_for(report.model, report.check).ranges;
   const std::string why = needs.library_operators.empty()
                               ? why_to_build(report.check.has_value(), report.check && report.check->built)
@@ -392,12 +392,11 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report, cons
   const bool is_refused = !cut.host_refused.empty();
   const bool is_same = cut.verdict ? cut.verdict == toolkit::Verdict::same : is_refused && !cut.host_engine.empty();
   const NextCommand comparison{
-      toolkit::verify_command(
-          {.model = report.file, .weights = report.import.weights, .outputs = report.import.outputs}, cut.file),
+      toolkit::verify_command(report, cut.file),
       "runs both halves on the CPU and compares them with the whole network; --data and --range set other inputs"};
   if (!report.are_rules_done()) return {next_for_rules(report, true)};
   if (cut.verdict == toolkit::Verdict::different || !report.are_values_kept()) return {comparison};
-  const toolkit::BuildNeeds needs = needs_of_build(cut.tensorrt_model);
+  const toolkit::BuildNeeds needs = find_build_needs(cut.tensorrt_model);
   std::vector<NextCommand> commands;
   const std::vector<std::string> ranges = ranges_for_half(cut.tensorrt_model, report.check);
   commands.push_back(
