@@ -16,6 +16,7 @@ namespace graft::toolkit {
 using report::ModelTimes;
 using report::OperatorTimes;
 
+/// The options of bench_operators.
 struct OperatorBench {
   std::string operators = "all";           ///< Names joined by commas, or "all".
   std::string device = "cuda";             ///< "cuda" or "cpu".
@@ -33,6 +34,7 @@ struct OperatorBench {
 /// where Python or the library with the kernels is missing; Cancelled.
 [[nodiscard]] GRAFT_API OperatorTimes bench_operators(const OperatorBench& bench);
 
+/// The options of bench_model.
 struct ModelBench {
   Shapes shapes = {};     ///< Shapes of the synthetic inputs, without a dynamic dimension.
   double time_limit = 5;  ///< Seconds after which no further run begins; there are 3 to 100 runs.

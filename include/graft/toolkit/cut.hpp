@@ -70,6 +70,7 @@ class NoCut : public Error {
 /// Error as `verify` does; Cancelled.
 [[nodiscard]] GRAFT_API std::optional<CutResult> cut(const ConvertReport& report, const CutOptions& options = {});
 
+/// The files of a network that was cut.
 struct CutFiles {
   std::filesystem::path network;  ///< The file that names both halves: "detector.cut.json".
   std::filesystem::path tensorrt;

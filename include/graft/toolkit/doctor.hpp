@@ -10,6 +10,7 @@ namespace graft::toolkit {
 using report::DoctorReport;
 using report::Finding;
 
+/// The options of `diagnose`.
 struct DoctorOptions {
   LogCallback on_log = {};  ///< Called with the command and each message of the process that looks for TensorRT.
   Watch watch = {};

@@ -12,6 +12,7 @@
 
 namespace graft::toolkit {
 
+/// A command that prints the quality of a model file.
 struct MetricCommand {
   std::string text;  ///< The command as the user wrote it, for messages.
   /// Returns the command that the shell runs for a model file.

@@ -18,6 +18,7 @@ using report::NewReport;
 /// Returns the default operator name of each kind, in the order of project_kinds().
 [[nodiscard]] GRAFT_API std::vector<std::string> template_operator_names();
 
+/// The project or the operator that write_project writes.
 struct NewProject {
   /// The folder of a new project, whose name is the last part of the path, or of an existing project, to which an
   /// operator is added.

@@ -41,7 +41,7 @@ GRAFT_API std::vector<std::string> load_operators(const std::filesystem::path& l
 
 /// A library of operators that was loaded.
 struct LoadedLibrary {
-  std::string file;
+  std::string file;                    ///< The path of the library.
   std::string plugin_namespace;        ///< The namespace of its TensorRT plugins.
   std::vector<std::string> operators;  ///< The names of its operators.
   bool has_plugins = false;            ///< False for a library that was built without CUDA.

@@ -13,6 +13,7 @@ namespace graft::toolkit {
 
 using report::PluginsReport;
 
+/// The options of list_plugins.
 struct PluginsOptions {
   std::string tensorrt = "auto";  ///< The TensorRT whose registry is used: "auto", "rtx", "full" or "lean".
   double time_limit = 0;          ///< Seconds after which a library counts as hanging; 0: 120.

@@ -52,11 +52,12 @@ struct VerifyOptions {
 
 /// The files of a network in any format that `load` reads.
 struct ModelFiles {
-  std::filesystem::path model;
+  std::filesystem::path model;            ///< The network: an ONNX file, or one that `load` imports.
   std::filesystem::path weights = {};     ///< The .caffemodel of a Caffe network.
   std::vector<std::string> outputs = {};  ///< See ImportOptions::outputs.
 };
 
+/// The models of a comparison.
 struct ModelPair {
   Model reference;
   Model candidate;

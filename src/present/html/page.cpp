@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <utility>
+
 namespace graft::present {
 
 html::Report new_report(std::string command, std::string title) {
