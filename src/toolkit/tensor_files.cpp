@@ -124,7 +124,7 @@ void write_tensors(const std::filesystem::path& file, const TensorViews& tensors
   if (arrays.size() != 1) {
     std::vector<std::string> names;
     for (const auto& [name, array] : arrays) names.push_back(name);
-    throw Error(fmt::format("{}: a .npy file contains one array, and there are {} outputs: {}\nEnd the name in .npz",
+    throw Error(fmt::format("{}: a .npy file contains one array, and there are {} tensors: {}\nEnd the name in .npz",
                             file.string(), names.size(), fmt::join(names, ", ")));
   }
   io::write_npy(file, arrays.begin()->second);

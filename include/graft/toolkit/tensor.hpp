@@ -76,7 +76,8 @@ using TensorViews = std::map<std::string, TensorView>;
 /// an array whose type is not a TensorType.
 [[nodiscard]] GRAFT_API Tensors read_npz(const std::filesystem::path& file);
 
-/// Writes an .npz file, completely or not at all.
+/// Writes an .npz file, completely or not at all. Throws Error for a file that cannot be written, no tensor, and data
+/// that do not fit the shape.
 GRAFT_API void write_npz(const std::filesystem::path& file, const Tensors& tensors);
 
 /// Reads tensors from files of NumPy. Each source is NAME=FILE.npy, NAME=FILE.npz:ARRAY, NAME=FILE.npz (a file with a
@@ -88,7 +89,7 @@ GRAFT_API void write_npz(const std::filesystem::path& file, const Tensors& tenso
 [[nodiscard]] GRAFT_API std::vector<std::filesystem::path> tensor_files(const std::vector<std::string>& sources);
 
 /// Writes an .npz file, or an .npy file with a single tensor, by the end of the name; completely or not at all. Throws
-/// Error for several tensors in an .npy file.
+/// Error for several tensors in an .npy file, and as write_npz does.
 GRAFT_API void write_tensors(const std::filesystem::path& file, const TensorViews& tensors);
 
 /// Returns a warning for each tensor that has NaN elements, because a comparison of results that are computed from NaN
