@@ -54,7 +54,7 @@ class RecipeReader {
       } else if (key == "layout") {
         recipe.channels_last = is_channels_last(value);
       } else if (key == "input") {
-        recipe.input = text_of(value, "input");
+        recipe.input = text_of(value, "the value of input");
       } else {
         fail(entry.first, fmt::format("there is no key '{}'; allowed are {}", key, fmt::join(keys, ", ")));
       }
@@ -69,7 +69,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] std::string text_of(const YAML::Node& node, std::string_view what) const {
-    if (!node.IsScalar()) fail(node, fmt::format("the value of {} has to be a single word", what));
+    if (!node.IsScalar()) fail(node, fmt::format("{} has to be a single word", what));
     return node.Scalar();
   }
 
@@ -97,7 +97,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] ImageRecipe::Channels channels_of(const YAML::Node& node) const {
-    const std::string text = text_of(node, "channels");
+    const std::string text = text_of(node, "the value of channels");
     if (text == "rgb") return ImageRecipe::Channels::rgb;
     if (text == "bgr") return ImageRecipe::Channels::bgr;
     if (text == "gray") return ImageRecipe::Channels::gray;
@@ -105,7 +105,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] bool is_channels_last(const YAML::Node& node) const {
-    const std::string text = text_of(node, "layout");
+    const std::string text = text_of(node, "the value of layout");
     if (text != "nchw" && text != "nhwc") fail(node, fmt::format("layout is '{}'; allowed are nchw and nhwc", text));
     return text == "nhwc";
   }
