@@ -9,9 +9,9 @@
 #include "cli/console.hpp"
 #include "cli/help.hpp"
 #include "cli/program.hpp"
+#include "core/shell_quoted.hpp"
 #include "graft/report/program.hpp"
 #include "present/json/fields.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -113,7 +113,7 @@ std::string zsh_option(const CLI::Option& option) {
             : option.get_delimiter() != '\0' ? fmt::format("_values -s {} {} {}", option.get_delimiter(), type, list)
                                              : "(" + list + ")";
   }
-  return text + present::shell_quoted(rest);
+  return text + shell_quoted(rest);
 }
 
 std::string for_zsh(const CLI::App& app) {
@@ -121,7 +121,7 @@ std::string for_zsh(const CLI::App& app) {
   std::string cases;
   for (const CLI::App* command : commands_of(app)) {
     const std::string described = command->get_name() + ":" + command->get_description();
-    commands += fmt::format("        {}\n", present::shell_quoted(described));
+    commands += fmt::format("        {}\n", shell_quoted(described));
     cases += fmt::format("        {})\n          _arguments", command->get_name());
     for (const CLI::Option* option : named_options(*command)) cases += " \\\n            " + zsh_option(*option);
     const std::vector<std::string> arguments = argument_choices(*command);
@@ -163,7 +163,7 @@ std::string fish_option(const CLI::Option& option, std::string_view condition) {
   } else if (takes_value(option)) {
     text += " -r -F";
   }
-  return text + " -d " + present::shell_quoted(escaped(option.get_description(), "\\"), "\\'") + "\n";
+  return text + " -d " + shell_quoted(escaped(option.get_description(), "\\"), "\\'") + "\n";
 }
 
 std::string for_fish(const CLI::App& app) {
@@ -172,7 +172,7 @@ std::string for_fish(const CLI::App& app) {
       "complete -c graft -f\n";
   for (const CLI::Option* option : named_options(app)) text += fish_option(*option, "__fish_use_subcommand");
   for (const CLI::App* command : commands_of(app)) {
-    const std::string description = present::shell_quoted(escaped(command->get_description(), "\\"), "\\'");
+    const std::string description = shell_quoted(escaped(command->get_description(), "\\"), "\\'");
     text += fmt::format("complete -c graft -n __fish_use_subcommand -a {} -d {}\n", command->get_name(), description);
     const std::string seen = fmt::format("'__fish_seen_subcommand_from {}'", command->get_name());
     const std::vector<std::string> arguments = argument_choices(*command);

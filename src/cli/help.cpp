@@ -9,8 +9,8 @@
 
 #include "cli/console.hpp"
 #include "cli/program.hpp"
+#include "core/suggest.hpp"
 #include "graft/report/program.hpp"
-#include "graft/suggest.hpp"
 #include "present/json/fields.hpp"
 
 namespace graft::cli {

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "cli/interrupts.hpp"
+#include "core/shell_quoted.hpp"
 #include "graft/toolkit/metric_command.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::string_view place = "{}";
 std::string quoted(const std::string& text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
   if (text.find_first_not_of(plain) == std::string::npos) return text;
-  return present::shell_quoted(text);
+  return shell_quoted(text);
 }
 
 }  // namespace

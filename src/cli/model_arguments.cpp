@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "cli/dimensions.hpp"
+#include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 
@@ -60,18 +60,17 @@ void check_is_onnx(const std::string& model) {
   const toolkit::Format format = toolkit::format_of(model);
   if (format == toolkit::Format::onnx) return;
   const bool is_caffe = format == toolkit::Format::caffe;
-  std::string files = present::shell_path(model);
+  std::string files = shell_path(model);
   if (is_caffe) {
     std::filesystem::path weights = model;
     weights.replace_extension(".caffemodel");
     std::error_code ignored;
-    files += " " +
-             (std::filesystem::is_regular_file(weights, ignored) ? present::shell_path(weights) : "WEIGHTS.caffemodel");
+    files += " " + (std::filesystem::is_regular_file(weights, ignored) ? shell_path(weights) : "WEIGHTS.caffemodel");
   }
   std::filesystem::path converted = model;
   converted.replace_extension(".graft.onnx");
   throw Error(fmt::format("{}: {}; this command needs an ONNX model\nCreate one with: graft convert {} -o {}", model,
-                          is_caffe ? "a Caffe network" : "a TensorFlow graph", files, present::shell_path(converted)));
+                          is_caffe ? "a Caffe network" : "a TensorFlow graph", files, shell_path(converted)));
 }
 
 std::string written_text(const Console& console, const std::string& file,

@@ -9,9 +9,9 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/program.hpp"
+#include "core/shell_quoted.hpp"
 #include "graft/toolkit/new_project.hpp"
 #include "present/json/fields.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -19,20 +19,19 @@ namespace {
 /// Returns the shell commands that lead from the project to an engine. Their files are named after the operator, so
 /// that the files of other operators are not overwritten.
 std::vector<std::string> commands_for(const toolkit::NewReport& project) {
-  const std::string path = present::shell_path(project.folder);
+  const std::string path = shell_path(project.folder);
   const std::optional<std::string>& prefix = project.package_folder;
   const std::string& name = project.operator_folder;
-  const std::string graft = present::shell_path(project.program);
+  const std::string graft = shell_path(project.program);
   const std::string library = fmt::format("--operators {}/build/lib{}.so", path, project.name);
   std::vector<std::string> commands;
   if (!project.is_configured) {
     commands.push_back(fmt::format("cmake -S {0} -B {0}/build{1}", path,
-                                   prefix ? " -DCMAKE_PREFIX_PATH=" + present::shell_argument(*prefix) : ""));
+                                   prefix ? " -DCMAKE_PREFIX_PATH=" + shell_argument(*prefix) : ""));
   }
   commands.push_back(fmt::format("cmake --build {}/build --parallel \"$(nproc)\"", path));
   commands.push_back(fmt::format("ctest --test-dir {}/build --output-on-failure", path));
-  commands.push_back(
-      fmt::format("{0} {1}/{2}/{2}_network.py {2}.onnx", present::shell_path(project.python), path, name));
+  commands.push_back(fmt::format("{0} {1}/{2}/{2}_network.py {2}.onnx", shell_path(project.python), path, name));
   commands.push_back(fmt::format("{0} convert {1}.onnx -o {1}.graft.onnx {2}", graft, name, library));
   commands.push_back(fmt::format("{0} verify {1}.onnx {1}.graft.onnx {2} --kernels own", graft, name, library));
   commands.push_back(fmt::format("{0} build {1}.graft.onnx -o {1}.engine {2}", graft, name, library));

@@ -16,12 +16,12 @@
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
+#include "core/shell_quoted.hpp"
+#include "core/suggest.hpp"
 #include "graft/report/program.hpp"
-#include "graft/suggest.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/operators.hpp"
 #include "present/json/fields.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -144,7 +144,7 @@ class DashedWords {
     for (auto word = words_.begin(); word != words_.end(); ++word) {
       if (word == end_of_options_) continue;
       const bool rewrites = word < end_of_options_ ? is_file(*word) : is_file_after_options(*word);
-      corrected += " " + present::shell_argument((rewrites ? "./" : "") + *word);
+      corrected += " " + shell_argument((rewrites ? "./" : "") + *word);
     }
     return corrected;
   }

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -224,7 +224,7 @@ class Translator {
     add_profiles();
     if (is_translated_) {
       std::vector<std::string> words;
-      for (const std::string& word : result_.words) words.push_back(present::shell_argument(word));
+      for (const std::string& word : result_.words) words.push_back(shell_argument(word));
       result_.notes.push_back(
           fmt::format("trtexec's options, translated to Graft's: graft build {}", fmt::join(words, " ")));
     }

@@ -1,13 +1,16 @@
-// Names the attributes of an operator in the message about an attribute that it does not have.
+// Finds the word that a misspelled one may stand for, for "did you mean" in messages.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "graft/suggest.hpp"
-
 namespace graft {
+
+/// Returns the allowed word with the smallest edit distance, or nothing if that distance is too large for a typing
+/// error.
+[[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed);
 
 /// Returns a message such as "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "...;
 /// it has no attributes". If `where` is set, such as " in operator set 17", the attribute exists elsewhere and is not

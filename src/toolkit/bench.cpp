@@ -10,12 +10,12 @@
 #include <system_error>
 
 #include "core/executable_folder.hpp"
+#include "core/suggest.hpp"
 #include "engine/driver.hpp"
 #include "engine/read_fields.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
-#include "graft/suggest.hpp"
 #include "onnx/temporary_folder.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/timed_models.hpp"

@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/suggest.hpp"
 #include "graft/setting.hpp"
-#include "graft/suggest.hpp"
 #include "graft/toolkit/commands.hpp"
 #include "inspect/advice.hpp"
 #include "inspect/f64_nodes.hpp"

@@ -288,10 +288,17 @@ bool is_on_path(const fs::path& program) {
           fs::equivalent(found->parent_path(), program.parent_path(), ignored));
 }
 
+/// Returns the folder of the program `graft`: that of the running program, or `bin` beside the folder of libgraft.so.
+fs::path program_folder() {
+  const fs::path own = executable_folder();
+  std::error_code ignored;
+  return fs::is_regular_file(own / "graft", ignored) ? own : own.parent_path() / "bin";
+}
+
 /// Returns the name by which a shell starts this program. The program of a wheel is started by a script in the folder
 /// `bin` of the Python environment.
 std::string program_name() {
-  fs::path program = executable_folder() / "graft";
+  fs::path program = program_folder() / "graft";
   const std::optional<fs::path> environment = engine::environment_of_wheel();
   std::error_code ignored;
   if (environment && fs::is_regular_file(*environment / "bin" / "graft", ignored)) {
@@ -314,7 +321,7 @@ std::string python_name() {
 /// Sets NewReport::has_package and package_folder. CMake searches the prefixes of folders on PATH itself, and a project
 /// gets the package of a wheel from `python3`.
 void find_package(NewReport& written) {
-  const fs::path programs = executable_folder();
+  const fs::path programs = program_folder();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
     if (!fs::is_regular_file(programs.parent_path() / lib / "cmake" / "graft" / "graftConfig.cmake", ignored)) continue;

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "core/remove_operators.hpp"
+#include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/input_order.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
-#include "graft/suggest.hpp"
 #include "import/caffe/import.hpp"
 #include "import/tensorflow/import.hpp"
 #include "onnx/functions.hpp"

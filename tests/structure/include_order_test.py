@@ -24,9 +24,12 @@ ORDER = [
 ]
 # The headers that the program and the Python extension may include besides CLI11, nanobind, fmt and the standard library:
 # their own, those of an application, and for the program those of `present`. `graft/operator/` describes the types in
-# reports of operators.
+# reports of operators; the program also quotes words for a shell and suggests correct ones as the library does.
 PUBLIC = r"graft/(toolkit/|report/|operator/)?\w+\.(hpp|inc|h)"
-ALLOWED = {"cli": re.compile(rf"{PUBLIC}|(present|cli)/.+"), "python": re.compile(rf"{PUBLIC}|python/.+")}
+ALLOWED = {
+    "cli": re.compile(rf"{PUBLIC}|(present|cli)/.+|core/(shell_quoted|suggest)\.hpp"),
+    "python": re.compile(rf"{PUBLIC}|python/.+"),
+}
 
 # Headers that src/present may include: reports, the public interface to models, and small helpers. CMake generates
 # all_reports.hpp, which includes every report.

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/shell_quoted.hpp"
 #include "present/text/next_steps_text.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::present {
 namespace {

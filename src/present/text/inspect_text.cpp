@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/shell_quoted.hpp"
 #include "core/verdict_groups.hpp"
 #include "present/text/model_text.hpp"
 #include "present/text/next_steps_text.hpp"
-#include "present/text/shell_quoted.hpp"
 #include "present/text/verdict_text.hpp"
 
 namespace graft::present {

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/comparison_text.hpp"
+#include "core/shell_quoted.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/text/next_steps_text.hpp"
-#include "present/text/shell_quoted.hpp"
 #include "present/text/verify_text.hpp"
 
 namespace graft::present {

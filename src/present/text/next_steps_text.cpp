@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "core/shell_quoted.hpp"
 #include "graft/setting.hpp"
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/commands.hpp"
 #include "graft/toolkit/operators.hpp"
-#include "present/text/shell_quoted.hpp"
 
 namespace graft::present {
 namespace {
