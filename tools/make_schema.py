@@ -166,17 +166,17 @@ def texts_of(operators):
     ]
     versions = [
         f"// The operators of ai.onnx that changed after operator set {OLDEST_FORM}, {origin}",
-        "// In the order of SchemaVersion's members: name, operator set from which on it is so, fewest and most inputs, most",
+        "// In the order of SchemaVersion's members: name, operator set from which it is so, fewest and most inputs, most",
         "// outputs, attributes as in schema.inc.",
     ]
     types = [
         f"// The types of the operators of ai.onnx from operator set {OLDEST_TYPES} on, {origin}",
-        "// In the order of SchemaTypes's members: name, operator set from which on it is so, a letter for each input and",
+        "// In the order of SchemaTypes's members: name, operator set from which it is so, a letter for each input and",
         "// output, types of each letter.",
     ]
     ports = [
         f"// The inputs, outputs and attributes of the operators of ai.onnx in every operator set, {origin}",
-        "// In the order of SchemaPorts's members: name, operator set from which on it is so, letters of the inputs, fewest",
+        "// In the order of SchemaPorts's members: name, operator set from which it is so, letters of the inputs, fewest",
         "// inputs, letters of the outputs, fewest outputs, names of the attributes.",
     ]
     for name, schemas in sorted(operators.items()):

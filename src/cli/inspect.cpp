@@ -88,8 +88,8 @@ void add_inspect(Program& program) {
                     "inspect the result of `graft convert`, created in memory without proofs");
   command
       ->add_option("--for", arguments->release,
-                   "judge by Graft's rules for this TensorRT release, rtx-1.5 or tensorrt-10.13; the installed "
-                   "TensorRT does not run (default: rules of the newest measured release)")
+                   "judge by Graft's rules for this TensorRT release, such as rtx-1.5 or tensorrt-10.13, without "
+                   "running the installed TensorRT (default: rules of the newest measured release)")
       ->type_name("RELEASE")
       ->check(known_release());
   command->add_flag("--all", arguments->all,

@@ -230,8 +230,8 @@ void add_verify(Program& program) {
       ->type_name("RANGE");
   command
       ->add_option("--seeds", arguments->seeds,
-                   "number of runs with synthetic inputs (default: 3; with --layers 1, and 3 for the outputs; with "
-                   "--emulate int8 2)")
+                   "number of runs with synthetic inputs (default: 3; with --layers: 1, then 3 for the outputs if all "
+                   "layers agree; with --emulate: 1, or 2 for int8)")
       ->type_name("N")
       ->check(range(1, 10000));
   command->add_flag("--layers", arguments->layers,

@@ -17,7 +17,7 @@ struct ShiftedColumnsPolicy {
   static constexpr int log2_narrow = 3;  ///< The binary logarithm of the width of a block in threads.
   /// The binary logarithm of the width in tensors with at least `many_blocks` such blocks per multiprocessor.
   static constexpr int log2_wide = 4;
-  static constexpr int many_blocks = 4;  ///< The number of blocks per multiprocessor from which on blocks are wide.
+  static constexpr int many_blocks = 4;  ///< The number of blocks per multiprocessor from which blocks are wide.
   // The shortest column for these kernels. For shorter columns and smaller tensors columns_in_registers() is faster:
   // columns of 8 channels took a third to a half of the time. If planes have an odd number of 16-bit elements,
   // columns_in_registers() accesses one element at a time, and is faster only for still smaller tensors.

@@ -29,7 +29,7 @@ struct AttributeSchema {
 struct OperatorSchema {
   std::string_view name;
   std::int64_t since = 0;    ///< The opset in which the operator first appears.
-  std::int64_t removed = 0;  ///< The opset from which on ONNX deprecates the operator; 0 if it is not deprecated.
+  std::int64_t removed = 0;  ///< The opset from which ONNX deprecates the operator; 0 if it is not deprecated.
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
@@ -55,7 +55,7 @@ struct OperatorSchema {
 /// An operator of ai.onnx as one opset defines it.
 struct SchemaVersion {
   std::string_view name;
-  std::int64_t since = 0;  ///< The opset from which on this version is valid.
+  std::int64_t since = 0;  ///< The opset from which this version is valid.
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;

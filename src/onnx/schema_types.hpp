@@ -38,7 +38,7 @@ class TypeSet {
 /// The element types of an operator of ai.onnx as one opset allows them.
 struct SchemaTypes {
   std::string_view name;
-  /// The opset from which on the row is valid; the oldest row is also used for opsets before 13.
+  /// The opset from which the row is valid; the oldest row is also used for opsets before 13.
   std::int64_t since = 0;
   /// A letter for each input; inputs with the same letter have the same type, and '.' marks an input whose type is
   /// independent. The last letter is valid for all further inputs.

@@ -37,7 +37,7 @@ struct AttributeInput {
   std::string_view op_type;
   std::string_view attribute;
   std::size_t input;
-  std::int64_t until;  ///< The opset from which on the attribute is an input.
+  std::int64_t until;  ///< The opset from which the attribute is an input.
 };
 [[nodiscard]] std::span<const AttributeInput> attribute_inputs(std::string_view op_type);
 

@@ -14,7 +14,8 @@
 namespace graft::toolkit {
 
 struct CompareOptions {
-  /// The options of the comparison. run_comparison places and completes its data, shapes and ranges.
+  /// The options of the comparison. run_comparison converts their data and shapes to the names and the layout of the
+  /// reference, splits data into runs, and fills in missing sizes and ranges.
   graft::verify::VerifyOptions common = {
       .across_formats = true, .may_be_narrower = true, .finds_unreached = true, .finds_beyond_rounding = true};
   std::optional<std::size_t> seeds = {};  ///< Number of runs. Nothing: the default of the comparison.

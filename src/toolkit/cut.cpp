@@ -93,7 +93,7 @@ report::CutHalf half_of(const Model& model) {
   return {.nodes = model.node_count(), .inputs = model.inputs(), .outputs = model.outputs()};
 }
 
-/// Returns what was not compared of the outputs, and why.
+/// Returns which outputs were not compared and why, joined by semicolons; empty if all were compared.
 std::string not_compared_text(const VerifyResult& verified) {
   std::string text;
   for (const report::ComparedOutput& output : verified.outputs) {

@@ -117,8 +117,7 @@ void check_8_bits(const QuantizeOptions& options) {
   if (given.judged) check_positive(setting_name(Setting::judged), static_cast<double>(*given.judged));
   check_from_0(setting_name(Setting::max_drop), given.max_drop);
   if (given.rest == Precision::int8 || given.rest == Precision::f8) {
-    throw Error(
-        fmt::format("{}: found a type of 8 bits; allowed are f16, bf16 and no type", setting_name(Setting::rest)));
+    throw Error(fmt::format("{}: found a type of 8 bits; allowed are f16, bf16 and f32", setting_name(Setting::rest)));
   }
   check_scales(options);
 }
@@ -161,8 +160,10 @@ std::string check_command(const QuantizeReport& report, const QuantizeOptions& o
 void write(QuantizeReport& report, const QuantizeOptions& options) {
   if (const std::filesystem::path& cache = options.int8.write_cache; !cache.empty()) {
     if (report.calibration_cache.empty()) {
-      throw Error(
-          fmt::format("{}: no tensor became int8, so there are no scales", setting_name(Setting::written_cache)));
+      throw Error(fmt::format(
+          "{0}: no tensor became int8, so there are no scales to write\nLeave out {0}; the report without it "
+          "has the reason for each node",
+          setting_name(Setting::written_cache)));
     }
     write_file(cache, report.calibration_cache);
   }

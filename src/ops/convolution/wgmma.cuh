@@ -218,9 +218,10 @@ struct Walk {
   }
 };
 
-/// Fills stages as soon as they are free: calls `begin(piece)`, then `copy(stage, arrived)` for each stage of the
-/// piece. One thread copies pixels, and one thread of another warp copies weights, because small tiles wait for the
-/// time in which a thread issues copies. The operands of the first copies are computed while barriers are initialized.
+/// Copies the stages of this block's pieces to shared memory: calls `begin(piece)` for each piece, then
+/// `copy(stage, arrived)` for each stage whose barrier in `empty` reports that it is free; `arrived` is its barrier in
+/// `full`. One warp calls this for pixels and another for weights, because a single thread issues copies too slowly for
+/// small tiles. Contains one __syncthreads() after the first `begin`.
 template <class Tile, unsigned Bytes, class Begin, class Copy>
 __device__ void produce(const Sizes& sizes, std::uint32_t stages, std::uint32_t full, std::uint32_t empty,
                         const Begin& begin, const Copy& copy) {

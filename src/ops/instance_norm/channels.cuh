@@ -31,7 +31,7 @@ struct ChannelsPolicy {
   /// The largest number of vectors of a channel for which a thread holds `medium` of them, if the tensor fills the
   /// GPU.
   static constexpr int longest_medium = 1024;
-  /// The number of vectors from which on clusters process the channels, if there are few channels.
+  /// The number of vectors from which clusters process the channels, if there are few channels.
   static constexpr int least_clustered = 2560;
   /// The number of vectors per block, half of them in shared memory.
   static constexpr int half_staged_share = 256 * 2 * many;

@@ -78,7 +78,7 @@ struct InstanceNorm {
   }
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 
-  /// Returns the factor of negative results.
+  /// Returns the negative slope of the activation: 1 without an activation, 0 for relu, `alpha` for leaky_relu.
   [[nodiscard]] float negative_slope() const {
     if (activation == InstanceNormActivation::none) return 1;
     return activation == InstanceNormActivation::relu ? 0 : alpha;

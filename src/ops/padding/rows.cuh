@@ -28,7 +28,7 @@ struct RowsTask {
   unsigned outside;
   int rows;
   int row_bytes;
-  int vectors_from;  ///< The byte from which on vectors may lie inside a row, up to vectors_to.
+  int vectors_from;  ///< The byte from which vectors may lie inside a row, up to vectors_to.
   int vectors_to;
   int shift;  ///< The offset of a byte in its row of y minus its offset in the row of x.
 
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(RowsPolicy::threads) pad_rows(const __grid_con
 /// The division of rows of units smaller than 16 bytes, in units of a row of y.
 struct RowsPlan {
   std::int64_t per_vector = 0;
-  std::int64_t from = 0;  ///< The position from which on vectors may lie inside a row, up to `to`.
+  std::int64_t from = 0;  ///< The position from which vectors may lie inside a row, up to `to`.
   std::int64_t to = 0;
   std::int64_t border = 0;  ///< The maximum number of units in the vectors around a border.
 

@@ -26,7 +26,7 @@ struct TilesTask {
   int tile_units;
   int row;  ///< The number of units in a row. Positions in a row are in units too.
   Divisor by_row;
-  int words_from;  ///< The position in a row from which on words may lie inside the row, up to words_to.
+  int words_from;  ///< The position in a row from which words may lie inside the row, up to words_to.
   int words_to;
   int words;  ///< The maximum number of words of a row in a tile.
   Divisor by_words;
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(TilesPolicy::threads) pad_tiles(const __grid_c
 /// The division of rows, in units of y.
 struct TilesPlan {
   std::int64_t word_units = 0;
-  std::int64_t from = 0;  ///< The position from which on words may lie inside a row, up to `to`.
+  std::int64_t from = 0;  ///< The position from which words may lie inside a row, up to `to`.
   std::int64_t to = 0;
 
   explicit TilesPlan(const PaddingTask& task) : word_units(TilesPolicy::word / task.geometry.unit_bytes) {

@@ -13,7 +13,7 @@ struct VectorsPolicy {
   static constexpr int few = 1;   ///< The number of vectors per thread if there are at most most_of_few vectors in all.
   static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
   static constexpr std::int64_t long_row =
-      512;  ///< The length of rows of 2-byte elements from which on most vectors are contiguous in x.
+      512;  ///< The length of rows of 2-byte elements from which most vectors are contiguous in x.
 };
 
 template <class Lines>

@@ -22,7 +22,8 @@ struct NestedLevelsPolicy {
   static constexpr int loads = 4;
   /// The maximum number of warps that share a quarter of the rows if a block pools a plane.
   static constexpr int most_shares = 4;
-  /// The number of planes per multiprocessor from which on a warp may pool a plane.
+  /// The minimum number of planes per multiprocessor for one warp per plane. With that many planes,
+  /// make_nested_levels() also returns `none` if it did not choose `rows`.
   static constexpr int enough_planes = 4;
   static constexpr int bin_threads = 512;  ///< The number of threads in a block that are divided equally between bins.
   static constexpr int bin_loads = 8;      ///< The number of these loads in a block of bin_threads without a cluster.
@@ -33,7 +34,7 @@ struct NestedLevelsPolicy {
 #else
   static constexpr int cluster_blocks = 1;  // no clusters
 #endif
-  static constexpr std::int64_t long_plane = 262144;  ///< The size in bytes from which on a cluster pools a plane.
+  static constexpr std::int64_t long_plane = 262144;  ///< The size in bytes from which a cluster pools a plane.
 };
 
 struct NestedLevelsPlan {

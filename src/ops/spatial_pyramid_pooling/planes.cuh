@@ -19,19 +19,19 @@ namespace detail {
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
   static constexpr int rows_in_flight = 4;  ///< The number of loads that a thread issues before it uses the first one.
-  /// The number of threads of all blocks on a multiprocessor from which on blocks have fewer threads: while a small
+  /// The number of threads of all blocks on a multiprocessor from which blocks have fewer threads: while a small
   /// block computes, other blocks load.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
   /// The maximum number of bytes of the short planes that a block stages in shared memory.
   static constexpr std::int64_t staged_bytes = 12288;
-  /// The number of blocks per multiprocessor from which on a block pools several planes.
+  /// The number of blocks per multiprocessor from which a block pools several planes.
   static constexpr std::int64_t enough_blocks = 8;
   /// The maximum number of accesses to a short plane. An unstaged block of short planes has at least 2 * least_threads;
   /// a staged block of fewer accesses has most_threads / 2.
   static constexpr std::int64_t short_plane = 256;
   static constexpr int most_shared = 46 * 1024;  ///< The maximum number of bytes of shared memory without the pyramid.
-  /// The size in bytes of a plane from which on several blocks may share it.
+  /// The size in bytes of a plane from which several blocks may share it.
   static constexpr std::int64_t long_plane = 65536;
 };
 

@@ -181,7 +181,8 @@ std::string tolerance_text(const report::Tolerance& tolerance) {
   if (tolerance.snr_db) return fmt::format("an SNR of {:.3g} dB", *tolerance.snr_db);
   std::string text = fmt::format("relative {:.2g}", tolerance.relative);
   if (tolerance.of_largest != 0) {
-    text += fmt::format(" + {:.2g} of the largest{}", tolerance.of_largest, tolerance.by_slice ? " of its slice" : "");
+    text += fmt::format(" + {:.2g} of the largest element of the {}", tolerance.of_largest,
+                        tolerance.by_slice ? "slice" : "tensor");
   }
   if (tolerance.absolute != 0) text += fmt::format(" + absolute {:.2g}", tolerance.absolute);
   if (tolerance.least_snr_db) text += fmt::format(", and an SNR of at least {:.3g} dB", *tolerance.least_snr_db);

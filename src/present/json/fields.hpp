@@ -24,8 +24,8 @@ template <class T>
 template <class T>
 [[nodiscard]] Json json_of_value(const std::map<std::string, T, std::less<>>& values);
 
-/// Returns the JSON of a field's value. A node and a tensor are their names, an enumeration the name of the value, and
-/// a number that JSON cannot represent a string.
+/// Returns a field's value as JSON. A NodeRef and a TensorRef become their names, an enumerator its name, NaN and
+/// infinities a string, and a Model null.
 template <class T>
 [[nodiscard]] Json json_of_value(const T& value) {
   if constexpr (report::Reflected<T>) {

@@ -24,7 +24,8 @@ namespace graft::present {
 /// Returns a warning for each node for which TensorRT creates a plugin with other values than those in the model.
 [[nodiscard]] std::vector<std::string> plugin_warnings(const report::InspectReport& report);
 
-/// Returns the calls of TensorRT and the parts of the model that were written; without a probe, only answered_by.
+/// Returns who judged the model. After a probe also the reduced parts that were written or left out, the nodes that
+/// were not judged, and the numbers of parses, builds and processes.
 [[nodiscard]] Listing probe_text(const report::InspectReport& report);
 
 /// Returns why --reduce writes nothing to `file`.

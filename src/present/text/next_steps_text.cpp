@@ -329,7 +329,7 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
     case Kind::build: {
       if (report.probe && !report.probe->built && !report.probe->failing_shapes.empty()) {
         return {"",
-                "TensorRT did not build the model for the sizes that were tried: set the sizes of your use with "
+                "TensorRT did not build the model for the sizes that Graft tried: give the sizes that you need with "
                 "--shapes NAME=MIN..OPT..MAX"};
       }
       const std::string why = why_to_build(report.probe.has_value(), report.is_built_as_it_is());

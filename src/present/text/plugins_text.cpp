@@ -109,8 +109,7 @@ Listing checks_text(const report::PluginsReport& report, bool verbose) {
   Listing listing;
   listing.add(failing != 0           ? fmt::format("{} of {} fail{}; {}", failing, count_text(creators, "creator"),
                                          failing == 1 ? "s" : "", made)
-              : counts.left_out == 0 ? fmt::format("{} conform{} to what was checked; {}",
-                                                   count_text(creators, "creator"), creators == 1 ? "s" : "", made)
+              : counts.left_out == 0 ? fmt::format("{} passed every check; {}", count_text(creators, "creator"), made)
                                      : fmt::format("no failure found; {}", made));
   listing.add("");
   listing.add(std::move(table));

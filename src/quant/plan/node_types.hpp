@@ -51,7 +51,7 @@ struct ConstantFit {
 
 /// Returns the types in the newest opset that has the operator, or null if none of its inputs can have another type.
 [[nodiscard]] const onnx::SchemaTypes* types_to_narrow(std::string_view op_type);
-/// Returns the opset from which on all inputs that can change their type may have this one; 0 if no opset allows it.
+/// Returns the opset from which all inputs that can change their type may have this one; 0 if no opset allows it.
 [[nodiscard]] std::int64_t narrow_since(const onnx::SchemaTypes& newest, onnx::ElementType narrow);
 /// Returns whether the node's attribute `dtype` is the type of its output. Without the attribute the output has the
 /// type of the input, which the schemas do not express.

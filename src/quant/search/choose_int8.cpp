@@ -119,8 +119,10 @@ class Int8Chooser {
 
   void improve_weights() {
     if (options_.cache && (options_.improve.equalize || options_.improve.smooth)) {
-      throw Error(fmt::format("{}: equalize and smooth change the ranges that {} contains\nRemove one of the two",
-                              setting_name(Setting::improve), setting_name(Setting::cache)));
+      throw Error(
+          fmt::format("{0}: equalize and smooth change the ranges that {1} contains\nRemove equalize and smooth from "
+                      "{0}, or remove {1}",
+                      setting_name(Setting::improve), setting_name(Setting::cache)));
     }
     if (options_.improve.smooth) {
       SmoothOptions options;

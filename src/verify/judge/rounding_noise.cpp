@@ -45,7 +45,7 @@ constexpr double f64_share = 0x1p-29;
 /// The lowest opset of the noisy model. Reshape has `allowzero` from this opset on; Clip, Equal and Where accept f32 as
 /// this file uses them.
 constexpr std::int64_t lowest_opset = 14;
-/// The opset from which on all reductions have their axes as an input.
+/// The opset from which all reductions have their axes as an input.
 constexpr std::int64_t axes_are_inputs = 18;
 /// The number of factors. Larger tensors repeat them.
 constexpr std::int64_t factor_count = std::int64_t{1} << 17;
