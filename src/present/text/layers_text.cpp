@@ -204,8 +204,8 @@ void add_losses(Listing& text, const report::LayersReport& report) {
   if (emulated && report.weakest) {
     const report::ComparedLayer& layer = report.layers[*report.weakest];
     text.add({{"loses most signal", Color::caution},
-              fmt::format(": '{}', computed by {}: its SNR is {:.1f} dB below that of the node's inputs",
-                          layer.candidate.name, describe(layer.candidate_node), *layer.snr_lost_db)});
+              fmt::format(": '{}' by {}: its SNR is {:.1f} dB below that of the node's inputs", layer.candidate.name,
+                          describe(layer.candidate_node), *layer.snr_lost_db)});
   }
 }
 
