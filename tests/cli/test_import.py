@@ -262,7 +262,7 @@ def test_run_writes_what_the_name_says(graft, tmp_path):
     data = f"image={BOXES.with_suffix('.npz')}:image"
     answer = graft("run", BOXES, "-i", data, "-o", tmp_path / "size.npy", "--keep-output", "Identity_2", code=0)
     assert np.load(tmp_path / "size.npy").shape == (2, 3)
-    for name, said in (("all.npy", "3 outputs: Identity, Identity_1, Identity_2"), ("all.txt", ".npz")):
+    for name, said in (("all.npy", "3 tensors: Identity, Identity_1, Identity_2"), ("all.txt", ".npz")):
         answer = graft("run", BOXES, "-i", data, "-o", tmp_path / name, code=2)
         assert said in answer.err
         assert not (tmp_path / name).exists()
