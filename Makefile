@@ -51,7 +51,6 @@ compat: build-all ## try the plugin library with every TensorRT that the registr
 
 docs: build ## write docs/ops from the operators' definitions
 	@$(python) tools/generate_docs.py
-	@$(python) tools/plugin_interface.py
 	@$(python) tools/generate_stubs.py
 	@$(python) tools/embed_examples.py
 	@tools/build release $(settings) -- graft_write_schemas
@@ -59,7 +58,6 @@ docs: build ## write docs/ops from the operators' definitions
 
 docs-check: build
 	@$(python) tools/generate_docs.py --check
-	@$(python) tools/plugin_interface.py --check
 	@$(python) tools/generate_stubs.py --check
 	@$(python) tools/make_schema.py --check
 	@$(python) tools/tensorrt_versions.py --check

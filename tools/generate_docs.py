@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# Writes docs/ops from `graft ops --json`, and docs/guide/command_line.md from the commands' --help.
+# Writes docs/ops from `graft ops --json`, docs/guide/command_line.md from the commands' --help, and docs/plugins.md from
+# `graft plugins --json`.
 """--check writes nothing, and exits with 1 and the names of outdated files."""
 
 import argparse
@@ -48,6 +49,15 @@ allow is accepted if the installed TensorRT builds it.
 A file is written completely or not at all, also when a command is interrupted (exit code 128 + the signal's number).
 Colors and progress bars appear on a terminal only; `NO_COLOR` turns colors off. `GRAFT_PYTHON` names the Python whose
 TensorRT is used; without it `graft` uses the Python that `make deps` installed, then `python3` on PATH.
+"""
+
+PLUGIN_LIBRARIES = ("libgraft_plugins.so", "libgraft_stand_ins.so", "libgraft_onnx.so")
+# Engines and ONNX files contain these names, so a change of this page must follow the promise in docs/versions.md.
+PLUGINS_INTRODUCTION = """# The plugins and their fields
+
+TensorRT finds a plugin by its name, its version and its namespace. An engine contains these three and the fields of
+each plugin, and an ONNX file contains them as the attributes of a node. [Versions](versions.md) says when they may
+change. The [pages of the operators](ops/README.md) describe the fields.
 """
 
 
@@ -544,6 +554,22 @@ def command_line_page(graft):
     return "\n".join(parts)
 
 
+def plugins_page(graft, libraries):
+    listing = json.loads(run(graft, "plugins", *map(str, libraries), "--json"))["plugin_libraries"]
+    parts = [NOTICE + PLUGINS_INTRODUCTION]
+    for path, library in zip(libraries, listing, strict=True):
+        (namespace,) = {creator["namespace"] for creator in library["creators"]}
+        place = f"the namespace `{namespace}`" if namespace else "the empty namespace"
+        rows = []
+        for creator in library["creators"]:
+            fields = ", ".join(f"`{field['name']}` {field['type']}" for field in creator["fields"])
+            rows.append((creator["name"], creator["version"], fields or "none"))
+        parts.append(
+            f"\n## {path.name}\n\nThe plugins are in {place}.\n\n{table(('plugin', 'version', 'fields'), rows)}"
+        )
+    return "".join(parts)
+
+
 def pages(graft):
     operators = json.loads(run(graft, "ops", "--json"))["operators"]
     add_file_names(operators)
@@ -557,6 +583,11 @@ def pages(graft):
     tensorflow = json.loads(run(graft, "ops", "--reads", "tensorflow", "--json"))["operators"]
     result[ROOT / "docs" / "ops" / "tensorflow.md"] = tensorflow_page(tensorflow)
     result[ROOT / "docs" / "guide" / "command_line.md"] = command_line_page(graft)
+    libraries = [pathlib.Path(graft).parents[1] / "lib" / name for name in PLUGIN_LIBRARIES]
+    if libraries[0].is_file():
+        result[ROOT / "docs" / "plugins.md"] = plugins_page(graft, libraries)
+    else:
+        print("docs: a build without CUDA has no plugin library; docs/plugins.md was left out")
     return result
 
 

@@ -24,7 +24,7 @@ def test_every_operator_and_drop_in_is_a_creator_with_its_fields(graft, tensorrt
 @needs_plugin_library
 def test_the_page_of_plugins_is_what_the_libraries_have():
     """Engines and ONNX files contain these names: docs/versions.md says what may change."""
-    run_command(sys.executable, SOURCE / "tools" / "plugin_interface.py", "--check", "--graft", PROGRAM, code=0)
+    run_command(sys.executable, SOURCE / "tools" / "generate_docs.py", "--check", "--graft", PROGRAM, code=0)
 
 
 @needs_plugin_library
