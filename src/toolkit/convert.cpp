@@ -173,11 +173,7 @@ Conversion begin(const ConvertOptions& options) {
   report.options.inspect.watch = {};
   report.options.inspect.on_trial = {};
   report.targets_of_plugins = targets_of_plugins();
-  report.rules = inspect::identity_of(inspect::newest_measured_release());
-  if (options.release.empty()) return conversion;
-  conversion.release = inspect::release_of(options.release, "release");
-  report.release = inspect::name_of(*conversion.release);
-  report.rules = inspect::identity_of(*conversion.release);
+  conversion.release = set_rules(report, options.release);
   return conversion;
 }
 

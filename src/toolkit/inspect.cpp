@@ -284,12 +284,8 @@ report::InspectReport finish(Inspection&& inspection) {
 /// Returns an inspection with the release of the options.
 Inspection begin(const InspectOptions& options) {
   Inspection inspection;
-  inspection.report.rules = inspect::identity_of(inspect::newest_measured_release());
-  if (options.release.empty()) return inspection;
-  inspection.release = inspect::release_of(options.release, "release");
-  inspection.report.release = inspect::name_of(*inspection.release);
-  inspection.report.rules = inspect::identity_of(*inspection.release);
-  if (options.judge == Judge::parser || options.judge == Judge::builder) {
+  inspection.release = set_rules(inspection.report, options.release);
+  if (inspection.release && (options.judge == Judge::parser || options.judge == Judge::builder)) {
     throw Error(
         "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only one "
         "of the two");
