@@ -316,7 +316,7 @@ std::string values_text(const report::ConvertReport& report) {
 }
 
 std::string newly_running_text(const report::ConvertReport& report) {
-  if (report.check && !report.check->built) return {};
+  if (report.failed_before.empty() || (report.check && !report.check->built)) return {};
   // If the result does not run, an unchanged node may be the cause, even if the rules accept the node.
   const bool runs = report.runs().value_or(false);
   const auto is_left = [&](const report::NodeSupport& before) {
