@@ -45,7 +45,15 @@ def test_templates_name_pages_and_options_that_exist(template: pathlib.Path) -> 
         assert option == "--version" or f"  {option}" in COMMAND_LINE, option
 
 
-@pytest.mark.parametrize("page", ["CHANGELOG.md", "SECURITY.md"])
+@pytest.mark.parametrize("page", ["CHANGELOG.md", "SECURITY.md", "docs/comparison.md"])
 def test_links_lead_to_files(page: str) -> None:
-    links = re.findall(r"\]\(([^)#]+)", (SOURCE / page).read_text())
-    assert links and [link for link in links if not (SOURCE / link).is_file()] == []
+    links = re.findall(r"\]\((?!https:)([^)#]+)", (SOURCE / page).read_text())
+    assert links and [link for link in links if not ((SOURCE / page).parent / link).is_file()] == []
+
+
+def test_the_comparison_names_commands_and_options_of_graft_that_exist() -> None:
+    commands = re.findall(r"`graft (\w+) ?([^`]*)`", (SOURCE / "docs" / "comparison.md").read_text())
+    assert len(commands) > 6
+    for command, arguments in commands:
+        (section,) = re.findall(rf"^## graft {command}$(.*?)(?=^## |\Z)", COMMAND_LINE, re.M | re.S)
+        assert [option for option in re.findall(r"--[a-z-]+", arguments) if option not in section] == [], command
