@@ -21,8 +21,8 @@ DIST = ROOT / "dist"
 PLATFORM = "manylinux_2_36_x86_64"
 OTHERS = ("libopenvino*", "libtbb*")
 LARGEST = 40e6
-# The sections of README.md that are about the checkout.
-OF_CHECKOUT = ("Try it from the source", "The code")
+# The section of README.md that is about the checkout.
+OF_CHECKOUT = "Build it from the source"
 
 
 def run(*command: object) -> None:
@@ -45,12 +45,12 @@ def run(*command: object) -> None:
 
 
 def readme() -> str:
-    """Returns README.md for an index of packages, which shows it without the pages that it links to: each link is the
-    path of its page, which the wheel installs into share/doc/graft."""
+    """Returns README.md for an index of packages, which shows it without the picture and the pages that it links to:
+    each link is the path of its page, which the wheel installs into share/doc/graft."""
     first, *sections = (ROOT / "README.md").read_text().split("\n## ")
-    kept = [section for section in sections if section.partition("\n")[0] not in OF_CHECKOUT]
+    kept = [section for section in sections if section.partition("\n")[0] != OF_CHECKOUT]
     text = "\n## ".join([first, *kept])
-    text = re.sub(r"\| to change Graft: .*\n", "", text)
+    text = re.sub(r"\| to change Graft: .*\n|!\[[^]]*\]\([^)]*\)\n\n", "", text)
     return re.sub(r"\[([^]\n]+)\]\((?!https?://)([^)#\n]+)[^)\n]*\)", r"\1 (`\2`)", text)
 
 

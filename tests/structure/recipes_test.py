@@ -212,6 +212,6 @@ GRAFT_CUDA=OFF make build && tools/test release -R 'rules_test.UserRules|cli_rul
     assert faults_of(page) == []
 
 
-def test_readme_names_every_folder_of_the_sources():
-    named = set(re.findall(r"`src/(\w+)", (SOURCE / "README.md").read_text()))
+def test_the_page_for_contributors_names_every_folder_of_the_sources():
+    named = set(re.findall(r"`src/(\w+)", (SOURCE / "CONTRIBUTING.md").read_text()))
     assert {folder.name for folder in (SOURCE / "src").iterdir() if folder.is_dir()} == named

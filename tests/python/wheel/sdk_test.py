@@ -116,8 +116,8 @@ def test_links_of_the_documents_lead_somewhere(folder: str) -> None:
 def test_the_readme_is_about_what_is_installed() -> None:
     text = (DOCUMENTS / "README.md").read_text()
     assert text.rstrip().endswith("License: Apache-2.0.")
-    assert "## Guides and references" in text
-    for of_the_checkout in ("## The code", "`src/", "`tests`", "to change Graft"):
+    assert "## Where to go" in text
+    for of_the_checkout in ("`src/", "`tests`", "to change Graft"):
         assert of_the_checkout not in text
 
 
