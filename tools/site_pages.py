@@ -1,8 +1,9 @@
 """Adds generated pages to the documentation site, and turns links to files outside of docs into links that work.
 
-MkDocs calls the functions on_* (mkdocs.yml). The generated pages are: one for each message of docs/messages.toml, the
-Python functions, the JSON schemas, the list of decisions, the pages of the repository that are not in docs, and each
-source that a page links to. No generated page is a file of the repository.
+MkDocs calls the functions on_* (mkdocs.yml). The generated pages are: one for each message of docs/messages.toml, each
+command, each header of the library and each notebook, the Python functions, the JSON schemas, the list of decisions, the
+pages of the repository that are not in docs, and each source that a page links to. No generated page is a file of the
+repository.
 """
 
 import ast
@@ -76,6 +77,103 @@ def messages_index() -> str:
             "",
         ]
     )
+
+
+# --- Commands ---------------------------------------------------------------------------------------------------------
+
+
+def command_pages() -> dict[str, str]:
+    """Returns a page for each command of the command line: its help, the schema of its JSON, and the guides with it."""
+    text = (DOCS / "guide" / "command_line.md").read_text()
+    guides = [(path, path.read_text()) for path in sorted((DOCS / "guide").glob("*.md")) if path.stem != "command_line"]
+    pages = {}
+    for name, section in re.findall(r"^## graft (\w+)\n(.*?)(?=^## |\Z)", text, re.M | re.S):
+        lines = [f"# graft {name}", "", section.strip(), "", "## See also", ""]
+        lines.append("- [exit codes, JSON and environment variables](../guide/command_line.md)")
+        for path in sorted((DOCS / "schema").glob(f"graft.{name}.*json")):
+            schema = path.name.removesuffix(".schema.json")
+            lines.append(f"- [schema of the JSON {schema}](../schema/{schema}.md)")
+        for path, guide in guides:
+            if re.search(rf"^graft {name}\b", guide, re.M):
+                lines.append(f"- [{guide.partition('# ')[2].splitlines()[0]}](../guide/{path.name})")
+        pages[f"commands/{name}.md"] = "\n".join(lines) + "\n"
+    return pages
+
+
+# --- C++ --------------------------------------------------------------------------------------------------------------
+
+FIELDS = re.compile(r"\n*^  static constexpr auto fields\(\) \{(?:[^\n]*\}$|.*?^  \}$)", re.M | re.S)
+FIELD = re.compile(r'\bfield\w*\(\s*"\w+",\s*&\w+::(\w+),\s*"((?:[^"\\]|\\.|"\s*")*)"')
+
+
+def declarations(text: str) -> Iterator[str]:
+    """Yields the declarations of a header's namespace that documentation or braces keep together."""
+    body = re.search(r"^namespace graft[\w:]* \{\n(.*)^\}", text, re.M | re.S)
+    lines: list[str] = []
+    for line in [*(body[1] if body else "").splitlines(), ""]:
+        code = "\n".join(each for each in lines if not each.startswith("///"))
+        if not line and code.count("{") == code.count("}"):
+            if code:
+                yield "\n".join(lines)
+            lines = []
+        else:
+            lines.append(line)
+
+
+def header_page(path: pathlib.Path) -> str:
+    text = path.read_text()
+    about = re.match(r"((?://[^\n]*\n)+)", text)
+    name = path.relative_to(ROOT / "include").as_posix()
+    parts = [f"# {path.parent.name}/{path.name}", " ".join(re.findall(r"^// ?(.*)", about[1] if about else "", re.M))]
+    parts.append(f"```cpp\n#include <{name}>\n```")
+    for block in declarations(text):
+        if re.match(r"(?:///[^\n]*\n)*(?:namespace|template <>)", block):
+            continue
+        comment = " ".join(re.findall(r"^/// ?(.*)", block, re.M))
+        code = re.sub(r"^///[^\n]*\n", "", block, flags=re.M)
+        title = re.match(
+            r"(?:template <[^\n]*>\s*)?(?:struct|class|enum class|enum) (?:GRAFT_API )?(\w+)|using (\w+) =", code
+        )
+        title = title or re.search(r"(\w+)\(", code)
+        parts += [f"## {next(filter(None, title.groups()))}"] if title else []
+        parts += [comment] if comment else []
+        parts.append(f"```cpp\n{FIELDS.sub('', code)}\n```")
+        described = [(member, re.sub(r'"\s*"', "", about)) for member, about in FIELD.findall(code)]
+        parts.append("\n".join(f"- `{member}`: {about}" for member, about in described))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def header_pages() -> dict[str, str]:
+    folders = [ROOT / "include" / "graft" / name for name in ("toolkit", "report")]
+    paths = [path for folder in folders for path in sorted(folder.glob("*.hpp"))]
+    return {
+        f"cpp/{path.parent.name}/{path.stem}.md": header_page(path)
+        for path in paths
+        if any(True for _ in declarations(path.read_text()))
+    }
+
+
+# --- Notebooks --------------------------------------------------------------------------------------------------------
+
+
+def output_of(output: dict[str, Any]) -> str:
+    """Returns an output that a notebook contains as text or as HTML."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        return "".join(data["text/html"])
+    text = "".join(output.get("text") or data.get("text/plain", ""))
+    return f"```text\n{text.rstrip()}\n```" if text else ""
+
+
+def notebook_page(text: str, path: pathlib.Path) -> str:
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts += filter(None, map(output_of, cell.get("outputs", [])))
+    title, _, rest = "\n\n".join(parts).partition("\n")
+    place = f"This is the notebook `{path.relative_to(ROOT)}`; the tests run its cells."
+    return f"{title}\n\n{place}\n{rest}\n"
 
 
 # --- Python -----------------------------------------------------------------------------------------------------------
@@ -221,6 +319,9 @@ def generated_pages() -> dict[str, str]:
     pages = {"messages/index.md": messages_index(), "decisions/README.md": decisions_page()}
     pages |= {f"messages/{each['name']}.md": message_page(each) for each in messages()}
     pages |= {"reference/python.md": python_page(), "reference/python_operators.md": python_operators_page()}
+    pages |= command_pages() | header_pages()
+    notebooks = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+    pages |= {f"notebooks/{path.stem}.md": notebook_page(path.read_text(), path) for path in notebooks}
     for path in sorted((DOCS / "schema").glob("*.schema.json")):
         pages[f"schema/{path.name.removesuffix('.schema.json')}.md"] = schema_page(path)
     return pages

@@ -1,6 +1,7 @@
 # Builds the documentation site, if MkDocs is installed, and tests the pages that tools/site_pages.py generates.
 import html.parser
 import importlib.util
+import json
 import pathlib
 import re
 import subprocess
@@ -47,6 +48,38 @@ def test_the_reference_describes_each_member_of_a_definition():
     assert {*optional, *required} - described == set()
 
 
+def test_each_command_has_a_page():
+    listed = re.findall(r"^## graft (\w+)$", (SOURCE / "docs" / "guide" / "command_line.md").read_text(), re.MULTILINE)
+    pages = site_pages.command_pages()
+    assert list(pages) == [f"commands/{name}.md" for name in listed]
+    assert "](../guide/int8.md)" in pages["commands/quantize.md"]
+
+
+def test_each_function_and_struct_of_the_library_has_a_section():
+    pages = site_pages.header_pages()
+    for folder in ("toolkit", "report"):
+        for path in (SOURCE / "include" / "graft" / folder).glob("*.hpp"):
+            text = re.sub(r"^namespace detail \{.*?^\}", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+            names = re.findall(r"^(?:struct|class|enum class) (?:GRAFT_API )?(\w+)[^;\n]*\{", text, re.MULTILINE)
+            names += re.findall(r"^(?:\[\[nodiscard\]\] )?GRAFT_API [^(=]*?(\w+)\(", text, re.MULTILINE)
+            page = pages.get(f"cpp/{folder}/{path.stem}.md", "")
+            assert [name for name in names if f"## {name}\n" not in page] == [], path
+
+
+def test_a_member_of_a_report_has_the_description_of_its_key():
+    page = site_pages.header_pages()["cpp/report/convert.md"]
+    assert "\n- `prove`: The time of the proofs.\n" in page and "fields()" not in page
+
+
+def test_a_notebook_page_has_stored_outputs():
+    shown = {"output_type": "execute_result", "data": {"text/plain": ["<Model>"]}}
+    cells = [{"cell_type": "markdown", "source": ["# Title\n", "Text."]}]
+    cells.append({"cell_type": "code", "source": ["network"], "outputs": [shown]})
+    notebook = SOURCE / "examples" / "notebooks" / "title.ipynb"
+    page = site_pages.notebook_page(json.dumps({"cells": cells}), notebook)
+    assert page.startswith("# Title\n\n") and page.endswith("```python\nnetwork\n```\n\n```text\n<Model>\n```\n")
+
+
 def test_links_in_code_are_no_links():
     text = "[a](one.md) `[b](two.md)`\n\n```cpp\nreturn x[i](three);\n```\n[`c`](four.md)"
     assert list(site_pages.links_of(text)) == ["one.md", "four.md"]
@@ -81,7 +114,14 @@ def built_site(tmp_path_factory):
 
 
 def test_the_site_has_the_pages_of_docs_and_the_generated_ones(built_site):
-    for page in ("index", "guide/install", "ops/l2_normalize", "reference/python", "decisions/index"):
+    generated = (
+        "reference/python",
+        "decisions/index",
+        "commands/convert",
+        "cpp/report/convert",
+        "notebooks/from_caffe",
+    )
+    for page in ("index", "guide/install", "ops/l2_normalize", *generated):
         assert (built_site / f"{page}.html").is_file(), page
     for name, message in MESSAGES.items():
         text = (built_site / "messages" / f"{name}.html").read_text()
